@@ -1,0 +1,82 @@
+# Everything a contributor runs. `make` alone lists the targets; nothing but python3 (3.11 or newer) is needed beforehand.
+#
+#   PYTHON=python3.12   which interpreter builds .venv
+#   ARGS="-k taint -x"  handed on to pytest, bench, the demo or the lock
+
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+CODE := $(wildcard src tests bench)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench format lock clean .venv
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z.]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: .venv ## Show what Wukong does, in a minute, without a cluster
+	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh $(ARGS)
+
+test: .venv ## Run every test (ARGS="-k taint" to choose)
+	@$(BIN)/python -m pytest -n 2 $(ARGS)
+
+check: .venv ## Lint, format, types, import rows: what a change must pass besides its tests
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet . || { echo "Some files are not formatted: run 'make format'." >&2; exit 1; }
+	@$(BIN)/mypy $(CODE)
+	@$(BIN)/python -m pytest -q tests/tidy
+
+bench: .venv ## Measure the engine (ARGS are its own)
+	@$(BIN)/python -m bench $(ARGS)
+
+format: .venv ## Format the code and mend what ruff can mend
+	@$(BIN)/ruff check --quiet --fix-only .
+	@$(BIN)/ruff format --quiet .
+
+lock: python-is-fit ## Pin requirements.lock anew from pyproject.toml (ARGS=--upgrade for newer versions)
+	@tool=$$(mktemp -d) && trap 'rm -rf "$$tool"' EXIT && \
+	$(PYTHON) -m venv "$$tool" && \
+	"$$tool/bin/python" -m pip install --quiet --disable-pip-version-check 'uv>=0.9' && \
+	{ cp requirements.lock "$$tool" 2>/dev/null || true; } && \
+	"$$tool/bin/uv" pip compile pyproject.toml --no-config --extra dev --universal --python-version 3.11 --generate-hashes \
+		--no-header --no-emit-index-url --quiet $(ARGS) --output-file "$$tool/requirements.lock" && \
+	{ echo '# Generated from pyproject.toml by `make lock`; tests/tidy verifies it. Do not edit.'; cat "$$tool/requirements.lock"; } \
+		> requirements.lock
+
+clean: ## Remove the environment, caches and build output
+	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	@find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment is made of two steps, each with its stamp: what the lock pins (slow; from scratch, so that nothing
+# unpinned stays behind) and the project itself (fast; again whenever pyproject.toml changed).
+.venv: .venv/installed.stamp
+
+.venv/installed.stamp: .venv/locked.stamp pyproject.toml
+	@$(PIP) install --no-deps --no-build-isolation --no-index -e .
+	@touch $@
+
+.venv/locked.stamp: requirements.lock
+	@$(MAKE) python-is-fit
+	@echo "Building .venv from requirements.lock" >&2
+	@$(PYTHON) -m venv --clear .venv
+	@$(PIP) install --require-hashes -r requirements.lock
+	@touch $@
+
+# Debian ships python3 without ensurepip, which venv needs; the package to add is called after the interpreter.
+.PHONY: python-is-fit
+python-is-fit: package = $(notdir $(PYTHON))-venv
+python-is-fit:
+	@command -v $(PYTHON) >/dev/null || \
+		{ echo "$(PYTHON) is not installed. Install Python 3.11 or newer, or name one: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Wukong needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V 2>&1). Name a newer one: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "Installing $(package), which $(PYTHON) needs to build .venv" >&2; \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y $(package) >/dev/null; \
+		fi; \
+		$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "$(PYTHON) cannot build a virtual environment: its ensurepip is missing. On Debian: apt-get install $(package)" >&2; exit 1; }; }

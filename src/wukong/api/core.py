@@ -1,0 +1,292 @@
+"""The core API group: nodes, pods and what pods are made of, namespaces, services, volumes, priorities.
+
+Read by the engine, the rules and everything above. Only what decides placement is modelled.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import field
+
+from wukong.api.meta import Base, LabelSelector, Object, ObjectMeta
+
+Quantities = dict[str, str | int | float]
+NodeOperator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+
+
+class Taint(Base):
+    key: str
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSpec(Base):
+    taints: list[Taint] = []
+    unschedulable: bool = False
+
+
+class ContainerImage(Base):
+    names: list[str] = []
+    size_bytes: int = 0
+
+
+class NodeCondition(Base):
+    type: str
+    status: str = ""
+    reason: str = ""
+
+
+class NodeSystemInfo(Base):
+    kubelet_version: str = ""
+
+
+class NodeStatus(Base):
+    capacity: Quantities = {}
+    allocatable: Quantities = {}
+    images: list[ContainerImage] = []
+    conditions: list[NodeCondition] = []
+    node_info: NodeSystemInfo = field(default_factory=NodeSystemInfo)
+
+
+class Node(Object):
+    spec: NodeSpec = field(default_factory=NodeSpec)
+    status: NodeStatus = field(default_factory=NodeStatus)
+
+
+class ResourceRequirements(Base):
+    requests: Quantities = {}
+    limits: Quantities = {}
+
+
+class ContainerPort(Base):
+    container_port: int = 0
+    host_port: int = 0
+    host_ip: str = field(name="hostIP", default="")
+    protocol: str = "TCP"
+
+
+class Container(Base):
+    name: str = ""
+    image: str = ""
+    resources: ResourceRequirements = field(default_factory=ResourceRequirements)
+    ports: list[ContainerPort] = []
+    restart_policy: str | None = None  # "Always" on an init container makes it a sidecar
+
+
+class NodeSelectorRequirement(Base):
+    key: str
+    operator: NodeOperator
+    values: list[str] = []
+
+
+class NodeSelectorTerm(Base):
+    match_expressions: list[NodeSelectorRequirement] = []
+    match_fields: list[NodeSelectorRequirement] = []
+
+
+class NodeSelector(Base):
+    node_selector_terms: list[NodeSelectorTerm] = []
+
+
+class PreferredSchedulingTerm(Base):
+    weight: int
+    preference: NodeSelectorTerm
+
+
+class NodeAffinity(Base):
+    required: NodeSelector | None = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
+    preferred: list[PreferredSchedulingTerm] = field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list
+    )
+
+
+class PodAffinityTerm(Base):
+    topology_key: str
+    label_selector: LabelSelector | None = None
+    namespaces: list[str] = []
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: list[str] = []
+    mismatch_label_keys: list[str] = []
+
+
+class WeightedPodAffinityTerm(Base):
+    weight: int
+    pod_affinity_term: PodAffinityTerm
+
+
+class PodAffinity(Base):
+    """Both podAffinity and podAntiAffinity have this shape."""
+
+    required: list[PodAffinityTerm] = field(name="requiredDuringSchedulingIgnoredDuringExecution", default_factory=list)
+    preferred: list[WeightedPodAffinityTerm] = field(
+        name="preferredDuringSchedulingIgnoredDuringExecution", default_factory=list
+    )
+
+
+class Affinity(Base):
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class Toleration(Base):
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class TopologySpreadConstraint(Base):
+    max_skew: int
+    topology_key: str
+    when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"] = "DoNotSchedule"
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: Literal["Honor", "Ignore"] = "Honor"
+    node_taints_policy: Literal["Honor", "Ignore"] = "Ignore"
+    match_label_keys: list[str] = []
+
+
+class VolumeClaimSource(Base):
+    claim_name: str
+
+
+class ImageVolume(Base):
+    reference: str = ""
+
+
+class Volume(Base):
+    """Of a volume only its kind matters: claims bind pods to nodes, images count for locality, others are named."""
+
+    name: str = ""
+    persistent_volume_claim: VolumeClaimSource | None = None
+    image: ImageVolume | None = None
+    ephemeral: dict[str, object] | None = None
+    gce_persistent_disk: dict[str, object] | None = field(name="gcePersistentDisk", default=None)
+    aws_elastic_block_store: dict[str, object] | None = field(name="awsElasticBlockStore", default=None)
+    rbd: dict[str, object] | None = None
+    iscsi: dict[str, object] | None = None
+    csi: dict[str, object] | None = None
+
+
+class SchedulingGate(Base):
+    name: str = ""
+
+
+class ResourceClaim(Base):
+    name: str = ""
+
+
+class PodSpec(Base):
+    node_name: str = ""
+    scheduler_name: str = ""
+    containers: list[Container] = []
+    init_containers: list[Container] = []
+    overhead: Quantities = {}
+    resources: ResourceRequirements | None = None
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: list[Toleration] = []
+    topology_spread_constraints: list[TopologySpreadConstraint] = []
+    priority: int | None = None
+    priority_class_name: str = ""
+    preemption_policy: str | None = None
+    host_network: bool = False
+    volumes: list[Volume] = []
+    scheduling_gates: list[SchedulingGate] = []
+    resource_claims: list[ResourceClaim] = []
+    runtime_class_name: str | None = None
+    termination_grace_period_seconds: int | None = None
+
+
+class PodCondition(Base):
+    type: str
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class ContainerStatus(Base):
+    name: str = ""
+    allocated_resources: Quantities = {}
+    resources: ResourceRequirements | None = None
+
+
+class PodStatus(Base):
+    phase: str = ""
+    start_time: str | None = None
+    nominated_node_name: str = ""
+    conditions: list[PodCondition] = []
+    container_statuses: list[ContainerStatus] = []
+    init_container_statuses: list[ContainerStatus] = []
+
+
+class Pod(Object):
+    spec: PodSpec = field(default_factory=PodSpec)
+    status: PodStatus = field(default_factory=PodStatus)
+
+    @property
+    def is_finished(self) -> bool:
+        return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def is_terminating(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+
+class PodTemplateSpec(Base):
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+    spec: PodSpec = field(default_factory=PodSpec)
+
+
+class Namespace(Object):
+    pass
+
+
+class ServiceSpec(Base):
+    selector: dict[str, str] | None = None
+
+
+class Service(Object):
+    spec: ServiceSpec = field(default_factory=ServiceSpec)
+
+
+class ReplicationControllerSpec(Base):
+    replicas: int | None = None
+    selector: dict[str, str] = {}
+    template: PodTemplateSpec | None = None
+
+
+class ReplicationController(Object):
+    spec: ReplicationControllerSpec = field(default_factory=ReplicationControllerSpec)
+
+
+class VolumeNodeAffinity(Base):
+    required: NodeSelector | None = None
+
+
+class PersistentVolumeSpec(Base):
+    node_affinity: VolumeNodeAffinity | None = None
+    storage_class_name: str = ""
+
+
+class PersistentVolume(Object):
+    spec: PersistentVolumeSpec = field(default_factory=PersistentVolumeSpec)
+
+
+class PersistentVolumeClaimSpec(Base):
+    volume_name: str = ""
+    storage_class_name: str | None = None
+    access_modes: list[str] = []
+
+
+class PersistentVolumeClaim(Object):
+    spec: PersistentVolumeClaimSpec = field(default_factory=PersistentVolumeClaimSpec)
+
+
+class PriorityClass(Object):
+    value: int = 0
+    global_default: bool = False
+    preemption_policy: str | None = None

@@ -1,0 +1,89 @@
+"""Kubernetes quantities, exact: "100m", "1.5Gi", "2e3" as whole numbers of billionths.
+
+Used wherever requests and capacities are added up: sums stay exact, and are rounded up once, at the end, to the
+unit the scheduler counts in (millicores for cpu, whole units for everything else). Never uses floats.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from wukong.errors import InputError
+
+NANO = 10**9
+MAX = (2**63 - 1) * NANO  # Kubernetes caps quantities at 2^63-1 units
+
+_SUFFIXES: dict[str, tuple[int, int]] = {  # suffix → numerator, denominator of its unit
+    "n": (1, 10**9),
+    "u": (1, 10**6),
+    "m": (1, 10**3),
+    "": (1, 1),
+    **{letter: (10 ** (3 * i), 1) for i, letter in enumerate("kMGTPE", start=1)},
+    **{f"{letter}i": (1024**i, 1) for i, letter in enumerate("KMGTPE", start=1)},
+}
+_FORM = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)")
+_HUGE_EXPONENT = 60  # beyond this the value is over the cap, or below one billionth, whatever the digits
+
+
+@lru_cache(maxsize=65536)
+def parse_quantity(text: str | int | float) -> int:
+    """The quantity in billionths, rounded up (away from zero) where it is finer than that."""
+    written = str(text).strip() if isinstance(text, str) else _plain(text)
+    match = _FORM.fullmatch(written)
+    if match is None or not (match[2] or match[3]):
+        raise InputError(_complaint(written))
+    sign, whole, fraction, exponent, suffix = match.groups()
+    fraction = fraction or ""
+    digits = int((whole or "") + fraction)
+    power = int(exponent[1:]) if exponent else 0
+    if abs(power) > _HUGE_EXPONENT:
+        power = _HUGE_EXPONENT if power > 0 else -_HUGE_EXPONENT
+    numerator, denominator = _SUFFIXES[suffix or ""]
+    numerator *= digits * NANO * 10 ** max(power, 0)
+    denominator *= 10 ** (len(fraction) + max(-power, 0))
+    amount: int = min(-(-numerator // denominator), MAX)
+    return -amount if sign == "-" else amount
+
+
+def milli(nanos: int) -> int:
+    """Whole thousandths, rounded up: how the scheduler counts cpu."""
+    return _divide_up(nanos, 10**6)
+
+
+def units(nanos: int) -> int:
+    """Whole units, rounded up: how the scheduler counts everything but cpu."""
+    return _divide_up(nanos, NANO)
+
+
+def scheduler_amount(resource: str, nanos: int) -> int:
+    """The integer the scheduler works with for this resource."""
+    return milli(nanos) if resource == "cpu" else units(nanos)
+
+
+def format_amount(resource: str, amount: int) -> str:
+    """A scheduler amount the way people write it: 1500 millicores as "1500m", 1073741824 bytes as "1Gi"."""
+    if resource == "cpu":
+        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+    if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-"):
+        for power, letter in ((5, "Pi"), (4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki")):
+            if amount and amount % 1024**power == 0:
+                return f"{amount // 1024**power}{letter}"
+    return str(amount)
+
+
+def _divide_up(value: int, by: int) -> int:
+    away_from_zero = -(-abs(value) // by)
+    return away_from_zero if value >= 0 else -away_from_zero
+
+
+def _plain(number: float) -> str:
+    """A YAML number as text; floats lose their exponent so that 1e-07 parses too."""
+    return str(number) if isinstance(number, int) else format(number, "f").rstrip("0").rstrip(".") or "0"
+
+
+def _complaint(written: str) -> str:
+    return (
+        f'expected a quantity such as "500m", "2" or "1.5Gi", got {written!r}. '
+        "Use digits and one of the suffixes n u m k M G T P E Ki Mi Gi Ti Pi Ei, or an exponent like 1e3."
+    )

@@ -1,0 +1,69 @@
+"""What kube-scheduler does differently from minor to minor. The only place that knows.
+
+Each `Version` is a set of named behaviours; the engine and the rules ask for a behaviour, never for a number.
+To add the next minor: compare its source with the newest one here, add a row, name what changed.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+
+class Version(msgspec.Struct, frozen=True):
+    """How one minor of kube-scheduler decides."""
+
+    minor: str
+    # BalancedAllocation scores the change a pod makes to a node's balance, not the balance afterwards.
+    balance_rewards_improvement: bool = False
+    # The incoming pod's namespaceSelector also accepts every namespace when it accepts an empty label set
+    # (kube-scheduler matched it against nil labels although it had been resolved to names; mended in 1.37).
+    own_namespace_selector_sees_no_labels: bool = True
+    # NodeName is asked before NodeUnschedulable: decides under which reason a node is counted.
+    node_name_first: bool = False
+    # ImageLocality adds the images of image volumes ...
+    image_volumes_score: bool = False
+    # ... and counts those volumes among the images the sum is divided by.
+    image_volumes_divide: bool = False
+    # Plugins that score 0 for every pod without resource claims and unbound volumes, yet appear among the scores.
+    zero_scores: tuple[str, ...] = ("DynamicResources",)
+    # DynamicResources adds its own word to the message of a pod that fits nowhere.
+    claims_message: bool = True
+
+
+VERSIONS: dict[str, Version] = {
+    "1.35": Version(minor="1.35"),
+    "1.36": Version(minor="1.36", balance_rewards_improvement=True, image_volumes_score=True),
+    "1.37": Version(
+        minor="1.37",
+        balance_rewards_improvement=True,
+        image_volumes_score=True,
+        image_volumes_divide=True,
+        own_namespace_selector_sees_no_labels=False,
+        node_name_first=True,
+        zero_scores=("DynamicResources", "VolumeBinding"),
+        claims_message=False,
+    ),
+}
+DEFAULT = "1.35"
+
+
+def find_version(text: str) -> tuple[Version, bool]:
+    """How a version such as "v1.35.8" or "1.37" behaves, and whether it is that very minor (else: the nearest)."""
+    match = re.match(r"v?(\d+)\.(\d+)", text)
+    if match is None:
+        return VERSIONS[DEFAULT], False
+    wanted = (int(match[1]), int(match[2]))
+    best = min(VERSIONS, key=lambda known: (_distance(known, wanted), known))
+    return VERSIONS[best], _pair(best) == wanted
+
+
+def _pair(minor: str) -> tuple[int, int]:
+    major, _, rest = minor.partition(".")
+    return int(major), int(rest)
+
+
+def _distance(known: str, wanted: tuple[int, int]) -> int:
+    pair = _pair(known)
+    return abs((pair[0] - wanted[0]) * 1000 + pair[1] - wanted[1])

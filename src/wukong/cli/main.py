@@ -1,0 +1,109 @@
+"""The command group: which verbs there are, how one is found, and how a run ends.
+
+Called by the installed scripts and by `python -m wukong`. Importing it costs click and nothing more: a verb's module,
+and with it numpy, msgspec, rich and yaml, is imported when the verb is run. It never renders a result; verbs do.
+
+A verb module `wukong.cli.<verb>` exposes `command: click.Command`. The command returns None or an exit code.
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import click
+
+from wukong import __version__
+from wukong.errors import WukongError, nearest
+
+
+class Verb(NamedTuple):
+    module: str
+    help: str
+
+
+# In the order in which `wukong --help` lists them. The help is said here so that listing it imports no verb.
+VERBS: dict[str, Verb] = {
+    "replay": Verb("wukong.cli.replay", "Decide recorded scheduling attempts again and compare."),
+    "capacity": Verb("wukong.cli.capacity", "Count how many more pods like this one fit, and why no more do."),
+    "explain": Verb("wukong.cli.explain", "Show how every node fares for a pod, rule by rule."),
+}
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells count
+PIPE_CLOSED = 141  # 128 + SIGPIPE; not 1, which a verb may use for an answer (`kubectl diff`: 1 = differs)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code; every expected failure ends here as a message on stderr."""
+    try:
+        code = run(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()  # so that a closed pipe shows here and not in the interpreter's last breath
+        return code
+    except WukongError as error:
+        click.echo(f"error: {error}", err=True)
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        discard_output()
+        return PIPE_CLOSED
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Parse and invoke. click's own main() does the same, but ends a closed pipe with exit code 1."""
+    try:
+        with wukong.make_context(program_name(sys.argv[0]), list(arguments)) as context:
+            result = wukong.invoke(context)
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    return result if isinstance(result, int) else 0
+
+
+class VerbGroup(click.Group):
+    """A click group that reads its commands from VERBS and imports one only when it is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command = importlib.import_module(VERBS[cmd_name].module).command
+        assert isinstance(command, click.Command), f"{VERBS[cmd_name].module}.command is no click command"
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in VERBS and not args[0].startswith("-"):
+            ctx.fail(unknown_verb(args[0]))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, verb.help) for name, verb in VERBS.items()])
+
+
+@click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="wukong")
+def wukong() -> None:
+    """Say where Kubernetes will place pods, and why, before it does."""
+
+
+def unknown_verb(given: str) -> str:
+    hint = nearest(given, VERBS) or f" Choose one of: {', '.join(VERBS)}."
+    return f'No such command "{given}".{hint}'
+
+
+def program_name(script: str) -> str:
+    """What the user typed, for usage lines: kubectl runs the plugin `kubectl-wukong` as `kubectl wukong`."""
+    return "kubectl wukong" if os.path.basename(script).startswith("kubectl-wukong") else "wukong"
+
+
+def discard_output() -> None:
+    """Point stdout at nothing, so that what is still buffered does not fail again when the interpreter exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,102 @@
+"""Deciding about one pod with everything said: feasible nodes, every plugin's points, reasons, message, preemption.
+
+The slow, talkative sibling of place.py; both read the same view, so they never disagree.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wukong.engine.arrays import ALL, Mask
+from wukong.engine.decision import Decision, Preemption, Refusal, histogram
+from wukong.engine.plugin import Load
+from wukong.engine.plugins.node_affinity import CONFLICT, NOT_NAMED, NodeAffinity
+from wukong.engine.preempt import NOT_HELPFUL, Attempt, preempt
+from wukong.engine.view import View
+
+NO_NODES = "no nodes available to schedule pods"
+
+
+def decide(view: View) -> Decision:
+    """What kube-scheduler would do with this pod now. Changes nothing."""
+    view.sync()
+    names = [row.name for row in view.snapshot.rows]
+    rows = np.flatnonzero(view.feasible).tolist()
+    if not rows:
+        return _unplaceable(view)
+    refusals = find_refusals(view)
+    feasible = tuple(names[row] for row in rows)
+    if len(rows) == 1:  # nothing to compare: kube-scheduler does not score
+        return Decision(feasible=feasible, refusals=refusals)
+    broken = NodeAffinity.broken_preference(view) if "NodeAffinity" in dict(view.profile.scores) else None
+    if broken:
+        return Decision(feasible=feasible, refusals=refusals, error=f'running PreScore plugin "NodeAffinity": {broken}')
+    points = {name: values[rows] for name, values in view.points().items()}
+    return Decision(
+        feasible=feasible,
+        scores=points,
+        final=tuple(int(total) for total in view.total[rows]),
+        refusals=refusals,
+    )
+
+
+def find_refusals(view: View) -> dict[str, Refusal]:
+    """Node → the first plugin that refuses it, in the profile's order."""
+    snapshot, load = view.snapshot, Load(view.snapshot.load)
+    open_rows: Mask = np.ones(len(snapshot.rows), dtype=np.bool_)
+    refusals: dict[str, Refusal] = {}
+    named = NodeAffinity.named_nodes(view) if "NodeAffinity" in view.profile.filters else None
+    if named is not None:
+        for number, row in enumerate(snapshot.rows):
+            if row.name not in named:
+                refusals[row.name] = Refusal("NodeAffinity", (NOT_NAMED.text,), is_final=True)
+                open_rows[number] = False
+    for plugin, part in view.filters:
+        failing = part.failing(ALL, load)
+        refused = np.logical_or.reduce([mask for _, mask in failing]) & open_rows
+        if not refused.any():
+            continue
+        final = part.hopeless(ALL, load)
+        for number in np.flatnonzero(refused).tolist():
+            reasons = tuple(reason.text for reason, mask in failing if mask[number])
+            refusals[snapshot.rows[number].name] = Refusal(plugin, reasons, bool(final[number]))
+        open_rows &= ~refused
+    return refusals
+
+
+def _unplaceable(view: View) -> Decision:
+    count = len(view.snapshot.rows)
+    if not count:
+        return Decision(message=NO_NODES)
+    refusals = find_refusals(view)
+    named = NodeAffinity.named_nodes(view) if "NodeAffinity" in view.profile.filters else None
+    if named is not None and not named:  # decided before any node is looked at
+        refusals = {row.name: Refusal("NodeAffinity", (CONFLICT,), is_final=True) for row in view.snapshot.rows}
+        reasons = CONFLICT
+    else:
+        reasons = histogram(reason for refusal in refusals.values() for reason in refusal.reasons)
+    attempt = preempt(view, refusals) if view.profile.has_preemption else None
+    preemption = attempt.preemption if attempt else None
+    tail = "" if preemption else _tail(view, attempt, count)
+    return Decision(
+        refusals=refusals,
+        message=f"0/{count} nodes are available: {reasons}.{tail}",
+        preemption=preemption,
+    )
+
+
+def _tail(view: View, attempt: Attempt | None, count: int) -> str:
+    """What the plugins asked after a failure have to say for themselves."""
+    said = ["no new claims to deallocate"] if view.profile.has_claims_message else []
+    if attempt is not None:
+        said.append(f"preemption: {attempt.refused or _not_helpful(attempt, count)}")
+    return f" {', '.join(said)}" if said else ""
+
+
+def _not_helpful(attempt: Attempt, count: int) -> str:
+    reasons = [reason for node in attempt.reasons.values() for reason in node]
+    reasons += [NOT_HELPFUL] * (count - len(attempt.reasons))
+    return f"0/{count} nodes are available: {histogram(reasons)}."
+
+
+__all__ = ["Preemption", "decide", "find_refusals"]

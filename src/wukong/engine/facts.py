@@ -1,0 +1,95 @@
+"""What a decision reads from the cluster besides nodes and placed pods: namespaces, selectors, volumes, budgets.
+
+An immutable value, replaced as a whole when one of these objects changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from wukong.api.core import NodeSelector
+from wukong.api.kinds import Objects
+from wukong.engine.selectors import Selector, compile_selector, from_labels, selects
+from wukong.engine.template import Template
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A PodDisruptionBudget as preemption sees it."""
+
+    namespace: str
+    selector: Selector | None
+    allowed: int
+    disrupted: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Facts:
+    namespaces: dict[str, dict[str, str]] = field(default_factory=dict)  # name → labels
+    services: dict[str, list[Selector]] = field(default_factory=dict)  # namespace → selectors
+    owners: dict[tuple[str, str, str, str], Selector | None] = field(
+        default_factory=dict
+    )  # namespace and owner → selector
+    budgets: tuple[Budget, ...] = ()
+    volumes: dict[tuple[str, str], NodeSelector | None] = field(
+        default_factory=dict
+    )  # bound claim → its PV's node affinity
+
+    def labels_of(self, namespace: str) -> dict[str, str]:
+        return self.namespaces.get(namespace, {})
+
+    def default_selector(self, template: Template) -> Selector:
+        """Who counts as "the same application": the pod's services and its owning workload, taken together."""
+        merged: dict[str, frozenset[str]] = {}
+        for selector in self.services.get(template.namespace, []):
+            if selects(selector, template.labels):
+                merged.update({key: values for key, _, values in selector})
+        selector = tuple((key, "In", values) for key, values in sorted(merged.items()))
+        if template.owner is None:
+            return selector
+        return selector + (self.owners.get((template.namespace, *template.owner)) or ())
+
+
+def read_facts(objects: Objects) -> Facts:
+    services: dict[str, list[Selector]] = {}
+    for service in objects.services:
+        if service.spec.selector is not None:
+            services.setdefault(service.metadata.namespace, []).append(from_labels(service.spec.selector))
+    return Facts(
+        namespaces={entry.metadata.name: entry.metadata.labels for entry in objects.namespaces},
+        services=services,
+        owners=_owners(objects),
+        budgets=tuple(
+            Budget(
+                entry.metadata.namespace,
+                compile_selector(entry.spec.selector),
+                entry.status.disruptions_allowed,
+                frozenset(entry.status.disrupted_pods),
+            )
+            for entry in objects.pod_disruption_budgets
+        ),
+        volumes=_volumes(objects),
+    )
+
+
+def _owners(objects: Objects) -> dict[tuple[str, str, str, str], Selector | None]:
+    owners: dict[tuple[str, str, str, str], Selector | None] = {}
+    for controller in objects.replication_controllers:
+        meta = controller.metadata
+        owners[(meta.namespace, "v1", "ReplicationController", meta.name)] = from_labels(controller.spec.selector)
+    for workload in (*objects.replica_sets, *objects.stateful_sets):
+        meta = workload.metadata
+        owners[(meta.namespace, "apps/v1", workload.kind, meta.name)] = compile_selector(workload.spec.selector)
+    return owners
+
+
+def _volumes(objects: Objects) -> dict[tuple[str, str], NodeSelector | None]:
+    affinity = {
+        volume.metadata.name: volume.spec.node_affinity.required if volume.spec.node_affinity else None
+        for volume in objects.persistent_volumes
+    }
+    return {
+        (claim.metadata.namespace, claim.metadata.name): affinity[claim.spec.volume_name]
+        for claim in objects.persistent_volume_claims
+        if claim.spec.volume_name in affinity
+    }

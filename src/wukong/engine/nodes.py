@@ -1,0 +1,77 @@
+"""Nodes as rows: what a decision reads from each, and label columns over all of them.
+
+Rows are always sorted by node name, so "the first of the best" is simply the lowest row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from wukong.api.core import Node, Taint
+from wukong.api.quantity import parse_quantity, scheduler_amount
+from wukong.engine.arrays import Index
+from wukong.engine.requests import is_counted
+
+TaintKey = tuple[str, str, str]  # key, value, effect
+
+
+class NodeRow:
+    """The part of a Node that decides placement."""
+
+    __slots__ = ("allocatable", "allowed_pods", "images", "is_unschedulable", "labels", "name", "taints")
+
+    def __init__(self, node: Node) -> None:
+        self.name = node.metadata.name
+        self.labels = node.metadata.labels
+        self.is_unschedulable = node.spec.unschedulable
+        self.taints: tuple[TaintKey, ...] = tuple(_taint_key(taint) for taint in node.spec.taints)
+        amounts = {name: scheduler_amount(name, parse_quantity(text)) for name, text in node.status.allocatable.items()}
+        self.allowed_pods = amounts.pop("pods", 0)
+        self.allocatable = {
+            name: amount
+            for name, amount in amounts.items()
+            if name in ("cpu", "memory", "ephemeral-storage") or is_counted(name)
+        }
+        self.images = {name: image.size_bytes for image in reversed(node.status.images) for name in image.names}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NodeRow) and all(
+            getattr(self, slot) == getattr(other, slot) for slot in self.__slots__
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _taint_key(taint: Taint) -> TaintKey:
+    return taint.key, taint.value, taint.effect
+
+
+class Column:
+    """One label over all nodes: equal values share a domain number, -1 where the label is absent."""
+
+    __slots__ = ("domains", "first", "ids", "is_unique", "numbers", "size")
+
+    def __init__(self, values: Iterable[str | None]) -> None:
+        self.domains: dict[str, int] = {}
+        self.numbers: list[int] = [
+            -1 if value is None else self.domains.setdefault(value, len(self.domains)) for value in values
+        ]
+        self.ids: Index = np.array(self.numbers, dtype=np.intp)
+        self.size = len(self.domains)
+        self.first: list[int] = [-1] * self.size  # domain → its first node
+        for row, number in enumerate(self.numbers):
+            if number >= 0 and self.first[number] < 0:
+                self.first[number] = row
+        # Each domain is a single node (kubernetes.io/hostname): a change there touches one row only.
+        self.is_unique = self.size == sum(1 for number in self.numbers if number >= 0)
+
+
+def label_column(rows: Sequence[NodeRow], key: str) -> Column:
+    return Column(row.labels.get(key) for row in rows)
+
+
+def row_column(rows: Sequence[NodeRow]) -> Column:
+    """Every node its own domain, whatever its labels."""
+    return Column(row.name for row in rows)

@@ -1,0 +1,1 @@
+"""The scheduling plugins, one file each; registry.py lists them."""

@@ -1,0 +1,62 @@
+"""ImageLocality: nodes that already hold the pod's images score higher, less so the fewer nodes hold them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wukong.engine.arrays import Ints, Rows
+from wukong.engine.plugin import MAX_SCORE, Load, Plugin, ScorePart
+from wukong.engine.snapshot import Snapshot
+from wukong.engine.view import View
+
+_LEAST = 23 * 1024**2
+_MOST_PER_IMAGE = 1000 * 1024**2
+
+
+class ImageLocality(Plugin):
+    name = "ImageLocality"
+
+    def score(self, view: View) -> ScorePart:
+        version, template = view.profile.version, view.template
+        images = list(template.images)
+        counted = len(images)
+        if version.image_volumes_score:
+            images += template.image_volumes
+        if version.image_volumes_divide:
+            counted = len(images)
+        return Local(_scores(view.snapshot, images, counted))
+
+
+class Local(ScorePart):
+    def __init__(self, scores: Ints) -> None:
+        self.scores = scores
+
+    def raw(self, rows: Rows, load: Load) -> Ints:
+        return self.scores[rows]
+
+
+def _scores(snapshot: Snapshot, images: list[str], counted: int) -> Ints:
+    held = snapshot.images
+    if held is None:
+        held = snapshot.images = _held_images(snapshot)
+    total = np.zeros(len(snapshot.rows), dtype=np.int64)
+    for image in images:
+        size, rows = held.get(_normalised(image), (0, []))
+        total[rows] += int(size * (len(rows) / len(snapshot.rows))) if rows else 0
+    most = _MOST_PER_IMAGE * counted
+    scores: Ints = MAX_SCORE * (np.clip(total, _LEAST, most) - _LEAST) // (most - _LEAST)
+    return scores
+
+
+def _held_images(snapshot: Snapshot) -> dict[str, tuple[int, list[int]]]:
+    """Image → its size, as the first node reported it, and the nodes that hold it."""
+    held: dict[str, tuple[int, list[int]]] = {}
+    for number, row in enumerate(snapshot.rows):
+        for name, size in row.images.items():
+            held.setdefault(name, (size, []))[1].append(number)
+    return held
+
+
+def _normalised(image: str) -> str:
+    """An image without a tag means the tag "latest"."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

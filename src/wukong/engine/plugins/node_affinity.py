@@ -1,0 +1,149 @@
+"""NodeAffinity: nodeSelector and required node affinity filter; preferred terms score by their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from wukong.api.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
+from wukong.engine.arrays import Ints, Mask, Rows
+from wukong.engine.plugin import FilterPart, Load, Plugin, Reason, ScorePart, highest_is_best
+from wukong.engine.selectors import Selector, holds, is_valid
+from wukong.engine.snapshot import Snapshot
+from wukong.engine.template import Template
+from wukong.engine.view import View
+
+REASON = Reason("node(s) didn't match Pod's node affinity/selector")
+ENFORCED = Reason("node(s) didn't match scheduler-enforced node affinity")
+NOT_NAMED = Reason("node(s) didn't satisfy plugin(s) [NodeAffinity]")
+CONFLICT = "pod affinity terms conflict"
+
+
+class NodeAffinity(Plugin):
+    name = "NodeAffinity"
+
+    def filter(self, view: View) -> FilterPart | None:
+        snapshot, template = view.snapshot, view.template
+        added = view.profile.added_affinity
+        enforced = added.required if added else None
+        if not template.node_selector and _required(template) is None and enforced is None:
+            return None
+        outside = None if enforced is None else ~match_node_selector(snapshot, enforced)
+        return Mismatched(outside, ~required_nodes(snapshot, template))
+
+    def score(self, view: View) -> ScorePart | None:
+        affinity = view.template.affinity.node_affinity
+        own = affinity.preferred if affinity else []
+        added = view.profile.added_affinity.preferred if view.profile.added_affinity else []
+        if not own and not added:
+            return None
+        return Preferred(_weights(view.snapshot, [*added, *own]))
+
+    @staticmethod
+    def named_nodes(view: View) -> frozenset[str] | None:
+        """The only nodes worth looking at, when every required term names nodes; empty if the terms contradict."""
+        required = _required(view.template)
+        if required is None or not required.node_selector_terms:
+            return None
+        named: set[str] = set()
+        for term in required.node_selector_terms:
+            lists = [set(field.values) for field in term.match_fields if _names_nodes(field)]
+            if not lists:
+                return None
+            named |= set.intersection(*lists)
+        return frozenset(named)
+
+    @staticmethod
+    def broken_preference(view: View) -> str | None:
+        """A preferred term kube-scheduler cannot parse passes the API but makes every scheduling cycle fail."""
+        affinity = view.template.affinity.node_affinity
+        for number, entry in enumerate(affinity.preferred if affinity else []):
+            if entry.weight and not _is_readable(entry.preference):
+                return f"preferred term {number} has a key or value that is not valid for a label"
+        return None
+
+
+class Mismatched(FilterPart):
+    def __init__(self, outside: Mask | None, mismatched: Mask) -> None:
+        self.outside = outside
+        self.mismatched = mismatched if outside is None else mismatched & ~outside
+
+    def failing(self, rows: Rows, load: Load) -> list[tuple[Reason, Mask]]:
+        own = [(REASON, self.mismatched[rows])]
+        return own if self.outside is None else [(ENFORCED, self.outside[rows]), *own]
+
+
+class Preferred(ScorePart):
+    normalise = staticmethod(highest_is_best)
+
+    def __init__(self, weights: Ints) -> None:
+        self.weights = weights
+
+    def raw(self, rows: Rows, load: Load) -> Ints:
+        return self.weights[rows]
+
+
+def required_nodes(snapshot: Snapshot, template: Template) -> Mask:
+    """[node] whether the pod's nodeSelector and required node affinity accept it."""
+    accepted = _match_labels(snapshot, template.node_selector)
+    required = _required(template)
+    return accepted if required is None else accepted & match_node_selector(snapshot, required)
+
+
+def match_node_selector(snapshot: Snapshot, selector: NodeSelector) -> Mask:
+    """[node] whether any term accepts it. Empty terms and terms that cannot be parsed accept nothing."""
+    accepted = np.zeros(len(snapshot.rows), dtype=np.bool_)
+    for term in selector.node_selector_terms:
+        if not _is_empty(term) and _is_readable(term):
+            accepted |= _match_term(snapshot, term)
+    return accepted
+
+
+def _weights(snapshot: Snapshot, terms: Sequence[PreferredSchedulingTerm]) -> Ints:
+    total = np.zeros(len(snapshot.rows), dtype=np.int64)
+    for entry in terms:
+        if entry.weight and not _is_empty(entry.preference) and _is_readable(entry.preference):
+            total += entry.weight * _match_term(snapshot, entry.preference)
+    return total
+
+
+def _match_term(snapshot: Snapshot, term: NodeSelectorTerm) -> Mask:
+    selector = tuple((entry.key, entry.operator, frozenset(entry.values)) for entry in term.match_expressions)
+    accepted = _match_labels(snapshot, selector)
+    for field in term.match_fields:
+        named = np.zeros(len(snapshot.rows), dtype=np.bool_)
+        numbers = [snapshot.row_of[name] for name in field.values if name in snapshot.row_of]
+        named[numbers] = field.key == "metadata.name"
+        accepted = accepted & (named if field.operator == "In" else ~named)
+    return accepted
+
+
+def _match_labels(snapshot: Snapshot, selector: Selector) -> Mask:
+    accepted = np.ones(len(snapshot.rows), dtype=np.bool_)
+    for key, operator, values in selector:
+        column = snapshot.column(key)
+        verdicts = [holds(operator, values, value) for value in column.domains]
+        table = np.array(
+            [*verdicts, holds(operator, values, None)], dtype=np.bool_
+        )  # [domain], the last: no such label
+        accepted &= table[column.ids]
+    return accepted
+
+
+def _required(template: Template) -> NodeSelector | None:
+    affinity = template.affinity.node_affinity
+    return affinity.required if affinity else None
+
+
+def _is_empty(term: NodeSelectorTerm) -> bool:
+    return not term.match_expressions and not term.match_fields
+
+
+def _is_readable(term: NodeSelectorTerm) -> bool:
+    fields = all(field.operator in ("In", "NotIn") and len(field.values) == 1 for field in term.match_fields)
+    return fields and all(is_valid(entry) for entry in term.match_expressions)
+
+
+def _names_nodes(field: NodeSelectorRequirement) -> bool:
+    return field.key == "metadata.name" and field.operator == "In"

@@ -1,0 +1,31 @@
+"""NodeUnschedulable: a cordoned node takes only pods that tolerate being unschedulable."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wukong.engine.arrays import Mask, Rows
+from wukong.engine.plugin import FilterPart, Load, Plugin, Reason
+from wukong.engine.plugins.taint_toleration import tolerates
+from wukong.engine.view import View
+
+REASON = Reason("node(s) were unschedulable")
+_TAINT = ("node.kubernetes.io/unschedulable", "", "NoSchedule")
+
+
+class NodeUnschedulable(Plugin):
+    name = "NodeUnschedulable"
+
+    def filter(self, view: View) -> FilterPart | None:
+        cordoned = np.array([row.is_unschedulable for row in view.snapshot.rows], dtype=np.bool_)
+        if not cordoned.any() or tolerates(view.template.tolerations, _TAINT):
+            return None
+        return Cordoned(cordoned)
+
+
+class Cordoned(FilterPart):
+    def __init__(self, cordoned: Mask) -> None:
+        self.cordoned = cordoned
+
+    def failing(self, rows: Rows, load: Load) -> list[tuple[Reason, Mask]]:
+        return [(REASON, self.cordoned[rows])]

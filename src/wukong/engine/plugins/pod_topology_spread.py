@@ -1,0 +1,209 @@
+"""PodTopologySpread: keeps pods of an application evenly over zones, hosts or any other topology.
+
+DoNotSchedule constraints filter, ScheduleAnyway ones score. Pods without constraints of their own get the profile's
+default ones when a service or workload selects them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from wukong.engine.arrays import ALL, Floats, Index, Ints, Mask, Rows
+from wukong.engine.counter import Counter
+from wukong.engine.plugin import MAX_SCORE, FeasibleScorePart, FilterPart, Load, Plugin, Reason, Scope, ScorePart
+from wukong.engine.plugins.node_affinity import required_nodes
+from wukong.engine.plugins.taint_toleration import untolerated
+from wukong.engine.selectors import selects
+from wukong.engine.snapshot import Snapshot
+from wukong.engine.template import Spread, Template, compile_spreads
+from wukong.engine.view import View
+
+SKEW = Reason("node(s) didn't match pod topology spread constraints", is_final=False)
+MISSING_LABEL = Reason("node(s) didn't match pod topology spread constraints (missing required label)")
+HOSTNAME = "kubernetes.io/hostname"
+
+
+class PodTopologySpread(Plugin):
+    name = "PodTopologySpread"
+
+    def filter(self, view: View) -> FilterPart | None:
+        spreads = _constraints(view, "DoNotSchedule")
+        return Hard(view, spreads) if spreads else None
+
+    def score(self, view: View) -> ScorePart | None:
+        spreads = _constraints(view, "ScheduleAnyway")
+        return Soft(view, spreads) if spreads else None
+
+
+def _constraints(view: View, action: str) -> list[Spread]:
+    """The pod's own constraints, or else the profile's defaults for the application the pod belongs to."""
+    template, profile = view.template, view.profile
+    if template.has_own_spreads:
+        return template.hard_spreads if action == "DoNotSchedule" else template.soft_spreads
+    defaults = compile_spreads(profile.default_constraints, template.labels, action)
+    selector = view.snapshot.facts.default_selector(template) if defaults else ()
+    return [spread._replace(selector=selector) for spread in defaults] if selector else []
+
+
+def counts_pod(spread: Spread, namespace: str, other: Template) -> bool:
+    """Whether a placed pod is one of those being spread. An empty selector counts nobody."""
+    if not spread.selector or other.is_terminating or other.namespace != namespace:
+        return False
+    return selects(spread.selector, other.labels)
+
+
+def _count(view: View, spread: Spread, within: Mask | None, *, per_node: bool = False) -> Counter:
+    namespace = view.template.namespace
+
+    def weigh(other: Template) -> tuple[int, int]:
+        weight = int(counts_pod(spread, namespace, other))
+        return weight, weight
+
+    snapshot = view.snapshot
+    column = snapshot.rows_apart() if per_node else snapshot.column(spread.topology_key)
+    return snapshot.count(Counter(column, weigh, within))
+
+
+def _has_all_labels(snapshot: Snapshot, spreads: list[Spread]) -> Mask:
+    labelled: Mask = np.logical_and.reduce([snapshot.column(spread.topology_key).ids >= 0 for spread in spreads])
+    return labelled
+
+
+def _included(view: View, spread: Spread) -> Mask:
+    """[node] whether the constraint's policies let the node's pods count."""
+    included = np.ones(len(view.snapshot.rows), dtype=np.bool_)
+    if spread.honors_affinity:
+        included &= required_nodes(view.snapshot, view.template)
+    if spread.honors_taints:
+        included &= ~untolerated(view.snapshot.rows, view.template.tolerations)
+    return included
+
+
+class Hard(FilterPart):
+    scope = Scope.CLUSTER
+
+    def __init__(self, view: View, spreads: list[Spread]) -> None:
+        self.view, self.spreads = view, spreads
+        labelled = _has_all_labels(view.snapshot, spreads)
+        self.counters: list[Counter] = []
+        self.present: list[Index] = []  # per constraint: the domains with at least one node that counts
+        for spread in spreads:
+            within = labelled & _included(view, spread)
+            counter = _count(view, spread, within)
+            self.counters.append(counter)
+            self.present.append(np.unique(counter.column.ids[within]))
+        self.own = [int(selects(spread.selector, view.template.labels)) for spread in spreads]
+        self._lowest = [self._minimum(number) for number in range(len(spreads))]
+
+    def _minimum(self, number: int) -> int:
+        """The fewest pods in any domain; 0 while there are fewer domains than minDomains."""
+        present = self.present[number]
+        if len(present) < max(self.spreads[number].min_domains, 1):
+            return 0
+        return int(self.counters[number].counts[present].min())
+
+    def refresh(self) -> Index | slice | None:
+        if not any(counter.touched for counter in self.counters):
+            return None
+        for counter in self.counters:
+            counter.touched.clear()
+        self._lowest = [self._minimum(number) for number in range(len(self.spreads))]
+        return ALL
+
+    def failing(self, rows: Rows, load: Load) -> list[tuple[Reason, Mask]]:
+        missing: Mask | None = None
+        skewed: Mask | None = None
+        for number, spread in enumerate(self.spreads):
+            counter = self.counters[number]
+            limit = spread.max_skew - self.own[number] + self._lowest[number]
+            ids = counter.column.ids[rows]
+            lacks = ids < 0
+            over = (counter.counts > limit)[ids] & ~lacks
+            if missing is None or skewed is None:
+                missing, skewed = lacks, over
+            else:  # the first constraint that fails decides
+                missing, skewed = missing | (lacks & ~skewed), skewed | (over & ~missing)
+        assert missing is not None
+        assert skewed is not None
+        return [(MISSING_LABEL, missing), (SKEW, skewed)]
+
+    def blocks_itself(self) -> bool | None:
+        own = self.view.template
+        return None if any(counter.weigh(own)[1] for counter in self.counters) else False
+
+    def trial(self, template: Template, row: int, change: int) -> None:
+        """Correct the counts after a trial removal (-1) or return (+1) of a placed pod.
+
+        While kube-scheduler tries out victims it counts terminating pods and takes an empty selector as matching all,
+        unlike when it counted them in the first place; its predictions differ accordingly, so ours must.
+        """
+        for spread, counter in zip(self.spreads, self.counters, strict=True):
+            matches = template.namespace == self.view.template.namespace and selects(spread.selector, template.labels)
+            if matches and not counts_pod(spread, self.view.template.namespace, template):
+                counter.add(row, change, 0)
+
+
+class Soft(FeasibleScorePart):
+    def __init__(self, view: View, spreads: list[Spread]) -> None:
+        self.view, self.spreads = view, spreads
+        snapshot = view.snapshot
+        needs_labels = view.template.has_own_spreads or not view.profile.has_system_default_constraints
+        self.labelled = _has_all_labels(snapshot, spreads) if needs_labels else None
+        self.counters: list[Counter] = []
+        for spread in spreads:
+            if spread.topology_key == HOSTNAME:  # counted on the node itself, whatever the policies
+                self.counters.append(_count(view, spread, None, per_node=True))
+                continue
+            within = _included(view, spread)
+            self.counters.append(_count(view, spread, within if self.labelled is None else within & self.labelled))
+        self.columns = [snapshot.column(spread.topology_key) for spread in spreads]
+
+    def refresh(self) -> bool:
+        touched = any(counter.touched for counter in self.counters)
+        for counter in self.counters:
+            counter.touched.clear()
+        return touched
+
+    def depends_on_own_pods(self) -> bool:
+        return any(counter.weigh(self.view.template)[1] for counter in self.counters)
+
+    def among(self, feasible: Mask) -> Ints:
+        counted = feasible if self.labelled is None else feasible & self.labelled
+        if not counted.any():
+            return np.zeros(len(feasible), dtype=np.int64)
+        raw: Floats | None = None
+        for number, spread in enumerate(self.spreads):
+            counter, column = self.counters[number], self.columns[number]
+            weight = math.log(self._size(number, counted) + 2)
+            # What a domain is worth: [domain], the last for nodes without the label, which get nothing.
+            worth: Floats = counter.counts * weight + (spread.max_skew - 1)
+            if counter.column is column:
+                worth[-1] = 0.0
+                points: Floats = worth[column.ids]
+            else:
+                points = worth[:-1] * (column.ids >= 0)
+            raw = points if raw is None else raw + points
+        assert raw is not None
+        return _finish(np.floor(raw + 0.5).astype(np.int64), counted)
+
+    def _size(self, number: int, counted: Mask) -> int:
+        """Over how many domains the feasible nodes lie. A node without the label lies in the domain ""."""
+        if self.spreads[number].topology_key == HOSTNAME:
+            return int(np.count_nonzero(counted))
+        column = self.columns[number]
+        seen = np.zeros(column.size + 1, dtype=np.bool_)
+        seen[column.ids[counted]] = True
+        unlabelled_twice = seen[-1] and "" in column.domains and seen[column.domains[""]]
+        return int(np.count_nonzero(seen)) - int(unlabelled_twice)
+
+
+def _finish(raw: Ints, counted: Mask) -> Ints:
+    """Fewer pods, more points: 100 × (highest + lowest - own) / highest."""
+    within = raw if counted.all() else raw[counted]
+    highest = int(within.max())
+    if highest <= 0:
+        return np.where(counted, MAX_SCORE, 0)
+    scores: Ints = MAX_SCORE * (highest + int(within.min()) - raw) // highest
+    return scores if within is raw else np.where(counted, scores, 0)

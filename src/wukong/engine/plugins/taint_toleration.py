@@ -1,0 +1,84 @@
+"""TaintToleration: no pod goes where a taint it does not tolerate forbids it; fewer mild taints score higher."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from wukong.api.core import Toleration
+from wukong.engine.arrays import Ints, Mask, Rows
+from wukong.engine.nodes import NodeRow, TaintKey
+from wukong.engine.plugin import FilterPart, Load, Plugin, Reason, ScorePart, lowest_is_best
+from wukong.engine.view import View
+
+REASON = Reason("node(s) had untolerated taint(s)")
+_FORBIDDING = ("NoSchedule", "NoExecute")
+
+
+class TaintToleration(Plugin):
+    name = "TaintToleration"
+
+    def filter(self, view: View) -> FilterPart | None:
+        refused = untolerated(view.snapshot.rows, view.template.tolerations)
+        return Refused(refused) if refused.any() else None
+
+    def score(self, view: View) -> ScorePart | None:
+        mild = [entry for entry in view.template.tolerations if entry.effect in ("", "PreferNoSchedule")]
+
+        def discouraging(taints: tuple[TaintKey, ...]) -> int:
+            return sum(1 for taint in taints if taint[2] == "PreferNoSchedule" and not tolerates(mild, taint))
+
+        return Discouraged(_per_taints(view.snapshot.rows, discouraging))
+
+
+class Refused(FilterPart):
+    def __init__(self, refused: Mask) -> None:
+        self.refused = refused
+
+    def failing(self, rows: Rows, load: Load) -> list[tuple[Reason, Mask]]:
+        return [(REASON, self.refused[rows])]
+
+
+class Discouraged(ScorePart):
+    normalise = staticmethod(lowest_is_best)
+
+    def __init__(self, counts: Ints) -> None:
+        self.counts = counts  # [node] PreferNoSchedule taints the pod does not tolerate
+
+    def raw(self, rows: Rows, load: Load) -> Ints:
+        return self.counts[rows]
+
+
+def untolerated(rows: Sequence[NodeRow], tolerations: Sequence[Toleration]) -> Mask:
+    """[node] whether it has a forbidding taint that these tolerations do not cover."""
+
+    def refuses(taints: tuple[TaintKey, ...]) -> int:
+        return any(taint[2] in _FORBIDDING and not tolerates(tolerations, taint) for taint in taints)
+
+    return _per_taints(rows, refuses).astype(np.bool_)
+
+
+def tolerates(tolerations: Sequence[Toleration], taint: TaintKey) -> bool:
+    return any(_tolerates(entry, taint) for entry in tolerations)
+
+
+def _tolerates(toleration: Toleration, taint: TaintKey) -> bool:
+    key, value, effect = taint
+    if toleration.effect not in ("", effect) or toleration.key not in ("", key):
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == value
+    return toleration.operator == "Exists"
+
+
+def _per_taints(rows: Sequence[NodeRow], judge: Callable[[tuple[TaintKey, ...]], int]) -> Ints:
+    """Many nodes share few sets of taints: judge each set once."""
+    known: dict[tuple[TaintKey, ...], int] = {(): judge(())}
+    answers = []
+    for row in rows:
+        answer = known.get(row.taints)
+        if answer is None:
+            answer = known[row.taints] = judge(row.taints)
+        answers.append(answer)
+    return np.array(answers, dtype=np.int64)

@@ -1,0 +1,32 @@
+"""VolumeBinding, in part: a pod whose claim is bound to a volume with node affinity goes only where the volume can go.
+
+Unbound claims, capacity, attach limits and zones are not modelled; `explain` says so for pods that have them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wukong.engine.arrays import Mask, Rows
+from wukong.engine.plugin import FilterPart, Load, Plugin, Reason
+from wukong.engine.plugins.node_affinity import match_node_selector
+from wukong.engine.view import View
+
+REASON = Reason("node(s) didn't match PersistentVolume's node affinity")
+
+
+class VolumeBinding(Plugin):
+    name = "VolumeBinding"
+
+    def filter(self, view: View) -> FilterPart | None:
+        bound = [view.snapshot.facts.volumes.get((view.template.namespace, claim)) for claim in view.template.claims]
+        masks = [match_node_selector(view.snapshot, required) for required in bound if required is not None]
+        return OutOfReach(~np.logical_and.reduce(masks)) if masks else None
+
+
+class OutOfReach(FilterPart):
+    def __init__(self, out_of_reach: Mask) -> None:
+        self.out_of_reach = out_of_reach
+
+    def failing(self, rows: Rows, load: Load) -> list[tuple[Reason, Mask]]:
+        return [(REASON, self.out_of_reach[rows])]

@@ -1,0 +1,157 @@
+"""Preemption: which pods of lower priority would have to go, on which node, to make room for one that fits nowhere.
+
+Follows kube-scheduler's DefaultPreemption: on every node where removing pods can help, take all lower ones away, then
+give back as many as possible, most important first and budget-protected ones before the others. Pods are taken from
+and given back to the snapshot itself; afterwards it is as it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from wukong.engine.decision import Preemption, Refusal
+from wukong.engine.plugin import Load
+from wukong.engine.plugins.pod_topology_spread import Hard
+from wukong.engine.selectors import selects
+from wukong.engine.snapshot import Placed
+from wukong.engine.view import View
+
+NEVER = "not eligible due to preemptionPolicy=Never."
+NO_VICTIMS = "No preemption victims found for incoming pod"
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
+_NOT_STARTED = "~"  # sorts after every timestamp: a pod that has not started yet counts as started just now
+_LOWEST_PRIORITY = 2**31
+
+
+@dataclass(frozen=True)
+class Attempt:
+    preemption: Preemption | None = None
+    refused: str = ""  # why the pod may not preempt at all
+    reasons: dict[str, tuple[str, ...]] = field(default_factory=dict)  # node → why no candidate
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    node: str
+    victims: tuple[tuple[str, Placed], ...]  # in the order in which sparing them was given up
+    violations: int
+
+    def rank(self) -> tuple[object, ...]:
+        """Lower is better: budgets broken, highest victim, sum of priorities, number of victims; then the latest."""
+        priorities = [placed.template.priority for _, placed in self.victims]
+        highest = [placed for _, placed in self.victims if placed.template.priority == max(priorities)]
+        earliest = min(placed.start or _NOT_STARTED for placed in highest)
+        later_first = tuple(-ord(letter) for letter in earliest)
+        total = sum(priority + _LOWEST_PRIORITY for priority in priorities)
+        return self.violations, max(priorities), total, len(priorities), later_first, self.node
+
+
+def preempt(view: View, refusals: dict[str, Refusal]) -> Attempt:
+    """What DefaultPreemption would do for the view's pod, given why each node refused it."""
+    if not view.template.preempts:
+        return Attempt(refused=NEVER)
+    candidates: list[_Candidate] = []
+    reasons: dict[str, tuple[str, ...]] = {}
+    for node in sorted(node for node, refusal in refusals.items() if not refusal.is_final):
+        found = _try_node(view, node)
+        if isinstance(found, _Candidate):
+            candidates.append(found)
+        else:
+            reasons[node] = found
+    if not candidates:
+        return Attempt(reasons=reasons)
+    best = min(candidates, key=_Candidate.rank)
+    every = {candidate.node: tuple(key for key, _ in candidate.victims) for candidate in candidates}
+    return Attempt(Preemption(best.node, every[best.node], every, best.violations))
+
+
+def _try_node(view: View, node: str) -> _Candidate | tuple[str, ...]:
+    snapshot = view.snapshot
+    row = snapshot.row_of[node]
+    lower = [key for key in snapshot.on_row[row] if snapshot.pods[key].template.priority < view.template.priority]
+    if not lower:
+        return (NO_VICTIMS,)
+    trial = _Trial(view, row)
+    try:
+        for key in lower:
+            trial.take(key)
+        short = trial.reasons()
+        return short or trial.spare(node)
+    finally:
+        trial.undo()
+
+
+class _Trial:
+    """Takes pods off one node and puts them back, keeping the view's counters in step."""
+
+    def __init__(self, view: View, row: int) -> None:
+        self.view, self.snapshot, self.row = view, view.snapshot, row
+        self.taken: dict[str, Placed] = {}
+        self._order = list(self.snapshot.on_row[row])
+        self._ports = dict(self.snapshot.ports.get(row, {}))
+        self._spreads = [part for _, part in view.filters if isinstance(part, Hard)]
+
+    def take(self, key: str) -> None:
+        placed = self.taken[key] = self.snapshot.forget(key)
+        for part in self._spreads:
+            part.trial(placed.template, self.row, -1)
+
+    def give_back(self, key: str) -> None:
+        placed = self.taken.pop(key)
+        self.snapshot.assume_template(key, placed.template, self.row, placed.start)
+        for part in self._spreads:
+            part.trial(placed.template, self.row, 1)
+
+    def undo(self) -> None:
+        for key in list(self.taken):
+            self.give_back(key)
+        self.snapshot.restore_row(self.row, self._order, self._ports)
+
+    def reasons(self) -> tuple[str, ...]:
+        """Why the pod still does not fit on the node; empty if it does."""
+        rows = np.array([self.row], dtype=np.intp)
+        load = Load(self.snapshot.load[:, rows])
+        for _, part in self.view.filters:
+            part.refresh()
+            texts = tuple(reason.text for reason, mask in part.failing(rows, load) if mask[0])
+            if texts:
+                return texts
+        return ()
+
+    def spare(self, node: str) -> _Candidate:
+        """Give back every pod that can stay."""
+        by_importance = sorted(self.taken, key=lambda key: _importance(self.taken[key]))
+        protected = _budget_breakers(self.view, [(key, self.taken[key]) for key in by_importance])
+        victims: list[tuple[str, Placed]] = []
+        violations = 0
+        for key in sorted(by_importance, key=lambda key: key not in protected):  # stable: importance is kept
+            placed = self.taken[key]
+            self.give_back(key)
+            if self.reasons():
+                self.take(key)
+                victims.append((key, placed))
+                violations += key in protected
+        return _Candidate(node, tuple(victims), violations)
+
+
+def _importance(placed: Placed) -> tuple[int, str]:
+    """Sorts the most important first: higher priority, then running longer."""
+    return -placed.template.priority, placed.start or _NOT_STARTED
+
+
+def _budget_breakers(view: View, pods: list[tuple[str, Placed]]) -> set[str]:
+    """Those whose loss, in this order, exceeds what their disruption budgets allow."""
+    left = [budget.allowed for budget in view.snapshot.facts.budgets]
+    breakers: set[str] = set()
+    for key, placed in pods:
+        template = placed.template
+        for number, budget in enumerate(view.snapshot.facts.budgets):
+            is_meant = budget.namespace == template.namespace and bool(budget.selector) and bool(template.labels)
+            if not is_meant or not selects(budget.selector, template.labels) or key.split("/")[-1] in budget.disrupted:
+                continue
+            left[number] -= 1
+            if left[number] < 0:
+                breakers.add(key)
+    return breakers

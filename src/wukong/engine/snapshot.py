@@ -1,0 +1,384 @@
+"""The snapshot: nodes and placed pods as columns, kept current by assume, forget and node changes.
+
+Everything that decides works on a snapshot: place.py puts pods on it, view.py compiles a pod against it, preempt.py
+takes pods away on trial. `fork()` gives an independent copy for what-if. It never decides anything itself.
+
+    load[line, node]   line 0: pods placed, 1–2: cpu and memory with defaults for what is missing, then one per resource
+    room[line, node]   the same lines: what the node can hold (lines 1–2 repeat cpu and memory)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from wukong.api.core import Node, Pod
+from wukong.api.kinds import Objects
+from wukong.engine.arrays import Ints
+from wukong.engine.counter import Counter
+from wukong.engine.facts import Facts, read_facts
+from wukong.engine.nodes import Column, NodeRow, label_column, row_column
+from wukong.engine.template import HostPort, Template, TemplateTable
+
+if TYPE_CHECKING:
+    from wukong.engine.view import View
+
+PODS, NONZERO_CPU, NONZERO_MEMORY = 0, 1, 2
+_FIRST_RESOURCE = 3
+_MAX_VIEWS = 512
+
+
+class Placed(NamedTuple):
+    template: Template
+    row: int
+    start: str  # when it started, RFC 3339; "" if it has not
+
+
+class Snapshot:
+    """A cluster the engine can decide on."""
+
+    def __init__(self, nodes: Iterable[Node] = (), facts: Facts | None = None) -> None:
+        self.facts = facts or Facts()
+        self.table = TemplateTable()
+        self.lines: dict[str, int] = {"cpu": 3, "memory": 4, "ephemeral-storage": 5}  # resource → line
+        self.rows: list[NodeRow] = []
+        self.row_of: dict[str, int] = {}
+        self.pods: dict[str, Placed] = {}
+        self.pending: dict[str, Pod] = {}  # known, but on no node
+        self.stray: dict[str, tuple[Pod, str]] = {}  # on a node we do not know (yet)
+        self.on_row: list[dict[str, None]] = []  # [node] → keys of its pods, in the order they came
+        self.ports: dict[int, dict[HostPort, None]] = {}  # node → host ports in use
+        self.placed: dict[int, dict[int, int]] = {}  # template → node → how many
+        self._by_number: dict[int, Template] = {}
+        # Topology keys used by placed pods' required anti-affinity, and by their other inter-pod rules. Only ever grow.
+        self.anti_affinity_keys: dict[str, None] = {}
+        self.preference_keys: dict[str, None] = {}
+        self._own_rows: set[int] = set()  # entries of on_row, ports, placed that are not shared with a fork
+        self._own_ports: set[int] = set()
+        self._own_placed: set[int] = set()
+        self.load: Ints = np.zeros((6, 0), dtype=np.int64)
+        self.room: Ints = np.zeros((6, 0), dtype=np.int64)
+        self._forget_derived()
+        self.set_nodes(nodes)
+
+    @classmethod
+    def of(cls, objects: Objects) -> Snapshot:
+        """The snapshot of these objects: finished pods are left out, pods without a node wait in `pending`."""
+        snapshot = cls(objects.nodes, read_facts(objects))
+        bound: list[tuple[str, Pod]] = []
+        for pod in objects.pods:
+            if pod.is_finished:
+                continue
+            if not pod.spec.node_name:
+                snapshot.pending[pod.key] = pod
+            elif pod.spec.node_name in snapshot.row_of:
+                bound.append((pod.key, pod))
+            else:
+                snapshot.stray[pod.key] = (pod, pod.spec.node_name)
+        snapshot._assume_all(bound)
+        return snapshot
+
+    def _forget_derived(self) -> None:
+        """Drop what was computed from nodes or facts. `epoch` tells everyone who keeps more of it."""
+        self.epoch = object()
+        self.columns: dict[str, Column] = {}
+        self.row_numbers: Column | None = None
+        self.views: dict[tuple[int, int], View] = {}
+        self.counters: list[Counter] = []
+        self.feeds: dict[int, list[tuple[Counter, int, int]]] = {}  # template → counters its pods add to
+        self.log: list[int] = []  # rows whose pods changed, oldest first; views read it from where they stopped
+        self.statics: dict[tuple[int, int, str], object] = {}  # what depends on nodes and template only; forks share it
+        self.images: dict[str, tuple[int, list[int]]] | None = None
+
+    # ---- nodes
+
+    def set_nodes(self, nodes: Iterable[Node]) -> None:
+        """Replace all nodes. Placed pods stay on the nodes that remain; those of vanished nodes become stray."""
+        self._rebuild(sorted((NodeRow(node) for node in nodes), key=lambda row: row.name))
+
+    def add_nodes(self, *nodes: Node) -> None:
+        """Add nodes, or update those of the same name."""
+        fresh = {node.metadata.name: NodeRow(node) for node in nodes}
+        changed = [row for row in fresh.values() if row.name not in self.row_of]
+        if changed:
+            merged = {row.name: row for row in self.rows} | fresh
+            self._rebuild(sorted(merged.values(), key=lambda row: row.name))
+            return
+        for row in fresh.values():
+            self._update_node(row)
+
+    def remove_node(self, name: str) -> None:
+        if name not in self.row_of:
+            raise KeyError(f"no node {name!r} in the snapshot")
+        self._rebuild([row for row in self.rows if row.name != name])
+
+    def _update_node(self, row: NodeRow) -> None:
+        number = self.row_of[row.name]
+        if self.rows[number] == row:
+            return
+        self.rows = [*self.rows[:number], row, *self.rows[number + 1 :]]
+        self.ensure_lines(row.allocatable)
+        self.room = self.room.copy()  # forks may share it
+        self._fill_room(number, row)
+        self._forget_derived()
+
+    def _rebuild(self, rows: list[NodeRow]) -> None:
+        """Lay the rows anew. Placed pods follow their nodes; order on a node is kept."""
+        names = [row.name for row in self.rows]
+        moved = [
+            (key, placed, names[placed.row]) for keys in self.on_row for key in keys for placed in (self.pods[key],)
+        ]
+        self.rows = rows
+        self.row_of = {row.name: number for number, row in enumerate(rows)}
+        self.ensure_lines(name for row in rows for name in row.allocatable)
+        self.room = np.zeros((len(self.lines) + _FIRST_RESOURCE, len(rows)), dtype=np.int64)
+        for number, row in enumerate(rows):
+            self._fill_room(number, row)
+        self.load = np.zeros_like(self.room)
+        self.pods, self.on_row, self.ports, self.placed = {}, [{} for _ in rows], {}, {}
+        self._own_rows, self._own_ports, self._own_placed = set(range(len(rows))), set(), set()
+        self._forget_derived()
+        self._place_again(moved)
+
+    def _place_again(self, moved: list[tuple[str, Placed, str]]) -> None:
+        for key, placed, name in moved:
+            if name in self.row_of:
+                self._assume(key, placed.template, self.row_of[name], placed.start)
+            else:
+                self.stray[key] = (placed.template.pod, name)
+        for key, (pod, name) in list(self.stray.items()):
+            if name in self.row_of:
+                del self.stray[key]
+                self.assume(key, pod, name)
+
+    def _fill_room(self, number: int, row: NodeRow) -> None:
+        self.room[:, number] = 0
+        self.room[PODS, number] = row.allowed_pods
+        for name, amount in row.allocatable.items():
+            self.room[self.lines[name], number] = amount
+        self.room[NONZERO_CPU, number] = row.allocatable.get("cpu", 0)
+        self.room[NONZERO_MEMORY, number] = row.allocatable.get("memory", 0)
+
+    def ensure_lines(self, names: Iterable[str]) -> None:
+        """Give every resource a line. The table of lines is shared with forks and only grows; each pads its arrays."""
+        for name in names:
+            if name not in self.lines:
+                self.lines[name] = len(self.lines) + _FIRST_RESOURCE
+        self._pad()
+
+    def _pad(self) -> None:
+        missing = len(self.lines) + _FIRST_RESOURCE - self.load.shape[0]
+        if missing > 0:
+            self.load = np.pad(self.load, ((0, missing), (0, 0)))
+            self.room = np.pad(self.room, ((0, missing), (0, 0)))
+
+    def column(self, key: str) -> Column:
+        found = self.columns.get(key)
+        if found is None:
+            found = self.columns[key] = label_column(self.rows, key)
+        return found
+
+    def rows_apart(self) -> Column:
+        """The column in which every node is a domain of its own."""
+        if self.row_numbers is None:
+            self.row_numbers = row_column(self.rows)
+        return self.row_numbers
+
+    # ---- facts
+
+    def set_facts(self, facts: Facts) -> None:
+        self.facts = facts
+        self._forget_derived()
+
+    # ---- pods
+
+    def assume(self, key: str, pod: Pod, node_name: str, start: str | None = None) -> None:
+        """Count this pod as placed on this node. `key` is namespace/name."""
+        began = pod.status.start_time or "" if start is None else start
+        self._assume(key, self.table.intern(pod), self.row_of[node_name], began)
+
+    def forget(self, key: str) -> Placed:
+        """Take a placed pod away again; gives what is needed to put it back."""
+        placed = self.pods.pop(key)
+        template, row, _ = placed
+        self.load[:, row] -= self.vector(template)
+        del self._row_for_write(row)[key]
+        self._count_placed(template, row, -1)
+        if template.ports:
+            used = self._ports_for_write(row)
+            for port in template.ports:
+                used.pop(port, None)  # a set, as in kube-scheduler: the first of two holders to go frees the port
+        for counter, weight, hits in self.feeds_of(template):
+            counter.add(row, -weight, -hits)
+        self.log.append(row)
+        return placed
+
+    def assume_template(self, key: str, template: Template, row: int, start: str = "") -> None:
+        self._assume(key, template, row, start)
+
+    def assume_many(self, template: Template, keys: Sequence[str], rows: Sequence[int]) -> None:
+        """Place look-alike pods, the i-th on the i-th of `rows`, in one go."""
+        numbers, counts = np.unique(np.array(rows, dtype=np.intp), return_counts=True)
+        self.load[:, numbers] += self.vector(template)[:, None] * counts
+        for row, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+            self._count_placed(template, row, count)
+            if template.ports:
+                self._ports_for_write(row).update(dict.fromkeys(template.ports))
+            for counter, weight, hits in self.feeds_of(template):
+                counter.add(row, weight * count, hits * count)
+        for key, row in zip(keys, rows, strict=True):
+            self._row_for_write(row)[key] = None
+            self.pods[key] = Placed(template, row, "")
+        self.log.extend(numbers.tolist())
+
+    def _assume(self, key: str, template: Template, row: int, start: str) -> None:
+        if key in self.pods:
+            raise KeyError(f"pod {key} is already placed, on {self.rows[self.pods[key].row].name}")
+        self.pods[key] = Placed(template, row, start)
+        self.load[:, row] += self.vector(template)
+        self._row_for_write(row)[key] = None
+        self._count_placed(template, row, 1)
+        if template.ports:
+            self._ports_for_write(row).update(dict.fromkeys(template.ports))
+        for counter, weight, hits in self.feeds_of(template):
+            counter.add(row, weight, hits)
+        self.log.append(row)
+
+    def _assume_all(self, bound: list[tuple[str, Pod]]) -> None:
+        """Many pods at once, before anything has been compiled: the columns are summed by numpy."""
+        templates = [self.table.intern(pod) for _, pod in bound]
+        rows = np.array([self.row_of[pod.spec.node_name] for _, pod in bound], dtype=np.intp)
+        distinct = {template.number: template for template in templates}
+        self.ensure_lines(name for template in distinct.values() for name in template.requests.taken)
+        position = {number: i for i, number in enumerate(distinct)}
+        which = np.array([position[template.number] for template in templates], dtype=np.intp)
+        vectors = np.array(
+            [self.vector(template) for template in distinct.values()], dtype=np.int64
+        )  # [template, line]
+        for line in range(self.load.shape[0] if bound else 0):
+            np.add.at(self.load[line], rows, vectors[which, line])
+        for (key, pod), template, row in zip(bound, templates, rows.tolist(), strict=True):
+            self.pods[key] = Placed(template, row, pod.status.start_time or "")
+            self.on_row[row][key] = None
+            self._count_placed(template, row, 1)
+            if template.ports:
+                self._ports_for_write(row).update(dict.fromkeys(template.ports))
+
+    def restore_row(self, row: int, order: Sequence[str], ports: dict[HostPort, None]) -> None:
+        """After a trial: the same pods as before are back on the node; put their order and its ports back too."""
+        self.on_row[row] = dict.fromkeys(order)
+        self._own_rows.add(row)
+        if ports or row in self.ports:
+            self.ports[row] = dict(ports)
+            self._own_ports.add(row)
+
+    def vector(self, template: Template) -> Ints:
+        """What one placed pod of this template adds to each line of its node's load."""
+        if len(template.vector) != len(self.lines) + _FIRST_RESOURCE:
+            taken = template.requests.taken
+            self.ensure_lines(taken)
+            vector = np.zeros(len(self.lines) + _FIRST_RESOURCE, dtype=np.int64)
+            vector[:_FIRST_RESOURCE] = (1, *template.requests.taken_nonzero)
+            for name, amount in taken.items():
+                vector[self.lines[name]] = amount
+            template.vector = vector
+        self._pad()
+        return template.vector
+
+    def _count_placed(self, template: Template, row: int, change: int) -> None:
+        number = template.number
+        counts = self.placed.get(number)
+        if counts is None or number not in self._own_placed:
+            counts = self.placed[number] = dict(counts or {})
+            self._own_placed.add(number)
+            self._by_number[number] = template
+            if template.has_terms:
+                self._note_keys(template)
+        left = counts.get(row, 0) + change
+        if left:
+            counts[row] = left
+        else:
+            del counts[row]
+            if not counts:
+                del self.placed[number]
+                self._own_placed.discard(number)
+
+    def _note_keys(self, template: Template) -> None:
+        self.anti_affinity_keys.update(dict.fromkeys(term.topology_key for term in template.anti_affinity_terms))
+        others = (
+            *template.affinity_terms,
+            *template.preferred_affinity_terms,
+            *template.preferred_anti_affinity_terms,
+        )
+        self.preference_keys.update(dict.fromkeys(term.topology_key for term in others))
+
+    def _row_for_write(self, row: int) -> dict[str, None]:
+        if row not in self._own_rows:
+            self.on_row[row] = dict(self.on_row[row])
+            self._own_rows.add(row)
+        return self.on_row[row]
+
+    def _ports_for_write(self, row: int) -> dict[HostPort, None]:
+        if row not in self._own_ports:
+            self.ports[row] = dict(self.ports.get(row, {}))
+            self._own_ports.add(row)
+        return self.ports[row]
+
+    # ---- counters
+
+    def count(self, counter: Counter) -> Counter:
+        """Fill a new counter from the pods placed so far and keep it current from now on."""
+        for number, per_row in self.placed.items():
+            weight, hits = counter.weigh(self._by_number[number])
+            if hits:
+                for row, count in per_row.items():
+                    counter.add(row, weight * count, hits * count)
+                self.feeds_of(self._by_number[number]).append((counter, weight, hits))
+        self.counters.append(counter)
+        for number in self.feeds.keys() - self.placed.keys():  # seen before, none placed just now
+            weight, hits = counter.weigh(self._by_number[number])
+            if hits:
+                self.feeds[number].append((counter, weight, hits))
+        counter.touched.clear()
+        return counter
+
+    def feeds_of(self, template: Template) -> list[tuple[Counter, int, int]]:
+        feeds = self.feeds.get(template.number)
+        if feeds is None:
+            self._by_number[template.number] = template
+            weighed = ((counter, *counter.weigh(template)) for counter in self.counters)
+            feeds = self.feeds[template.number] = [entry for entry in weighed if entry[2]]
+        return feeds
+
+    # ---- copies
+
+    def fork(self) -> Snapshot:
+        """An independent copy. Cheap: per-node and per-template detail is shared until one side changes it."""
+        copy = object.__new__(Snapshot)
+        copy.facts, copy.table, copy.lines = self.facts, self.table, self.lines
+        copy.rows, copy.row_of, copy.room = self.rows, self.row_of, self.room
+        copy.load = self.load.copy()
+        copy.pods, copy.pending, copy.stray = dict(self.pods), dict(self.pending), dict(self.stray)
+        copy.on_row, copy.ports, copy.placed = list(self.on_row), dict(self.ports), dict(self.placed)
+        copy._by_number = dict(self._by_number)
+        copy.anti_affinity_keys, copy.preference_keys = dict(self.anti_affinity_keys), dict(self.preference_keys)
+        for side in (self, copy):
+            side._own_rows, side._own_ports, side._own_placed = set(), set(), set()
+        copy._forget_derived()
+        copy.columns, copy.row_numbers, copy.statics = self.columns, self.row_numbers, self.statics
+        copy.images = self.images
+        return copy
+
+    def drop_views(self) -> None:
+        """Forget all compiled pods; they are compiled again when asked for."""
+        self.views.clear()
+        self.counters.clear()
+        self.feeds.clear()
+        self.log.clear()
+
+    def make_room_for_view(self) -> None:
+        """Called before a view is added: at most _MAX_VIEWS compiled pods are kept current."""
+        if len(self.views) >= _MAX_VIEWS:
+            self.drop_views()

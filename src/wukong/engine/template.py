@@ -1,0 +1,226 @@
+"""Templates: pods that are alike for placement share one, compiled once.
+
+A template holds everything a decision reads from a pod (requests, rules, labels, ports, ...) and nothing it does not
+(name, node, start). A `TemplateTable` interns them; snapshots and their forks share one table.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from wukong.api.core import (
+    Affinity,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    Toleration,
+    TopologySpreadConstraint,
+)
+from wukong.api.meta import controller_of
+from wukong.engine.arrays import Ints
+from wukong.engine.requests import Requests, read_requests
+from wukong.engine.selectors import Selector, compile_selector, from_labels, selects
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Term(NamedTuple):
+    """One inter-pod (anti-)affinity term, as its owner wrote it."""
+
+    selector: Selector | None
+    namespaces: frozenset[str]
+    namespace_selector: Selector | None
+    topology_key: str
+    weight: int
+
+    def means(self, template: Template, namespace_labels: dict[str, str]) -> bool:
+        """Whether a pod of `template`, in a namespace with these labels, is one this term talks about."""
+        in_namespace = template.namespace in self.namespaces or selects(self.namespace_selector, namespace_labels)
+        return in_namespace and selects(self.selector, template.labels)
+
+
+class Spread(NamedTuple):
+    """One topology spread constraint with its selector compiled (matchLabelKeys merged in)."""
+
+    max_skew: int
+    topology_key: str
+    selector: Selector | None
+    min_domains: int
+    honors_affinity: bool
+    honors_taints: bool
+
+
+class HostPort(NamedTuple):
+    protocol: str
+    ip: str
+    port: int
+
+    def conflicts(self, other: HostPort) -> bool:
+        same = self.protocol == other.protocol and self.port == other.port
+        return same and (self.ip == other.ip or "0.0.0.0" in (self.ip, other.ip))
+
+
+class Template:
+    """What placement reads from a pod. `number` is its identity within its table."""
+
+    __slots__ = (
+        "affinity",
+        "affinity_terms",
+        "anti_affinity_terms",
+        "claims",
+        "hard_spreads",
+        "has_own_spreads",
+        "has_terms",
+        "image_volumes",
+        "images",
+        "is_terminating",
+        "labels",
+        "namespace",
+        "node_name",
+        "node_selector",
+        "number",
+        "owner",
+        "pod",
+        "ports",
+        "preempts",
+        "preferred_affinity_terms",
+        "preferred_anti_affinity_terms",
+        "priority",
+        "requests",
+        "soft_spreads",
+        "tolerations",
+        "vector",
+    )
+
+    def __init__(self, number: int, pod: Pod) -> None:
+        spec = pod.spec
+        self.number = number
+        self.pod = pod
+        self.namespace = pod.metadata.namespace
+        self.labels = pod.metadata.labels
+        self.is_terminating = pod.is_terminating
+        self.priority = spec.priority or 0
+        self.preempts = spec.preemption_policy != "Never"
+        self.requests: Requests = read_requests(pod)
+        self.vector: Ints = np.zeros(0, dtype=np.int64)  # what a placed pod adds to its node; kept by the snapshot
+        self.tolerations: list[Toleration] = spec.tolerations
+        self.node_selector: Selector = from_labels(spec.node_selector)
+        self.affinity: Affinity = spec.affinity or Affinity()
+        self.ports = _host_ports(pod)
+        self.images = [container.image for container in (*spec.init_containers, *spec.containers)]
+        self.image_volumes = [volume.image.reference for volume in spec.volumes if volume.image is not None]
+        self.claims = [
+            volume.persistent_volume_claim.claim_name for volume in spec.volumes if volume.persistent_volume_claim
+        ]
+        owner = controller_of(pod.metadata)
+        self.owner = (owner.api_version, owner.kind, owner.name) if owner else None
+        self.node_name = ""
+        self._read_terms()
+        self.has_own_spreads = bool(spec.topology_spread_constraints)
+        constraints = spec.topology_spread_constraints
+        self.hard_spreads = compile_spreads(constraints, self.labels, "DoNotSchedule")
+        self.soft_spreads = compile_spreads(constraints, self.labels, "ScheduleAnyway")
+
+    def _read_terms(self) -> None:
+        together = self.affinity.pod_affinity or PodAffinity()
+        apart = self.affinity.pod_anti_affinity or PodAffinity()
+        self.affinity_terms = [self._term(term, 0) for term in together.required]
+        self.anti_affinity_terms = [self._term(term, 0) for term in apart.required]
+        self.preferred_affinity_terms = [
+            self._term(entry.pod_affinity_term, entry.weight) for entry in together.preferred
+        ]
+        self.preferred_anti_affinity_terms = [
+            self._term(entry.pod_affinity_term, entry.weight) for entry in apart.preferred
+        ]
+        self.has_terms = bool(together.required or together.preferred or apart.required or apart.preferred)
+
+    def _term(self, term: PodAffinityTerm, weight: int) -> Term:
+        named = frozenset(term.namespaces)
+        if not named and term.namespace_selector is None:
+            named = frozenset((self.namespace,))
+        return Term(
+            compile_selector(term.label_selector),
+            named,
+            compile_selector(term.namespace_selector),
+            term.topology_key,
+            weight,
+        )
+
+
+def compile_spreads(
+    constraints: list[TopologySpreadConstraint] | tuple[TopologySpreadConstraint, ...],
+    labels: dict[str, str],
+    action: str,
+) -> list[Spread]:
+    """The constraints with this whenUnsatisfiable."""
+    return [
+        Spread(
+            entry.max_skew,
+            entry.topology_key,
+            _with_label_keys(compile_selector(entry.label_selector), entry.match_label_keys, labels),
+            1 if entry.min_domains is None else entry.min_domains,
+            entry.node_affinity_policy == "Honor",
+            entry.node_taints_policy == "Honor",
+        )
+        for entry in constraints
+        if entry.when_unsatisfiable == action
+    ]
+
+
+def _with_label_keys(selector: Selector | None, keys: list[str], labels: dict[str, str]) -> Selector | None:
+    own = {key: labels[key] for key in keys if key in labels}
+    return selector if selector is None else from_labels(own) + selector
+
+
+def _host_ports(pod: Pod) -> list[HostPort]:
+    sidecars = [container for container in pod.spec.init_containers if container.restart_policy == "Always"]
+    return [
+        HostPort(port.protocol or "TCP", port.host_ip or "0.0.0.0", port.host_port)
+        for container in (*sidecars, *pod.spec.containers)
+        for port in container.ports
+        if port.host_port > 0
+    ]
+
+
+class TemplateTable:
+    """Interns pods into templates. Shared by a snapshot and all its forks; it only ever grows."""
+
+    def __init__(self) -> None:
+        self._by_signature: dict[bytes, Template] = {}
+
+    def intern(self, pod: Pod) -> Template:
+        signature = _signature(pod)
+        template = self._by_signature.get(signature)
+        if template is None:
+            template = self._by_signature[signature] = Template(len(self._by_signature), pod)
+        return template
+
+
+def _signature(pod: Pod) -> bytes:
+    """Equal for pods that no decision can tell apart."""
+    meta, spec, status = pod.metadata, pod.spec, pod.status
+    resized = [entry for entry in (*status.container_statuses, *status.init_container_statuses) if entry.resources]
+    return _encode(
+        (
+            meta.namespace,
+            meta.labels,
+            meta.deletion_timestamp is not None,
+            meta.owner_references,
+            spec.containers,
+            spec.init_containers,
+            spec.affinity,
+            spec.tolerations,
+            spec.topology_spread_constraints,
+            spec.node_selector,
+            spec.priority,
+            spec.preemption_policy,
+            spec.overhead,
+            spec.resources,
+            spec.volumes,
+            resized,
+            status.conditions if resized else None,
+        )
+    )
