@@ -14,6 +14,7 @@ from wukong.api.quantity import parse_quantity, scheduler_amount
 from wukong.engine.arrays import Index
 from wukong.engine.requests import is_counted
 
+HOSTNAME = "kubernetes.io/hostname"
 TaintKey = tuple[str, str, str]  # key, value, effect
 
 
@@ -35,6 +36,21 @@ class NodeRow:
             if name in ("cpu", "memory", "ephemeral-storage") or is_counted(name)
         }
         self.images = {name: image.size_bytes for image in reversed(node.status.images) for name in image.names}
+
+    def copy(self, name: str = "") -> NodeRow:
+        """A row like this one; with a name of its own it is another node, on a host of that name."""
+        twin: NodeRow = object.__new__(NodeRow)
+        for slot in self.__slots__:
+            setattr(twin, slot, getattr(self, slot))
+        if name:
+            twin.name = name
+            twin.labels = {key: name if key == HOSTNAME else value for key, value in self.labels.items()}
+        return twin
+
+    def shape(self) -> tuple[object, ...]:
+        """Equal for nodes that differ only in name and host."""
+        labels = tuple(sorted((key, value) for key, value in self.labels.items() if key != HOSTNAME))
+        return labels, self.taints, tuple(sorted(self.allocatable.items())), self.allowed_pods
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NodeRow) and all(

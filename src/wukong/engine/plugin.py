@@ -19,6 +19,7 @@ import numpy as np
 from wukong.engine.arrays import ALL, Index, Ints, Mask, Rows
 
 if TYPE_CHECKING:
+    from wukong.engine.snapshot import Snapshot
     from wukong.engine.view import View
 
 MAX_SCORE = 100
@@ -61,6 +62,12 @@ class FilterPart:
         failing = self.failing(rows, load)
         masks = [mask for reason, mask in failing if reason.is_final]
         return np.logical_or.reduce(masks) if masks else np.zeros(width(rows, load), dtype=np.bool_)
+
+    def allows(self, row: int, snapshot: Snapshot) -> bool:
+        """Whether this one node passes, given the snapshot as it is now. Override where it can be told cheaply."""
+        self.refresh()
+        rows = np.array([row], dtype=np.intp)
+        return not any(mask[0] for _, mask in self.failing(rows, Load(snapshot.load[:, rows])))
 
     def refresh(self) -> Index | slice | None:
         """CLUSTER scope: rows whose answer may have changed since the last call (ALL: any; None: none)."""

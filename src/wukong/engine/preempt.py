@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from wukong.engine.decision import Preemption, Refusal
-from wukong.engine.plugin import Load
+from wukong.engine.plugin import Load, Scope
 from wukong.engine.plugins.pod_topology_spread import Hard
 from wukong.engine.selectors import selects
 from wukong.engine.snapshot import Placed
@@ -23,6 +23,9 @@ NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 _NOT_STARTED = "~"  # sorts after every timestamp: a pod that has not started yet counts as started just now
 _LOWEST_PRIORITY = 2**31
+# kube-scheduler stops looking once it has this many candidates, from a random node on; we go by name from the first.
+_CANDIDATE_PERCENT = 10
+_LEAST_CANDIDATES = 100
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,16 @@ def preempt(view: View, refusals: dict[str, Refusal]) -> Attempt:
         return Attempt(refused=NEVER)
     candidates: list[_Candidate] = []
     reasons: dict[str, tuple[str, ...]] = {}
-    for node in sorted(node for node, refusal in refusals.items() if not refusal.is_final):
+    potential = sorted(node for node, refusal in refusals.items() if not refusal.is_final)
+    enough = max(_LEAST_CANDIDATES, len(potential) * _CANDIDATE_PERCENT // 100)
+    for node in potential:
         found = _try_node(view, node)
         if isinstance(found, _Candidate):
             candidates.append(found)
         else:
             reasons[node] = found
+        if len(candidates) >= enough and any(not candidate.violations for candidate in candidates):
+            break
     if not candidates:
         return Attempt(reasons=reasons)
     best = min(candidates, key=_Candidate.rank)
@@ -91,6 +98,7 @@ class _Trial:
         self.taken: dict[str, Placed] = {}
         self._order = list(self.snapshot.on_row[row])
         self._ports = dict(self.snapshot.ports.get(row, {}))
+        self._changing = [part for _, part in view.filters if part.scope is not Scope.NODE]
         self._spreads = [part for _, part in view.filters if isinstance(part, Hard)]
 
     def take(self, key: str) -> None:
@@ -129,7 +137,7 @@ class _Trial:
         for key in sorted(by_importance, key=lambda key: key not in protected):  # stable: importance is kept
             placed = self.taken[key]
             self.give_back(key)
-            if self.reasons():
+            if not all(part.allows(self.row, self.snapshot) for part in self._changing):
                 self.take(key)
                 victims.append((key, placed))
                 violations += key in protected

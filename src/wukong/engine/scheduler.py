@@ -9,7 +9,6 @@ from wukong.engine.decision import Decision
 from wukong.engine.place import place_many, place_one
 from wukong.engine.plugins.registry import PLUGINS
 from wukong.engine.snapshot import Snapshot
-from wukong.engine.template import Template
 from wukong.engine.ties import FIRST_BY_NAME, Ties
 from wukong.engine.view import Plugins, View
 
@@ -32,16 +31,12 @@ class Scheduler:
 
     def view(self, pod: Pod) -> View:
         """The pod compiled against the snapshot as it is now."""
-        if pod.spec.node_name:  # asked about on purpose: rare, so not kept
-            return View(self.snapshot, self.snapshot.table.intern(pod), self.profile, self.plugins, pod.spec.node_name)
-        return self.view_of(self.snapshot.table.intern(pod))
-
-    def view_of(self, template: Template) -> View:
-        key = (template.number, id(self.profile))
+        template, node_name = self.snapshot.table.intern(pod), pod.spec.node_name
+        key = (template.number, id(self.profile), node_name)
         view = self.snapshot.views.get(key)
         if view is None:
             self.snapshot.make_room_for_view()
-            view = self.snapshot.views[key] = View(self.snapshot, template, self.profile, self.plugins)
+            view = self.snapshot.views[key] = View(self.snapshot, template, self.profile, self.plugins, node_name)
         return view
 
     def decide(self, pod: Pod) -> Decision:

@@ -85,11 +85,10 @@ class Snapshot:
         self.epoch = object()
         self.columns: dict[str, Column] = {}
         self.row_numbers: Column | None = None
-        self.views: dict[tuple[int, int], View] = {}
+        self.views: dict[tuple[int, int, str], View] = {}  # by template, profile and node asked for
         self.counters: list[Counter] = []
         self.feeds: dict[int, list[tuple[Counter, int, int]]] = {}  # template → counters its pods add to
         self.log: list[int] = []  # rows whose pods changed, oldest first; views read it from where they stopped
-        self.statics: dict[tuple[int, int, str], object] = {}  # what depends on nodes and template only; forks share it
         self.images: dict[str, tuple[int, list[int]]] | None = None
 
     # ---- nodes
@@ -100,14 +99,15 @@ class Snapshot:
 
     def add_nodes(self, *nodes: Node) -> None:
         """Add nodes, or update those of the same name."""
-        fresh = {node.metadata.name: NodeRow(node) for node in nodes}
-        changed = [row for row in fresh.values() if row.name not in self.row_of]
-        if changed:
-            merged = {row.name: row for row in self.rows} | fresh
-            self._rebuild(sorted(merged.values(), key=lambda row: row.name))
+        self.put_row(*(NodeRow(node) for node in nodes))
+
+    def put_row(self, *rows: NodeRow) -> None:
+        if all(row.name in self.row_of for row in rows):
+            for row in rows:
+                self._update_node(row)
             return
-        for row in fresh.values():
-            self._update_node(row)
+        merged = {row.name: row for row in (*self.rows, *rows)}
+        self._rebuild(sorted(merged.values(), key=lambda row: row.name))
 
     def remove_node(self, name: str) -> None:
         if name not in self.row_of:
@@ -125,33 +125,44 @@ class Snapshot:
         self._forget_derived()
 
     def _rebuild(self, rows: list[NodeRow]) -> None:
-        """Lay the rows anew. Placed pods follow their nodes; order on a node is kept."""
-        names = [row.name for row in self.rows]
-        moved = [
-            (key, placed, names[placed.row]) for keys in self.on_row for key in keys for placed in (self.pods[key],)
-        ]
+        """Lay the rows anew. Placed pods follow their nodes, those of vanished nodes become stray, stray ones return."""
+        old_names = [row.name for row in self.rows]
         self.rows = rows
         self.row_of = {row.name: number for number, row in enumerate(rows)}
+        for number, name in enumerate(old_names):
+            if name not in self.row_of:
+                for key in list(self.on_row[number]):
+                    self.stray[key] = (self.forget(key).template.pod, name)
+        self._move_pods([self.row_of.get(name, -1) for name in old_names])
         self.ensure_lines(name for row in rows for name in row.allocatable)
         self.room = np.zeros((len(self.lines) + _FIRST_RESOURCE, len(rows)), dtype=np.int64)
         for number, row in enumerate(rows):
             self._fill_room(number, row)
-        self.load = np.zeros_like(self.room)
-        self.pods, self.on_row, self.ports, self.placed = {}, [{} for _ in rows], {}, {}
-        self._own_rows, self._own_ports, self._own_placed = set(range(len(rows))), set(), set()
         self._forget_derived()
-        self._place_again(moved)
-
-    def _place_again(self, moved: list[tuple[str, Placed, str]]) -> None:
-        for key, placed, name in moved:
-            if name in self.row_of:
-                self._assume(key, placed.template, self.row_of[name], placed.start)
-            else:
-                self.stray[key] = (placed.template.pod, name)
         for key, (pod, name) in list(self.stray.items()):
             if name in self.row_of:
                 del self.stray[key]
                 self.assume(key, pod, name)
+
+    def _move_pods(self, new_of: list[int]) -> None:
+        """Everything kept per node moves from row i to row new_of[i]; rows with -1 are gone and hold no pods."""
+        load = np.zeros((self.load.shape[0], len(self.rows)), dtype=np.int64)
+        kept = [old for old, new in enumerate(new_of) if new >= 0]
+        load[:, [new_of[old] for old in kept]] = self.load[:, kept]
+        on_row: list[dict[str, None]] = [{} for _ in self.rows]
+        for old in kept:
+            on_row[new_of[old]] = self.on_row[old]
+        self.load, self.on_row = load, on_row
+        self._own_rows = set()  # shared or not, the entries are copied before the next write
+        if all(new_of[old] == old for old in kept):
+            return
+        self.ports = {new_of[row]: ports for row, ports in self.ports.items() if new_of[row] >= 0}
+        self._own_ports = set()
+        self.placed = {
+            number: {new_of[row]: count for row, count in counts.items()} for number, counts in self.placed.items()
+        }
+        self._own_placed = set(self.placed)
+        self.pods = {key: placed._replace(row=new_of[placed.row]) for key, placed in self.pods.items()}
 
     def _fill_room(self, number: int, row: NodeRow) -> None:
         self.room[:, number] = 0
@@ -344,6 +355,10 @@ class Snapshot:
         counter.touched.clear()
         return counter
 
+    def placed_templates(self) -> list[Template]:
+        """The templates of which at least one pod is placed."""
+        return [self._by_number[number] for number in self.placed]
+
     def feeds_of(self, template: Template) -> list[tuple[Counter, int, int]]:
         feeds = self.feeds.get(template.number)
         if feeds is None:
@@ -367,7 +382,7 @@ class Snapshot:
         for side in (self, copy):
             side._own_rows, side._own_ports, side._own_placed = set(), set(), set()
         copy._forget_derived()
-        copy.columns, copy.row_numbers, copy.statics = self.columns, self.row_numbers, self.statics
+        copy.columns, copy.row_numbers = self.columns, self.row_numbers
         copy.images = self.images
         return copy
 

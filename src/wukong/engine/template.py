@@ -124,6 +124,14 @@ class Template:
         self.hard_spreads = compile_spreads(constraints, self.labels, "DoNotSchedule")
         self.soft_spreads = compile_spreads(constraints, self.labels, "ScheduleAnyway")
 
+    def asking(self, needed: dict[str, int]) -> Template:
+        """A template like this one that needs other amounts: for trying out, never interned."""
+        twin: Template = object.__new__(Template)
+        for slot in self.__slots__:
+            setattr(twin, slot, getattr(self, slot))
+        twin.requests = self.requests._replace(needed=needed)
+        return twin
+
     def _read_terms(self) -> None:
         together = self.affinity.pod_affinity or PodAffinity()
         apart = self.affinity.pod_anti_affinity or PodAffinity()

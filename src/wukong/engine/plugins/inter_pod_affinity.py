@@ -22,6 +22,7 @@ from wukong.engine.plugin import (
     width,
 )
 from wukong.engine.selectors import EVERYTHING, selects
+from wukong.engine.snapshot import Snapshot
 from wukong.engine.template import Template, Term
 from wukong.engine.view import View
 
@@ -148,6 +149,16 @@ class Required(FilterPart):
             lacks_company |= _seen(counter, rows) <= 0
         is_first = self.is_first_allowed and not any(counter.hits for counter in self.near.values())
         return lacks_label if is_first else lacks_label | lacks_company
+
+    def allows(self, row: int, snapshot: Snapshot) -> bool:
+        if any(counter.at(row) > 0 for counter in (*self.avoided.values(), *self.avoiding.values())):
+            return False
+        if not self.together:
+            return True
+        if any(counter.column.numbers[row] < 0 for counter in self.near.values()):
+            return False
+        is_first = self.is_first_allowed and not any(counter.hits for counter in self.near.values())
+        return is_first or all(counter.at(row) > 0 for counter in self.near.values())
 
     def blocks_itself(self) -> bool | None:
         own = self.view.template

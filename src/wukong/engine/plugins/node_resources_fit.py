@@ -52,6 +52,7 @@ class Fits(FilterPart):
         self.snapshot = snapshot
         self.lines = np.array([PODS, *(line for _, line, _ in needed)], dtype=np.intp)
         self.amounts = np.array([1, *(amount for _, _, amount in needed)], dtype=np.int64)[:, None]
+        self.names = [name for name, _, _ in needed]
         self.reasons = [TOO_MANY_PODS, *(Reason(f"Insufficient {name}", is_final=False) for name, _, _ in needed)]
 
     def short(self, rows: Rows, load: Load) -> Mask:
@@ -62,6 +63,10 @@ class Fits(FilterPart):
 
     def failing(self, rows: Rows, load: Load) -> list[tuple[Reason, Mask]]:
         return list(zip(self.reasons, self.short(rows, load), strict=True))
+
+    def allows(self, row: int, snapshot: Snapshot) -> bool:
+        left = snapshot.room[self.lines, row] - snapshot.load[self.lines, row]
+        return bool((left >= self.amounts[:, 0]).all())
 
     def hopeless(self, rows: Rows, load: Load) -> Mask:
         """A node that is too small even when empty: no preemption helps there."""

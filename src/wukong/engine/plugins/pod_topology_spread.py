@@ -12,6 +12,7 @@ import numpy as np
 
 from wukong.engine.arrays import ALL, Floats, Index, Ints, Mask, Rows
 from wukong.engine.counter import Counter
+from wukong.engine.nodes import HOSTNAME
 from wukong.engine.plugin import MAX_SCORE, FeasibleScorePart, FilterPart, Load, Plugin, Reason, Scope, ScorePart
 from wukong.engine.plugins.node_affinity import required_nodes
 from wukong.engine.plugins.taint_toleration import untolerated
@@ -22,7 +23,6 @@ from wukong.engine.view import View
 
 SKEW = Reason("node(s) didn't match pod topology spread constraints", is_final=False)
 MISSING_LABEL = Reason("node(s) didn't match pod topology spread constraints (missing required label)")
-HOSTNAME = "kubernetes.io/hostname"
 
 
 class PodTopologySpread(Plugin):
@@ -129,6 +129,15 @@ class Hard(FilterPart):
         assert skewed is not None
         return [(MISSING_LABEL, missing), (SKEW, skewed)]
 
+    def allows(self, row: int, snapshot: Snapshot) -> bool:
+        for number, spread in enumerate(self.spreads):
+            counter = self.counters[number]
+            if counter.column.numbers[row] < 0:
+                return False
+            if counter.at(row) + self.own[number] - self._minimum(number) > spread.max_skew:
+                return False
+        return True
+
     def blocks_itself(self) -> bool | None:
         own = self.view.template
         return None if any(counter.weigh(own)[1] for counter in self.counters) else False
@@ -178,7 +187,7 @@ class Soft(FeasibleScorePart):
             counter, column = self.counters[number], self.columns[number]
             weight = math.log(self._size(number, counted) + 2)
             # What a domain is worth: [domain], the last for nodes without the label, which get nothing.
-            worth: Floats = counter.counts * weight + (spread.max_skew - 1)
+            worth: Floats = np.asarray(counter.counts * weight + (spread.max_skew - 1), dtype=np.float64)
             if counter.column is column:
                 worth[-1] = 0.0
                 points: Floats = worth[column.ids]

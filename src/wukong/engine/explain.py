@@ -1,0 +1,167 @@
+"""Explaining a decision: every node's verdict and points by plugin, equal nodes grouped, and what would help.
+
+Called by `wukong explain` and by forecasts. Reads a scheduler and a pod, changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from wukong.api.core import Pod, Volume
+from wukong.engine.arrays import ALL
+from wukong.engine.decision import Decision, Preemption
+from wukong.engine.fixes import Fix, find_fixes
+from wukong.engine.plugin import Load
+from wukong.engine.scheduler import Scheduler
+from wukong.engine.view import View
+
+
+@dataclass(frozen=True)
+class NodeGroup:
+    """Nodes that every plugin judged alike."""
+
+    nodes: tuple[str, ...]  # by name
+    refusals: dict[str, tuple[str, ...]]  # filter plugin → its reasons; empty: the pod fits here
+    points: dict[str, int]  # score plugin → weighted points
+    total: int | None  # None: the pod does not fit here, or fits only here
+    is_best: bool
+
+    @property
+    def is_feasible(self) -> bool:
+        return not self.refusals
+
+
+@dataclass(frozen=True)
+class Explanation:
+    pod: str
+    nodes: int
+    filters: tuple[str, ...]  # plugins that had something to say, in the order they are asked
+    scores: tuple[tuple[str, int], ...]  # plugin and weight
+    groups: tuple[NodeGroup, ...]  # the best first, then by points, then the refused ones, largest group first
+    winner: str  # the best node, first by name; "" if there is none
+    message: str  # the FailedScheduling text, if nothing fits
+    error: str
+    preemption: Preemption | None
+    fixes: tuple[Fix, ...] = ()  # single changes that make an unplaceable pod fit, smallest first
+    notes: tuple[str, ...] = field(default=())  # what was not modelled for this pod
+
+
+def explain(scheduler: Scheduler, pod: Pod) -> Explanation:
+    view = scheduler.view(pod)
+    decision = scheduler.decide(pod)
+    groups = _group(view, decision)
+    is_stuck = not decision.feasible
+    return Explanation(
+        pod=pod.key,
+        nodes=len(scheduler.snapshot.rows),
+        filters=tuple(name for name in view.profile.filters if any(name in group.refusals for group in groups)),
+        scores=tuple((name, weight) for name, weight in view.profile.scores if name in decision.scores),
+        groups=groups,
+        winner=decision.best[0] if decision.feasible and not decision.error else "",
+        message=decision.message,
+        error=decision.error,
+        preemption=decision.preemption,
+        fixes=tuple(find_fixes(scheduler, pod)) if is_stuck else (),
+        notes=tuple(unmodelled(pod)),
+    )
+
+
+def _group(view: View, decision: Decision) -> tuple[NodeGroup, ...]:
+    """Nodes with the same reasons from every filter and the same points from every score belong together."""
+    names = [row.name for row in view.snapshot.rows]
+    refusals = _all_refusals(view)
+    position = {name: index for index, name in enumerate(decision.feasible)}
+    columns = [(plugin, points.tolist()) for plugin, points in decision.scores.items()]
+    best = set(decision.best)
+    members: dict[tuple[object, ...], list[str]] = {}
+    for number, name in enumerate(names):
+        index = position.get(name)
+        points = () if index is None else tuple(column[index] for _, column in columns)
+        members.setdefault((refusals[number], points), []).append(name)
+    row_of = view.snapshot.row_of
+    groups = [
+        _make_group(tuple(nodes), refusals[row_of[nodes[0]]], decision, position, best) for nodes in members.values()
+    ]
+    return tuple(sorted(groups, key=_order))
+
+
+def _make_group(
+    nodes: tuple[str, ...],
+    refusals: tuple[tuple[str, tuple[str, ...]], ...],
+    decision: Decision,
+    position: dict[str, int],
+    best: set[str],
+) -> NodeGroup:
+    index = position.get(nodes[0])
+    scored = index is not None and bool(decision.final)
+    return NodeGroup(
+        nodes=nodes,
+        refusals=dict(refusals) if index is None else {},
+        points={plugin: int(values[index]) for plugin, values in decision.scores.items()} if scored else {},
+        total=decision.final[index] if index is not None and scored else None,
+        is_best=nodes[0] in best,
+    )
+
+
+def _order(group: NodeGroup) -> tuple[object, ...]:
+    return (
+        not group.is_feasible,
+        not group.is_best,
+        -(group.total or 0),
+        len(group.refusals),
+        -len(group.nodes),
+        group.nodes,
+    )
+
+
+def _all_refusals(view: View) -> list[tuple[tuple[str, tuple[str, ...]], ...]]:
+    """[node] every filter that refuses it, not only the first, with its reasons."""
+    load = Load(view.snapshot.load)
+    found: list[list[tuple[str, tuple[str, ...]]]] = [[] for _ in view.snapshot.rows]
+    for plugin, part in view.filters:
+        failing = part.failing(ALL, load)
+        codes = np.zeros(len(view.snapshot.rows), dtype=np.int64)
+        for bit, (_, mask) in enumerate(failing):
+            codes |= mask.astype(np.int64) << bit
+        texts = {
+            code: tuple(reason.text for bit, (reason, _) in enumerate(failing) if code >> bit & 1)
+            for code in np.unique(codes).tolist()
+        }
+        for number in np.flatnonzero(codes).tolist():
+            found[number].append((plugin, texts[int(codes[number])]))
+    return [tuple(entries) for entries in found]
+
+
+def unmodelled(pod: Pod) -> list[str]:
+    """What about this pod the engine does not know: said, so that nobody takes the answer for more than it is."""
+    notes = [note for volume in pod.spec.volumes for note in _volume_notes(volume)]
+    if pod.spec.resource_claims:
+        notes.append("resource claims (DynamicResources) are not modelled: treated as satisfied everywhere")
+    if pod.spec.scheduling_gates:
+        gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
+        notes.append(f"scheduling gates are set ({gates}): the scheduler does not try this pod until they are removed")
+    if pod.spec.runtime_class_name and not pod.spec.overhead:
+        notes.append(f"runtimeClass {pod.spec.runtime_class_name} may add overhead that the manifest does not show")
+    return notes
+
+
+def _volume_notes(volume: Volume) -> list[str]:
+    if volume.persistent_volume_claim is not None:
+        claim = volume.persistent_volume_claim.claim_name
+        return [
+            f"volume {volume.name}: of claim {claim} only the node affinity of its bound volume is modelled "
+            "(not binding, capacity, access modes, attach limits)"
+        ]
+    kinds = {
+        "ephemeral": volume.ephemeral,
+        "gcePersistentDisk": volume.gce_persistent_disk,
+        "awsElasticBlockStore": volume.aws_elastic_block_store,
+        "rbd": volume.rbd,
+        "iscsi": volume.iscsi,
+        "csi": volume.csi,
+    }
+    return [
+        f"volume {volume.name}: {kind} volumes are not modelled" for kind, value in kinds.items() if value is not None
+    ]
