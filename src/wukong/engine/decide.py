@@ -68,13 +68,11 @@ def _unplaceable(view: View) -> Decision:
     count = len(view.snapshot.rows)
     if not count:
         return Decision(message=NO_NODES)
-    refusals = find_refusals(view)
     named = NodeAffinity.named_nodes(view) if "NodeAffinity" in view.profile.filters else None
-    if named is not None and not named:  # decided before any node is looked at
-        refusals = {row.name: Refusal("NodeAffinity", (CONFLICT,), is_final=True) for row in view.snapshot.rows}
-        reasons = CONFLICT
-    else:
-        reasons = histogram(reason for refusal in refusals.values() for reason in refusal.reasons)
+    if named is not None and not named:
+        return _contradictory(view, count)
+    refusals = find_refusals(view)
+    reasons = histogram(reason for refusal in refusals.values() for reason in refusal.reasons)
     attempt = preempt(view, refusals) if view.profile.has_preemption else None
     preemption = attempt.preemption if attempt else None
     tail = "" if preemption else _tail(view, attempt, count)
@@ -83,6 +81,19 @@ def _unplaceable(view: View) -> Decision:
         message=f"0/{count} nodes are available: {reasons}.{tail}",
         preemption=preemption,
     )
+
+
+def _contradictory(view: View, count: int) -> Decision:
+    """The required terms name no node in common: refused before any node is looked at.
+
+    DynamicResources then stumbles over notes it never took, so preemption is not even asked.
+    """
+    refusals = {row.name: Refusal("NodeAffinity", (CONFLICT,), is_final=True) for row in view.snapshot.rows}
+    if "DynamicResources" in view.profile.zero_scores:
+        tail = " not found"
+    else:
+        tail = _tail(view, Attempt() if view.profile.has_preemption else None, count)
+    return Decision(refusals=refusals, message=f"0/{count} nodes are available: {CONFLICT}.{tail}")
 
 
 def _tail(view: View, attempt: Attempt | None, count: int) -> str:

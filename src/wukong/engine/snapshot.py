@@ -125,7 +125,7 @@ class Snapshot:
         self._forget_derived()
 
     def _rebuild(self, rows: list[NodeRow]) -> None:
-        """Lay the rows anew. Placed pods follow their nodes, those of vanished nodes become stray, stray ones return."""
+        """Lay the rows anew. Pods follow their nodes, those of vanished nodes become stray, stray ones return."""
         old_names = [row.name for row in self.rows]
         self.rows = rows
         self.row_of = {row.name: number for number, row in enumerate(rows)}

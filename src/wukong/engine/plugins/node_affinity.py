@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from wukong.api.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 from wukong.engine.arrays import Ints, Mask, Rows
@@ -91,12 +92,12 @@ def required_nodes(snapshot: Snapshot, template: Template) -> Mask:
     return accepted if required is None else accepted & match_node_selector(snapshot, required)
 
 
-def match_node_selector(snapshot: Snapshot, selector: NodeSelector) -> Mask:
+def match_node_selector(snapshot: Snapshot, selector: NodeSelector, *, by_labels_only: bool = False) -> Mask:
     """[node] whether any term accepts it. Empty terms and terms that cannot be parsed accept nothing."""
     accepted = np.zeros(len(snapshot.rows), dtype=np.bool_)
     for term in selector.node_selector_terms:
         if not _is_empty(term) and _is_readable(term):
-            accepted |= _match_term(snapshot, term)
+            accepted |= _match_term(snapshot, replace(term, match_fields=[]) if by_labels_only else term)
     return accepted
 
 

@@ -20,7 +20,8 @@ class VolumeBinding(Plugin):
 
     def filter(self, view: View) -> FilterPart | None:
         bound = [view.snapshot.facts.volumes.get((view.template.namespace, claim)) for claim in view.template.claims]
-        masks = [match_node_selector(view.snapshot, required) for required in bound if required is not None]
+        # A volume's affinity is asked about the node's labels alone; matchFields count as satisfied.
+        masks = [match_node_selector(view.snapshot, required, by_labels_only=True) for required in bound if required]
         return OutOfReach(~np.logical_and.reduce(masks)) if masks else None
 
 

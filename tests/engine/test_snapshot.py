@@ -1,0 +1,172 @@
+"""The snapshot keeps every index current: what goes in comes out, forks are apart, updates equal a fresh build."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import a_node, a_pod, apart_from, rather_near, spread_over
+from clusters import Case, cases, nodes, pods
+from wukong.api.core import Pod
+from wukong.api.kinds import Objects
+from wukong.engine import Scheduler, Snapshot
+from wukong.engine.facts import Facts
+
+
+def fingerprint(snapshot: Snapshot) -> dict[str, Any]:
+    """Everything the snapshot knows, in a form that compares bit for bit."""
+    snapshot.ensure_lines(())
+    return {
+        "nodes": [row.name for row in snapshot.rows],
+        "load": snapshot.load.tobytes(),
+        "room": snapshot.room.tobytes(),
+        "pods": {key: (placed.template.number, placed.row, placed.start) for key, placed in snapshot.pods.items()},
+        "on_row": [list(keys) for keys in snapshot.on_row],
+        "ports": {row: sorted(ports) for row, ports in snapshot.ports.items() if ports},
+        "placed": {number: dict(sorted(rows.items())) for number, rows in sorted(snapshot.placed.items())},
+        "stray": sorted(snapshot.stray),
+    }
+
+
+def judged(snapshot: Snapshot, pod: Pod) -> tuple[Any, ...]:
+    """What a view of this pod says about every node."""
+    view = Scheduler(snapshot).view(pod)
+    view.sync()
+    return view.feasible.tolist(), np.where(view.feasible, view.total, 0).tolist()
+
+
+@settings(max_examples=60)
+@given(cases(), st.lists(pods("extra"), min_size=1, max_size=4))
+def test_assume_then_forget_restores_the_snapshot_bit_for_bit(case: Case, newcomers: list[Pod]) -> None:
+    snapshot = Snapshot.of(case.objects)
+    scheduler = Scheduler(snapshot)
+    for pod in (case.pod, *newcomers):
+        snapshot.vector(snapshot.table.intern(pod))  # a resource never heard of adds a line, whoever asks first
+        judged(snapshot, pod)
+    before, verdicts = fingerprint(snapshot), [judged(snapshot, pod) for pod in (case.pod, *newcomers)]
+    placed = [f"x/{i}" for i, pod in enumerate(newcomers) if scheduler.place(pod, f"x/{i}") is not None]
+    for key in reversed(placed):
+        snapshot.forget(key)
+    assert fingerprint(snapshot) == before
+    assert [judged(snapshot, pod) for pod in (case.pod, *newcomers)] == verdicts
+
+
+@settings(max_examples=60)
+@given(cases(), st.lists(pods("extra"), min_size=1, max_size=3))
+def test_a_fork_is_independent_both_ways(case: Case, newcomers: list[Pod]) -> None:
+    snapshot = Snapshot.of(case.objects)
+    for pod in newcomers:
+        snapshot.vector(snapshot.table.intern(pod))
+    before = fingerprint(snapshot)
+    fork = snapshot.fork()
+    assert fingerprint(fork) == before
+    for number, pod in enumerate(newcomers):
+        Scheduler(fork).place(pod, f"x/{number}")
+    for key in list(fork.pods)[:2]:
+        fork.forget(key)
+    fork.add_nodes(a_node("zz-new"))
+    assert fingerprint(snapshot) == before
+    changed = fingerprint(fork)
+    Scheduler(snapshot).place(newcomers[0], "y/0")
+    for key in list(snapshot.pods)[:2]:
+        snapshot.forget(key)
+    assert fingerprint(fork) == changed
+
+
+@settings(max_examples=60)
+@given(cases(), st.data())
+def test_an_incrementally_updated_snapshot_equals_one_built_afresh(case: Case, data: st.DataObject) -> None:
+    """Pods come and go, nodes appear, change and vanish; a view compiled at the start is asked all along."""
+    snapshot = Snapshot.of(case.objects)
+    alive = {node.metadata.name: node for node in case.objects.nodes}
+    kept = {pod.key: pod for pod in case.objects.pods}
+    for step in range(data.draw(st.integers(1, 6))):
+        kind = data.draw(st.sampled_from(["place", "forget", "add node", "change node", "remove node"]))
+        if kind == "place":
+            pod = data.draw(pods(f"step-{step}"))
+            pod.spec.node_name = Scheduler(snapshot).place(pod) or ""
+            if pod.spec.node_name:
+                kept[pod.key] = pod
+        elif kind == "forget" and snapshot.pods:
+            key = data.draw(st.sampled_from(sorted(snapshot.pods)))
+            snapshot.forget(key)
+            del kept[key]
+        elif kind in ("add node", "change node"):
+            name = data.draw(st.sampled_from(sorted(alive))) if kind == "change node" and alive else f"m{step}"
+            alive[name] = data.draw(nodes(name))
+            snapshot.add_nodes(alive[name])
+        elif kind == "remove node" and alive:
+            name = data.draw(st.sampled_from(sorted(alive)))
+            del alive[name]
+            snapshot.remove_node(name)
+        judged(snapshot, case.pod)
+    fresh = Snapshot.of(Objects(nodes=list(alive.values()), pods=list(kept.values())))
+    fresh.set_facts(snapshot.facts)
+    assert judged(snapshot, case.pod) == judged(fresh, case.pod)
+    ours, theirs = Scheduler(snapshot).decide(case.pod), Scheduler(fresh).decide(case.pod)
+    assert ours.message == theirs.message
+    assert loads(snapshot) == loads(fresh)
+    assert {key: snapshot.rows[placed.row].name for key, placed in snapshot.pods.items()} == {
+        key: fresh.rows[placed.row].name for key, placed in fresh.pods.items()
+    }
+
+
+def loads(snapshot: Snapshot) -> dict[str, list[int]]:
+    """Per resource, what each node holds; lines that are all zero say nothing."""
+    lines = {"pods": 0, **snapshot.lines}
+    return {name: snapshot.load[line].tolist() for name, line in lines.items() if snapshot.load[line].any()}
+
+
+def test_finished_pods_hold_nothing_and_pods_without_a_node_wait() -> None:
+    done = a_pod("done", node="n1")
+    done.status.phase = "Succeeded"
+    objects = Objects(nodes=[a_node("n1")], pods=[done, a_pod("waiting"), a_pod("lost", node="n9")])
+    snapshot = Snapshot.of(objects)
+    assert snapshot.pods == {}
+    assert list(snapshot.pending) == ["default/waiting"]
+    assert list(snapshot.stray) == ["default/lost"]
+
+
+def test_a_pod_on_an_unknown_node_counts_once_the_node_appears() -> None:
+    snapshot = Snapshot.of(Objects(nodes=[a_node("n1")], pods=[a_pod("early", node="n0", cpu="3")]))
+    snapshot.add_nodes(a_node("n0", cpu="4"))
+    assert Scheduler(snapshot).place(a_pod("next", cpu="2")) == "n1"
+    assert not snapshot.stray
+
+
+def test_placing_the_same_pod_twice_is_refused() -> None:
+    snapshot = Snapshot([a_node()])
+    snapshot.assume("default/web-1", a_pod(), "node-a")
+    with pytest.raises(KeyError, match="already placed"):
+        snapshot.assume("default/web-1", a_pod(), "node-a")
+
+
+def test_changing_the_facts_is_seen_by_pods_compiled_before() -> None:
+    snapshot = Snapshot([a_node("n1", zone="a"), a_node("n2", zone="b")])
+    pod = a_pod(affinity=apart_from("db", "topology.kubernetes.io/zone"))
+    assert pod.spec.affinity is not None
+    assert pod.spec.affinity.pod_anti_affinity is not None
+    pod.spec.affinity.pod_anti_affinity.required[0].namespace_selector = None
+    pod.spec.affinity.pod_anti_affinity.required[0].namespaces = ["other"]
+    snapshot.assume("other/db-0", a_pod("db-0", namespace="other", app="db"), "n1")
+    assert Scheduler(snapshot).decide(pod).feasible == ("n2",)
+    snapshot.set_facts(Facts(namespaces={"other": {}}))
+    assert Scheduler(snapshot).decide(pod).feasible == ("n2",)
+
+
+def test_many_compiled_pods_are_kept_current_or_compiled_again() -> None:
+    snapshot = Snapshot([a_node(f"n{i}", zone="ab"[i % 2]) for i in range(4)])
+    scheduler = Scheduler(snapshot)
+    variants = [
+        a_pod(f"p{i}", app=f"app-{i}", affinity=rather_near(f"app-{i - 1}"), spread=[spread_over(app=f"app-{i}")])
+        for i in range(600)
+    ]
+    for pod in variants:
+        judged(snapshot, pod)
+    scheduler.place(variants[0])
+    assert len(snapshot.views) <= 512
+    assert judged(snapshot, variants[1]) == judged(snapshot.fork(), variants[1])
