@@ -1,140 +1,188 @@
 """From bytes to typed objects: JSON and YAML, single objects, Lists and multi-document files.
 
-Pure: bytes in, objects out, problems as InputError with the document and the field. Reading files belongs to
-wukong.cluster.files.
+Pure: bytes in, objects out. Problems are one InputError, raised after the good objects were given: each names its
+document or item, its field and, where there is one, the fix. Reading files belongs to wukong.cluster.files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections import Counter as Tally
+from collections.abc import Iterable, Iterator
 
 import msgspec
 import yaml
 
-from wukong.api.kinds import CLUSTER_SCOPED, KINDS
+from wukong.api.kinds import CLUSTER_SCOPED, GROUPS, KINDS
 from wukong.api.meta import Object
 from wukong.errors import InputError, nearest
 
-_SKIPPED_IN_SNAPSHOTS = frozenset({"Event", "Lease", "Endpoints", "EndpointSlice", "ConfigMap"})
+# The other kinds of the API groups that hold ours. Kinds of other groups may be anything; here the rest is a typo.
+_NEIGHBOURS = frozenset({
+    "Binding", "ComponentStatus", "ConfigMap", "ControllerRevision", "Endpoints", "Event", "Eviction", "LimitRange",
+    "PodGroup", "PodSecurityPolicy", "PodTemplate", "ResourceQuota", "Secret", "ServiceAccount", "Workload",
+})  # fmt: skip
+_OUR_GROUPS = frozenset({"", *GROUPS.values()})
+# What msgspec calls an "enum" without saying which values it has.
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "operator": ("In", "NotIn", "Exists", "DoesNotExist"),
+    "whenUnsatisfiable": ("DoNotSchedule", "ScheduleAnyway"),
+    "nodeAffinityPolicy": ("Honor", "Ignore"),
+    "nodeTaintsPolicy": ("Honor", "Ignore"),
+    "unhealthyPodEvictionPolicy": ("IfHealthyBudget", "AlwaysAllow"),
+}
 
 
-class _Head(msgspec.Struct):
-    kind: str = ""
+class _Head(msgspec.Struct, rename="camel"):
+    kind: str | None = None
+    api_version: str | None = None
 
 
-class _List(msgspec.Struct):
-    kind: str = ""
-    items: list[msgspec.Raw] = []
+class _List(_Head):
+    items: list[msgspec.Raw] | None = None  # Go writes null for a typed list without items
 
 
+_JSON_START = re.compile(rb'\s*\{\s*["}]')  # {kind: Pod} is YAML
 _head = msgspec.json.Decoder(_Head)
 _list = msgspec.json.Decoder(_List)
 _typed = {kind: msgspec.json.Decoder(struct) for kind, struct in KINDS.items()}
 
 
-def decode_objects(data: bytes, *, others: bool = False) -> Iterator[Object]:
-    """Every object in a JSON or YAML text, Lists unfolded. Kinds we do not model: an error, or skipped (`others`)."""
-    if data.lstrip()[:1] == b"{":
-        yield from _from_json(data, others)
-    else:
-        yield from _from_yaml(data, others)
+def decode_objects(data: bytes, *, skipped: Tally[str] | None = None) -> Iterator[Object]:
+    """Every object in a JSON or YAML text, Lists unfolded.
+
+    Objects of kinds we do not model are an error, or, where `skipped` is given, counted there by kind.
+    """
+    try:
+        if _JSON_START.match(data):
+            yield from _from_json(data, skipped)
+        else:
+            yield from _from_yaml(data, skipped)
+    except RecursionError:
+        raise InputError("nested too deeply to be a Kubernetes object.") from None
 
 
-def _from_json(data: bytes, others: bool) -> Iterator[Object]:
+def _from_json(data: bytes, skipped: Tally[str] | None) -> Iterator[Object]:
+    try:
+        head = _list.decode(data)  # one pass over what may be hundreds of megabytes
+    except msgspec.ValidationError as error:
+        raise InputError(_readable(error)) from None
+    except msgspec.DecodeError as error:
+        raise InputError(f"broken JSON: {error}. Was it cut off while being written?") from None
+    kind = head.kind or ""
+    if not kind.endswith("List"):
+        yield from _one_json(data, _Head(), skipped)
+        return
+    # `kubectl get --raw` leaves kind and apiVersion out of a NodeList's items
+    implied = _Head(kind.removesuffix("List"), head.api_version if kind != "List" else None)
+    yield from _all(
+        (f"items[{index}]", _one_json(item, implied, skipped)) for index, item in enumerate(head.items or ())
+    )
+
+
+def _one_json(data: bytes | msgspec.Raw, implied: _Head, skipped: Tally[str] | None) -> Iterator[Object]:
     try:
         head = _head.decode(data)
     except msgspec.ValidationError as error:
-        raise InputError(str(error)) from None
-    except msgspec.DecodeError as error:
-        raise InputError(f"broken JSON: {error}") from None
-    if not head.kind.endswith("List"):
-        yield from _one_json(data, "", others)
-        return
-    try:
-        items = _list.decode(data).items
-    except msgspec.DecodeError as error:
-        raise InputError(f"broken JSON: {error}") from None
-    implied = head.kind.removesuffix("List")  # `kubectl get --raw` leaves the kind out of a NodeList's items
-    for index, item in enumerate(items):
-        try:
-            yield from _one_json(bytes(item), implied, others)
-        except InputError as error:
-            raise error.at(f"items[{index}]") from None
-
-
-def _one_json(data: bytes, implied: str, others: bool) -> Iterator[Object]:
-    kind = _head.decode(data).kind or implied
-    if not _is_known(kind, others):
+        raise InputError(_readable(error)) from None
+    kind = head.kind or implied.kind or ""
+    if not _is_ours(kind, head.api_version or implied.api_version or "", skipped):
         return
     try:
         found: Object = _typed[kind].decode(data)
     except msgspec.ValidationError:
         # Go writes null where a list or map is empty; only then pay for the slow way.
         found = _convert(msgspec.json.decode(data), kind)
-    except msgspec.DecodeError as error:
-        raise InputError(f"broken JSON: {error}") from None
     yield _complete(found, kind)
 
 
-def _from_yaml(data: bytes, others: bool) -> Iterator[Object]:
+def _from_yaml(data: bytes, skipped: Tally[str] | None) -> Iterator[Object]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         documents = list(yaml.load_all(data, Loader=loader))
     except yaml.YAMLError as error:
         raise InputError(f"broken YAML: {_yaml_place(error)}") from None
-    except (ValueError, UnicodeDecodeError) as error:
+    except (ValueError, TypeError) as error:  # a timestamp that is no date, a mapping as a key
         raise InputError(f"broken YAML: {error}") from None
     several = len(documents) > 1
-    for number, document in enumerate(documents, start=1):
-        if document is None:
-            continue
-        try:
-            yield from _one_document(document, others)
-        except InputError as error:
-            raise error.at(f"document {number}") if several else error from None
+    yield from _all(
+        (f"document {number}" if several else "", _one_document(document, skipped))
+        for number, document in enumerate(documents, start=1)
+        if document is not None
+    )
 
 
-def _one_document(document: object, others: bool) -> Iterator[Object]:
+def _one_document(document: object, skipped: Tally[str] | None) -> Iterator[Object]:
     if not isinstance(document, dict):
-        raise InputError(f"expected a Kubernetes object (a mapping with kind and metadata), got {document!r}"[:300])
-    kind = str(document.get("kind") or "")
-    if kind.endswith("List") and isinstance(document.get("items"), list):
-        for index, item in enumerate(document["items"]):
-            try:
-                yield from _one_document(_with_kind(item, kind.removesuffix("List")), others)
-            except InputError as error:
-                raise error.at(f"items[{index}]") from None
-        return
-    if _is_known(kind, others):
+        shown = f"{document!r:.200}"
+        raise InputError(f"expected a Kubernetes object (a mapping with kind and metadata), got {shown}.")
+    kind, api_version = str(document.get("kind") or ""), str(document.get("apiVersion") or "")
+    if kind.endswith("List"):
+        items = document.get("items") or []
+        if not isinstance(items, list):
+            raise InputError(f"$.items: expected a list of objects, got {items!r:.200}.")
+        implied = {"kind": kind.removesuffix("List"), "apiVersion": api_version} if kind != "List" else {}
+        yield from _all(
+            (f"items[{index}]", _one_document({**implied, **item} if isinstance(item, dict) else item, skipped))
+            for index, item in enumerate(items)
+        )
+    elif _is_ours(kind, api_version, skipped):
         yield _complete(_convert(document, kind), kind)
 
 
-def _with_kind(item: object, implied: str) -> object:
-    return {"kind": implied, **item} if implied and isinstance(item, dict) else item
+def _all(parts: Iterable[tuple[str, Iterator[Object]]]) -> Iterator[Object]:
+    """The objects of all parts, each with its place; what was wrong with any of them is raised at the end, together."""
+    problems: list[str] = []
+    for place, part in parts:
+        try:
+            yield from part
+        except InputError as error:
+            problems += error.at(place).problems if place else error.problems
+    if problems:
+        raise InputError(*problems)
 
 
-def _is_known(kind: str, others: bool) -> bool:
-    if kind in KINDS:
-        return True
+def _is_ours(kind: str, api_version: str, skipped: Tally[str] | None) -> bool:
+    """Whether we read this kind. Knative's Service is not Kubernetes' Service, so the group must be right, too."""
     if not kind:
         raise InputError('expected a Kubernetes object with a "kind", such as kind: Pod. Add apiVersion and kind.')
-    if others or kind in _SKIPPED_IN_SNAPSHOTS:
+    group = api_version.rpartition("/")[0]
+    if kind in KINDS and (not api_version or group == GROUPS.get(kind, "")):
+        return True
+    if skipped is not None and (group not in _OUR_GROUPS or kind in _NEIGHBOURS):
+        skipped[kind] += 1
         return False
-    raise InputError(f'unknown kind "{kind}".{nearest(kind, KINDS)} Wukong reads: {", ".join(KINDS)}.')
+    if kind in KINDS:
+        right = f"{GROUPS[kind]}/v1" if kind in GROUPS else "v1"
+        raise InputError(f"$.apiVersion: expected {right} for kind {kind}, got {api_version!r}.")
+    raise InputError(f'$.kind: unknown kind "{kind}".{nearest(kind, KINDS)} Wukong reads: {", ".join(KINDS)}.')
 
 
 def _convert(value: object, kind: str) -> Object:
     try:
         found: Object = msgspec.convert(_without_nulls(value), KINDS[kind])
     except msgspec.ValidationError as error:
-        raise InputError(_with_fix(str(error))) from None
+        raise InputError(f"{_name(value, kind)}: {_readable(error)}") from None
     return found
 
 
-def _with_fix(message: str) -> str:
-    if "Expected `str`, got" in message and ("labels" in message or "matchLabels" in message or "values" in message):
-        return f"{message}. Put the value in quotes."
-    return message
+def _name(value: object, kind: str) -> str:
+    meta = value.get("metadata") if isinstance(value, dict) else None
+    known = [meta[field] for field in ("namespace", "name") if meta.get(field)] if isinstance(meta, dict) else []
+    return f"{kind} {'/'.join(str(part) for part in known)}" if known else kind
+
+
+def _readable(error: msgspec.ValidationError) -> str:
+    """msgspec's "Expected `str`, got `int` - at `$.a.b`" the way all our messages are: place, expectation, fix."""
+    message, _, path = str(error).replace("`", "").partition(" - at ")
+    path = path.removeprefix("key in ") or "$"
+    field = path.rpartition(".")[2]
+    got = re.fullmatch(r"Invalid enum value '(.*)'", message)
+    if got and field in _CHOICES:
+        choices = (*_CHOICES[field], "Gt", "Lt") if "nodeAffinity" in path else _CHOICES[field]
+        return f"{path}: expected one of {', '.join(choices)}, got {got[1]!r}.{nearest(got[1], choices)}"
+    is_text = message.startswith("Expected str, got") and re.search(r"abels|values|nodeSelector|annotations", path)
+    return f"{path}: {message[:1].lower()}{message[1:]}.{' Put the value in quotes.' if is_text else ''}"
 
 
 def _complete(found: Object, kind: str) -> Object:

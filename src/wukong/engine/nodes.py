@@ -67,7 +67,7 @@ def _taint_key(taint: Taint) -> TaintKey:
 class Column:
     """One label over all nodes: equal values share a domain number, -1 where the label is absent."""
 
-    __slots__ = ("domains", "first", "ids", "is_unique", "numbers", "size")
+    __slots__ = ("domains", "first", "ids", "is_everywhere", "is_unique", "numbers", "size")
 
     def __init__(self, values: Iterable[str | None]) -> None:
         self.domains: dict[str, int] = {}
@@ -80,6 +80,7 @@ class Column:
         for row, number in enumerate(self.numbers):
             if number >= 0 and self.first[number] < 0:
                 self.first[number] = row
+        self.is_everywhere = -1 not in self.numbers
         # Each domain is a single node (kubernetes.io/hostname): a change there touches one row only.
         self.is_unique = self.size == sum(1 for number in self.numbers if number >= 0)
 

@@ -35,12 +35,21 @@ def place_many(view: View, keys: list[str], ties: Ties) -> list[int]:
         rows = _quick(view, len(keys), ties, blocks_itself=effect)
         view.snapshot.assume_many(view.template, keys[: len(rows)], rows)
         return rows
-    rows = []
+    return _steady(view, keys, ties)
+
+
+def _steady(view: View, keys: list[str], ties: Ties) -> list[int]:
+    """One by one, the snapshot told of each; only what the load of the node will be is looked up ahead."""
+    ahead = _Lookahead(view, is_told=True)
+    rows: list[int] = []
     for key in keys:
-        row = place_one(view, key, ties)
+        row = ties.pick(view.total)
         if row is None:
             break
+        score = ahead.next(row, len(keys) - len(rows))
         rows.append(row)
+        view.snapshot.assume_template(key, view.template, row)
+        view.sync_own(row, score)
     return rows
 
 
@@ -67,8 +76,9 @@ def _quick(view: View, count: int, ties: Ties, *, blocks_itself: bool) -> list[i
 class _Lookahead:
     """What the LOAD parts will say of a node after one, two, ... more pods of the template."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, *, is_told: bool = False) -> None:
         self.view = view
+        self.is_told = is_told  # the snapshot already counts the pods placed so far
         self.vector = view.snapshot.vector(view.template)[:, None]
         self.levels: dict[int, int] = {}  # node → pods it has got so far
         self.queues: dict[int, list[int]] = {}  # node → scores to come, the next one last
@@ -80,7 +90,8 @@ class _Lookahead:
         if not queue:
             self._fill(row, remaining)
             queue = self.queues[row]
-        self.levels[row] = self.levels.get(row, 0) + 1
+        if not self.is_told:
+            self.levels[row] = self.levels.get(row, 0) + 1
         score = queue.pop()
         return None if score == INFEASIBLE else score
 

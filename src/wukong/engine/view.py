@@ -66,7 +66,7 @@ class View:
         count = len(snapshot.rows)
         self.fixed_ok: Mask = np.ones(count, dtype=np.bool_)
         for part in self._fixed_filters:
-            self.fixed_ok &= ~_any_failing(part, ALL, Load(snapshot.load))
+            self.fixed_ok = _passing(self.fixed_ok, part, ALL, Load(snapshot.load))
         self.fixed_score: Ints = np.zeros(count, dtype=np.int64)
         for entry in self._fixed_scores:
             self.fixed_score += entry.part.raw(ALL, Load(snapshot.load)) * entry.weight
@@ -109,7 +109,16 @@ class View:
 
     def sync(self) -> None:
         """Take in everything that happened to the snapshot since the last call."""
-        changed = self._read_log()
+        self._take_in(self._read_log())
+
+    def sync_own(self, row: int, score: int | None) -> None:
+        """The same when all that happened is one more pod of ours on `row`, whose LOAD score is known (None: full)."""
+        self._read = len(self.snapshot.log)
+        self.load_ok[row] = score is not None
+        self.load_score[row] = score or 0
+        self._take_in(np.array([row], dtype=np.intp))
+
+    def _take_in(self, changed: Index | slice | None) -> None:
         refreshed = [part.refresh() for part in self._cluster_filters]
         if changed is ALL or any(isinstance(entry, slice) for entry in refreshed):
             self._sync_all()
@@ -139,25 +148,21 @@ class View:
 
     def judge_load(self, rows: Rows, load: Load) -> tuple[Mask, Ints]:
         """What the LOAD parts say about these nodes holding this load: may the pod go there, and its score."""
-        ok: Mask | None = None
+        count = load.lines.shape[1]
+        ok: Mask = np.ones(count, dtype=np.bool_)
         for part in self._load_filters:
-            passes = ~_any_failing(part, rows, load)
-            ok = passes if ok is None else ok & passes
+            ok = _passing(ok, part, rows, load)
         score: Ints | None = None
         for entry in self._load_scores:
             points = entry.part.raw(rows, load)
             points = points if entry.weight == 1 else points * entry.weight
             score = points if score is None else score + points
-        count = load.lines.shape[1]
-        return (
-            np.ones(count, dtype=np.bool_) if ok is None else ok,
-            np.zeros(count, dtype=np.int64) if score is None else score,
-        )
+        return ok, np.zeros(count, dtype=np.int64) if score is None else score
 
     def _sync_all(self) -> None:
         feasible = self.fixed_ok & self.load_ok
         for part in self._cluster_filters:
-            feasible &= ~_any_failing(part, ALL, Load(self.snapshot.load))
+            feasible = _passing(feasible, part, ALL, Load(self.snapshot.load))
         self.feasible = feasible
         self._update_late(ALL)
         self._sum_up(ALL)
@@ -168,7 +173,7 @@ class View:
         load = Load(self.snapshot.load[:, rows]) if self._cluster_filters else None
         for part in self._cluster_filters:
             assert load is not None
-            now &= ~_any_failing(part, rows, load)
+            now = _passing(now, part, rows, load)
         moved: Index = rows[now != self.feasible[rows]]
         self.feasible[rows] = now
         return moved if len(moved) else None
@@ -253,9 +258,11 @@ class View:
         return True in effects
 
 
-def _any_failing(part: FilterPart, rows: Rows, load: Load) -> Mask:
-    masks = [mask for _, mask in part.failing(rows, load)]
-    return masks[0] if len(masks) == 1 else np.logical_or.reduce(masks)
+def _passing(so_far: Mask, part: FilterPart, rows: Rows, load: Load) -> Mask:
+    """Those of `so_far` that pass this part too."""
+    for _, mask in part.failing(rows, load):
+        so_far = so_far & ~mask
+    return so_far
 
 
 def _needs_feasible(entry: Scored) -> bool:

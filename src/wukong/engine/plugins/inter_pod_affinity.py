@@ -137,7 +137,7 @@ class Required(FilterPart):
                 for _, earlier in failing:
                     mask = mask & ~earlier  # only the first of the three counts
                 failing.append((reason, mask))
-        return failing or [(ANTI_AFFINITY, np.zeros(width(rows, load), dtype=np.bool_))]
+        return failing
 
     def _far(self, rows: Rows, load: Load) -> Mask | None:
         if not self.together:

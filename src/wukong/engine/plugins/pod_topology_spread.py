@@ -118,16 +118,17 @@ class Hard(FilterPart):
         for number, spread in enumerate(self.spreads):
             counter = self.counters[number]
             limit = spread.max_skew - self.own[number] + self._lowest[number]
-            ids = counter.column.ids[rows]
-            lacks = ids < 0
-            over = (counter.counts > limit)[ids] & ~lacks
-            if missing is None or skewed is None:
-                missing, skewed = lacks, over
-            else:  # the first constraint that fails decides
-                missing, skewed = missing | (lacks & ~skewed), skewed | (over & ~missing)
-        assert missing is not None
+            over_limit = counter.counts > limit
+            over_limit[-1] = False  # a node without the label fails by that alone
+            over = over_limit[counter.column.ids[rows]]
+            lacks = None if counter.column.is_everywhere else counter.column.ids[rows] < 0
+            if skewed is not None:  # the first constraint that fails decides
+                lacks = None if lacks is None else lacks & ~skewed
+                over = skewed | (over if missing is None else over & ~missing)
+            missing = lacks if missing is None else missing if lacks is None else missing | lacks
+            skewed = over
         assert skewed is not None
-        return [(MISSING_LABEL, missing), (SKEW, skewed)]
+        return [(SKEW, skewed)] if missing is None else [(MISSING_LABEL, missing), (SKEW, skewed)]
 
     def allows(self, row: int, snapshot: Snapshot) -> bool:
         for number, spread in enumerate(self.spreads):

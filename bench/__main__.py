@@ -1,0 +1,76 @@
+"""`python -m bench`: places pods on clusters of growing size and prints the figures, with the machine and the date."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import sys
+
+import numpy as np
+
+from bench import building, placing
+from bench.workloads import WORKLOADS
+
+CHECKED_AT = 5_000  # nodes at which placements are scored again from scratch
+SAMPLES = 1_000
+# cluster-capacity on the same kind of machine at 5,000 nodes, sampling a tenth of them (facts of the project).
+GO_SIMULATOR = {"plain": 633.0, "hostname anti-affinity": 457.0}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--nodes", default="100,1000,5000,10000", help="cluster sizes, comma separated")
+    parser.add_argument("--pods-per-node", default="0,30", help="pods already placed per node, comma separated")
+    parser.add_argument("--skip-build", action="store_true", help="do not measure building a large snapshot")
+    options = parser.parse_args()
+    sizes = [int(text) for text in options.nodes.split(",")]
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    machine = f"{platform.machine()}, {os.cpu_count()} cores"
+    print(f"{today}  {machine}, Python {platform.python_version()}, numpy {np.__version__}")
+    print("every node is scored for every pod, no sampling\n")
+    for per_node in (int(text) for text in options.pods_per_node.split(",")):
+        _place(sizes, per_node)
+    if not options.skip_build:
+        _build()
+    print(f"peak memory of this process: {building.peak_megabytes():,.0f} MB")
+
+
+def _place(sizes: list[int], per_node: int) -> None:
+    print(f"pods/s with {per_node} pods per node already placed")
+    print(f"{'':26}" + "".join(f"{size:>12,}" for size in sizes) + "   nodes")
+    rates: dict[str, list[placing.Rate]] = {name: [] for name in WORKLOADS}
+    checks: list[str] = []
+    for size in sizes:
+        base = placing.base_snapshot(size, per_node)
+        for name in WORKLOADS:
+            print(f"\r  {name}, {size:,} nodes …\033[K", end="", file=sys.stderr, flush=True)
+            rate, history = placing.measure(base, name, per_node)
+            rates[name].append(rate)
+            if size == CHECKED_AT:
+                checked, wrong = placing.check_from_scratch(base, history, SAMPLES // len(WORKLOADS))
+                checks.append(f"{name}: {checked} placements scored again from scratch, {wrong} wrong")
+    print("\r\033[K", end="", file=sys.stderr)
+    for name, row in rates.items():
+        print(f"{name:26}" + "".join(f"{rate.per_second:12,.0f}" for rate in row) + _ratio(name, row))
+    print("".join(f"  {check}\n" for check in checks))
+
+
+def _ratio(name: str, row: list[placing.Rate]) -> str:
+    at = next((rate for rate in row if rate.nodes == CHECKED_AT), None)
+    known = GO_SIMULATOR.get(name)
+    return f"   {at.per_second / known:,.0f}x the Go simulator's best" if at and known else ""
+
+
+def _build() -> None:
+    figures = building.measure()
+    print(
+        f"snapshot of {building.NODES:,} nodes and {figures['pods']:,.0f} pods: "
+        f"decoded from {figures['text_mb']:.0f} MB JSON in {figures['decode_s']:.1f} s, built in {figures['build_s']:.1f} s, forked in {figures['fork_ms']:.0f} ms, "
+        f"peak {figures['peak_mb']:,.0f} MB"
+    )
+
+
+if __name__ == "__main__":
+    main()
