@@ -66,9 +66,9 @@ def _ratio(name: str, row: list[placing.Rate]) -> str:
 def _build() -> None:
     figures = building.measure()
     print(
-        f"snapshot of {building.NODES:,} nodes and {figures['pods']:,.0f} pods: "
-        f"decoded from {figures['text_mb']:.0f} MB JSON in {figures['decode_s']:.1f} s, built in {figures['build_s']:.1f} s, forked in {figures['fork_ms']:.0f} ms, "
-        f"peak {figures['peak_mb']:,.0f} MB"
+        f"snapshot of {building.NODES:,} nodes and {figures['pods']:,.0f} pods: decoded from "
+        f"{figures['text_mb']:.0f} MB JSON in {figures['decode_s']:.1f} s, built in {figures['build_s']:.1f} s, "
+        f"forked in {figures['fork_ms']:.0f} ms, peak {figures['peak_mb']:,.0f} MB"
     )
 
 

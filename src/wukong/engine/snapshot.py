@@ -153,11 +153,10 @@ class Snapshot:
         for old in kept:
             on_row[new_of[old]] = self.on_row[old]
         self.load, self.on_row = load, on_row
-        self._own_rows = set()  # shared or not, the entries are copied before the next write
+        self.ports = {new_of[row]: ports for row, ports in self.ports.items() if new_of[row] >= 0}
+        self._own_rows, self._own_ports = set(), set()  # shared or not, they are copied before the next write
         if all(new_of[old] == old for old in kept):
             return
-        self.ports = {new_of[row]: ports for row, ports in self.ports.items() if new_of[row] >= 0}
-        self._own_ports = set()
         self.placed = {
             number: {new_of[row]: count for row, count in counts.items()} for number, counts in self.placed.items()
         }

@@ -26,13 +26,18 @@ Plugins = dict[str, Plugin]
 class Scored:
     """One score plugin of a view: its part, its weight and, unless it is summed elsewhere, its current scores."""
 
-    __slots__ = ("high", "low", "name", "part", "raw", "value", "weight")
+    __slots__ = ("high", "is_flat", "low", "name", "part", "raw", "value", "weight")
 
     def __init__(self, name: str, weight: int, part: ScorePart) -> None:
         self.name, self.weight, self.part = name, weight, part
         self.raw: Ints | None = None
         self.value: Ints | None = None  # [node] weighted, 0–100 × weight
         self.low = self.high = 0
+        self.is_flat = False  # every node has the same raw score: then it does not matter which are feasible
+
+    def renew(self, raw: Ints) -> None:
+        self.raw, self.value = raw, None
+        self.is_flat = bool(len(raw)) and bool((raw == raw[0]).all())
 
     def normalise(self, feasible: Mask) -> None:
         """Bring the raw scores to 0–100 by the range among feasible nodes."""
@@ -47,6 +52,8 @@ class Scored:
         """Whether these nodes joining or leaving the feasible ones may move the range."""
         if self.raw is None:
             return True
+        if self.is_flat:
+            return False
         raw = self.raw[rows]
         if self.low == self.high:  # all feasible nodes alike: only a different one moves the range
             return bool((raw != self.low).any())
@@ -72,7 +79,7 @@ class View:
             self.fixed_score += entry.part.raw(ALL, Load(snapshot.load)) * entry.weight
         for entry in self.normalised:
             if entry.part.scope is Scope.NODE:
-                entry.raw = entry.part.raw(ALL, Load(snapshot.load))
+                entry.renew(entry.part.raw(ALL, Load(snapshot.load)))
         self.load_ok: Mask = np.ones(count, dtype=np.bool_)
         self.load_score: Ints = np.zeros(count, dtype=np.int64)
         self.feasible: Mask = np.zeros(count, dtype=np.bool_)
@@ -163,8 +170,9 @@ class View:
         feasible = self.fixed_ok & self.load_ok
         for part in self._cluster_filters:
             feasible = _passing(feasible, part, ALL, Load(self.snapshot.load))
+        moved = np.flatnonzero(feasible != self.feasible)
         self.feasible = feasible
-        self._update_late(ALL)
+        self._update_late(moved if len(moved) else None)
         self._sum_up(ALL)
 
     def _update_feasible(self, rows: Index) -> Index | None:
@@ -178,7 +186,7 @@ class View:
         self.feasible[rows] = now
         return moved if len(moved) else None
 
-    def _update_late(self, moved: Index | slice | None) -> bool:
+    def _update_late(self, moved: Index | None) -> bool:
         """Renew the scores that depend on other nodes. True if any node's may have changed."""
         if not self.feasible.any():
             for entry in self.late:
@@ -194,20 +202,14 @@ class View:
                     changed = True
                 continue
             if is_new or entry.raw is None:
-                entry.raw = part.raw(ALL, Load(self.snapshot.load))
-                is_new = True
-            if part.normalise is None:
-                if is_new:
-                    entry.value = entry.raw * entry.weight
-            elif (
-                is_new
-                or entry.value is None
-                or isinstance(moved, slice)
-                or (moved is not None and entry.is_moved_by(moved))
-            ):
-                entry.normalise(self.feasible)
-            else:
+                entry.renew(part.raw(ALL, Load(self.snapshot.load)))
+            assert entry.raw is not None
+            if entry.value is not None and (part.normalise is None or moved is None or not entry.is_moved_by(moved)):
                 continue
+            if part.normalise is None:
+                entry.value = entry.raw * entry.weight
+            else:
+                entry.normalise(self.feasible)
             changed = True
         return changed
 

@@ -160,7 +160,8 @@ class Soft(FeasibleScorePart):
         self.view, self.spreads = view, spreads
         snapshot = view.snapshot
         needs_labels = view.template.has_own_spreads or not view.profile.has_system_default_constraints
-        self.labelled = _has_all_labels(snapshot, spreads) if needs_labels else None
+        labelled = _has_all_labels(snapshot, spreads) if needs_labels else None
+        self.labelled = None if labelled is None or labelled.all() else labelled  # None: every node counts
         self.counters: list[Counter] = []
         for spread in spreads:
             if spread.topology_key == HOSTNAME:  # counted on the node itself, whatever the policies
@@ -193,10 +194,11 @@ class Soft(FeasibleScorePart):
                 worth[-1] = 0.0
                 points: Floats = worth[column.ids]
             else:
-                points = worth[:-1] * (column.ids >= 0)
+                points = worth[:-1] if column.is_everywhere else worth[:-1] * (column.ids >= 0)
             raw = points if raw is None else raw + points
         assert raw is not None
-        return _finish(np.floor(raw + 0.5).astype(np.int64), counted)
+        scores = _finish(np.floor(raw + 0.5).astype(np.int64), counted)
+        return scores if self.labelled is None else np.where(self.labelled, scores, 0)
 
     def _size(self, number: int, counted: Mask) -> int:
         """Over how many domains the feasible nodes lie. A node without the label lies in the domain ""."""
@@ -211,9 +213,9 @@ class Soft(FeasibleScorePart):
 
 def _finish(raw: Ints, counted: Mask) -> Ints:
     """Fewer pods, more points: 100 × (highest + lowest - own) / highest."""
-    within = raw if counted.all() else raw[counted]
+    within = raw[counted]
     highest = int(within.max())
     if highest <= 0:
-        return np.where(counted, MAX_SCORE, 0)
+        return np.full_like(raw, MAX_SCORE)
     scores: Ints = MAX_SCORE * (highest + int(within.min()) - raw) // highest
-    return scores if within is raw else np.where(counted, scores, 0)
+    return scores
