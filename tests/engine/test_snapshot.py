@@ -81,6 +81,7 @@ def test_a_fork_is_independent_both_ways(case: Case, newcomers: list[Pod]) -> No
 @given(cases(), st.data())
 def test_an_incrementally_updated_snapshot_equals_one_built_afresh(case: Case, data: st.DataObject) -> None:
     """Pods come and go, nodes appear, change and vanish; a view compiled at the start is asked all along."""
+    give_each_port_once(case.objects)
     snapshot = Snapshot.of(case.objects)
     alive = {node.metadata.name: node for node in case.objects.nodes}
     kept = {pod.key: pod for pod in case.objects.pods}
@@ -113,6 +114,24 @@ def test_an_incrementally_updated_snapshot_equals_one_built_afresh(case: Case, d
     assert {key: snapshot.rows[placed.row].name for key, placed in snapshot.pods.items()} == {
         key: fresh.rows[placed.row].name for key, placed in fresh.pods.items()
     }
+
+
+def give_each_port_once(objects: Objects) -> None:
+    """Two holders of one host port on a node are the exception: there kube-scheduler's cache forgets, and so do we."""
+    taken: set[tuple[str, int]] = set()
+    for pod in objects.pods:
+        for container in pod.spec.containers:
+            container.ports = [port for port in container.ports if (pod.spec.node_name, port.host_port) not in taken]
+            taken |= {(pod.spec.node_name, port.host_port) for port in container.ports}
+
+
+def test_when_one_of_two_holders_of_a_host_port_goes_the_port_counts_as_free() -> None:
+    snapshot = Snapshot([a_node("n1")])
+    for name in ("one", "two"):
+        snapshot.assume(f"default/{name}", a_pod(name, host_port=80), "n1")
+    assert Scheduler(snapshot).decide(a_pod("three", host_port=80)).feasible == ()
+    snapshot.forget("default/one")
+    assert Scheduler(snapshot).decide(a_pod("three", host_port=80)).feasible == ("n1",)
 
 
 def loads(snapshot: Snapshot) -> dict[str, list[int]]:

@@ -28,9 +28,8 @@ def decide(view: View) -> Decision:
     feasible = tuple(names[row] for row in rows)
     if len(rows) == 1:  # nothing to compare: kube-scheduler does not score
         return Decision(feasible=feasible, refusals=refusals)
-    broken = NodeAffinity.broken_preference(view) if "NodeAffinity" in dict(view.profile.scores) else None
-    if broken:
-        return Decision(feasible=feasible, refusals=refusals, error=f'running PreScore plugin "NodeAffinity": {broken}')
+    if view.broken:
+        return Decision(feasible=feasible, refusals=refusals, error=view.broken)
     points = {name: values[rows] for name, values in view.points().items()}
     return Decision(
         feasible=feasible,

@@ -42,7 +42,7 @@ class Decision:
     def best(self) -> tuple[str, ...]:
         """All nodes that share the highest total, by name."""
         if not self.final:
-            return self.feasible[:1]
+            return () if self.error else self.feasible[:1]
         top = max(self.final)
         return tuple(name for name, total in zip(self.feasible, self.final, strict=True) if total == top)
 

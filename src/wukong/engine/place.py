@@ -6,6 +6,8 @@ landed on: it looks ahead what the node's score will be after one, two, three mo
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from wukong.engine.arrays import INFEASIBLE
@@ -21,6 +23,8 @@ _MOST_ENTRIES = 4096  # node × level pairs computed in one go
 def place_one(view: View, key: str, ties: Ties) -> int | None:
     """Place one pod of the view's template; gives its row, or None if it fits nowhere."""
     view.sync()
+    if view.broken and np.count_nonzero(view.feasible) > 1:
+        return None  # kube-scheduler fails when it has to score this pod
     row = ties.pick(view.total)
     if row is not None:
         view.snapshot.assume_template(key, view.template, row)
@@ -30,6 +34,9 @@ def place_one(view: View, key: str, ties: Ties) -> int | None:
 def place_many(view: View, keys: list[str], ties: Ties) -> list[int]:
     """Place look-alikes one after the other until one does not fit; gives the rows of those that did."""
     view.sync()
+    if view.broken:
+        found = itertools.takewhile(lambda row: row is not None, (place_one(view, key, ties) for key in keys))
+        return [row for row in found if row is not None]
     effect = view.own_effect()
     if effect is not None:
         rows = _quick(view, len(keys), ties, blocks_itself=effect)

@@ -129,6 +129,10 @@ class Plugin:
     def score(self, view: View) -> ScorePart | None:
         return None
 
+    def broken(self, view: View) -> str:
+        """Why scoring this pod fails in every scheduling cycle; "" if it does not."""
+        return ""
+
 
 def width(rows: Rows, load: Load) -> int:
     """How many nodes are in question."""

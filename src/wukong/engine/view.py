@@ -70,6 +70,8 @@ class View:
         self.filters = list(self._compile_filters())
         self.scores = list(self._compile_scores())
         self._split()
+        broken = ((name, plugins[name].broken(self)) for name, _ in profile.scores)
+        self.broken = next((f'running PreScore plugin "{name}": {why}' for name, why in broken if why), "")
         count = len(snapshot.rows)
         self.fixed_ok: Mask = np.ones(count, dtype=np.bool_)
         for part in self._fixed_filters:

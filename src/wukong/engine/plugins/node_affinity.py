@@ -55,14 +55,13 @@ class NodeAffinity(Plugin):
             named |= set.intersection(*lists)
         return frozenset(named)
 
-    @staticmethod
-    def broken_preference(view: View) -> str | None:
-        """A preferred term kube-scheduler cannot parse passes the API but makes every scheduling cycle fail."""
+    def broken(self, view: View) -> str:
+        """A preferred term kube-scheduler cannot parse passes the API but makes every cycle fail that has to score."""
         affinity = view.template.affinity.node_affinity
         for number, entry in enumerate(affinity.preferred if affinity else []):
             if entry.weight and not _is_readable(entry.preference):
-                return f"preferred term {number} has a key or value that is not valid for a label"
-        return None
+                return f"preferred node affinity term {number} has a key or value that is not valid for a label"
+        return ""
 
 
 class Mismatched(FilterPart):
