@@ -66,7 +66,7 @@ def _from_json(data: bytes, skipped: Tally[str] | None) -> Iterator[Object]:
     try:
         head = _list.decode(data)  # one pass over what may be hundreds of megabytes
     except msgspec.ValidationError as error:
-        raise InputError(_readable(error)) from None
+        raise InputError(readable(error)) from None
     except msgspec.DecodeError as error:
         raise InputError(f"broken JSON: {error}. Was it cut off while being written?") from None
     kind = head.kind or ""
@@ -84,7 +84,7 @@ def _one_json(data: bytes | msgspec.Raw, implied: _Head, skipped: Tally[str] | N
     try:
         head = _head.decode(data)
     except msgspec.ValidationError as error:
-        raise InputError(_readable(error)) from None
+        raise InputError(readable(error)) from None
     kind = head.kind or implied.kind or ""
     if not _is_ours(kind, head.api_version or implied.api_version or "", skipped):
         return
@@ -162,7 +162,7 @@ def _convert(value: object, kind: str) -> Object:
     try:
         found: Object = msgspec.convert(_without_nulls(value), KINDS[kind])
     except msgspec.ValidationError as error:
-        raise InputError(f"{_name(value, kind)}: {_readable(error)}") from None
+        raise InputError(f"{_name(value, kind)}: {readable(error)}") from None
     return found
 
 
@@ -172,7 +172,7 @@ def _name(value: object, kind: str) -> str:
     return f"{kind} {'/'.join(str(part) for part in known)}" if known else kind
 
 
-def _readable(error: msgspec.ValidationError) -> str:
+def readable(error: msgspec.ValidationError) -> str:
     """msgspec's "Expected `str`, got `int` - at `$.a.b`" the way all our messages are: place, expectation, fix."""
     message, _, path = str(error).replace("`", "").partition(" - at ")
     path = path.removeprefix("key in ") or "$"

@@ -30,6 +30,10 @@ class Version(msgspec.Struct, frozen=True):
     zero_scores: tuple[str, ...] = ("DynamicResources",)
     # DynamicResources adds its own word to the message of a pod that fits nowhere.
     claims_message: bool = True
+    # A victim is charged to its budgets only up to the first one it breaks.
+    budgets_stop_at_first_broken: bool = False
+    # A pod that can be placed by preemption says so, and where, in its message.
+    preemption_message: bool = False
 
 
 VERSIONS: dict[str, Version] = {
@@ -44,6 +48,8 @@ VERSIONS: dict[str, Version] = {
         node_name_first=True,
         zero_scores=("DynamicResources", "VolumeBinding"),
         claims_message=False,
+        budgets_stop_at_first_broken=True,
+        preemption_message=True,
     ),
 }
 DEFAULT = "1.35"

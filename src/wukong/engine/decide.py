@@ -74,12 +74,19 @@ def _unplaceable(view: View) -> Decision:
     reasons = histogram(reason for refusal in refusals.values() for reason in refusal.reasons)
     attempt = preempt(view, refusals) if view.profile.has_preemption else None
     preemption = attempt.preemption if attempt else None
-    tail = "" if preemption else _tail(view, attempt, count)
+    tail = _announcement(view, preemption) if preemption else _tail(view, attempt, count)
     return Decision(
         refusals=refusals,
         message=f"0/{count} nodes are available: {reasons}.{tail}",
         preemption=preemption,
     )
+
+
+def _announcement(view: View, preemption: Preemption) -> str:
+    if not view.profile.version.preemption_message:
+        return ""
+    where, victims = preemption.node, len(preemption.victims)
+    return f" preemption: found a potential placement for pod on node {where}, preempting {victims} victims"
 
 
 def _contradictory(view: View, count: int) -> Decision:

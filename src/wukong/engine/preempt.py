@@ -162,4 +162,6 @@ def _budget_breakers(view: View, pods: list[tuple[str, Placed]]) -> set[str]:
             left[number] -= 1
             if left[number] < 0:
                 breakers.add(key)
+                if view.profile.version.budgets_stop_at_first_broken:
+                    break
     return breakers

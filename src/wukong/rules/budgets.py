@@ -10,16 +10,22 @@ from wukong.api.core import Pod
 from wukong.rules.selectors import requirements, selects
 
 
-def split(pods: list[Pod], budgets: list[PodDisruptionBudget]) -> tuple[list[Pod], list[Pod]]:
-    """Pods whose eviction breaks a budget, and the others, both in the given order. Each pod uses up what is left."""
+def split(
+    pods: list[Pod], budgets: list[PodDisruptionBudget], *, stop_at_first: bool = False
+) -> tuple[list[Pod], list[Pod]]:
+    """Pods whose eviction breaks a budget, and the others, both in the given order. Each pod uses up what is left.
+
+    `stop_at_first`: a pod is charged to its budgets only up to the first one it breaks.
+    """
     left = [budget.status.disruptions_allowed for budget in budgets]
     breaking: list[Pod] = []
     sparing: list[Pod] = []
     for pod in pods:
-        covering = [index for index, budget in enumerate(budgets) if covers(budget, pod)]
-        for index in covering:
-            left[index] -= 1
-        is_broken = any(left[index] < 0 for index in covering)
+        is_broken = False
+        for index, budget in enumerate(budgets):
+            if covers(budget, pod) and not (is_broken and stop_at_first):
+                left[index] -= 1
+                is_broken = is_broken or left[index] < 0
         (breaking if is_broken else sparing).append(pod)
     return breaking, sparing
 

@@ -13,7 +13,15 @@ from wukong.api.profile import Profile
 from wukong.rules import scores as scoring
 from wukong.rules.cluster import Cluster, NodeInfo
 from wukong.rules.filters import Filters
-from wukong.rules.message import NO_CLAIMS, NO_NODES, NOT_HELPFUL, fit_error, prefilter_error, with_post_filter
+from wukong.rules.message import (
+    NO_CLAIMS,
+    NO_NODES,
+    NOT_HELPFUL,
+    fit_error,
+    found_placement,
+    prefilter_error,
+    with_post_filter,
+)
 from wukong.rules.node_affinity import NAMES_CONFLICT, UnreadablePreferenceError, named_nodes
 from wukong.rules.preemption import Preemption, preempt
 from wukong.rules.verdict import Verdict
@@ -90,7 +98,10 @@ def _failure(
         return Decision(verdicts, message=with_post_filter(message, said))
     outcome = preempt(cluster, pod, filters, verdicts, nominated)
     if isinstance(outcome, Preemption):
-        return Decision(verdicts, message=message, preemption=outcome)
+        found = (
+            found_placement(outcome.node, len(outcome.victims)) if filters.profile.version.preemption_message else ""
+        )
+        return Decision(verdicts, message=with_post_filter(message, [found]), preemption=outcome)
     return Decision(verdicts, message=with_post_filter(message, [*said, f"preemption: {outcome}"]))
 
 

@@ -31,6 +31,11 @@ def prefilter_error(number_of_nodes: int, reason: str) -> str:
     return f"0/{number_of_nodes} nodes are available: {reason}."
 
 
+def found_placement(node: str, victims: int) -> str:
+    """What a scheduler that announces its preemptions adds."""
+    return f"preemption: found a potential placement for pod on node {node}, preempting {victims} victims"
+
+
 def with_post_filter(message: str, reasons: Iterable[str]) -> str:
     said = ", ".join(reason for reason in reasons if reason)
     return f"{message} {said}" if said else message

@@ -75,7 +75,11 @@ def try_node(cluster: Cluster, pod: Pod, filters: Filters, info: NodeInfo) -> Ca
     verdict = filters.reject(info)
     if verdict is not None:
         return verdict.reasons
-    breaking, sparing = budgets.split(sorted(lower, key=importance), cluster.pod_disruption_budgets)
+    breaking, sparing = budgets.split(
+        sorted(lower, key=importance),
+        cluster.pod_disruption_budgets,
+        stop_at_first=filters.profile.version.budgets_stop_at_first_broken,
+    )
     broken = _give_up(breaking, filters, info)
     return Candidate(info.name, [*broken, *_give_up(sparing, filters, info)], violations=len(broken))
 
