@@ -22,14 +22,14 @@ _SUFFIXES: dict[str, tuple[int, int]] = {  # suffix → numerator, denominator o
     **{letter: (10 ** (3 * i), 1) for i, letter in enumerate("kMGTPE", start=1)},
     **{f"{letter}i": (1024**i, 1) for i, letter in enumerate("KMGTPE", start=1)},
 }
-_FORM = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)")
+_FORM = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)", re.ASCII)
 _HUGE_EXPONENT = 60  # beyond this the value is over the cap, or below one billionth, whatever the digits
 
 
 @lru_cache(maxsize=65536)
 def parse_quantity(text: str | int | float) -> int:
     """The quantity in billionths, rounded up (away from zero) where it is finer than that."""
-    written = str(text).strip() if isinstance(text, str) else _plain(text)
+    written = text.strip() if isinstance(text, str) else repr(text)  # YAML may have read it as a number
     match = _FORM.fullmatch(written)
     if match is None or not (match[2] or match[3]):
         raise InputError(_complaint(written))
@@ -75,11 +75,6 @@ def format_amount(resource: str, amount: int) -> str:
 def _divide_up(value: int, by: int) -> int:
     away_from_zero = -(-abs(value) // by)
     return away_from_zero if value >= 0 else -away_from_zero
-
-
-def _plain(number: float) -> str:
-    """A YAML number as text; floats lose their exponent so that 1e-07 parses too."""
-    return str(number) if isinstance(number, int) else format(number, "f").rstrip("0").rstrip(".") or "0"
 
 
 def _complaint(written: str) -> str:

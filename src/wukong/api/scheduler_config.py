@@ -191,7 +191,7 @@ def _switch(plugins: _Plugins, version: Version) -> dict[str, object]:
     return {
         "filters": tuple(plugin.name for plugin in filters),
         "scores": tuple((name, weight) for name, weight in weights if name not in version.zero_scores),
-        "zero_scores": tuple(name for name, _ in weights if name in version.zero_scores),
+        "zero_scores": tuple(name for name in version.zero_scores if name in dict(weights)),
         "has_preemption": "DefaultPreemption" in post_filters,
         "has_claims_message": version.claims_message and "DynamicResources" in post_filters,
     }

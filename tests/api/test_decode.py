@@ -1,0 +1,89 @@
+"""Reading objects: JSON, YAML, Lists, documents; unknown fields ignored, nulls absent, problems named by place."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from wukong.api.core import Node, Pod
+from wukong.api.decode import decode_objects
+from wukong.api.kinds import KINDS, Objects, plural
+from wukong.errors import InputError
+
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web", "labels": {"app": "web"}, "creationTimestamp": None, "managedFields": [{"x": 1}]},
+    "spec": {"containers": [{"name": "c", "env": [{"name": "A", "value": "1"}]}], "futureField": {"a": [1]}},
+    "status": None,
+}
+
+
+def read(text: str | bytes) -> list[object]:
+    return list(decode_objects(text.encode() if isinstance(text, str) else text))
+
+
+def test_unknown_fields_are_ignored_and_nulls_count_as_absent() -> None:
+    (pod,) = read(json.dumps(POD))
+    assert isinstance(pod, Pod)
+    assert pod.key == "default/web"
+    assert pod.spec.containers[0].name == "c"
+
+
+def test_a_list_of_mixed_kinds_is_unfolded_in_order() -> None:
+    items = [POD, {"kind": "Node", "metadata": {"name": "n1"}}, {"kind": "Event", "metadata": {"name": "e"}}]
+    text = json.dumps({"kind": "List", "items": items}).encode()
+    skipped: Counter[str] = Counter()
+    assert [type(found) for found in decode_objects(text, skipped=skipped)] == [Pod, Node]
+    assert skipped == {"Event": 1}
+
+
+def test_items_of_a_typed_list_need_no_kind_of_their_own() -> None:
+    (node,) = read(json.dumps({"kind": "NodeList", "items": [{"metadata": {"name": "n1"}}]}))
+    assert isinstance(node, Node)
+
+
+def test_yaml_documents_and_lists_read_like_json() -> None:
+    text = "kind: Pod\nmetadata: {name: a}\n---\n---\nkind: List\nitems:\n- kind: Node\n  metadata: {name: n}\n"
+    assert [type(found) for found in read(text)] == [Pod, Node]
+
+
+def test_go_writes_null_for_empty_lists_and_maps() -> None:
+    pod = {
+        **POD,
+        "spec": {"containers": [{"name": "c", "ports": None, "resources": {"requests": None}}], "tolerations": None},
+    }
+    (found,) = read(json.dumps(pod))
+    assert isinstance(found, Pod)
+    assert found.spec.tolerations == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"kind": "Pod"', "broken JSON"),
+        ("kind: Pod\n  metadata: [", "broken YAML: line 2"),
+        ("kind: Pood\nmetadata: {name: a}", 'unknown kind "Pood". Did you mean "Pod"?'),
+        ("metadata: {name: a}", 'with a "kind"'),
+        ("just text", "expected a Kubernetes object"),
+        ("kind: Pod\nmetadata: {name: a, labels: {tier: 1}}", "Put the value in quotes"),
+        ("kind: Pod\nspec: {containers: {}}", "$.spec.containers"),
+        ("kind: Pod\n---\nkind: Node\nspec: {taints: [{}]}", "document 2: Node: $.spec.taints[0]: object missing required field key"),
+        ('{"kind": "List", "items": [{"kind": "Node"}, {"kind": "Nod"}]}', 'items[1]: $.kind: unknown kind "Nod". Did you mean "Node"?'),
+    ],
+)
+def test_broken_input_names_the_place_and_the_fix(text: str, expected: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(text)
+    assert expected in str(caught.value)
+
+
+def test_every_kind_has_a_list_of_its_own_and_what_is_missing_is_known() -> None:
+    objects = Objects()
+    assert objects.lacking() == list(KINDS)
+    for kind, struct in KINDS.items():
+        objects.add(struct(kind=kind))
+    assert objects.lacking() == []
+    assert plural("PriorityClass") == "priorityclasses"

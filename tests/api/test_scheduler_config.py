@@ -1,0 +1,110 @@
+"""A KubeSchedulerConfiguration becomes a profile, for what we model; the rest is refused by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from wukong.api.profile import FILTERS, SCORES, Profile, default_profile
+from wukong.api.scheduler_config import read_scheduler_config
+from wukong.api.versions import VERSIONS, find_version
+from wukong.errors import InputError
+
+RATIO = "{scoringStrategy: {type: RequestedToCapacityRatio}}"
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+def profile(text: str, version: str = "1.35") -> Profile:
+    return read_scheduler_config((HEAD + text).encode(), VERSIONS[version])
+
+
+@pytest.mark.parametrize("version", list(VERSIONS))
+def test_an_empty_configuration_is_the_default_profile(version: str) -> None:
+    assert profile("", version) == default_profile(VERSIONS[version])
+
+
+def test_plugins_are_switched_off_and_weighed_anew() -> None:
+    found = profile(
+        "profiles: [{plugins: {score: {disabled: [{name: ImageLocality}, {name: NodeAffinity}],"
+        " enabled: [{name: NodeAffinity, weight: 9}, {name: TaintToleration}]},"
+        " filter: {disabled: [{name: NodePorts}]}, postFilter: {disabled: [{name: '*'}]}}}]"
+    )
+    weights = dict(found.scores)
+    assert weights["NodeAffinity"] == 9
+    assert weights["TaintToleration"] == 1  # named anew without a weight
+    assert "ImageLocality" not in weights
+    assert found.filters == tuple(name for name in FILTERS if name != "NodePorts")
+    assert not found.has_preemption
+    assert not found.has_claims_message
+
+
+def test_multi_point_switches_every_extension_point() -> None:
+    found = profile("profiles: [{plugins: {multiPoint: {disabled: [{name: PodTopologySpread}]}}}]")
+    assert "PodTopologySpread" not in found.filters
+    assert "PodTopologySpread" not in dict(found.scores)
+
+
+def test_everything_off_but_what_is_named() -> None:
+    found = profile(
+        "profiles: [{plugins: {score: {disabled: [{name: '*'}], enabled: [{name: NodeResourcesFit, weight: 4}]}}}]"
+    )
+    assert found.scores == (("NodeResourcesFit", 4),)
+    assert found.zero_scores == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("extenders: [{urlPrefix: http://x}]", "$.extenders: scheduler extenders are not modelled"),
+        ("profiles: [{plugins: {score: {enabled: [{name: NodeAfinity}]}}}]", 'Did you mean "NodeAffinity"?'),
+        ("profiles: [{plugins: {reserve: {enabled: [{name: VolumeBinding}]}}}]", "not modelled"),
+        (
+            "profiles: [{pluginConfig: [{name: VolumeBinding, args: {}}]}]",
+            'arguments of "VolumeBinding" are not modelled',
+        ),
+        (
+            "profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 101}}]}]",
+            "expected 0 to 100",
+        ),
+        (
+            "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: Most}}}]}]",
+            "$.scoringStrategy.type",
+        ),
+        (f"profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {RATIO}}}]}}]", "expected at least one point"),
+        (
+            "profiles: [{pluginConfig: [{name: PodTopologySpread, args: {futureSetting: 1}}]}]",
+            "this setting is not modelled",
+        ),
+        ("profiles: [{schedulerName: a}, {schedulerName: b}]", "none is called default-scheduler"),
+    ],
+)
+def test_what_is_not_modelled_is_refused_by_name(text: str, expected: str) -> None:
+    with pytest.raises(InputError) as caught:
+        profile(text)
+    assert expected in str(caught.value)
+
+
+def test_another_kind_of_file_is_refused() -> None:
+    with pytest.raises(InputError, match="expected kind: KubeSchedulerConfiguration"):
+        read_scheduler_config(b"kind: Pod", VERSIONS["1.35"])
+
+
+@pytest.mark.parametrize(
+    ("text", "minor", "is_exact"),
+    [
+        ("v1.35.8", "1.35", True),
+        ("1.37", "1.37", True),
+        ("v1.36.3-gke.1", "1.36", True),
+        ("1.29", "1.35", False),
+        ("v1.40.0", "1.37", False),
+        ("?", "1.35", False),
+    ],
+)
+def test_an_unknown_version_uses_the_nearest_and_says_so(text: str, minor: str, is_exact: bool) -> None:
+    version, exact = find_version(text)
+    assert (version.minor, exact) == (minor, is_exact)
+
+
+def test_every_default_plugin_is_in_the_registry() -> None:
+    from wukong.engine.plugins.registry import PLUGINS
+
+    assert {*FILTERS, *(name for name, _ in SCORES)} == set(PLUGINS)
