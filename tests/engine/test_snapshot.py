@@ -25,8 +25,8 @@ def fingerprint(snapshot: Snapshot) -> dict[str, Any]:
         "load": snapshot.load.tobytes(),
         "room": snapshot.room.tobytes(),
         "pods": {key: (placed.template.number, placed.row, placed.start) for key, placed in snapshot.pods.items()},
-        "on_row": [list(keys) for keys in snapshot.on_row],
-        "ports": {row: sorted(ports) for row, ports in snapshot.ports.items() if ports},
+        "on_row": {row: list(keys) for row, keys in sorted(snapshot.on_row.items())},
+        "ports": {row: sorted(ports) for row, ports in sorted(snapshot.ports.items())},
         "placed": {number: dict(sorted(rows.items())) for number, rows in sorted(snapshot.placed.items())},
         "stray": sorted(snapshot.stray),
     }

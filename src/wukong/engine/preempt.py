@@ -77,7 +77,8 @@ def preempt(view: View, refusals: dict[str, Refusal]) -> Attempt:
 def _try_node(view: View, node: str) -> _Candidate | tuple[str, ...]:
     snapshot = view.snapshot
     row = snapshot.row_of[node]
-    lower = [key for key in snapshot.on_row[row] if snapshot.pods[key].template.priority < view.template.priority]
+    here = snapshot.on_row.get(row, {})
+    lower = [key for key in here if snapshot.pods[key].template.priority < view.template.priority]
     if not lower:
         return (NO_VICTIMS,)
     trial = _Trial(view, row)
@@ -96,7 +97,7 @@ class _Trial:
     def __init__(self, view: View, row: int) -> None:
         self.view, self.snapshot, self.row = view, view.snapshot, row
         self.taken: dict[str, Placed] = {}
-        self._order = list(self.snapshot.on_row[row])
+        self._order = dict(self.snapshot.on_row[row])
         self._ports = dict(self.snapshot.ports.get(row, {}))
         self._changing = [part for _, part in view.filters if part.scope is not Scope.NODE]
         self._spreads = [part for _, part in view.filters if isinstance(part, Hard)]

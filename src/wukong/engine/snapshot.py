@@ -20,6 +20,7 @@ from wukong.engine.arrays import Ints
 from wukong.engine.counter import Counter
 from wukong.engine.facts import Facts, read_facts
 from wukong.engine.nodes import Column, NodeRow, label_column, row_column
+from wukong.engine.shelf import Shelf
 from wukong.engine.template import HostPort, Template, TemplateTable
 
 if TYPE_CHECKING:
@@ -48,16 +49,13 @@ class Snapshot:
         self.pods: dict[str, Placed] = {}
         self.pending: dict[str, Pod] = {}  # known, but on no node
         self.stray: dict[str, tuple[Pod, str]] = {}  # on a node we do not know (yet)
-        self.on_row: list[dict[str, None]] = []  # [node] → keys of its pods, in the order they came
-        self.ports: dict[int, dict[HostPort, None]] = {}  # node → host ports in use
-        self.placed: dict[int, dict[int, int]] = {}  # template → node → how many
+        self.on_row: Shelf[int, str, None] = Shelf()  # node → keys of its pods, in the order they came
+        self.ports: Shelf[int, HostPort, None] = Shelf()  # node → host ports in use
+        self.placed: Shelf[int, int, int] = Shelf()  # template → node → how many
         self._by_number: dict[int, Template] = {}
         # Topology keys used by placed pods' required anti-affinity, and by their other inter-pod rules. Only ever grow.
         self.anti_affinity_keys: dict[str, None] = {}
         self.preference_keys: dict[str, None] = {}
-        self._own_rows: set[int] = set()  # entries of on_row, ports, placed that are not shared with a fork
-        self._own_ports: set[int] = set()
-        self._own_placed: set[int] = set()
         self.load: Ints = np.zeros((6, 0), dtype=np.int64)
         self.room: Ints = np.zeros((6, 0), dtype=np.int64)
         self._forget_derived()
@@ -131,7 +129,7 @@ class Snapshot:
         self.row_of = {row.name: number for number, row in enumerate(rows)}
         for number, name in enumerate(old_names):
             if name not in self.row_of:
-                for key in list(self.on_row[number]):
+                for key in list(self.on_row.get(number, ())):
                     self.stray[key] = (self.forget(key).template.pod, name)
         self._move_pods([self.row_of.get(name, -1) for name in old_names])
         self.ensure_lines(name for row in rows for name in row.allocatable)
@@ -149,18 +147,14 @@ class Snapshot:
         load = np.zeros((self.load.shape[0], len(self.rows)), dtype=np.int64)
         kept = [old for old, new in enumerate(new_of) if new >= 0]
         load[:, [new_of[old] for old in kept]] = self.load[:, kept]
-        on_row: list[dict[str, None]] = [{} for _ in self.rows]
-        for old in kept:
-            on_row[new_of[old]] = self.on_row[old]
-        self.load, self.on_row = load, on_row
-        self.ports = {new_of[row]: ports for row, ports in self.ports.items() if new_of[row] >= 0}
-        self._own_rows, self._own_ports = set(), set()  # shared or not, they are copied before the next write
+        self.load = load
         if all(new_of[old] == old for old in kept):
             return
-        self.placed = {
-            number: {new_of[row]: count for row, count in counts.items()} for number, counts in self.placed.items()
-        }
-        self._own_placed = set(self.placed)
+        self.on_row = Shelf({new_of[row]: keys for row, keys in self.on_row.items()})
+        self.ports = Shelf({new_of[row]: ports for row, ports in self.ports.items()})
+        self.placed = Shelf(
+            {number: {new_of[row]: count for row, count in counts.items()} for number, counts in self.placed.items()}
+        )
         self.pods = {key: placed._replace(row=new_of[placed.row]) for key, placed in self.pods.items()}
 
     def _fill_room(self, number: int, row: NodeRow) -> None:
@@ -214,12 +208,14 @@ class Snapshot:
         placed = self.pods.pop(key)
         template, row, _ = placed
         self.load[:, row] -= self.vector(template)
-        del self._row_for_write(row)[key]
+        del self.on_row.own(row)[key]
+        self.on_row.drop_if_empty(row)
         self._count_placed(template, row, -1)
         if template.ports:
-            used = self._ports_for_write(row)
+            used = self.ports.own(row)
             for port in template.ports:
                 used.pop(port, None)  # a set, as in kube-scheduler: the first of two holders to go frees the port
+            self.ports.drop_if_empty(row)
         for counter, weight, hits in self.feeds_of(template):
             counter.add(row, -weight, -hits)
         self.log.append(row)
@@ -235,11 +231,11 @@ class Snapshot:
         for row, count in zip(numbers.tolist(), counts.tolist(), strict=True):
             self._count_placed(template, row, count)
             if template.ports:
-                self._ports_for_write(row).update(dict.fromkeys(template.ports))
+                self.ports.own(row).update(dict.fromkeys(template.ports))
             for counter, weight, hits in self.feeds_of(template):
                 counter.add(row, weight * count, hits * count)
         for key, row in zip(keys, rows, strict=True):
-            self._row_for_write(row)[key] = None
+            self.on_row.own(row)[key] = None
             self.pods[key] = Placed(template, row, "")
         self.log.extend(numbers.tolist())
 
@@ -248,10 +244,10 @@ class Snapshot:
             raise KeyError(f"pod {key} is already placed, on {self.rows[self.pods[key].row].name}")
         self.pods[key] = Placed(template, row, start)
         self.load[:, row] += self.vector(template)
-        self._row_for_write(row)[key] = None
+        self.on_row.own(row)[key] = None
         self._count_placed(template, row, 1)
         if template.ports:
-            self._ports_for_write(row).update(dict.fromkeys(template.ports))
+            self.ports.own(row).update(dict.fromkeys(template.ports))
         for counter, weight, hits in self.feeds_of(template):
             counter.add(row, weight, hits)
         self.log.append(row)
@@ -271,18 +267,15 @@ class Snapshot:
             np.add.at(self.load[line], rows, vectors[which, line])
         for (key, pod), template, row in zip(bound, templates, rows.tolist(), strict=True):
             self.pods[key] = Placed(template, row, pod.status.start_time or "")
-            self.on_row[row][key] = None
+            self.on_row.own(row)[key] = None
             self._count_placed(template, row, 1)
             if template.ports:
-                self._ports_for_write(row).update(dict.fromkeys(template.ports))
+                self.ports.own(row).update(dict.fromkeys(template.ports))
 
-    def restore_row(self, row: int, order: Sequence[str], ports: dict[HostPort, None]) -> None:
+    def restore_row(self, row: int, order: dict[str, None], ports: dict[HostPort, None]) -> None:
         """After a trial: the same pods as before are back on the node; put their order and its ports back too."""
-        self.on_row[row] = dict.fromkeys(order)
-        self._own_rows.add(row)
-        if ports or row in self.ports:
-            self.ports[row] = dict(ports)
-            self._own_ports.add(row)
+        self.on_row.put(row, order)
+        self.ports.put(row, ports)
 
     def vector(self, template: Template) -> Ints:
         """What one placed pod of this template adds to each line of its node's load."""
@@ -299,21 +292,15 @@ class Snapshot:
 
     def _count_placed(self, template: Template, row: int, change: int) -> None:
         number = template.number
-        counts = self.placed.get(number)
-        if counts is None or number not in self._own_placed:
-            counts = self.placed[number] = dict(counts or {})
-            self._own_placed.add(number)
+        if number not in self.placed:
             self._by_number[number] = template
             if template.has_terms:
                 self._note_keys(template)
-        left = counts.get(row, 0) + change
-        if left:
-            counts[row] = left
-        else:
+        counts = self.placed.own(number)
+        counts[row] = counts.get(row, 0) + change
+        if not counts[row]:
             del counts[row]
-            if not counts:
-                del self.placed[number]
-                self._own_placed.discard(number)
+            self.placed.drop_if_empty(number)
 
     def _note_keys(self, template: Template) -> None:
         self.anti_affinity_keys.update(dict.fromkeys(term.topology_key for term in template.anti_affinity_terms))
@@ -323,18 +310,6 @@ class Snapshot:
             *template.preferred_anti_affinity_terms,
         )
         self.preference_keys.update(dict.fromkeys(term.topology_key for term in others))
-
-    def _row_for_write(self, row: int) -> dict[str, None]:
-        if row not in self._own_rows:
-            self.on_row[row] = dict(self.on_row[row])
-            self._own_rows.add(row)
-        return self.on_row[row]
-
-    def _ports_for_write(self, row: int) -> dict[HostPort, None]:
-        if row not in self._own_ports:
-            self.ports[row] = dict(self.ports.get(row, {}))
-            self._own_ports.add(row)
-        return self.ports[row]
 
     # ---- counters
 
@@ -375,11 +350,9 @@ class Snapshot:
         copy.rows, copy.row_of, copy.room = self.rows, self.row_of, self.room
         copy.load = self.load.copy()
         copy.pods, copy.pending, copy.stray = dict(self.pods), dict(self.pending), dict(self.stray)
-        copy.on_row, copy.ports, copy.placed = list(self.on_row), dict(self.ports), dict(self.placed)
+        copy.on_row, copy.ports, copy.placed = self.on_row.fork(), self.ports.fork(), self.placed.fork()
         copy._by_number = dict(self._by_number)
         copy.anti_affinity_keys, copy.preference_keys = dict(self.anti_affinity_keys), dict(self.preference_keys)
-        for side in (self, copy):
-            side._own_rows, side._own_ports, side._own_placed = set(), set(), set()
         copy._forget_derived()
         copy.columns, copy.row_numbers = self.columns, self.row_numbers
         copy.images = self.images
