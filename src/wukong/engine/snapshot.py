@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from wukong.api.core import Node, Pod
 from wukong.api.kinds import Objects
@@ -74,7 +75,7 @@ class Snapshot:
             elif pod.spec.node_name in snapshot.row_of:
                 bound.append((pod.key, pod))
             else:
-                snapshot.stray[pod.key] = (pod, pod.spec.node_name)
+                snapshot._set_astray(pod.key, pod, pod.spec.node_name)
         snapshot._assume_all(bound)
         return snapshot
 
@@ -130,7 +131,7 @@ class Snapshot:
         for number, name in enumerate(old_names):
             if name not in self.row_of:
                 for key in list(self.on_row.get(number, ())):
-                    self.stray[key] = (self.forget(key).template.pod, name)
+                    self._set_astray(key, self.forget(key).template.pod, name)
         self._move_pods([self.row_of.get(name, -1) for name in old_names])
         self.ensure_lines(name for row in rows for name in row.allocatable)
         self.room = np.zeros((len(self.lines) + _FIRST_RESOURCE, len(rows)), dtype=np.int64)
@@ -139,8 +140,11 @@ class Snapshot:
         self._forget_derived()
         for key, (pod, name) in list(self.stray.items()):
             if name in self.row_of:
-                del self.stray[key]
                 self.assume(key, pod, name)
+
+    def _set_astray(self, key: str, pod: Pod, node_name: str) -> None:
+        """Remember a pod of a node we do not know. Without its node's name it can be placed elsewhere as it is."""
+        self.stray[key] = (replace(pod, spec=replace(pod.spec, node_name="")), node_name)
 
     def _move_pods(self, new_of: list[int]) -> None:
         """Everything kept per node moves from row i to row new_of[i]; rows with -1 are gone and hold no pods."""
@@ -242,6 +246,7 @@ class Snapshot:
     def _assume(self, key: str, template: Template, row: int, start: str) -> None:
         if key in self.pods:
             raise KeyError(f"pod {key} is already placed, on {self.rows[self.pods[key].row].name}")
+        self.stray.pop(key, None)
         self.pods[key] = Placed(template, row, start)
         self.load[:, row] += self.vector(template)
         self.on_row.own(row)[key] = None

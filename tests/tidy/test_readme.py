@@ -1,0 +1,47 @@
+"""What the READMEs show is what happens: their Python runs, and every line of output they print is really printed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+READMES = ["README.md", "README.zh-CN.md"]
+
+
+def blocks(name: str, language: str = "") -> list[str]:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def run(command: list[str]) -> str:
+    done = subprocess.run(
+        [sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_the_python_example_runs(name: str) -> None:
+    (block,) = blocks(name, "python")
+    assert "shop/web-" in run(["-c", block])
+
+
+def test_the_commands_print_what_the_readme_shows() -> None:
+    shown = [block for block in blocks("README.md") if block.startswith("$ wukong")]
+    assert len(shown) == 2
+    for block in shown:
+        command, *lines = block.splitlines()
+        printed = [line.rstrip() for line in run(["-m", *shlex.split(command.removeprefix("$ "))]).splitlines()]
+        assert [line for line in lines if line and line != "…" and line.rstrip() not in printed] == []
+
+
+def test_both_languages_show_the_same_commands() -> None:
+    english, chinese = ([block for block in blocks(name) if block.startswith("$ wukong")] for name in READMES)
+    assert english == chinese
