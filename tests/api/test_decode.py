@@ -70,8 +70,14 @@ def test_go_writes_null_for_empty_lists_and_maps() -> None:
         ("just text", "expected a Kubernetes object"),
         ("kind: Pod\nmetadata: {name: a, labels: {tier: 1}}", "Put the value in quotes"),
         ("kind: Pod\nspec: {containers: {}}", "$.spec.containers"),
-        ("kind: Pod\n---\nkind: Node\nspec: {taints: [{}]}", "document 2: Node: $.spec.taints[0]: object missing required field key"),
-        ('{"kind": "List", "items": [{"kind": "Node"}, {"kind": "Nod"}]}', 'items[1]: $.kind: unknown kind "Nod". Did you mean "Node"?'),
+        (
+            "kind: Pod\n---\nkind: Node\nspec: {taints: [{}]}",
+            "document 2: Node: $.spec.taints[0]: object missing required field key",
+        ),
+        (
+            '{"kind": "List", "items": [{"kind": "Node"}, {"kind": "Nod"}]}',
+            'items[1]: $.kind: unknown kind "Nod". Did you mean "Node"?',
+        ),
     ],
 )
 def test_broken_input_names_the_place_and_the_fix(text: str, expected: str) -> None:

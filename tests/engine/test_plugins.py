@@ -68,7 +68,8 @@ class Emptier(ScorePart):
     scope = Scope.LOAD
 
     def raw(self, rows: Rows, load: Load) -> Ints:
-        return np.maximum(0, 100 - 10 * load.lines[0])
+        points: Ints = np.maximum(0, 100 - 10 * load.lines[0])
+        return points
 
 
 class BusiestZone(Plugin):
