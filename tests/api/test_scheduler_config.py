@@ -72,7 +72,7 @@ def test_everything_off_but_what_is_named() -> None:
         (f"profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {RATIO}}}]}}]", "expected at least one point"),
         (
             "profiles: [{pluginConfig: [{name: PodTopologySpread, args: {futureSetting: 1}}]}]",
-            "this setting is not modelled",
+            "This setting is not modelled",
         ),
         ("profiles: [{schedulerName: a}, {schedulerName: b}]", "none is called default-scheduler"),
     ],

@@ -48,7 +48,7 @@ _list = msgspec.json.Decoder(_List)
 _typed = {kind: msgspec.json.Decoder(struct) for kind, struct in KINDS.items()}
 
 
-def decode_objects(data: bytes, *, skipped: Tally[str] | None = None) -> Iterator[Object]:
+def decode_objects(data: bytes | bytearray, *, skipped: Tally[str] | None = None) -> Iterator[Object]:
     """Every object in a JSON or YAML text, Lists unfolded.
 
     Objects of kinds we do not model are an error, or, where `skipped` is given, counted there by kind.
@@ -62,7 +62,7 @@ def decode_objects(data: bytes, *, skipped: Tally[str] | None = None) -> Iterato
         raise InputError("nested too deeply to be a Kubernetes object.") from None
 
 
-def _from_json(data: bytes, skipped: Tally[str] | None) -> Iterator[Object]:
+def _from_json(data: bytes | bytearray, skipped: Tally[str] | None) -> Iterator[Object]:
     try:
         head = _list.decode(data)  # one pass over what may be hundreds of megabytes
     except msgspec.ValidationError as error:
@@ -80,7 +80,7 @@ def _from_json(data: bytes, skipped: Tally[str] | None) -> Iterator[Object]:
     )
 
 
-def _one_json(data: bytes | msgspec.Raw, implied: _Head, skipped: Tally[str] | None) -> Iterator[Object]:
+def _one_json(data: bytes | bytearray | msgspec.Raw, implied: _Head, skipped: Tally[str] | None) -> Iterator[Object]:
     try:
         head = _head.decode(data)
     except msgspec.ValidationError as error:
@@ -96,14 +96,14 @@ def _one_json(data: bytes | msgspec.Raw, implied: _Head, skipped: Tally[str] | N
     yield _complete(found, kind)
 
 
-def _from_yaml(data: bytes, skipped: Tally[str] | None) -> Iterator[Object]:
+def _from_yaml(data: bytes | bytearray, skipped: Tally[str] | None) -> Iterator[Object]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        documents = list(yaml.load_all(data, Loader=loader))
+        documents = list(yaml.load_all(bytes(data), Loader=loader))
     except yaml.YAMLError as error:
         raise InputError(f"broken YAML: {_yaml_place(error)}") from None
-    except (ValueError, TypeError) as error:  # a timestamp that is no date, a mapping as a key
-        raise InputError(f"broken YAML: {error}") from None
+    except (ValueError, TypeError, LookupError, AttributeError) as error:  # what PyYAML trips over: !!bool maybe
+        raise InputError(f"broken YAML: a value that is not what it looks like or is tagged as: {error}.") from None
     several = len(documents) > 1
     yield from _all(
         (f"document {number}" if several else "", _one_document(document, skipped))

@@ -13,6 +13,7 @@ import msgspec
 import yaml
 
 from wukong.api.core import NodeAffinity, TopologySpreadConstraint
+from wukong.api.decode import readable
 from wukong.api.meta import Base
 from wukong.api.profile import (
     FILTERS,
@@ -150,7 +151,7 @@ def read_scheduler_config(data: bytes, version: Version) -> Profile:
 def _parse(data: bytes) -> _Configuration:
     try:
         document = yaml.safe_load(data)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError) as error:
         raise InputError(f"broken YAML: {error}") from None
     if not isinstance(document, dict) or document.get("kind") != "KubeSchedulerConfiguration":
         kind = document.get("kind") if isinstance(document, dict) else document
@@ -305,7 +306,6 @@ def _convert(value: object, into: type[_T], place: str) -> _T:
     try:
         return msgspec.convert(value, into)
     except msgspec.ValidationError as error:
-        text = str(error)
-        if "unknown field" in text:
-            text = f"{text}: this setting is not modelled"
-        raise InputError(f"{place}: {text}") from None
+        text = readable(error)
+        hint = " This setting is not modelled." if "unknown field" in text else ""
+        raise InputError(f"{place}: {text}{hint}") from None

@@ -7,6 +7,7 @@ A verb module `wukong.cli.<verb>` exposes `command: click.Command`. The command 
 """
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from typing import NamedTuple
 import click
 
 from wukong import __version__
-from wukong.errors import WukongError, nearest
+from wukong.errors import InputError, WukongError, nearest
 
 
 class Verb(NamedTuple):
@@ -31,17 +32,21 @@ VERBS: dict[str, Verb] = {
 }
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
+MOST_PROBLEMS = 20
 PIPE_CLOSED = 141  # 128 + SIGPIPE; not 1, which a verb may use for an answer (`kubectl diff`: 1 = differs)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code; every expected failure ends here as a message on stderr."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ★ shows a ?, not a traceback
     try:
         code = run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()  # so that a closed pipe shows here and not in the interpreter's last breath
         return code
     except WukongError as error:
-        click.echo(f"error: {error}", err=True)
+        complain(error)
         return error.exit_code
     except click.ClickException as error:
         error.show()
@@ -61,6 +66,15 @@ def run(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as leave:
         return leave.exit_code
     return result if isinstance(result, int) else 0
+
+
+def complain(error: WukongError) -> None:
+    """One line per problem; of very many the first, and how many more there are."""
+    problems = error.problems if isinstance(error, InputError) else (str(error),)
+    for problem in problems[:MOST_PROBLEMS]:
+        click.echo(f"error: {problem}", err=True)
+    if len(problems) > MOST_PROBLEMS:
+        click.echo(f"error: … and {len(problems) - MOST_PROBLEMS:,} more problems", err=True)
 
 
 class VerbGroup(click.Group):

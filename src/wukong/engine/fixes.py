@@ -51,7 +51,8 @@ class Fix:
 
 def find_fixes(scheduler: Scheduler, pod: Pod) -> list[Fix]:
     """All single changes that make the pod fit somewhere, smallest first."""
-    scheduler = Scheduler(scheduler.snapshot.fork(), scheduler.profile, plugins=scheduler.plugins)
+    filters_only = replace(scheduler.profile, scores=(), zero_scores=())
+    scheduler = Scheduler(scheduler.snapshot.fork(), filters_only, plugins=scheduler.plugins)
     fixes = [
         Fix(kind, sentence, count, size)
         for kind, sentence, size, changed in _changes(scheduler, pod)

@@ -230,6 +230,8 @@ class Snapshot:
 
     def assume_many(self, template: Template, keys: Sequence[str], rows: Sequence[int]) -> None:
         """Place look-alike pods, the i-th on the i-th of `rows`, in one go."""
+        for key in keys:
+            self._refuse_placed(key)
         numbers, counts = np.unique(np.array(rows, dtype=np.intp), return_counts=True)
         self.load[:, numbers] += self.vector(template)[:, None] * counts
         for row, count in zip(numbers.tolist(), counts.tolist(), strict=True):
@@ -244,8 +246,7 @@ class Snapshot:
         self.log.extend(numbers.tolist())
 
     def _assume(self, key: str, template: Template, row: int, start: str) -> None:
-        if key in self.pods:
-            raise KeyError(f"pod {key} is already placed, on {self.rows[self.pods[key].row].name}")
+        self._refuse_placed(key)
         self.stray.pop(key, None)
         self.pods[key] = Placed(template, row, start)
         self.load[:, row] += self.vector(template)
@@ -256,6 +257,10 @@ class Snapshot:
         for counter, weight, hits in self.feeds_of(template):
             counter.add(row, weight, hits)
         self.log.append(row)
+
+    def _refuse_placed(self, key: str) -> None:
+        if key in self.pods:
+            raise KeyError(f"pod {key} is already placed, on {self.rows[self.pods[key].row].name}")
 
     def _assume_all(self, bound: list[tuple[str, Pod]]) -> None:
         """Many pods at once, before anything has been compiled: the columns are summed by numpy."""

@@ -18,6 +18,7 @@ from wukong.api.core import (
     PodAffinityTerm,
     Toleration,
     TopologySpreadConstraint,
+    Volume,
 )
 from wukong.api.meta import controller_of
 from wukong.engine.arrays import Ints
@@ -207,6 +208,10 @@ class TemplateTable:
         return template
 
 
+def _decides(volume: Volume) -> bool:
+    return volume.persistent_volume_claim is not None or volume.image is not None
+
+
 def _signature(pod: Pod) -> bytes:
     """Equal for pods that no decision can tell apart."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
@@ -227,7 +232,7 @@ def _signature(pod: Pod) -> bytes:
             spec.preemption_policy,
             spec.overhead,
             spec.resources,
-            spec.volumes,
+            [(volume.persistent_volume_claim, volume.image) for volume in spec.volumes if _decides(volume)],
             resized,
             status.conditions if resized else None,
         )

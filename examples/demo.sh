@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# What Wukong does, in a minute, without a cluster. Run by `make demo`, or from the repository's root with wukong on PATH.
+set -euo pipefail
+
+heading() { printf '\n\033[1m== %s\033[0m\n' "$1"; }
+run() {
+  printf '\033[2m$ %s\033[0m\n\n' "$*"
+  "$@"
+}
+if [[ ! -t 1 || -n ${NO_COLOR:-} ]]; then
+  heading() { printf '\n== %s\n' "$1"; }
+  run() { printf '$ %s\n\n' "$*"; "$@"; }
+fi
+
+heading "How many more web pods fit into this cluster, where do they go, and why no more?"
+run wukong capacity -s examples/cluster.yaml -f examples/web.yaml
+
+heading "Where does the next one go, and how did every node fare?"
+run wukong explain -s examples/cluster.yaml -f examples/web.yaml
+
+heading "Why does this pod wait, and what is the least that would help?"
+run wukong explain -s examples/cluster.yaml -f examples/stuck.yaml
+
+heading "Is that what kube-scheduler does? 8,432 decisions recorded from kube-scheduler 1.35, decided again:"
+run wukong replay tests/golden/kube-scheduler-1.35.jsonl.gz

@@ -1,0 +1,55 @@
+"""`wukong capacity`: how many more pods like this one fit, where they would go, and why no more do."""
+
+from __future__ import annotations
+
+import click
+
+from wukong.cli import options
+from wukong.cli.console import note, progress
+from wukong.cli.manifest import read_manifest
+from wukong.cli.render import show_capacity
+from wukong.cli.scheduling import note_other_scheduler
+from wukong.cli.snapshot import make_scheduler, read_snapshot
+from wukong.cluster import collector_paused
+from wukong.engine.capacity import count_capacity
+from wukong.engine.explain import unmodelled
+
+
+@click.command("capacity")
+@options.snapshot
+@options.manifest(required=True)
+@click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="Stop after this many.")
+@options.kubernetes
+@options.scheduler_config
+@options.output
+def command(
+    snapshot: str,
+    manifest: str,
+    limit: int | None,
+    kubernetes: str | None,
+    scheduler_config: str | None,
+    output: str | None,
+) -> None:
+    """Count how many more pods like this one fit, and why no more do.
+
+    Copies of the pod are placed one after the other, each where kube-scheduler would put it, until one fits nowhere.
+    Nothing is evicted for them. The snapshot is what `kubectl get` writes:
+
+    \b
+      kubectl get nodes,pods,ns,svc,rc,rs,sts,deploy,ds,pdb,pc,pvc,pv -A -o json > cluster.json
+
+    \b
+    Example:
+      wukong capacity -s cluster.json -f web.yaml
+      wukong capacity -s cluster.json -f web.yaml --max 100 -o json
+    """
+    options.refuse_stdin_twice(snapshot=snapshot, filename=manifest, scheduler_config=scheduler_config)
+    with collector_paused(), progress("Placing") as tell:
+        objects = read_snapshot(snapshot)
+        asked = read_manifest(manifest, objects)
+        scheduler = make_scheduler(objects, kubernetes, scheduler_config)
+        note_other_scheduler(asked.pod)
+        capacity = count_capacity(scheduler, asked.pod, limit, tell)
+    for text in unmodelled(asked.pod):
+        note(f"{text}.")
+    show_capacity(capacity, asked.name, output)

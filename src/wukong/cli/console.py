@@ -1,0 +1,124 @@
+"""How things are printed: documents for programs, tables for people, notes beside them, progress while it takes.
+
+The result goes to stdout, the rest to stderr. Colour only on a terminal, and not if NO_COLOR is set (rich sees to it).
+What is printed is decided in render.py.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+import yaml
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table as RichTable
+from rich.text import Text
+
+_PATIENCE_SECONDS = 0.5
+_MOST_NAMES = 3
+_MOST_FOLDED_ROWS = 500  # folding thousands of rows takes seconds
+
+Tell = Callable[[int, int], None]
+
+
+def note(text: str) -> None:
+    """Something to know beside the result."""
+    click.echo(f"note: {text}", err=True)
+
+
+class Table:
+    """A table without lines, the way kubectl prints: capital headings, `numbers` right-aligned."""
+
+    def __init__(self, *headings: str, numbers: Sequence[str] = ()) -> None:
+        self.headings, self.numbers = headings, frozenset(numbers)
+        self.rows: list[tuple[tuple[str, ...], str]] = []  # cells, style
+
+    def add_row(self, *cells: str, style: str = "") -> None:
+        self.rows.append((cells, style))
+
+    def lines(self) -> Iterator[str]:
+        """As plain text: what a program reads, and fast for thousands of rows."""
+        texts = [self.headings, *(cells for cells, _ in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        shape = [
+            (width, ">" if name in self.numbers else "<") for name, width in zip(self.headings, widths, strict=True)
+        ]
+        for cells in texts:
+            padded = (f"{cell:{side}{width}}" for cell, (width, side) in zip(cells, shape, strict=True))
+            yield "  ".join(padded).rstrip()
+
+    def __rich__(self) -> RichTable:
+        """For a terminal: in colour, long cells folded."""
+        made = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        for heading in self.headings:
+            is_number = heading in self.numbers
+            made.add_column(heading, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
+        for cells, style in self.rows:
+            made.add_row(*cells, style=style)
+        return made
+
+
+Part = str | Text | Table
+
+
+def show(*parts: Part) -> None:
+    """Print for people. Text is taken literally: [brackets] and :colons: are Kubernetes', not rich's."""
+    if not sys.stdout.isatty():
+        for part in parts:
+            for line in part.lines() if isinstance(part, Table) else (str(part),):
+                click.echo(line)
+        return
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    for part in parts:
+        if isinstance(part, Table) and len(part.rows) > _MOST_FOLDED_ROWS:
+            console.print("\n".join(part.lines()), soft_wrap=True)
+        else:
+            console.print(part, soft_wrap=not isinstance(part, Table))
+
+
+def show_document(document: object, output: str) -> None:
+    """Print for programs."""
+    if output == "json":
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    else:
+        dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+        click.echo(yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=True), nl=False)
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """`1 node`, `5,000 nodes`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def name_some(names: Sequence[str]) -> str:
+    """The first few, and how many more there are."""
+    rest = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Tell]:
+    """A bar on stderr, if that is a terminal and it takes longer than a moment; `tell(done, total)` moves it."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda done, total: None
+        return
+    columns = (TextColumn(title), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=console, transient=True)
+    task = bar.add_task(title, total=None)
+    begun = time.monotonic()
+
+    def tell(done: int, total: int) -> None:
+        if time.monotonic() - begun > _PATIENCE_SECONDS:
+            bar.start()
+        bar.update(task, completed=done, total=total or None)
+
+    try:
+        yield tell
+    finally:
+        bar.stop()

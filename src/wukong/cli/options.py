@@ -1,0 +1,50 @@
+"""The options that several verbs share, spelled and explained once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from wukong.errors import InputError
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+Option = Callable[[_F], _F]
+
+OUTPUTS = ("json", "yaml", "wide")
+
+snapshot = click.option(
+    "-s",
+    "--snapshot",
+    required=True,
+    metavar="PATH",
+    help="The cluster: a file or directory with what `kubectl get -o json|yaml` wrote, gzip or not; - is stdin.",
+)
+output = click.option(
+    "-o", "--output", type=click.Choice(OUTPUTS), help="A document for programs, or a table that leaves nothing out."
+)
+kubernetes = click.option(
+    "--kubernetes", metavar="VERSION", help="Decide like this version of kube-scheduler, such as 1.35 or 1.37."
+)
+scheduler_config = click.option(
+    "--scheduler-config", metavar="FILE", help="Decide by the profile in this KubeSchedulerConfiguration."
+)
+
+
+def manifest(required: bool) -> Option[Any]:
+    return click.option(
+        "-f",
+        "--filename",
+        "manifest",
+        required=required,
+        metavar="FILE",
+        help="The pod, or the workload whose template makes the pods; - is stdin.",
+    )
+
+
+def refuse_stdin_twice(**paths: str | None) -> None:
+    """Standard input can be read once only."""
+    taken = [f"--{name.replace('_', '-')}" for name, path in paths.items() if path == "-"]
+    if len(taken) > 1:
+        raise InputError(f"{' and '.join(taken)}: only one of them can be standard input. Put the other into a file.")

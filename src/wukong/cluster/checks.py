@@ -1,0 +1,117 @@
+"""What must be right about an object of a snapshot before the engine counts with it, and what is added if missing.
+
+Called by files.py. A snapshot's objects were accepted by an API server, so only what would stop us is checked: names
+and quantities. Objects written by hand get what the API server would have added. Reads no files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from wukong.api.core import Container, ContainerStatus, Node, Pod, Quantities
+from wukong.api.kinds import Objects
+from wukong.api.meta import Object
+from wukong.api.quantity import parse_quantity, scheduler_amount
+from wukong.errors import InputError
+from wukong.rules.admission import admit
+from wukong.rules.findings import at
+
+_LARGEST = 2**55  # 32 PiB: a full node of such pods still adds up within 64 bits
+
+
+def problems_of(found: Object, thorough: bool) -> list[str]:
+    """What is wrong with this object, each with its JSON path. Not `thorough`: an equal one was checked before."""
+    problems = [] if found.metadata.name else ["$.metadata.name: expected a name, got none. Give the object one."]
+    if thorough and isinstance(found, Node | Pod):
+        quantities = _node_quantities(found) if isinstance(found, Node) else _pod_quantities(found)
+        problems += [problem for path, amounts in quantities for problem in _uncountable(amounts, path)]
+    return problems
+
+
+def complete(objects: Objects, place: str) -> list[str]:
+    """Give objects written by hand what the API server gives those it stores; tells what could not be given."""
+    for node in objects.nodes:
+        if not node.status.allocatable:
+            node.status.allocatable = node.status.capacity
+    has_default = any(each.global_default for each in objects.priority_classes)
+    problems: list[str] = []
+    for number, pod in enumerate(objects.pods):
+        # A stored pod always has a priority.
+        if pod.spec.priority is None and (has_default or _lacks_defaults(pod)):
+            try:
+                objects.pods[number] = admit(pod, objects)
+            except InputError as error:
+                problems += error.at(f"{place}: Pod {pod.key}").problems
+    return problems
+
+
+def _lacks_defaults(pod: Pod) -> bool:
+    """Whether admission would change something that a decision reads: most placed pods are spared the copy."""
+    spec = pod.spec
+    containers = (*spec.init_containers, *spec.containers)
+    return (
+        not spec.node_name
+        or bool(spec.priority_class_name)
+        or spec.affinity is not None
+        or spec.resources is not None
+        or spec.host_network
+        or any(container.resources.limits for container in containers)
+    )
+
+
+def _node_quantities(node: Node) -> Iterator[tuple[str, Quantities]]:
+    yield "$.status.capacity", node.status.capacity
+    yield "$.status.allocatable", node.status.allocatable
+
+
+def _pod_quantities(pod: Pod) -> Iterator[tuple[str, Quantities]]:
+    yield from _container_quantities("$.spec.containers", pod.spec.containers)
+    yield from _container_quantities("$.spec.initContainers", pod.spec.init_containers)
+    yield "$.spec.overhead", pod.spec.overhead
+    if pod.spec.resources is not None:
+        yield "$.spec.resources.requests", pod.spec.resources.requests
+        yield "$.spec.resources.limits", pod.spec.resources.limits
+    yield from _status_quantities("$.status.containerStatuses", pod.status.container_statuses)
+    yield from _status_quantities("$.status.initContainerStatuses", pod.status.init_container_statuses)
+
+
+def _container_quantities(path: str, containers: list[Container]) -> Iterator[tuple[str, Quantities]]:
+    for index, container in enumerate(containers):
+        yield f"{path}[{index}].resources.requests", container.resources.requests
+        yield f"{path}[{index}].resources.limits", container.resources.limits
+
+
+def _status_quantities(path: str, statuses: list[ContainerStatus]) -> Iterator[tuple[str, Quantities]]:
+    for index, status in enumerate(statuses):
+        yield f"{path}[{index}].allocatedResources", status.allocated_resources
+        if status.resources is not None:
+            yield f"{path}[{index}].resources.requests", status.resources.requests
+
+
+def _uncountable(quantities: Quantities, path: str) -> Iterator[str]:
+    for name, quantity in quantities.items():
+        try:
+            amount = scheduler_amount(name, parse_quantity(quantity))
+        except InputError as error:
+            yield from error.at(at(path, name)).problems
+            continue
+        if abs(amount) > _LARGEST:
+            yield f"{at(path, name)}: expected what a machine can have, got {quantity!r}. Mend number or suffix."
+
+
+def oversized_numbers(found: msgspec.Struct) -> Iterator[str]:
+    """Whole numbers beyond 64 bits: no field of Kubernetes holds one."""
+    yield from _oversized(msgspec.to_builtins(found), "$")
+
+
+def _oversized(value: object, path: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            yield from _oversized(entry, at(path, key))
+    elif isinstance(value, list):
+        for index, entry in enumerate(value):
+            yield from _oversized(entry, f"{path}[{index}]")
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        yield f"{path}: expected a number of at most 64 bits, got {value}. Mend the number."

@@ -1,0 +1,185 @@
+"""Reads what users already have: files, directories, gzip, standard input ("-"); JSON and YAML.
+
+Called by the command line. Turns what is wrong into InputError with the file's name in front: every problem of every
+file at once. Never decides anything about placement, never writes.
+"""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import io
+import sys
+import zlib
+from collections import Counter as Tally
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+from wukong.api.decode import decode_objects
+from wukong.api.kinds import KINDS, Objects
+from wukong.api.meta import Object
+from wukong.cluster.checks import complete, oversized_numbers, problems_of
+from wukong.cluster.sharing import Sharing
+from wukong.errors import InputError, nearest
+
+SNAPSHOT_COMMAND = "kubectl get nodes,pods,ns,svc,rc,rs,sts,deploy,ds,pdb,pc,pvc,pv -A -o json"
+STANDARD_INPUT = "-"
+_GZIP = b"\x1f\x8b"
+_CHUNK = 1 << 20
+_ENDINGS = (".json", ".yaml", ".yml", ".json.gz", ".yaml.gz", ".yml.gz")
+
+
+def read_objects(path: str, skipped: Tally[str] | None = None) -> Objects:
+    """A snapshot: every object in a file, in a directory and all below it, or on standard input; checked, completed.
+
+    Objects of kinds that do not decide placement are left out and counted in `skipped`, by kind.
+    """
+    others: Tally[str] = Tally() if skipped is None else skipped
+    with collector_paused():
+        objects = _Reader(others, problems_of).read(path)
+        problems = complete(objects, place_name(path))
+    if problems:
+        raise InputError(*problems)
+    if objects.lacking() == list(KINDS):
+        found = f"only {', '.join(sorted(others))}" if others else "none"
+        fix = f"Take a snapshot: {SNAPSHOT_COMMAND}"
+        raise InputError(f"{place_name(path)}: expected Kubernetes objects, found {found}. {fix}")
+    return objects
+
+
+def read_manifests(path: str, skipped: Tally[str]) -> Objects:
+    """The same, but as people write it, unchecked: what the API server would say to it is up to the caller."""
+    return _Reader(skipped, lambda found, thorough: []).read(path)
+
+
+def read_text(path: str) -> bytes | bytearray:
+    """The whole text of a file or of standard input, unpacked if it is gzip."""
+    with _naming_failures(path), _opened(path) as stream:
+        if stream.peek(2)[:2] != _GZIP:
+            return stream.read()
+        text = bytearray()  # grows in place: gzip.decompress would hold a large text twice
+        with gzip.GzipFile(fileobj=stream) as unpacked:
+            while part := unpacked.read(_CHUNK):
+                text += part
+        return text
+
+
+def read_lines(path: str, tell: Callable[[int, int], object] = lambda done, total: None) -> Iterator[tuple[int, bytes]]:
+    """Number and text of every line that is not blank. `tell(done, total)` hears how many bytes have been read.
+
+    The total is 0 for standard input, which does not say how long it is.
+    """
+    number = 0
+    with _naming_failures(path, lambda: f"after line {number}: "), _opened(path) as stream:
+        total = Path(path).stat().st_size if path != STANDARD_INPUT else 0
+        is_packed = stream.peek(2)[:2] == _GZIP
+        for number, line in enumerate(gzip.GzipFile(fileobj=stream) if is_packed else stream, start=1):
+            if line.strip():
+                yield number, line
+            tell(stream.tell() if total else 0, total)
+
+
+def place_name(path: str) -> str:
+    """What a path is called in messages."""
+    return "standard input" if path == STANDARD_INPUT else path
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """While millions of objects are made that all stay, looking for garbage among them only costs time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+class _Reader:
+    """Gathers the objects and the problems of several files."""
+
+    def __init__(self, skipped: Tally[str], check: Callable[[Object, bool], list[str]]) -> None:
+        self._skipped, self._check = skipped, check
+        self._objects = Objects()
+        self._problems: list[str] = []
+        self._places: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}  # kind → key → file
+        self._sharing = Sharing()
+
+    def read(self, path: str) -> Objects:
+        for file in _files(path):
+            self._read_file(file)
+        if self._problems:
+            raise InputError(*self._problems)
+        return self._objects
+
+    def _read_file(self, path: str) -> None:
+        name = place_name(path)
+        try:
+            data = read_text(path)
+        except InputError as error:  # names the file already
+            self._problems += error.problems
+            return
+        try:
+            for found in decode_objects(data, skipped=self._skipped):
+                self._add(found, name)
+        except InputError as error:
+            self._problems += error.at(name).problems
+
+    def _add(self, found: Object, file: str) -> None:
+        try:
+            is_first_of_its_like = self._sharing.put(found)
+            problems = self._check(found, is_first_of_its_like)
+        except OverflowError:
+            problems = list(oversized_numbers(found))
+        self._problems.extend(f"{file}: {found.kind} {found.key}: {problem}" for problem in problems)
+        places = self._places[found.kind]
+        before = places.setdefault(found.key, file)
+        if len(places) == len(self._objects.of(found.kind)):  # nothing was added: it has been there
+            where = "twice in this file" if before == file else f"in {before}, too"
+            self._problems.append(f"{file}: {found.kind} {found.key} is {where}. Remove one of the two.")
+        else:
+            self._objects.add(found)
+
+
+def _files(path: str) -> list[str]:
+    """The file itself, or those of the directory, by name; hidden ones and those of other formats are left out."""
+    if path == STANDARD_INPUT or not Path(path).is_dir():
+        return [path]
+    below = (entry for entry in Path(path).rglob("*") if entry.name.endswith(_ENDINGS) and entry.is_file())
+    return sorted(str(entry) for entry in below if not _is_hidden(entry.relative_to(path)))
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[io.BufferedReader]:
+    if path != STANDARD_INPUT:
+        with open(path, "rb") as file:
+            yield file
+        return
+    stream: io.BufferedReader = io.BufferedReader(cast(io.RawIOBase, sys.stdin.buffer))  # can peek, whatever stdin is
+    try:
+        yield stream
+    finally:
+        stream.detach()  # stdin stays open
+
+
+@contextmanager
+def _naming_failures(path: str, where: Callable[[], str] = lambda: "") -> Iterator[None]:
+    """What the system says about a file that cannot be read, with its name and what to do."""
+    name = place_name(path)
+    try:
+        yield
+    except FileNotFoundError:
+        folder = Path(path).parent
+        siblings = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+        raise InputError(f"{name}: no such file.{nearest(Path(path).name, siblings)}") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{name}: {where()}damaged gzip: {error}. Copy or write the file again.") from None
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror or error}.") from None

@@ -1,0 +1,85 @@
+"""What is said beside the result: on stderr, once, and never among what a program reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import Wukong
+from cli.manifests import deployment, node, pod, write_json, write_yaml
+
+ARGUMENTS = ("capacity", "-s", "cluster.json", "-f", "web.yaml")
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    write_json(tmp_path / "cluster.json", node("a"), pod("old", on="a"))
+    write_yaml(tmp_path / "web.yaml", pod("web"))
+
+
+def test_what_a_snapshot_lacks_is_said_once(wukong: Wukong) -> None:
+    run = wukong(*ARGUMENTS, "-o", "json")
+    (lacking,) = [note for note in run.notes if "holds no" in note]
+    assert "poddisruptionbudgets" in lacking
+    assert "priorityclasses" in lacking
+    assert "nodes" not in lacking.replace("cluster.json", "").split(", ")
+    json.loads(run.out)  # and nothing of it among the result
+
+
+def test_the_version_is_guessed_from_most_kubelets_and_the_guess_is_said(wukong: Wukong, tmp_path: Path) -> None:
+    nodes = [node("a", kubelet="v1.35.1"), node("b", kubelet="v1.37.0"), node("c", kubelet="v1.37.2-eks-1")]
+    write_json(tmp_path / "cluster.json", *nodes)
+    (said,) = [note for note in wukong(*ARGUMENTS).notes if "decided as in" in note and "Kubernetes" in note]
+    assert said == "note: decided as in Kubernetes 1.37: the kubelets run 1.37. Choose with --kubernetes."
+
+
+def test_an_unknown_kubelet_means_the_nearest_version_and_is_said(wukong: Wukong, tmp_path: Path) -> None:
+    write_json(tmp_path / "cluster.json", node("a", kubelet="v1.31.4"))
+    assert any("1.31, which is not modelled; 1.35 is the nearest" in note for note in wukong(*ARGUMENTS).notes)
+
+
+def test_nodes_without_a_kubelet_version_are_said_too(wukong: Wukong, tmp_path: Path) -> None:
+    write_json(tmp_path / "cluster.json", node("a", kubelet=""))
+    assert any("do not say which Kubernetes they run" in note for note in wukong(*ARGUMENTS).notes)
+
+
+def test_a_version_asked_for_is_not_commented(wukong: Wukong) -> None:
+    assert not any("Kubernetes" in note for note in wukong(*ARGUMENTS, "--kubernetes", "1.37").notes)
+
+
+def test_a_version_asked_for_that_is_not_known_is_said(wukong: Wukong) -> None:
+    run = wukong(*ARGUMENTS, "--kubernetes", "v1.44")
+    assert run.code == 0
+    assert "note: Kubernetes 1.44 is not modelled; decided as in 1.37, the nearest that is." in run.notes
+
+
+def test_the_version_asked_for_decides(wukong: Wukong) -> None:
+    """1.35 tells why no claims were deallocated, 1.37 does not."""
+    assert "no new claims" in wukong(*ARGUMENTS, "--kubernetes", "1.35", "-o", "json").document["reason"]
+    assert "no new claims" not in wukong(*ARGUMENTS, "--kubernetes", "1.37", "-o", "json").document["reason"]
+
+
+def test_objects_that_do_not_decide_placement_are_left_out_and_counted(wukong: Wukong, tmp_path: Path) -> None:
+    others = [
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}},
+        {"apiVersion": "serving.knative.dev/v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"selector": 3}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}},
+    ]
+    write_json(tmp_path / "cluster.json", node("a"), *others)
+    run = wukong(*ARGUMENTS)
+    assert run.code == 0
+    assert "note: cluster.json: left out what does not decide placement: 1 Job, 1 Secret, 1 Service." in run.notes
+
+
+def test_what_about_a_pod_is_not_modelled_is_said(wukong: Wukong, tmp_path: Path) -> None:
+    write_yaml(tmp_path / "web.yaml", pod("web", resourceClaims=[{"name": "gpu"}], schedulerName="volcano"))
+    run = wukong(*ARGUMENTS)
+    assert any("resource claims" in note for note in run.notes)
+    assert any("asks for the scheduler 'volcano'" in note for note in run.notes)
+
+
+def test_a_daemon_set_is_said_to_be_counted_as_ordinary_pods(wukong: Wukong, tmp_path: Path) -> None:
+    write_yaml(tmp_path / "web.yaml", {**deployment("agent"), "kind": "DaemonSet"})
+    assert any("a DaemonSet puts one pod on each node" in note for note in wukong(*ARGUMENTS).notes)

@@ -1,0 +1,56 @@
+"""Every file in examples/ is run here, the way the README and `make demo` run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+def wukong(*arguments: str) -> Any:
+    command = [sys.executable, "-m", "wukong", *arguments, "-o", "json"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_the_web_shop_can_grow_until_the_zones_are_uneven() -> None:
+    document = wukong("capacity", "-s", "examples/cluster.yaml", "-f", "examples/web.yaml")
+    assert document["fits"] == sum(document["perNode"].values()) == 61
+    assert "spot-c3" not in document["perNode"]  # about to be reclaimed
+    assert "didn't match pod topology spread constraints" in document["reason"]
+
+
+def test_the_next_web_pod_goes_to_a_spot_node() -> None:
+    document = wukong("explain", "-s", "examples/cluster.yaml", "-f", "examples/web.yaml")
+    assert document["winner"] == "spot-a2"
+    assert (document["feasible"], document["nodes"]) == (11, 12)
+
+
+def test_the_stuck_report_needs_a_little_less_cpu() -> None:
+    document = wukong("explain", "-s", "examples/cluster.yaml", "-f", "examples/stuck.yaml")
+    assert document["winner"] is None
+    assert document["fixes"][0] == {"kind": "request", "change": "ask for at most 2820m cpu (now 3200m)", "nodes": 2}
+
+
+def test_the_snapshot_lacks_nothing() -> None:
+    command = [sys.executable, "-m", "wukong", "explain", "-s", "examples/cluster.yaml", "pod/shop/ledger-a"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "holds no" not in result.stderr
+    assert "It runs on od-a1 now." in result.stdout
+
+
+def test_the_demo_runs_through_and_ends_with_the_proof() -> None:
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    command = ["bash", "examples/demo.sh"]
+    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "\x1b" not in result.stdout
+    assert result.stdout.count("$ wukong ") == 4
+    assert "ask for at most 2820m cpu" in result.stdout
+    assert result.stdout.endswith("No mismatches.\n")
