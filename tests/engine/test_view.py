@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from builders import HOSTNAME, ZONE, a_node, a_pod
-from clusters import Case, affinities, cases, make_modest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders import HOSTNAME, ZONE, a_node, a_pod
+from clusters import Case, affinities, cases, make_modest
 from wukong.api.core import (
     Affinity,
     NodeAffinity,
@@ -22,7 +22,7 @@ from wukong.engine import Scheduler, Snapshot
 def totals(scheduler: Scheduler, pod: Pod) -> list[int]:
     view = scheduler.view(pod)
     view.sync()
-    return np.where(view.feasible, view.total, -1).tolist()
+    return [int(total) for total in np.where(view.feasible, view.total, -1)]
 
 
 def fresh_totals(snapshot: Snapshot, pod: Pod) -> list[int]:
@@ -65,6 +65,17 @@ def test_scores_are_right_again_after_no_node_was_feasible() -> None:
         assert totals(scheduler, pod) == fresh_totals(scheduler.snapshot, pod)
 
 
+def test_scores_are_right_again_after_all_nodes_were_taken_at_once() -> None:
+    scheduler = Scheduler(Snapshot([a_node(f"n{i}", pods="1") for i in range(4)]))
+    pod = a_pod(affinity=preferring(n0=90, n1=60, n2=30))
+    totals(scheduler, pod)
+    for number in range(4):
+        scheduler.snapshot.assume(f"x/{number}", a_pod(f"other-{number}", app="db"), f"n{number}")
+    assert totals(scheduler, pod) == [-1] * 4
+    scheduler.snapshot.forget("x/1")
+    assert totals(scheduler, pod) == fresh_totals(scheduler.snapshot, pod)
+
+
 @settings(max_examples=80)
 @given(cases(), affinities(), st.data())
 def test_totals_stay_those_of_a_fresh_view_while_nodes_fill_and_empty(
@@ -79,7 +90,7 @@ def test_totals_stay_those_of_a_fresh_view_while_nodes_fill_and_empty(
     case.pod.spec.node_name = ""
     variants = [make_modest(case.pod), modest, a_pod("third", affinity=preferring(n0=90, n1=60, n2=30))]
     for step in range(data.draw(st.integers(2, 10))):
-        if snapshot.pods and data.draw(st.booleans()):
+        if data.draw(st.booleans()) and snapshot.pods:
             snapshot.forget(data.draw(st.sampled_from(sorted(snapshot.pods))))
         else:
             scheduler.place(data.draw(st.sampled_from(variants)), f"x/{step}")
