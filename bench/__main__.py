@@ -14,7 +14,7 @@ from bench import building, placing
 from bench.workloads import WORKLOADS
 
 CHECKED_AT = 5_000  # nodes at which placements are scored again from scratch
-SAMPLES = 1_000
+SAMPLES = 1_000  # per table
 # cluster-capacity on the same kind of machine at 5,000 nodes, sampling a tenth of them (facts of the project).
 GO_SIMULATOR = {"plain": 633.0, "hostname anti-affinity": 457.0}
 
