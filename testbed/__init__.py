@@ -6,7 +6,7 @@
     behaviour.py, pod_status.py       what hollow kubelets do, as tables
     nodes.py, leases.py, kubelet.py   hollow Nodes and the kubelets that keep them
     supervisor.py, __main__.py        `python -m testbed up` and `down`
-    pytest_plugin.py                  fixtures: `bed`, `namespace`, `hollow_nodes`, `own_control_plane`
+    pytest_plugin.py                  fixtures: `bed`, `namespace`, `hollow_nodes`, `own_bed`, `own_control_plane`
 
 It imports nothing of `wukong`: what is under test is not what the test stands on.
 """

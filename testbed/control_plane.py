@@ -28,6 +28,9 @@ from testbed.programs import COMPONENTS, Programs
 START_SECONDS = 60.0
 ATTEMPTS = 3  # a port may be taken between choosing it and using it
 PROCESSES_FILE = "processes.json"
+# The controller manager calls itself healthy long before its controllers run, and gives up if it loses the API server
+# meanwhile. All of them are set up before the first one runs, so this object says that all do.
+FIRST_DEED = "/api/v1/namespaces/default/serviceaccounts/default"
 PORT_TAKEN = "address already in use"
 
 
@@ -89,6 +92,7 @@ class ControlPlane:
             self.launch(name)
         for name in ("controller-manager", "scheduler"):
             self.await_ready(name)
+        self.await_answer("controller-manager", f"{layout.server}{FIRST_DEED}")
 
     def stop(self) -> None:
         """End whatever runs, clients first, and drop etcd's data. The logs stay."""
@@ -101,6 +105,9 @@ class ControlPlane:
         self.kill(component)
         self.launch(component)
         self.await_ready(component)
+        for name, process in self.running.items():
+            if process.poll() is not None:
+                raise TestbedError(f"{name} ended while {component} was restarted.\n{tail(self.log(name))}")
 
     def kill(self, component: str) -> None:
         """As a crash would: nothing is tidied up."""
@@ -135,9 +142,12 @@ class ControlPlane:
         write_whole(self.folder / PROCESSES_FILE, msgspec.json.encode({name: it for name, it in found.items() if it}))
 
     def await_ready(self, component: str) -> None:
-        """Until it answers; says what its log says if it gives up before that."""
+        self.await_answer(component, components.health_url(component, self.layout))
+
+    def await_answer(self, component: str, url: str) -> None:
+        """Until the address answers 200; says what the component's log says if it gives up before that."""
         process, deadline = self.running[component], time.monotonic() + START_SECONDS
-        answers = self.asker(components.health_url(component, self.layout))
+        answers = self.asker(url)
         while not answers():
             code = process.poll()
             if code is not None:
@@ -156,8 +166,10 @@ class ControlPlane:
         assert parts.port
         host, port = parts.hostname, parts.port
         context = ssl.create_default_context()
-        # The controller manager and the scheduler sign their own certificates; no secret is sent to a health check.
+        # The controller manager and the scheduler sign their own certificates.
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if url.startswith(self.layout.server):
+            context.load_cert_chain(self.layout.keys / "admin.crt", self.layout.keys / "admin.key")
 
         def answers() -> bool:
             connection = (

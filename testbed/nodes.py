@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from testbed.behaviour import HOLLOW
+from testbed.behaviour import HOLLOW, PREFIX
 from testbed.build import kubernetes_version
 from testbed.client import Client, Json, Listed, as_json
 from testbed.errors import TestbedError
@@ -23,6 +23,7 @@ ZONES = ("zone-a", "zone-b", "zone-c")
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 LEASE_DURATION_SECONDS = 40  # as kubelets say; the node controller goes by when it last saw a renewal
 PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
+FOR = f"{PREFIX}for"
 NOT_READY = "node.kubernetes.io/not-ready"
 CREATE_AT_ONCE = 32
 NETWORK = int(ipaddress.ip_address("172.16.0.0"))
@@ -46,6 +47,16 @@ def a_node(
         "spec": {"taints": taints or []},
         "status": status(name, now, CAPACITY | (capacity or {})),
     }
+
+
+def reserved(whom: str) -> Json:
+    """What makes a Node refuse all pods but those of `whom`; goes to `a_node`."""
+    return {"labels": {FOR: whom}, "taints": [{"key": FOR, "value": whom, "effect": "NoSchedule"}]}
+
+
+def on_reserved(whom: str) -> Json:
+    """The part of a pod's spec that brings it to those Nodes and to no others."""
+    return {"nodeSelector": {FOR: whom}, "tolerations": [{"key": FOR, "value": whom, "effect": "NoSchedule"}]}
 
 
 def spread_nodes(count: int, now: float) -> list[Json]:

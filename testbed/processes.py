@@ -28,6 +28,7 @@ if os.getppid() != int(sys.argv[1]):
     sys.exit("the parent was gone already")
 os.execv(sys.argv[2], sys.argv[2:])
 """
+OUTLIVING: list[subprocess.Popen[bytes]] = []  # kept, for Python complains of a process that nobody waited for
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -56,7 +57,7 @@ def spawn(
     from one that lives as long as the process should.
     """
     with log.open("ab") as output:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [*([] if outlives else dying_with(os.getpid())), *argv],
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -64,6 +65,9 @@ def spawn(
             cwd=cwd,
             start_new_session=True,
         )
+    if outlives:
+        OUTLIVING.append(process)
+    return process
 
 
 def dying_with(parent: int) -> list[str]:

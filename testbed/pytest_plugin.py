@@ -3,8 +3,10 @@
     bed                 one control plane with three hollow Nodes per run, started by the first test that asks, shared
                         by all xdist workers; ends with the run, however that ends
     namespace           a fresh namespace in it, pods welcome, removed afterwards
-    hollow_nodes        `await hollow_nodes(2, capacity={"cpu": "4"})`: Nodes of the test's own, removed afterwards
-    own_control_plane   `with own_control_plane() as plane`: one to break
+    hollow_nodes        `await hollow_nodes(2, capacity={"cpu": "4"})`: Nodes that only pods of the test's namespace may
+                        use, with `nodes.on_reserved(namespace)` in their spec; removed afterwards
+    own_bed             `own_bed(nodes=5, scheduler_config=file)`: a whole cluster for one test, in about 5 s
+    own_control_plane   `with own_control_plane() as plane`: no kubelets, but `plane.restart("apiserver")`
 
 Where a machine can have none these tests skip and say why; where CI=true they fail instead. Tests may be `async def`.
 Tests marked `slow` start first, so that their waiting goes on beside the others.
@@ -66,6 +68,10 @@ class HollowNodes(Protocol):
     def __call__(self, count: int = 1, **like: Any) -> Awaitable[list[str]]: ...
 
 
+class OwnBed(Protocol):
+    def __call__(self, **order: Any) -> Bed: ...
+
+
 class OwnControlPlane(Protocol):
     def __call__(self, **options: Any) -> ControlPlane: ...
 
@@ -110,13 +116,16 @@ def namespace(request: pytest.FixtureRequest, bed: Bed) -> Iterator[str]:
 
 
 @pytest.fixture
-def hollow_nodes(bed: Bed) -> Iterator[HollowNodes]:
+def hollow_nodes(bed: Bed, namespace: str) -> Iterator[HollowNodes]:
     made: list[str] = []
+    reserved = nodes.reserved(namespace)
 
     async def make(count: int = 1, **like: Any) -> list[str]:
-        """Names of new Nodes, ready to be used; `like` is what nodes.a_node takes."""
+        """Names of new Nodes, ready to be used; `like` is what nodes.a_node takes besides."""
         names = [f"hollow-{secrets.token_hex(4)}" for _ in range(count)]
         made.extend(names)
+        like["labels"] = {**like.get("labels", {}), **reserved["labels"]}
+        like["taints"] = [*like.get("taints", ()), *reserved["taints"]]
         async with bed.client() as client:
             await nodes.create(client, [nodes.a_node(name, now=time.time(), **like) for name in names])
             for name in names:
@@ -125,6 +134,22 @@ def hollow_nodes(bed: Bed) -> Iterator[HollowNodes]:
 
     yield make
     asyncio.run(remove(bed, [f"/api/v1/nodes/{name}" for name in made]))
+
+
+@pytest.fixture
+def own_bed(request: pytest.FixtureRequest, testbed_programs: Programs, tmp_path: Path) -> Iterator[OwnBed]:
+    made: list[Path] = []
+    owner = request.config.stash[RUN].owner
+
+    def make(**order: Any) -> Bed:
+        """`order` is that of supervisor.Order: nodes, scheduler_config, lease_seconds."""
+        made.append(tmp_path / f"bed-{len(made)}")
+        state = supervisor.up(made[-1], Order(owner=owner, **order), lambda line: None)
+        return Bed(state.kubeconfig, state.seconds)
+
+    yield make
+    for folder in made:
+        supervisor.down(folder, keep_logs=True)
 
 
 @pytest.fixture
@@ -174,6 +199,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[RUN] = Run(Path(tempfile.gettempdir(), name), own)
 
 
+def is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """xdist is about to start a worker: it is told where the run's one control plane is."""
@@ -182,10 +211,14 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
-    """The run is over, in the process that has the terminal: end the control plane, keep the logs of a failure."""
+    """The run is over: end the control plane, keep the logs of a failure."""
+    if is_worker(config):  # it may be the first of several to finish
+        return
     run = config.stash[RUN]
     if run.folder.exists():
         has_failed = exitstatus != pytest.ExitCode.OK
+        if state := supervisor.read_state(run.folder):
+            terminalreporter.write_line(f"the control plane of this run was up in {state.seconds:.1f} s")
         supervisor.down(run.folder, keep_logs=has_failed)
         if has_failed:
             terminalreporter.write_line(f"logs of the control plane are kept in {run.folder}")

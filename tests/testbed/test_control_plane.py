@@ -1,0 +1,52 @@
+"""The control plane itself: how soon it is up, that it is the real one, that it survives a crash of its API server."""
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from testbed.build import kubernetes_version
+from testbed.client import Client
+from testbed.errors import TestbedError
+from testbed.pytest_plugin import NODES, Bed, OwnBed, OwnControlPlane
+
+
+async def test_it_is_the_version_that_was_built_with_a_lease_for_each_node(bed: Bed) -> None:
+    """How soon it was up is told at the end of every run; that depends on the machine, so it is not asserted."""
+    async with bed.client() as client:
+        version = (await client.get("/version"))["gitVersion"]
+        leases = await client.get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases")
+    assert {f"node-{i}" for i in range(NODES)} <= {lease["metadata"]["name"] for lease in leases["items"]}
+    assert version == kubernetes_version() or "KUBEBUILDER_ASSETS" in os.environ
+
+
+async def test_an_api_server_that_was_killed_comes_back_with_its_data(own_control_plane: OwnControlPlane) -> None:
+    with own_control_plane() as plane:
+        async with Client.of(plane.kubeconfig) as client:
+            made = await client.create("/api/v1/namespaces", {"metadata": {"name": "before"}})
+            plane.restart("apiserver")
+            found = await client.get("/api/v1/namespaces/before")
+            assert found["metadata"]["uid"] == made["metadata"]["uid"]
+            # The controllers are back at work, too.
+            await client.create("/api/v1/namespaces", {"metadata": {"name": "after"}})
+            await client.wait_until("/api/v1/namespaces/after/serviceaccounts/default", lambda account: True)
+
+
+def test_a_component_that_cannot_start_says_why(own_control_plane: OwnControlPlane) -> None:
+    plane = own_control_plane(extra_flags={"etcd": ["--name=another"]})
+    with pytest.raises(TestbedError, match=r"(?s)etcd ended with 1 before it was ready.*another"):
+        plane.start()
+    assert plane.running == {}
+
+
+async def test_a_cluster_of_ones_own_has_the_scheduler_that_was_asked_for(own_bed: OwnBed, tmp_path: Path) -> None:
+    config = tmp_path / "scheduler.yaml"
+    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    config.write_text(yaml.safe_dump({**kind, "profiles": [{"schedulerName": "ours"}]}))
+    pods = "/api/v1/namespaces/default/pods"
+    spec = {"schedulerName": "ours", "containers": [{"name": "main", "image": "web:1"}]}
+    async with own_bed(nodes=2, scheduler_config=config).client() as client:
+        await client.create(pods, {"metadata": {"name": "web"}, "spec": spec})
+        bound = await client.wait_until(f"{pods}/web", lambda pod: "nodeName" in pod["spec"])
+    assert bound["spec"]["nodeName"] in ("node-0", "node-1")
