@@ -60,6 +60,10 @@ class Layout(msgspec.Struct, frozen=True):
         return f"https://127.0.0.1:{self.ports.apiserver}"
 
     @property
+    def audit_policy(self) -> Path:
+        return self.folder / "audit-policy.yaml"
+
+    @property
     def scheduler_config(self) -> Path:
         return self.folder / "scheduler.yaml"
 
@@ -120,6 +124,8 @@ def apiserver(layout: Layout) -> list[str]:
         f"--service-account-signing-key-file={keys}/service-account.key",
         f"--service-cluster-ip-range={SERVICE_RANGE}",
         "--authorization-mode=RBAC",
+        f"--audit-policy-file={layout.audit_policy}",
+        f"--audit-log-path={layout.logs}/audit.log",
         "--allow-privileged",
     ]
 
@@ -164,6 +170,25 @@ FLAGS: dict[str, Callable[[Layout], list[str]]] = {
     "controller-manager": controller_manager,
     "scheduler": scheduler,
 }
+
+
+# Who wrote what, one JSON line each in logs/audit.log; heartbeats and events would drown it.
+AUDIT_POLICY = """\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: None
+  verbs: [get, list, watch]
+- level: None
+  resources:
+  - {group: coordination.k8s.io, resources: [leases]}
+  - {group: "", resources: [events]}
+  - {group: events.k8s.io, resources: [events]}
+  - {group: authentication.k8s.io}
+  - {group: authorization.k8s.io}
+- level: Metadata
+"""
 
 
 def scheduler_configuration(layout: Layout, given: Path | None) -> str:

@@ -84,6 +84,7 @@ class ControlPlane:
         shutil.rmtree(layout.data, ignore_errors=True)
         self.launch("etcd")  # while it starts the keys are made
         certificates.make(layout.keys, layout.server, components.SERVICE_ADDRESS)
+        layout.audit_policy.write_text(components.AUDIT_POLICY)
         layout.scheduler_config.write_text(components.scheduler_configuration(layout, self.given_scheduler_config))
         self.await_ready("etcd")
         self.launch("apiserver")

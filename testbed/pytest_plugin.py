@@ -59,6 +59,11 @@ class Bed(msgspec.Struct, frozen=True):
     kubeconfig: Path
     up_seconds: float
 
+    @property
+    def audit_log(self) -> Path:
+        """Every write so far and who made it, a JSON line each."""
+        return self.kubeconfig.parents[1] / "logs" / "audit.log"
+
     def client(self) -> Client:
         """To be used in an `async with`."""
         return Client.of(self.kubeconfig)
