@@ -222,8 +222,6 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pyte
     run = config.stash[RUN]
     if run.folder.exists():
         has_failed = exitstatus != pytest.ExitCode.OK
-        if state := supervisor.read_state(run.folder):
-            terminalreporter.write_line(f"the control plane of this run was up in {state.seconds:.1f} s")
         supervisor.down(run.folder, keep_logs=has_failed)
         if has_failed:
             terminalreporter.write_line(f"logs of the control plane are kept in {run.folder}")

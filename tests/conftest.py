@@ -1,4 +1,4 @@
-"""Settings for all tests: hypothesis without deadlines, figures printed at the end of the run, the test bed's fixtures."""
+"""Settings for all tests: hypothesis without deadlines, figures at the end of a run, the fixtures of the test bed."""
 
 from __future__ import annotations
 
