@@ -7,7 +7,7 @@ PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-CODE := $(wildcard src tests bench)
+CODE := $(wildcard src tests testbed bench)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench format lock clean .venv
@@ -20,7 +20,8 @@ help: ## List the targets
 demo: .venv ## Show what Wukong does, in a minute, without a cluster
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh $(ARGS)
 
-test: .venv ## Run every test (ARGS="-k taint" to choose)
+test: .venv ## Run every test (ARGS="-k taint" to choose); the first time builds a control plane, about 6 minutes
+	@$(BIN)/python -m testbed build --optional
 	@$(BIN)/python -m pytest -n 2 $(ARGS)
 
 check: .venv ## Lint, format, types, import rows: what a change must pass besides its tests

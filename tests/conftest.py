@@ -1,4 +1,4 @@
-"""Settings for all tests: hypothesis without deadlines, and figures that tests want printed at the end of the run."""
+"""Settings for all tests: hypothesis without deadlines, figures at the end of a run, the fixtures of the test bed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+pytest_plugins = ["testbed.pytest_plugin"]
 
 settings.register_profile(
     "wukong", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]

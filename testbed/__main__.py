@@ -1,0 +1,90 @@
+"""The command `python -m testbed`: a real control plane to try things on. The tests have fixtures instead.
+
+python -m testbed up --nodes 5      prints the line that points kubectl at it
+python -m testbed status
+python -m testbed down              also after a crash
+python -m testbed build             what `make test` does first
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from testbed import control_plane, programs, supervisor
+from testbed.build import cache_folder
+from testbed.errors import NotUpError, TestbedError, UnavailableError
+from testbed.supervisor import Order
+
+NAME = click.option("--name", default="default", show_default=True, help="Several may be up side by side.")
+
+
+def say(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def folder_of(name: str) -> Path:
+    return cache_folder() / "run" / name
+
+
+@click.group(help="A real Kubernetes control plane with hollow kubelets, on loopback.")
+def main() -> None:
+    pass
+
+
+@main.command(help="Start one and print the KUBECONFIG for kubectl.")
+@click.option("--nodes", type=click.IntRange(min=0), default=3, show_default=True, help="Hollow Nodes to begin with.")
+@click.option(
+    "--scheduler-config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A KubeSchedulerConfiguration.",
+)
+@click.option(
+    "--lease-seconds", type=float, help="How often leases are renewed.  [default: 10, more for thousands of Nodes]"
+)
+@NAME
+def up(nodes: int, scheduler_config: Path | None, lease_seconds: float | None, name: str) -> None:
+    given = scheduler_config.resolve() if scheduler_config else None
+    state = supervisor.up(folder_of(name), Order(nodes=nodes, scheduler_config=given, lease_seconds=lease_seconds), say)
+    say(f"up in {state.seconds:.1f} s; logs in {folder_of(name)}")
+    click.echo(f"export KUBECONFIG={state.kubeconfig}")
+
+
+@main.command(help="End it and remove its folder.")
+@NAME
+def down(name: str) -> None:
+    say("down" if supervisor.down(folder_of(name)) else "nothing was up")
+
+
+@main.command(help="Say what runs.")
+@NAME
+def status(name: str) -> None:
+    state = supervisor.state_of(folder_of(name))
+    click.echo(f"up; export KUBECONFIG={state.kubeconfig}")
+    for component, process in control_plane.recorded(folder_of(name)).items():
+        click.echo(f"{component:20} pid {process.pid:<8} {'running' if process.is_alive else 'ended'}")
+
+
+@main.command(help="Build the control plane unless that is done.")
+@click.option("--optional", is_flag=True, help="A machine that cannot build is no failure, except where CI=true.")
+def build(optional: bool) -> None:
+    try:
+        programs.find(say)
+    except UnavailableError as reason:
+        if not optional or os.environ.get("CI") == "true":
+            raise
+        say(f"tests that need a control plane will be skipped: {reason}")
+
+
+if __name__ == "__main__":
+    try:
+        main(prog_name="python -m testbed")
+    except NotUpError as error:
+        say(str(error))
+        sys.exit(3)
+    except TestbedError as error:
+        say(f"error: {error}")
+        sys.exit(1)

@@ -1,0 +1,242 @@
+"""Fixtures of tests that want a real control plane. Loaded by tests/conftest.py.
+
+    bed                 one control plane with three hollow Nodes per run, started by the first test that asks, shared
+                        by all xdist workers; ends with the run, however that ends
+    namespace           a fresh namespace in it, pods welcome, removed afterwards
+    hollow_nodes        `await hollow_nodes(2, capacity={"cpu": "4"})`: Nodes that only pods of the test's namespace may
+                        use, with `nodes.on_reserved(namespace)` in their spec; removed afterwards
+    own_bed             `own_bed(nodes=5, scheduler_config=file)`: a whole cluster for one test, in about 5 s
+    own_control_plane   `with own_control_plane() as plane`: no kubelets, but `plane.restart("apiserver")`
+
+Where a machine can have none these tests skip and say why; where CI=true they fail instead. Tests may be `async def`.
+Tests marked `slow` start first, so that their waiting goes on beside the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import re
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+import pytest
+
+from testbed import nodes, supervisor
+from testbed import programs as available
+from testbed.build import locked
+from testbed.client import ApiError, Client
+from testbed.control_plane import ControlPlane
+from testbed.errors import NotUpError, UnavailableError
+from testbed.processes import Identity
+from testbed.programs import Programs
+from testbed.supervisor import Order
+
+NODES = 3
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One test run: where its control plane would be, and the process whose end is the run's end."""
+
+    folder: Path
+    owner: Identity
+
+    @property
+    def lock(self) -> Path:
+        return self.folder.with_suffix(".lock")
+
+
+class Bed(msgspec.Struct, frozen=True):
+    """The shared control plane, as a test sees it."""
+
+    kubeconfig: Path
+    up_seconds: float
+
+    @property
+    def audit_log(self) -> Path:
+        """Every write so far and who made it, a JSON line each."""
+        return self.kubeconfig.parents[1] / "logs" / "audit.log"
+
+    def client(self) -> Client:
+        """To be used in an `async with`."""
+        return Client.of(self.kubeconfig)
+
+
+class HollowNodes(Protocol):
+    def __call__(self, count: int = 1, **like: Any) -> Awaitable[list[str]]: ...
+
+
+class OwnBed(Protocol):
+    def __call__(self, **order: Any) -> Bed: ...
+
+
+class OwnControlPlane(Protocol):
+    def __call__(self, **options: Any) -> ControlPlane: ...
+
+
+RUN = pytest.StashKey[Run]()
+
+
+@pytest.fixture(scope="session")
+def testbed_programs(request: pytest.FixtureRequest) -> Programs:
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    def say(line: str) -> None:
+        with capture.global_and_fixture_disabled():
+            print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+    try:
+        return available.find(say)
+    except UnavailableError as reason:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no control plane, and CI=true forbids to skip: {reason}", pytrace=False)
+        pytest.skip(f"no control plane: {reason}")
+
+
+@pytest.fixture(scope="session")
+def bed(request: pytest.FixtureRequest, testbed_programs: Programs) -> Bed:
+    run = request.config.stash[RUN]
+    with locked(run.lock):
+        try:
+            state = supervisor.state_of(run.folder)
+        except NotUpError:
+            state = supervisor.up(run.folder, Order(nodes=NODES, owner=run.owner), lambda line: None)
+    return Bed(state.kubeconfig, state.seconds)
+
+
+@pytest.fixture
+def namespace(request: pytest.FixtureRequest, bed: Bed) -> Iterator[str]:
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
+    name = f"{words[:40].strip('-')}-{secrets.token_hex(4)}"
+    asyncio.run(make_namespace(bed, name))
+    yield name
+    asyncio.run(remove(bed, [f"/api/v1/namespaces/{name}"]))
+
+
+@pytest.fixture
+def hollow_nodes(bed: Bed, namespace: str) -> Iterator[HollowNodes]:
+    made: list[str] = []
+    reserved = nodes.reserved(namespace)
+
+    async def make(count: int = 1, **like: Any) -> list[str]:
+        """Names of new Nodes, ready to be used; `like` is what nodes.a_node takes besides."""
+        names = [f"hollow-{secrets.token_hex(4)}" for _ in range(count)]
+        made.extend(names)
+        like["labels"] = {**like.get("labels", {}), **reserved["labels"]}
+        like["taints"] = [*like.get("taints", ()), *reserved["taints"]]
+        async with bed.client() as client:
+            await nodes.create(client, [nodes.a_node(name, now=time.time(), **like) for name in names])
+            for name in names:
+                await client.wait_until(f"/api/v1/nodes/{name}", nodes.is_usable)
+        return names
+
+    yield make
+    asyncio.run(remove(bed, [f"/api/v1/nodes/{name}" for name in made]))
+
+
+@pytest.fixture
+def own_bed(request: pytest.FixtureRequest, testbed_programs: Programs, tmp_path: Path) -> Iterator[OwnBed]:
+    made: list[Path] = []
+    owner = request.config.stash[RUN].owner
+
+    def make(**order: Any) -> Bed:
+        """`order` is that of supervisor.Order: nodes, scheduler_config, lease_seconds."""
+        made.append(tmp_path / f"bed-{len(made)}")
+        state = supervisor.up(made[-1], Order(owner=owner, **order), lambda line: None)
+        return Bed(state.kubeconfig, state.seconds)
+
+    yield make
+    for folder in made:
+        supervisor.down(folder, keep_logs=True)
+
+
+@pytest.fixture
+def own_control_plane(testbed_programs: Programs, tmp_path: Path) -> Iterator[OwnControlPlane]:
+    made: list[ControlPlane] = []
+
+    def make(**options: Any) -> ControlPlane:
+        """Not started yet; `options` are those of ControlPlane."""
+        made.append(ControlPlane(tmp_path / f"control-plane-{len(made)}", testbed_programs, **options))
+        return made[-1]
+
+    yield make
+    for plane in made:
+        plane.stop()
+
+
+async def make_namespace(bed: Bed, name: str) -> None:
+    async with bed.client() as client:
+        await client.create("/api/v1/namespaces", {"metadata": {"name": name}})
+        # It is made about a second later, and until then pods are refused.
+        await client.wait_until(f"/api/v1/namespaces/{name}/serviceaccounts/default", lambda account: True)
+
+
+async def remove(bed: Bed, paths: list[str]) -> None:
+    """Start their deletion; nobody waits for it."""
+    async with bed.client() as client:
+        for path in paths:
+            try:
+                await client.delete(path)
+            except ApiError as error:
+                if error.status not in (404, 409):
+                    raise
+
+
+# Hooks ------------------------------------------------------------------------------------------------------------
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: waits long for a real timeout; starts first, beside the others")
+    given = getattr(config, "workerinput", None)
+    if given:
+        config.stash[RUN] = msgspec.json.decode(given["testbed"], type=Run, dec_hook=supervisor.as_path)
+        return
+    own = Identity.of(os.getpid())
+    assert own, "we are alive"
+    name = f"wukong-testbed-{own.pid}-{secrets.token_hex(4)}"
+    config.stash[RUN] = Run(Path(tempfile.gettempdir(), name), own)
+
+
+def is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """xdist is about to start a worker: it is told where the run's one control plane is."""
+    node.workerinput["testbed"] = msgspec.json.encode(node.config.stash[RUN], enc_hook=str).decode()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
+    """The run is over: end the control plane, keep the logs of a failure."""
+    if is_worker(config):  # it may be the first of several to finish
+        return
+    run = config.stash[RUN]
+    if run.folder.exists():
+        has_failed = exitstatus != pytest.ExitCode.OK
+        supervisor.down(run.folder, keep_logs=has_failed)
+        if has_failed:
+            terminalreporter.write_line(f"logs of the control plane are kept in {run.folder}")
+    run.lock.unlink(missing_ok=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is `async def`."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    asyncio.run(pyfuncitem.obj(**arguments))
+    return True
