@@ -1,7 +1,17 @@
 """The one error tree. Everything Wukong raises on purpose derives from WukongError.
 
-    WukongError            exit 1   something went wrong that the user can read about
-    └── InputError         exit 2   what we were given is wrong: names the place, what was expected and the fix
+    WukongError                exit 1   something went wrong that the user can read about
+    ├── InputError             exit 2   what we were given is wrong: names the place, what was expected and the fix
+    └── ClusterError           exit 3   the API server said no, or said nothing
+        ├── NotFound           404      the object, or its kind, is not there
+        ├── AlreadyExists      409      somebody made it before us
+        ├── Conflict           409      it changed since we read it, or the uid or resourceVersion given is not its own
+        ├── Gone               410      the resourceVersion or continue token is too old: list again
+        ├── Denied             401 403  not allowed, or not known
+        ├── Invalid            400 422  the API server refuses what we wrote
+        ├── TooManyRequests    429      wait (a disruption budget, or overload); may say how long
+        ├── ServerFailed       5xx      the write did not happen, or the answer says nothing about it
+        └── OutcomeUnknown     -        the connection was lost after sending: look before doing it again
 
 The command line turns each into one message and its exit code; nothing here prints or exits.
 """
@@ -30,6 +40,61 @@ class InputError(WukongError):
     def at(self, place: str) -> InputError:
         """The same problems, each prefixed with the place (file, document) they were found in."""
         return InputError(*(f"{place}: {problem}" for problem in self.problems))
+
+
+class ClusterError(WukongError):
+    """What an API server answered, or that it did not. `reason` and `message` are the Status' own."""
+
+    exit_code = 3
+    code = 0
+
+    def __init__(self, message: str, *, reason: str = "", code: int = 0) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.code = code or type(self).code
+
+
+class NotFound(ClusterError):
+    code = 404
+
+
+class AlreadyExists(ClusterError):
+    code = 409
+
+
+class Conflict(ClusterError):
+    code = 409
+
+
+class Gone(ClusterError):
+    code = 410
+
+
+class Denied(ClusterError):
+    code = 403
+
+
+class Invalid(ClusterError):
+    code = 422
+
+
+class TooManyRequests(ClusterError):
+    """`retry_after` seconds, if the server said; `cause` is DisruptionBudget when an eviction would break one."""
+
+    code = 429
+
+    def __init__(self, message: str, *, reason: str = "", retry_after: float | None = None, cause: str = "") -> None:
+        super().__init__(message, reason=reason)
+        self.retry_after = retry_after
+        self.cause = cause
+
+
+class ServerFailed(ClusterError):
+    code = 500
+
+
+class OutcomeUnknown(ClusterError):
+    """The request was sent, the answer never came: the write may or may not have happened."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -29,8 +29,11 @@ class ObjectMeta(Base):
     generate_name: str = ""
     namespace: str = ""
     uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
+    finalizers: list[str] = []
     owner_references: list[OwnerReference] = []
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None

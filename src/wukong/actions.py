@@ -1,0 +1,76 @@
+"""What a controller wants done, as data. Controllers return these; only the runtime performs them.
+
+So dry-run, recording and replay are one feature: an Outcome can be looked at, kept, or performed on any Cluster.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from wukong.api.resources import Key, Resource
+from wukong.ports import Document, PatchBody, Propagation
+
+
+class Create(msgspec.Struct, frozen=True, tag=True):
+    resource: Resource
+    body: Document
+    namespace: str = ""
+
+
+class Patch(msgspec.Struct, frozen=True, tag=True):
+    resource: Resource
+    key: Key
+    patch: PatchBody
+    subresource: str = ""
+
+
+class Delete(msgspec.Struct, frozen=True, tag=True):
+    resource: Resource
+    key: Key
+    uid: str = ""
+    resource_version: str = ""
+    grace_seconds: int | None = None
+    propagation: Propagation = ""
+
+
+class Evict(msgspec.Struct, frozen=True, tag=True):
+    key: Key
+    uid: str = ""
+    grace_seconds: int | None = None
+
+
+class Bind(msgspec.Struct, frozen=True, tag=True):
+    key: Key
+    node: str
+    uid: str = ""
+
+
+class Scale(msgspec.Struct, frozen=True, tag=True):
+    resource: Resource
+    key: Key
+    replicas: int
+    resource_version: str = ""
+
+
+class Note(msgspec.Struct, frozen=True, tag=True):
+    """A Kubernetes Event about an object: reason CamelCase, at most 128 characters; text at most 1024."""
+
+    about: Resource
+    key: Key
+    reason: str
+    text: str
+    uid: str = ""
+    is_warning: bool = False
+
+
+Action = Create | Patch | Delete | Evict | Bind | Scale | Note
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What to do now, in order, and when to look again (seconds; None: only when something changes)."""
+
+    actions: tuple[Action, ...] = ()
+    requeue_after: float | None = None
+
+
+DONE = Outcome()

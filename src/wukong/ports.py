@@ -1,0 +1,124 @@
+"""The doors to the outside: what Wukong needs from a cluster, a clock and a meter. Implemented above, faked nowhere.
+
+`cluster.kube` implements `Cluster` over HTTP for a real API server; the embedded cluster will implement the same. One
+conformance suite (tests/conformance) holds for every implementation. Errors are the ClusterErrors of errors.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+import msgspec
+
+from wukong.api.resources import Key, Resource
+
+Document = dict[str, Any]  # an object as JSON has it: what we write, and what we read where no struct is needed
+T = TypeVar("T")
+EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
+PatchType = Literal["json", "merge", "strategic", "apply"]
+Propagation = Literal["", "Background", "Foreground", "Orphan"]
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """Which objects of a kind: by namespace ("" for all), labels and fields, in kubectl's own syntax."""
+
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+
+
+EVERYTHING = Selection()
+
+
+class Page(msgspec.Struct, Generic[T], frozen=True):
+    """One page of a list. `token` is "" on the last; pass it on to get the next."""
+
+    items: list[T]
+    resource_version: str
+    token: str = ""
+
+
+class Event(msgspec.Struct, Generic[T], frozen=True):
+    """One watch event. A BOOKMARK's object carries only its resourceVersion."""
+
+    type: EventType
+    object: T
+
+
+class PatchBody(msgspec.Struct, frozen=True):
+    """A patch and how to read it. `json` takes a list of operations; `force` and `manager` are for apply."""
+
+    type: PatchType
+    body: Any
+    manager: str = "wukong"
+    force: bool = False
+
+
+class Cluster(Protocol):
+    """A Kubernetes API. `read` says what to decode objects into: a struct of wukong.api, or dict."""
+
+    async def get(self, resource: Resource, key: Key, read: type[T]) -> T: ...
+
+    async def list(
+        self,
+        resource: Resource,
+        read: type[T],
+        selection: Selection = EVERYTHING,
+        *,
+        limit: int = 0,
+        token: str = "",
+        resource_version: str | None = None,
+    ) -> Page[T]:
+        """One page. `resource_version="0"` accepts an answer from the server's cache; None asks for the newest."""
+        ...
+
+    def watch(
+        self, resource: Resource, read: type[T], selection: Selection = EVERYTHING, *, resource_version: str
+    ) -> AsyncIterator[Event[T]]:
+        """Events after this version, bookmarks included, until the server ends the stream. Raises Gone when too old."""
+        ...
+
+    async def create(self, resource: Resource, body: Document, namespace: str = "") -> Document: ...
+
+    async def patch(self, resource: Resource, key: Key, patch: PatchBody, subresource: str = "") -> Document: ...
+
+    async def delete(
+        self,
+        resource: Resource,
+        key: Key,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        grace_seconds: int | None = None,
+        propagation: Propagation = "",
+    ) -> None: ...
+
+    async def evict(self, key: Key, *, uid: str = "", grace_seconds: int | None = None) -> None:
+        """Delete a pod through its disruption budgets. TooManyRequests: a budget says not now."""
+        ...
+
+    async def bind(self, key: Key, node: str, *, uid: str = "") -> None: ...
+
+    async def scale(self, resource: Resource, key: Key, replicas: int, *, resource_version: str = "") -> None: ...
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """How much of a node is in use, in percent of its allocatable, and when that was measured. None: not known."""
+
+    at: float
+    cpu: float | None = None
+    memory: float | None = None
+    storage: float | None = None
+
+
+class Meter(Protocol):
+    async def usage(self) -> dict[str, Usage]:
+        """Node name → what is used there, for the nodes the source knows."""
+        ...
