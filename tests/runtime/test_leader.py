@@ -156,3 +156,34 @@ def test_a_released_lease_is_taken_without_waiting() -> None:
             assert holder(cluster) == "two"
 
     play(story())
+
+
+def test_of_two_that_claim_a_free_lease_at_once_one_gets_it() -> None:
+    async def story() -> None:
+        cluster = TinyCluster()
+        one, two = Watched(cluster, "one"), Watched(cluster, "two")
+        async with running(one) as (first,):
+            await asyncio.sleep(1)
+            first.cancel()
+            await one.leader.release()
+        cluster.seconds = 0.5  # both have read the lease before either writes
+        async with running(one, two):
+            await asyncio.sleep(1)
+            assert [one.leader.is_leading, two.leader.is_leading] == [True, False]
+            assert holder(cluster) == "one"
+
+    play(story())
+
+
+def test_the_time_to_lead_counts_from_before_the_renewal_was_sent() -> None:
+    async def story() -> None:
+        cluster = TinyCluster()
+        cluster.seconds = 3.0
+        one = Watched(cluster, "one")
+        async with running(one):
+            await asyncio.sleep(4)
+            cluster.before = [ServerFailed("etcd")] * 99
+            await asyncio.sleep(60)
+        assert one.story == [(3.0, True), (10.0, False)]
+
+    play(story())

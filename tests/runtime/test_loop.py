@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from runtime.tiny import TinyCluster
-from runtime.virtual import LoopClock, play
+from runtime.virtual import LoopClock, VirtualLoop, play
 from wukong.actions import DONE, Action, Note, Outcome, Patch
 from wukong.api.core import Pod
-from wukong.api.resources import LEASES, RESOURCES, Key
+from wukong.api.resources import LEASES, RESOURCES, Key, Resource
 from wukong.controllers import Watch
 from wukong.errors import Conflict, Denied, Invalid, WukongError
 from wukong.ports import PatchBody
@@ -30,7 +30,7 @@ class Marker:
     """Marks every pod once: a JSON-like patch that would show if it were done twice."""
 
     name = "marker"
-    watches = (Watch(PODS),)
+    watches: tuple[Watch, ...] = (Watch(PODS),)
 
     def __init__(self, *, notes: bool = False) -> None:
         self.notes = notes
@@ -118,6 +118,49 @@ def test_a_key_changed_during_its_own_act_is_not_decided_on_the_state_before_it(
             cluster.change("Pod", "p", {"metadata": {"labels": {"a": "b"}}})  # shown at 3.2: before the echo
             await asyncio.sleep(10)
         assert everyone_once(cluster)
+
+    play(story())
+
+
+def test_nothing_is_done_before_every_kind_has_been_listed() -> None:
+    class Slow(TinyCluster):
+        async def follow(self, cluster: object, resource: Resource, *rest: Any) -> AsyncIterator[Any]:
+            await asyncio.sleep(5.0 if resource.kind == "Node" else 0.0)
+            async for news in super().follow(cluster, resource, *rest):
+                yield news
+
+    class Both(Marker):
+        watches = (Watch(PODS), Watch(RESOURCES["Node"], keys=lambda *_: ()))
+
+    async def story() -> None:
+        cluster = Slow()
+        cluster.put("Pod", "p")
+        loop = a_loop(cluster, Both())
+        async with running(loop):
+            await asyncio.sleep(4.9)
+            assert [loop.is_synced, len(cluster.calls)] == [False, 0]
+            await asyncio.sleep(0.2)
+            assert [loop.is_synced, len(cluster.calls)] == [True, 1]
+
+    play(story())
+
+
+def test_a_process_that_stood_still_past_its_lease_does_not_act() -> None:
+    class Stalling(Marker):
+        def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+            virtual = asyncio.get_running_loop()
+            assert isinstance(virtual, VirtualLoop)
+            virtual.now += 60.0  # a machine put to sleep
+            return super().reconcile(key, state, now)
+
+    async def story() -> None:
+        cluster = TinyCluster()
+        loop = a_loop(cluster, Stalling(), identity="one")
+        async with running(loop):
+            await asyncio.sleep(1)
+            cluster.put("Pod", "p")
+            await asyncio.sleep(0.001)
+            assert patches(cluster).total() == 0
 
     play(story())
 

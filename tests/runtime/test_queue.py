@@ -32,6 +32,16 @@ def test_an_item_in_flight_waits_until_it_is_done() -> None:
     assert queue.next_due() is None
 
 
+def test_of_several_times_asked_while_in_flight_the_earliest_holds() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("a", 0)
+    queue.due(0)
+    queue.add("a", 1)
+    queue.add_after("a", 60, 1)
+    queue.done("a")
+    assert queue.next_due() == 1
+
+
 def test_the_oldest_come_first_and_no_more_than_asked() -> None:
     queue: Queue[str] = Queue()
     for item, at in (("late", 3), ("b", 1), ("a", 1)):
