@@ -9,7 +9,7 @@ from wukong.cli.console import note, progress
 from wukong.cli.manifest import read_manifest
 from wukong.cli.render import show_capacity
 from wukong.cli.scheduling import note_other_scheduler
-from wukong.cli.snapshot import make_scheduler, read_snapshot
+from wukong.cli.source import make_scheduler, read_snapshot
 from wukong.cluster import collector_paused
 from wukong.engine.capacity import count_capacity
 from wukong.engine.explain import unmodelled

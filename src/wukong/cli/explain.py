@@ -14,7 +14,7 @@ from wukong.cli.console import name_some
 from wukong.cli.manifest import read_manifest
 from wukong.cli.render import show_explanation
 from wukong.cli.scheduling import note_other_scheduler
-from wukong.cli.snapshot import make_scheduler, read_snapshot
+from wukong.cli.source import make_scheduler, read_snapshot
 from wukong.cluster import collector_paused, place_name
 from wukong.engine import Scheduler
 from wukong.engine.explain import explain
