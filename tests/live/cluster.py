@@ -122,12 +122,15 @@ async def furnish(client: Client, rng: Random, count: int) -> dict[str, str]:
         core = f"/api/v1/namespaces/{namespace}"
         await client.wait_until(f"{core}/serviceaccounts/default", lambda account: True)
         await client.wait_until(f"{core}/persistentvolumeclaims/{CLAIM}", lambda it: it["status"]["phase"] == "Bound")
-    made_up = random_cluster.random_nodes(rng, count, time.time())
-    await nodes.create(client, made_up)
-    for node in made_up:
-        await client.wait_until(f"/api/v1/nodes/{node['metadata']['name']}", is_at_rest)
+    await create_nodes(client, random_cluster.random_nodes(rng, count, time.time()))
     await await_sentinel(client)
     return owners
+
+
+async def create_nodes(client: Client, made: list[Manifest]) -> None:
+    await nodes.create(client, made)
+    for node in made:
+        await client.wait_until(f"/api/v1/nodes/{node['metadata']['name']}", is_at_rest)
 
 
 def is_at_rest(node: Manifest) -> bool:
@@ -140,8 +143,7 @@ def is_at_rest(node: Manifest) -> bool:
 async def await_sentinel(client: Client) -> None:
     """kube-scheduler hears of nodes in order: when it uses the last one it knows the others as they are."""
     last = nodes.a_node(SENTINEL, now=time.time(), labels={SENTINEL: ""}, annotations=random_cluster.AT_ONCE)
-    await nodes.create(client, [last])
-    await client.wait_until(f"/api/v1/nodes/{SENTINEL}", is_at_rest)
+    await create_nodes(client, [last])
     path = "/api/v1/namespaces/default/pods"
     spec = {"nodeSelector": {SENTINEL: ""}, "containers": [{"name": "main", "image": "web"}]}
     await client.create(path, {"metadata": {"name": SENTINEL}, "spec": spec})
