@@ -165,7 +165,7 @@ def own_bed(request: pytest.FixtureRequest, testbed_programs: Programs, tmp_path
     owner = request.config.stash[RUN].owner
 
     def make(**order: Any) -> Bed:
-        """`order` is that of supervisor.Order: nodes, scheduler_config, lease_seconds."""
+        """`order` is that of supervisor.Order: nodes, scheduler_config, lease_seconds, extra_flags."""
         made.append(tmp_path / f"bed-{len(made)}")
         state = supervisor.up(made[-1], Order(owner=owner, **order), lambda line: None)
         return Bed(state.kubeconfig, state.seconds)
