@@ -153,6 +153,10 @@ class Kube:
         body |= {"metadata": {"resourceVersion": resource_version}} if resource_version else {}
         await self.patch(resource, key, PatchBody("merge", body), "scale")
 
+    async def version(self) -> str:
+        """What the server calls itself, such as v1.35.8."""
+        return str(decode(await self._http.send("GET", "/version"), dict, "/version").get("gitVersion", ""))
+
     async def _write(self, method: str, path: str, body: object, **options: Any) -> Document:
         return decode(await self._http.send(method, path, body, **options), dict, path)
 
