@@ -189,3 +189,11 @@ def test_many_compiled_pods_are_kept_current_or_compiled_again() -> None:
     scheduler.place(variants[0])
     assert len(snapshot.views) <= 512
     assert judged(snapshot, variants[1]) == judged(snapshot.fork(), variants[1])
+
+
+def test_a_pod_may_bring_a_resource_no_node_has() -> None:
+    snapshot = Snapshot([a_node("n0")])
+    snapshot.assume("default/a", a_pod("a", requests={"example.com/gpu": "1"}), "n0")
+    assert snapshot.load[snapshot.lines["example.com/gpu"]].tolist() == [1]
+    Scheduler(snapshot).place_many(a_pod("b", requests={"example.com/tpu": "1"}), 1)
+    snapshot.fork().forget("default/a")

@@ -1,1 +1,6 @@
-"""Controllers: pure functions of what the cluster looks like and what time it is. Row 3."""
+"""Controllers: plain functions of (key, state, now) that say what should be done. Row 3; the runtime does it."""
+
+from wukong.controllers.contract import Controller, Watch
+from wukong.controllers.registry import CONTROLLERS
+
+__all__ = ["CONTROLLERS", "Controller", "Watch"]

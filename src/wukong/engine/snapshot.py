@@ -211,7 +211,8 @@ class Snapshot:
         """Take a placed pod away again; gives what is needed to put it back."""
         placed = self.pods.pop(key)
         template, row, _ = placed
-        self.load[:, row] -= self.vector(template)
+        vector = self.vector(template)  # first: it may widen `load`
+        self.load[:, row] -= vector
         del self.on_row.own(row)[key]
         self.on_row.drop_if_empty(row)
         self._count_placed(template, row, -1)
@@ -233,7 +234,8 @@ class Snapshot:
         for key in keys:
             self._refuse_placed(key)
         numbers, counts = np.unique(np.array(rows, dtype=np.intp), return_counts=True)
-        self.load[:, numbers] += self.vector(template)[:, None] * counts
+        vector = self.vector(template)  # first: it may widen `load`
+        self.load[:, numbers] += vector[:, None] * counts
         for row, count in zip(numbers.tolist(), counts.tolist(), strict=True):
             self._count_placed(template, row, count)
             if template.ports:
@@ -249,7 +251,8 @@ class Snapshot:
         self._refuse_placed(key)
         self.stray.pop(key, None)
         self.pods[key] = Placed(template, row, start)
-        self.load[:, row] += self.vector(template)
+        vector = self.vector(template)  # first: it may widen `load`
+        self.load[:, row] += vector
         self.on_row.own(row)[key] = None
         self._count_placed(template, row, 1)
         if template.ports:

@@ -1,0 +1,108 @@
+"""From an event to the keys it concerns, from a key to its Outcome, and what a failed action means. Without I/O.
+
+Called by `loop` (and by anything else that plays controllers, with a clock of its own). It never performs an action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from wukong.actions import Action, Bind, Outcome
+from wukong.api.meta import Object
+from wukong.api.resources import Key
+from wukong.controllers.contract import Controller
+from wukong.errors import TooManyRequests
+from wukong.runtime.queue import Backoff, Queue
+from wukong.state import Change, State
+
+ASSUMED_SECONDS = 60.0  # how long a pod we bind counts on its node before the watch shows it there
+
+
+class Item(NamedTuple):
+    controller: str
+    key: Key
+
+    def __str__(self) -> str:
+        return f"{self.controller} {self.key}"
+
+
+class Dispatch:
+    def __init__(self, controllers: Iterable[Controller], state: State, backoff: Backoff | None = None) -> None:
+        self.controllers = {controller.name: controller for controller in controllers}
+        self.state = state
+        self.queue: Queue[Item] = Queue(backoff)
+        self._watchers = [
+            (watch.resource.kind, controller.name, watch.keys)
+            for controller in self.controllers.values()
+            for watch in controller.watches
+        ]
+
+    def observe(self, changes: Iterable[Change], now: float) -> None:
+        """Queue every key that these changes concern: of the object as it was, and as it is."""
+        for change in changes:
+            for kind, name, keys in self._watchers:
+                if kind != change.kind:
+                    continue
+                for found in _sides(change):
+                    for key in keys(found, self.state):
+                        self.queue.add(Item(name, key), now)
+
+    def expire(self, now: float) -> None:
+        """Take back assumed placements nobody confirmed, and let their pods be looked at again."""
+        self.observe(self.state.expire(now), now)
+
+    def next_due(self) -> float | None:
+        """When there is something to do next; None: only when something changes."""
+        times = [at for at in (self.queue.next_due(), self.state.placements.next_expiry()) if at is not None]
+        return min(times, default=None)
+
+    def reconcile(self, item: Item, now: float) -> Outcome:
+        """Ask the controller. What it binds counts at once, so that the next decision knows."""
+        outcome = self.controllers[item.controller].reconcile(item.key, self.state, now)
+        for action in outcome.actions:
+            if isinstance(action, Bind):
+                self._assume(action, now)
+        return outcome
+
+    def succeeded(self, item: Item, outcome: Outcome, now: float) -> None:
+        self.queue.forget(item)
+        self.state.attempts.succeeded(item.controller, item.key)
+        if outcome.requeue_after is not None:
+            self.queue.add_after(item, outcome.requeue_after, now)
+        self.queue.done(item)
+
+    def failed(self, item: Item, error: Exception, now: float, jitter: float, undone: Sequence[Action] = ()) -> float:
+        """An action failed, or the controller itself: remember it and come back later; gives the seconds.
+
+        `undone` are the actions known not to have happened. One whose outcome is unknown is not among them.
+        """
+        self._take_back(undone)
+        self.state.attempts.failed(item.controller, item.key, f"{type(error).__name__}: {error}", now)
+        said = error.retry_after or 0.0 if isinstance(error, TooManyRequests) else 0.0
+        delay = self.queue.retry(item, now, jitter, at_least=said)
+        self.queue.done(item)
+        return delay
+
+    def abandoned(self, item: Item, now: float, undone: Sequence[Action] = ()) -> None:
+        """We stopped in the middle, for reasons of our own: whoever leads next looks again. Nobody failed."""
+        self._take_back(undone)
+        self.queue.add(item, now)
+        self.queue.done(item)
+
+    def _assume(self, action: Bind, now: float) -> None:
+        try:
+            self.state.assume(action.key, action.node, now, ASSUMED_SECONDS)
+        except KeyError:
+            return  # it went while the controller thought about it: the API server will say so, too
+
+    def _take_back(self, undone: Sequence[Action]) -> None:
+        for action in undone:
+            if isinstance(action, Bind):
+                self.state.forget(action.key)
+
+
+def _sides(change: Change) -> list[Object]:
+    """The object as it was and as it is; once if it is the same."""
+    sides = (change.new,) if change.old is change.new else (change.old, change.new)
+    return [found for found in sides if found is not None]

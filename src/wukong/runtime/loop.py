@@ -1,0 +1,241 @@
+"""The asyncio shell: followers feed the state, a pump hands due keys to their controllers, workers perform what comes.
+
+Built by app.live. Deciding happens between awaits, in one thread; only actions are concurrent, at most `workers` keys
+at a time. Acts only while every kind has been listed and, with a Leader, only while it leads; it follows all the time,
+so that an instance that takes over knows the cluster already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+
+from wukong.actions import Action, Note, Outcome
+from wukong.api.meta import Object
+from wukong.api.resources import Resource
+from wukong.controllers.contract import Controller, Watch
+from wukong.errors import ClusterError, OutcomeUnknown, WukongError
+from wukong.ports import Clock, Cluster, Event, Selection
+from wukong.runtime.dispatch import Dispatch, Item
+from wukong.runtime.leader import Leader
+from wukong.runtime.metrics import Metrics
+from wukong.runtime.perform import Performer, described
+from wukong.state import State
+
+log = logging.getLogger(__name__)
+_LONGEST_WAIT = 30.0  # after a jump of the clock, keys are late by no more than this
+
+
+@runtime_checkable
+class Listed(Protocol):
+    """A follower's news: this is all there is, first or again."""
+
+    @property
+    def items(self) -> Sequence[Any]: ...
+
+
+@runtime_checkable
+class Changed(Protocol):
+    """A follower's news: one watch event."""
+
+    @property
+    def event(self) -> Event[Any]: ...
+
+
+class Follow(Protocol):
+    """Lists and watches for ever, whatever happens in between; `wukong.cluster.follow.follow` is one."""
+
+    def __call__(
+        self, cluster: Cluster, resource: Resource, read: type[Object], selection: Selection
+    ) -> AsyncIterator[Listed | Changed]: ...
+
+
+class LoopSettings(msgspec.Struct, frozen=True):
+    workers: int = 8
+    grace_seconds: float = 20.0  # how long a shutdown waits for what is in flight
+
+
+class Job:
+    """One key being worked on. Actions before `position` have been performed."""
+
+    def __init__(self, item: Item, outcome: Outcome) -> None:
+        self.item, self.outcome, self.position = item, outcome, 0
+
+    def undone(self, *, is_unknown: bool) -> Sequence[Action]:
+        """What has not happened; the action at hand is left out if nobody knows."""
+        return self.outcome.actions[self.position + is_unknown :]
+
+
+class Loop:
+    def __init__(
+        self,
+        cluster: Cluster,
+        controllers: Iterable[Controller],
+        follow: Follow,
+        *,
+        clock: Clock,
+        random: Callable[[], float],
+        leader: Leader | None = None,
+        also: Iterable[Watch] = (),
+        identity: str = "wukong",
+        settings: LoopSettings | None = None,
+        state: State | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        """`random` gives numbers in [0, 1). `also` are kinds no controller watches but decisions need."""
+        self.cluster, self.follow, self.clock, self.random = cluster, follow, clock, random
+        self.settings, self.metrics = settings or LoopSettings(), metrics or Metrics()
+        self.state = state or State()
+        self.dispatch = Dispatch(controllers, self.state)
+        self.performer = Performer(cluster, identity)
+        self.leader = leader
+        if leader is not None:
+            leader.on_change = self._lead
+        watches = [watch for controller in self.dispatch.controllers.values() for watch in controller.watches]
+        self._watches = {watch.resource: watch for watch in (*also, *watches)}
+        self._unsynced = set(self._watches)
+        self._jobs: dict[asyncio.Task[None], Job] = {}
+        self._wake = asyncio.Event()
+
+    @property
+    def is_synced(self) -> bool:
+        """Every kind has been listed at least once."""
+        return not self._unsynced
+
+    @property
+    def is_leading(self) -> bool:
+        return self.leader is None or self.leader.is_leading
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until `stop` is set; then finish what is in flight, give the lease back and return."""
+        following = [asyncio.create_task(self._feed(watch)) for watch in self._watches.values()]
+        if self.leader is not None:
+            following.append(asyncio.create_task(self.leader.run()))
+        pump, stopping = asyncio.create_task(self._pump()), asyncio.create_task(stop.wait())
+        try:
+            done, _ = await asyncio.wait([*following, pump, stopping], return_when=asyncio.FIRST_COMPLETED)
+            for task in done - {stopping}:
+                task.result()  # raises what ended it
+        finally:
+            await _cancel(pump, stopping)
+            await self._finish_jobs()
+            await _cancel(*following)
+            if self.leader is not None:
+                await self.leader.release()
+
+    async def _feed(self, watch: Watch) -> None:
+        kind = watch.resource.kind
+        async for news in self.follow(self.cluster, watch.resource, watch.struct, Selection()):
+            if isinstance(news, Changed):
+                changes = self.state.apply(news.event.type, news.event.object)
+            else:
+                changes = self.state.replace(kind, news.items)
+                self._unsynced.discard(watch.resource)
+            self.dispatch.observe(changes, self.clock.now())
+            self.metrics.mirror_objects.labels(kind).set(len(self.state.objects.get(kind, ())))
+            self._wake.set()
+        raise WukongError(f"following {watch.resource.plural} has ended; it should not")
+
+    # ---- the pump
+
+    async def _pump(self) -> None:
+        while True:
+            self._wake.clear()
+            self._take()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._wait_seconds()):
+                    await self._wake.wait()
+
+    def _free(self) -> int:
+        is_open = self.is_synced and self.is_leading
+        return self.settings.workers - len(self._jobs) if is_open else 0
+
+    def _take(self) -> None:
+        now = self.clock.now()
+        self.dispatch.expire(now)
+        for item in self.dispatch.queue.due(now, self._free()):
+            self._start(item, now)
+        self.metrics.queue_length.set(len(self.dispatch.queue))
+
+    def _wait_seconds(self) -> float:
+        at = self.dispatch.next_due() if self._free() else None
+        return _LONGEST_WAIT if at is None else min(_LONGEST_WAIT, max(0.0, at - self.clock.now()))
+
+    def _start(self, item: Item, now: float) -> None:
+        try:
+            with self.metrics.reconcile_seconds.labels(item.controller).time():
+                outcome = self.dispatch.reconcile(item, now)
+        except Exception as error:
+            log.exception("controller failed", extra={"item": str(item)})
+            self.dispatch.failed(item, error, now, self.random())
+            return
+        if not outcome.actions:
+            self.dispatch.succeeded(item, outcome, now)
+            return
+        job = Job(item, outcome)
+        task = asyncio.create_task(self._perform(job))
+        self._jobs[task] = job
+        task.add_done_callback(self._ended)
+
+    # ---- workers
+
+    async def _perform(self, job: Job) -> None:
+        for action in job.outcome.actions:
+            if not self.is_leading:
+                raise asyncio.CancelledError
+            try:
+                await self.performer.perform(action, self.clock.now())
+            except ClusterError as error:
+                self._count(action, type(error).__name__)
+                if not isinstance(action, Note):  # losing an Event stops nothing
+                    raise
+            else:
+                self._count(action, "ok")
+            job.position += 1
+
+    def _count(self, action: Action, result: str) -> None:
+        self.metrics.actions.labels(type(action).__name__, result).inc()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        job, now = self._jobs.pop(task), self.clock.now()
+        if task.cancelled():
+            self.dispatch.abandoned(job.item, now, job.undone(is_unknown=True))
+        elif (error := task.exception()) is None:
+            self.dispatch.succeeded(job.item, job.outcome, now)
+        else:
+            self._failed(job, error, now)
+        self._wake.set()
+
+    def _failed(self, job: Job, error: BaseException, now: float) -> None:
+        assert isinstance(error, Exception)
+        undone = job.undone(is_unknown=isinstance(error, OutcomeUnknown))
+        delay = self.dispatch.failed(job.item, error, now, self.random(), undone)
+        action = described(job.outcome.actions[job.position])
+        told = {"item": str(job.item), "action": action, "error": str(error), "again_seconds": round(delay, 3)}
+        log.warning("action failed", extra=told, exc_info=None if isinstance(error, ClusterError) else error)
+
+    # ---- leading and leaving
+
+    def _lead(self, is_leading: bool) -> None:
+        """Stepping down stops at once what is in flight: whoever leads next looks at everything again."""
+        self.metrics.leader.set(is_leading)
+        if not is_leading:
+            for task in self._jobs:
+                task.cancel()
+        self._wake.set()
+
+    async def _finish_jobs(self) -> None:
+        if self._jobs:
+            await asyncio.wait(list(self._jobs), timeout=self.settings.grace_seconds)
+        await _cancel(*self._jobs)
+
+
+async def _cancel(*tasks: asyncio.Task[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

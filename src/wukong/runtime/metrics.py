@@ -1,0 +1,33 @@
+"""What Wukong says about itself to Prometheus. Kept by `loop` and `leader`, served by serve.probes.
+
+No object names as labels: series must not grow with the cluster. Each Metrics has a registry of its own.
+"""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+CONTENT_TYPE = "text/plain; version=0.0.4"
+_SECONDS = (0.0001, 0.001, 0.01, 0.1, 0.5, 1, 5)
+
+
+class Metrics:
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self.reconcile_seconds = Histogram(
+            "wukong_reconcile_seconds",
+            "Time to decide about one key",
+            ["controller"],
+            registry=registry,
+            buckets=_SECONDS,
+        )
+        self.actions = Counter(
+            "wukong_actions_total", "Actions performed, by kind and result", ["action", "result"], registry=registry
+        )
+        self.queue_length = Gauge("wukong_queue_length", "Keys waiting for their turn", registry=registry)
+        self.leader = Gauge("wukong_leader", "1 while this instance leads", registry=registry)
+        self.mirror_objects = Gauge("wukong_mirror_objects", "Objects mirrored, by kind", ["kind"], registry=registry)
+
+    def text(self) -> bytes:
+        """Everything in the format Prometheus reads."""
+        return generate_latest(self.registry)

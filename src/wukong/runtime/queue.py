@@ -1,0 +1,99 @@
+"""The work queue: each item at most once, at its time, never while it is being worked on. Without I/O or a clock.
+
+             add, add_after              due                  done
+    (idle) ──────────────────► waiting ──────► in flight ──────────────► (idle)
+                                  ▲                │ added meanwhile, or retry
+                                  └────────────────┘
+
+Used by `dispatch`. Of several times asked for one item the earliest holds: whoever works on it looks at all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from heapq import heappop, heappush
+from typing import Generic, TypeVar
+
+import msgspec
+
+Item = TypeVar("Item", bound=Hashable)
+
+
+class Backoff(msgspec.Struct, frozen=True):
+    """Seconds to wait after the n-th failure in a row: `first` doubling up to `cap`, less a share by chance."""
+
+    first: float = 0.5
+    cap: float = 300.0
+    spread: float = 0.25
+
+    def delay(self, failures: int, jitter: float) -> float:
+        """`jitter` is a random number in [0, 1). Never longer than `cap`."""
+        doubled = self.first * 2.0 ** min(failures - 1, 64)
+        return min(self.cap, doubled) * (1.0 - self.spread * jitter)
+
+
+class Queue(Generic[Item]):
+    def __init__(self, backoff: Backoff | None = None) -> None:
+        self.backoff = backoff or Backoff()
+        self._waiting: dict[Item, float] = {}
+        self._heap: list[tuple[float, int, Item]] = []  # may hold entries that no longer count
+        self._in_flight: dict[Item, float | None] = {}  # item → when to take it again, if asked meanwhile
+        self._failures: dict[Item, int] = {}
+        self._sequence = 0  # of two due at the same time, the one asked for first
+
+    def __len__(self) -> int:
+        """How many items wait, those in flight left out."""
+        return len(self._waiting)
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._in_flight)
+
+    def add(self, item: Item, now: float) -> None:
+        self._add_at(item, now)
+
+    def add_after(self, item: Item, delay: float, now: float) -> None:
+        self._add_at(item, now + delay)
+
+    def due(self, now: float, limit: int | None = None) -> list[Item]:
+        """Take the items whose time has come, oldest first, at most `limit`. Each is in flight until `done`."""
+        taken: list[Item] = []
+        while (at := self.next_due()) is not None and at <= now and (limit is None or len(taken) < limit):
+            _, _, item = heappop(self._heap)
+            del self._waiting[item]
+            self._in_flight[item] = None
+            taken.append(item)
+        return taken
+
+    def next_due(self) -> float | None:
+        while self._heap and self._waiting.get(self._heap[0][2]) != self._heap[0][0]:
+            heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def done(self, item: Item) -> None:
+        """Work on it has ended. If it was asked for meanwhile, it waits again."""
+        again = self._in_flight.pop(item)
+        if again is not None:
+            self._add_at(item, again)
+
+    def retry(self, item: Item, now: float, jitter: float, at_least: float = 0.0) -> float:
+        """It failed: ask for it again after a backoff, or after what the server said; gives the seconds."""
+        self._failures[item] = self._failures.get(item, 0) + 1
+        delay = max(self.backoff.delay(self._failures[item], jitter), at_least)
+        self._add_at(item, now + delay)
+        return delay
+
+    def forget(self, item: Item) -> None:
+        """It succeeded: the next failure is the first again."""
+        self._failures.pop(item, None)
+
+    def _add_at(self, item: Item, at: float) -> None:
+        if item in self._in_flight:
+            before = self._in_flight[item]
+            self._in_flight[item] = at if before is None else min(before, at)
+            return
+        known = self._waiting.get(item)
+        if known is None or at < known:
+            self._waiting[item] = at
+            self._sequence += 1
+            heappush(self._heap, (at, self._sequence, item))

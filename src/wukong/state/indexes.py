@@ -1,0 +1,95 @@
+"""Ways to find objects without looking at all of them: pods by node and by labels, anything by its owner.
+
+`State` keeps them current change by change; controllers ask. Answers are sorted. They hold keys, never objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TypeVar
+
+from wukong.api.core import Pod
+from wukong.api.meta import LabelSelector, Object
+from wukong.api.resources import Key
+from wukong.engine.selectors import compile_selector, selects
+from wukong.engine.shelf import Shelf
+
+Entry = TypeVar("Entry", bound=Hashable)
+Name = TypeVar("Name", bound=Hashable)
+LabelClass = tuple[tuple[str, str], ...]  # all labels of a pod, sorted: pods alike to every selector
+
+
+class PodIndex:
+    """Pods by the node they are bound to (finished ones too, as in the API), and by namespace and labels."""
+
+    def __init__(self) -> None:
+        self.by_node: Shelf[str, Key, None] = Shelf()
+        self.by_class: Shelf[tuple[str, LabelClass], Key, None] = Shelf()
+        self.classes: Shelf[str, LabelClass, None] = Shelf()  # namespace → its label classes
+
+    def on_node(self, node: str) -> list[Key]:
+        return sorted(self.by_node.get(node, ()))
+
+    def matching(self, namespace: str, selector: LabelSelector | None) -> list[Key]:
+        """The pods of a namespace that a selector selects. Asks once per label class, not once per pod."""
+        wanted = compile_selector(selector)
+        found = [labels for labels in self.classes.get(namespace, ()) if selects(wanted, dict(labels))]
+        return sorted(key for labels in found for key in self.by_class[namespace, labels])
+
+    def add(self, key: Key, pod: Pod) -> None:
+        if pod.spec.node_name:
+            self.by_node.own(pod.spec.node_name)[key] = None
+        labels = label_class(pod)
+        self.by_class.own((key.namespace, labels))[key] = None
+        if labels not in self.classes.get(key.namespace, ()):
+            self.classes.own(key.namespace)[labels] = None
+
+    def remove(self, key: Key, pod: Pod) -> None:
+        if pod.spec.node_name:
+            _discard(self.by_node, pod.spec.node_name, key)
+        labels = label_class(pod)
+        _discard(self.by_class, (key.namespace, labels), key)
+        if (key.namespace, labels) not in self.by_class:
+            _discard(self.classes, key.namespace, labels)
+
+    def fork(self) -> PodIndex:
+        copy = PodIndex()
+        copy.by_node, copy.by_class, copy.classes = self.by_node.fork(), self.by_class.fork(), self.classes.fork()
+        return copy
+
+
+class OwnerIndex:
+    """Objects of every kind by the uid of each of their owners."""
+
+    def __init__(self) -> None:
+        self.by_owner: Shelf[str, tuple[str, Key], None] = Shelf()
+
+    def owned_by(self, uid: str, kind: str) -> list[Key]:
+        """The objects of a kind that name this owner, as their controller or otherwise."""
+        return sorted(key for other, key in self.by_owner.get(uid, ()) if other == kind)
+
+    def add(self, kind: str, key: Key, found: Object) -> None:
+        for uid in _owners(found):
+            self.by_owner.own(uid)[kind, key] = None
+
+    def remove(self, kind: str, key: Key, found: Object) -> None:
+        for uid in _owners(found):
+            _discard(self.by_owner, uid, (kind, key))
+
+    def fork(self) -> OwnerIndex:
+        copy = OwnerIndex()
+        copy.by_owner = self.by_owner.fork()
+        return copy
+
+
+def label_class(pod: Pod) -> LabelClass:
+    return tuple(sorted(pod.metadata.labels.items()))
+
+
+def _owners(found: Object) -> set[str]:
+    return {owner.uid for owner in found.metadata.owner_references if owner.uid}
+
+
+def _discard(shelf: Shelf[Entry, Name, None], entry: Entry, name: Name) -> None:
+    shelf.own(entry).pop(name, None)
+    shelf.drop_if_empty(entry)

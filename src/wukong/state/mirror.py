@@ -1,0 +1,210 @@
+"""The mirror: every object Wukong watches, as the API server last showed it, with indexes and the live snapshot.
+
+The runtime feeds it events and lists, controllers and replies read it. Objects in it are never changed in place. It
+knows no time but what it is told, and asks nobody anything.
+
+Versions are opaque, so only equality tells: an event with the uid and resourceVersion we hold is a duplicate, one with
+another uid is the same name created again, and a deletion of another uid than we hold is old news.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Literal, NamedTuple, TypeVar
+
+from wukong.api.core import Pod
+from wukong.api.kinds import KINDS, Objects
+from wukong.api.meta import Object
+from wukong.api.resources import Key
+from wukong.engine import Snapshot
+from wukong.ports import EventType
+from wukong.state.attempts import Attempts
+from wukong.state.indexes import OwnerIndex, PodIndex
+from wukong.state.live import Live, in_order
+from wukong.state.placements import Placements
+
+O = TypeVar("O", bound=Object)  # noqa: E741
+
+
+class Change(NamedTuple):
+    """What an event really did. `old` is None for ADDED; for DELETED `new` is None."""
+
+    type: Literal["ADDED", "MODIFIED", "DELETED"]
+    kind: str
+    key: Key
+    old: Object | None
+    new: Object | None
+
+
+class State:
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[Key, Object]] = {}  # kind → key → object
+        self.pods = PodIndex()
+        self.owners = OwnerIndex()
+        self.placements = Placements()
+        self.attempts = Attempts()
+        self._live = Live(self.objects)
+
+    # ---- reading
+
+    def get(self, read: type[O], key: Key) -> O | None:
+        """The object of this struct's kind, if there is one."""
+        found = self.objects.get(read.__name__, {}).get(key)
+        return found if isinstance(found, read) else None
+
+    def all(self, read: type[O]) -> list[O]:
+        """Every object of this struct's kind, sorted by key."""
+        return [found for _, found in sorted(self.objects.get(read.__name__, {}).items()) if isinstance(found, read)]
+
+    def pods_on(self, node: str) -> list[Pod]:
+        """The pods bound to a node, finished ones too. Assumed ones are only in the snapshot."""
+        return [pod for key in self.pods.on_node(node) if (pod := self.get(Pod, key)) is not None]
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The engine's snapshot, current with every event and assumed placement so far. Fork it to try things out."""
+        if self._live.is_overgrown:
+            self._rebuild()
+        return self._live.current()
+
+    def listing(self) -> Objects:
+        """Everything the engine's own reader takes, as a value: for snapshots on disk and for comparing."""
+        return in_order(self.objects, KINDS)
+
+    def fork(self) -> State:
+        """An independent copy for what-if. Objects are shared: neither side changes them in place."""
+        copy = State()
+        copy.objects = {kind: dict(found) for kind, found in self.objects.items()}
+        copy.pods, copy.owners = self.pods.fork(), self.owners.fork()
+        copy.placements, copy.attempts = self.placements.fork(), self.attempts.fork()
+        copy._live = self._live.fork(copy.objects)
+        return copy
+
+    # ---- events
+
+    def apply(self, event_type: EventType, found: Object) -> list[Change]:
+        """Take in one watch event; gives what it changed: nothing, one thing, or two when a name was created again."""
+        if event_type == "BOOKMARK":
+            return []
+        kind, key = kind_of(found), key_of(found)
+        held = self.objects.get(kind, {}).get(key)
+        if event_type == "DELETED":
+            is_old_news = held is None or _is_another(held, found)
+            return [] if is_old_news else [self._set(kind, key, None)]
+        return self._upsert(kind, key, found)
+
+    def replace(self, kind: str, items: Iterable[Object]) -> list[Change]:
+        """Take in a whole list, first or again; gives the changes that watching would have shown."""
+        listed = {key_of(found): found for found in items}
+        gone = [key for key in self.objects.get(kind, {}) if key not in listed]
+        changes = [self._set(kind, key, None) for key in gone]
+        for key, found in listed.items():
+            changes += self._upsert(kind, key, found)
+        return changes
+
+    def _upsert(self, kind: str, key: Key, found: Object) -> list[Change]:
+        held = self.objects.get(kind, {}).get(key)
+        if held is None or _is_another(held, found):
+            gone = [] if held is None else [self._set(kind, key, None)]
+            return [*gone, self._set(kind, key, found)]
+        version = found.metadata.resource_version
+        if version and version == held.metadata.resource_version:
+            return []
+        return [self._set(kind, key, found)]
+
+    def _set(self, kind: str, key: Key, new: Object | None) -> Change:
+        mirrored = self.objects.setdefault(kind, {})
+        old = mirrored.pop(key, None) if new is None else mirrored.get(key)
+        if new is not None:
+            _intern_strings(new)
+            mirrored[key] = new
+        self._index(kind, key, old, new)
+        if kind == "Pod":
+            self.placements.settle(key, new if isinstance(new, Pod) else None)
+            self._count(key)
+        else:
+            self._live.note(kind, old, new)
+        return Change("ADDED" if old is None else "DELETED" if new is None else "MODIFIED", kind, key, old, new)
+
+    def _index(self, kind: str, key: Key, old: Object | None, new: Object | None) -> None:
+        if old is not None:
+            self.owners.remove(kind, key, old)
+            if isinstance(old, Pod):
+                self.pods.remove(key, old)
+        if new is not None:
+            self.owners.add(kind, key, new)
+            if isinstance(new, Pod):
+                self.pods.add(key, new)
+
+    # ---- assumed placements
+
+    def assume(self, key: Key, node: str, now: float, ttl: float, pod: Pod | None = None) -> bool:
+        """Count a pod on a node from now on, until the watch says or `ttl` seconds have passed.
+
+        `pod` is for one the watch has not shown yet. False if it is bound or finished: then the watch has spoken.
+        """
+        held = self.get(Pod, key)
+        pod = held or pod
+        if pod is None:
+            raise KeyError(f"no pod {key} to assume on {node}")
+        if pod.is_finished or (held is not None and held.spec.node_name):
+            return False
+        self.placements.assume(key, pod, node, now + ttl)
+        self._count(key)
+        return True
+
+    def forget(self, key: Key) -> None:
+        """Take an assumed placement back, because binding failed."""
+        if self.placements.drop(key) is not None:
+            self._count(key)
+
+    def expire(self, now: float) -> list[Change]:
+        """Take back the assumed placements whose time is up. Their pods count as changed: somebody must look again."""
+        changes = []
+        for key in self.placements.expire(now):
+            self._count(key)
+            if (pod := self.get(Pod, key)) is not None:
+                changes.append(Change("MODIFIED", "Pod", key, pod, pod))
+        return changes
+
+    def _count(self, key: Key) -> None:
+        """Tell the live snapshot where this pod is: where the watch saw it, else where it is assumed to be."""
+        pod, assumed = self.get(Pod, key), self.placements.get(key)
+        if pod is not None:
+            self._live.put(pod, pod.spec.node_name or (assumed.node if assumed else ""))
+        elif assumed is not None:
+            self._live.put(assumed.pod, assumed.node)
+        else:
+            self._live.remove(str(key))
+
+    def _rebuild(self) -> None:
+        self._live = Live(self.objects)
+        for kind, mirrored in self.objects.items():
+            for key, found in mirrored.items():
+                if kind == "Pod":
+                    self._count(key)
+                else:
+                    self._live.note(kind, None, found)
+        for key in self.placements:
+            self._count(key)
+
+
+def kind_of(found: Object) -> str:
+    """Items of a typed list carry no kind; their structs are called after it."""
+    return found.kind or type(found).__name__
+
+
+def key_of(found: Object) -> Key:
+    return Key(sys.intern(found.metadata.namespace), found.metadata.name)
+
+
+def _is_another(held: Object, found: Object) -> bool:
+    return held.metadata.uid != found.metadata.uid
+
+
+def _intern_strings(found: Object) -> None:
+    """The few texts that a hundred thousand objects repeat."""
+    found.metadata.namespace = sys.intern(found.metadata.namespace)
+    if isinstance(found, Pod):
+        found.spec.node_name = sys.intern(found.spec.node_name)

@@ -1,0 +1,106 @@
+"""Events find their keys, outcomes their consequences, failures their way into the state."""
+
+from __future__ import annotations
+
+from builders import a_node, a_pod
+from wukong.actions import DONE, Bind, Outcome
+from wukong.api.core import Pod
+from wukong.api.meta import Object
+from wukong.api.resources import RESOURCES, Key
+from wukong.controllers import Watch
+from wukong.errors import Conflict, TooManyRequests
+from wukong.runtime.dispatch import ASSUMED_SECONDS, Dispatch, Item
+from wukong.runtime.queue import Backoff
+from wukong.state import State
+
+WEB = Key("default", "web-1")
+ITEM = Item("nodes", Key("", "n0"))
+
+
+class Nodes:
+    """One key per node; a pod concerns the node it is on."""
+
+    name = "nodes"
+
+    def __init__(self, outcome: Outcome = DONE) -> None:
+        self.outcome = outcome
+        self.watches = (Watch(RESOURCES["Node"]), Watch(RESOURCES["Pod"], keys=node_of))
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        return self.outcome
+
+
+def node_of(found: Object, _: State) -> list[Key]:
+    assert isinstance(found, Pod)
+    return [Key("", found.spec.node_name)] if found.spec.node_name else []
+
+
+def a_dispatch(outcome: Outcome = DONE) -> Dispatch:
+    dispatch = Dispatch([Nodes(outcome)], State(), Backoff(first=1.0))
+    dispatch.state.replace("Node", [a_node("n0")])
+    dispatch.state.apply("ADDED", a_pod(WEB.name))
+    return dispatch
+
+
+def test_a_change_concerns_where_the_object_was_and_where_it_is() -> None:
+    dispatch = a_dispatch()
+    dispatch.state.apply("ADDED", a_pod("a", node="n1"))
+    dispatch.observe(dispatch.state.apply("MODIFIED", a_pod("a", node="n0")), 0.0)
+    dispatch.observe(dispatch.state.apply("MODIFIED", a_node("n0", cpu="1")), 0.0)
+    assert [str(item) for item in dispatch.queue.due(0.0)] == ["nodes n1", "nodes n0"]
+
+
+def test_an_outcome_comes_back_when_it_asked_to() -> None:
+    dispatch = a_dispatch(Outcome(requeue_after=7.0))
+    dispatch.queue.add(ITEM, 0.0)
+    (item,) = dispatch.queue.due(0.0)
+    dispatch.succeeded(item, dispatch.reconcile(item, 0.0), 1.0)
+    assert dispatch.next_due() == 8.0
+
+
+def test_a_failure_is_remembered_and_the_key_comes_back_later() -> None:
+    dispatch = a_dispatch()
+    dispatch.queue.add(ITEM, 0.0)
+    dispatch.queue.due(0.0)
+    assert dispatch.failed(ITEM, Conflict("changed"), 5.0, 0.0) == 1.0
+    attempt = dispatch.state.attempts.get("nodes", ITEM.key)
+    assert attempt is not None
+    assert (attempt.count, attempt.error, attempt.at) == (1, "Conflict: changed", 5.0)
+    assert dispatch.queue.due(6.0) == [ITEM]
+    dispatch.succeeded(ITEM, DONE, 6.0)
+    assert dispatch.state.attempts.get("nodes", ITEM.key) is None
+
+
+def test_the_server_may_say_how_long_to_wait() -> None:
+    dispatch = a_dispatch()
+    dispatch.queue.add(ITEM, 0.0)
+    dispatch.queue.due(0.0)
+    assert dispatch.failed(ITEM, TooManyRequests("budget", retry_after=30.0), 0.0, 0.9) == 30.0
+
+
+def test_a_pod_we_bind_counts_at_once_and_no_longer_when_binding_failed() -> None:
+    bind = Bind(WEB, "n0")
+    dispatch = a_dispatch(Outcome((bind,)))
+    dispatch.queue.add(ITEM, 0.0)
+    (item,) = dispatch.queue.due(0.0)
+    outcome = dispatch.reconcile(item, 0.0)
+    assert str(WEB) in dispatch.state.snapshot.pods
+    assert dispatch.next_due() == ASSUMED_SECONDS
+    dispatch.failed(item, Conflict("no"), 0.0, 0.0, undone=outcome.actions)
+    assert str(WEB) not in dispatch.state.snapshot.pods
+
+
+def test_a_placement_nobody_confirmed_is_looked_at_again() -> None:
+    dispatch = Dispatch([Pods()], State())
+    dispatch.state.apply("ADDED", a_pod(WEB.name))
+    dispatch.state.assume(WEB, "n0", 0.0, 5.0)
+    dispatch.expire(5.0)
+    assert dispatch.queue.due(5.0) == [Item("pods", WEB)]
+
+
+class Pods:
+    name = "pods"
+    watches = (Watch(RESOURCES["Pod"]),)
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        return DONE

@@ -1,0 +1,93 @@
+"""The queue: each item once, at its time, never while in flight."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wukong.runtime.queue import Backoff, Queue
+
+
+def test_an_item_is_queued_once_and_the_earliest_time_holds() -> None:
+    queue: Queue[str] = Queue()
+    queue.add_after("a", 10, 0)
+    queue.add("a", 5)
+    queue.add_after("a", 20, 0)
+    assert (len(queue), queue.next_due()) == (1, 5)
+    assert queue.due(4.9) == []
+    assert queue.due(5) == ["a"]
+    assert (len(queue), queue.next_due(), queue.in_flight) == (0, None, 1)
+
+
+def test_an_item_in_flight_waits_until_it_is_done() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("a", 0)
+    queue.due(0)
+    queue.add("a", 1)
+    assert queue.due(100) == []
+    queue.done("a")
+    assert queue.due(100) == ["a"]
+    queue.done("a")
+    assert queue.next_due() is None
+
+
+def test_the_oldest_come_first_and_no_more_than_asked() -> None:
+    queue: Queue[str] = Queue()
+    for item, at in (("late", 3), ("b", 1), ("a", 1)):
+        queue.add(item, at)
+    assert queue.due(5, limit=2) == ["b", "a"]
+    assert queue.due(5, limit=0) == []
+    assert queue.due(5) == ["late"]
+
+
+@pytest.mark.parametrize(
+    ("failures", "jitter", "expected"),
+    [(1, 0, 1.0), (2, 0, 2.0), (4, 0, 8.0), (5, 0, 10.0), (2000, 0, 10.0), (3, 0.5, 3.0)],
+)
+def test_backoff_doubles_up_to_its_cap_less_a_share_by_chance(failures: int, jitter: float, expected: float) -> None:
+    assert Backoff(first=1.0, cap=10.0, spread=0.5).delay(failures, jitter) == expected
+
+
+def test_failures_back_off_until_one_success() -> None:
+    queue: Queue[str] = Queue(Backoff(first=1.0, cap=10.0))
+    delays = []
+    now = 0.0
+    queue.add("a", now)
+    for _ in range(3):
+        assert queue.due(now) == ["a"]
+        delays.append(queue.retry("a", now, 0.0))
+        queue.done("a")
+        now += delays[-1]
+    assert delays == [1.0, 2.0, 4.0]
+    queue.forget("a")
+    assert queue.retry("a", now, 0.0) == 1.0
+    assert queue.retry("b", now, 0.0, at_least=30.0) == 30.0
+
+
+steps = st.lists(st.tuples(st.sampled_from(["add", "after", "due", "done"]), st.integers(0, 3), st.integers(0, 5)))
+
+
+@given(steps)
+def test_nothing_asked_for_is_lost_and_nothing_runs_twice_at_once(story: list[tuple[str, int, int]]) -> None:
+    queue: Queue[int] = Queue()
+    now, running, owed = 0, set[int](), set[int]()
+    for step, item, number in story:
+        if step == "add":
+            queue.add(item, now)
+            owed.add(item)
+        elif step == "after":
+            queue.add_after(item, number, now)
+            owed.add(item)
+        elif step == "due":
+            now += number
+            taken = queue.due(now)
+            assert not running & set(taken)
+            running |= set(taken)
+            owed -= set(taken)
+        elif item in running:
+            running.remove(item)
+            queue.done(item)
+    for item in running:
+        queue.done(item)
+    assert set(queue.due(now + 10)) == owed
