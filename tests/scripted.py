@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -73,8 +74,18 @@ async def hangs_up(request: web.Request) -> web.StreamResponse:
     return web.Response()
 
 
-def streams(*pieces: bytes, cut: bool = False) -> Answer:
-    """The pieces of a watch; then it ends, or the connection breaks."""
+def waits(over: asyncio.Event) -> Answer:
+    """Answers when nobody waits any more."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        await over.wait()
+        return web.Response()
+
+    return answer
+
+
+def streams(*pieces: bytes, cut: bool = False, until: asyncio.Event | None = None) -> Answer:
+    """The pieces of a watch; then it ends, at once or when told to, or the connection breaks."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
@@ -82,6 +93,8 @@ def streams(*pieces: bytes, cut: bool = False) -> Answer:
         await response.prepare(request)
         for piece in pieces:
             await response.write(piece)
+        if until:
+            await until.wait()
         if cut:
             assert request.transport is not None
             request.transport.close()

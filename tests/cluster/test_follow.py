@@ -106,8 +106,8 @@ async def test_waits_grow_until_the_server_says_something_and_heed_its_advice() 
     busy = says({"kind": "Status", "reason": "TooManyRequests", "code": 429}, 429, Retry_After="7")
     failed = refuses(500, "InternalError")
     heard = streams(a_line("BOOKMARK", "", 9), b"{", cut=True)
-    result = await followed(failed, failed, busy, LISTED, failed, heard, failed)
-    assert result.waits == [0.8, 1.6, 7.0, 6.4, 0.8, 1.6]
+    result = await followed(failed, failed, busy, LISTED, failed, heard, busy)
+    assert result.waits == [0.8, 1.6, 7.0, 6.4, 0.8, 7.0]
 
 
 async def test_a_watch_that_ends_at_once_in_silence_is_not_repeated_at_once() -> None:
@@ -122,7 +122,9 @@ async def test_what_waiting_does_not_mend_is_raised_at_first_and_told_later(
 ) -> None:
     with pytest.raises(error):
         await followed(refuses(code))
-    assert (await followed(LISTED, refuses(code))).told == [error.__name__]
+    later = await followed(LISTED, refuses(code), refuses(code), LISTED, refuses(code))
+    assert later.told == [error.__name__] * 3
+    assert later.batches == ["=a,b@5"] * 2
 
 
 def test_waits_double_up_to_half_a_minute_and_half_of_each_is_chance() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import socket
 from collections.abc import Awaitable, Callable
@@ -11,10 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from scripted import a_line, a_list, hangs_up, refuses, says, served, streams
+from scripted import a_line, a_list, hangs_up, refuses, says, served, streams, waits
 from wukong.api.core import Node, Pod
 from wukong.api.resources import RESOURCES, Key
 from wukong.cluster.credentials import Credentials
+from wukong.cluster.http import Http
 from wukong.cluster.kube import Kube
 from wukong.cluster.kubeconfig import ClusterEntry, Login
 from wukong.errors import (
@@ -139,6 +141,36 @@ async def test_where_nobody_listens_nothing_was_sent() -> None:
         async with Kube(Credentials(Login(place="p", cluster=ClusterEntry(server=server)))) as kube:
             with pytest.raises(ServerFailed, match="cannot be reached"):
                 await kube.create(PODS, {}, "shop")
+
+
+async def test_an_answer_that_does_not_come_in_time_leaves_a_write_open() -> None:
+    over = asyncio.Event()
+    async with served(waits(over), waits(over)) as (kube, script):
+        http = Http(kube.credentials, answer_seconds=0.05)
+        async with http:
+            with pytest.raises(OutcomeUnknown):
+                await http.send("POST", "/api/v1/nodes", {})
+            with pytest.raises(ServerFailed):
+                await http.send("GET", "/api/v1/nodes")
+        over.set()
+    assert len(script.asked) == 2
+
+
+async def test_a_watch_that_is_silent_for_too_long_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wukong.cluster.http.SILENCE_SECONDS", 0.05)
+    over = asyncio.Event()
+    async with served(streams(a_line("ADDED", "a", 6), until=over)) as (kube, _):
+        seen = [event.type async for event in kube.watch(PODS, Pod, resource_version="5")]
+        over.set()
+    assert seen == ["ADDED"]
+
+
+async def test_a_proxy_is_asked_for_the_server() -> None:
+    async with served(says({"items": []})) as (direct, script):
+        cluster = ClusterEntry(server="http://api.example:6443", proxy_url=direct.credentials.server)
+        async with Kube(Credentials(Login(place="p", cluster=cluster))) as kube:
+            assert (await kube.list(NODES, Node)).items == []
+    assert (script.asked[0].headers["Host"], script.asked[0].path) == ("api.example:6443", "/api/v1/nodes")
 
 
 async def test_gzip_is_unpacked_and_null_lists_are_empty() -> None:
