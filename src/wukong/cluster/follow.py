@@ -1,6 +1,6 @@
 """Keeps up with all objects of a kind: list, watch, and again whenever the watch is lost. Works on any Cluster.
 
-              ┌────────── Gone, or a list failed ──────────┐
+              ┌── Gone, not there, not allowed any more ───┐
               ▼                                            │
     list in pages ──► Synced ──► watch ──► Changed … ──► ended or broken
                                    ▲                       │
@@ -8,11 +8,12 @@
 
 Between two attempts it waits, longer each time, until the server has said something again.
 
-The list asks for the newest state in pages of 500. A 1.35 server answers that from its cache, too, and yet consistently
-(it first makes sure the cache has caught up with etcd), so `resourceVersion=0`, which spared older servers a read of
-etcd, gains nothing but stale data; and it makes the server ignore the limit: 150,000 pods would come, and be decoded,
-in one piece, while pages of 500 stop the loop for 3 ms each. It would also be wrong for every list but the first: a
-server that lags behind would take us back in time. `from_cache` allows it for that first one, for short-lived views.
+The list asks for the newest state in pages of 500. A 1.35 server answers that from its cache, too, and consistently: it
+first makes sure that the cache has caught up with etcd (350 pages, no list in etcd's metrics). So resourceVersion=0,
+which spared older servers reading etcd, only gains stale data. And the server then ignores the limit: 150,000 pods
+would come and be decoded in one piece, while pages of 500 stop the loop for 3 ms each. For every list but the first it
+would even be wrong: a server that lags behind would take us back in time. `from_cache` allows it for that first one,
+for short-lived views.
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ async def follow(
         except ClusterError as failed:
             if not has_synced and isinstance(failed, _HOPELESS):
                 raise
-            error = failed
+            # A kind that went away may come back with another history: look at all of it again.
+            version, error = "" if isinstance(failed, _HOPELESS) else version, failed
         if heard and error is None:
             continue  # it ended as watches do, after some minutes
         failures += 1

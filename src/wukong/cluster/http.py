@@ -65,8 +65,7 @@ class Http:
         except _LOST as error:
             raise self._lost(error, is_write) from error
         if response.status >= 300:
-            retry_after = response.headers.get("Retry-After", "")
-            raise refusal(response.status, answer, retry_after=retry_after, is_write=is_write)
+            raise _refused(response, answer, is_write)
         return answer
 
     async def lines(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
@@ -76,7 +75,7 @@ class Http:
         try:
             async with self._answered("GET", path, {"params": params, "timeout": timeout}) as response:
                 if response.status >= 300:
-                    raise refusal(response.status, await response.read())
+                    raise _refused(response, await response.read())
                 try:
                     async for piece in response.content.iter_any():
                         *whole, rest = (rest + piece).split(b"\n")
@@ -153,6 +152,11 @@ class Http:
         if is_write:
             return OutcomeUnknown(f"{server} was lost before it answered: {said}", reason="AnswerLost")
         return ServerFailed(f"{server} was lost before it answered: {said}", reason="AnswerLost")
+
+
+def _refused(response: aiohttp.ClientResponse, answer: bytes, is_write: bool = False) -> ClusterError:
+    retry_after = response.headers.get("Retry-After", "")
+    return refusal(response.status, answer, retry_after=retry_after, is_write=is_write)
 
 
 def _hang_up(response: aiohttp.ClientResponse) -> None:

@@ -4,7 +4,7 @@
         web = await kube.get(RESOURCES["Deployment"], Key("shop", "web"), Deployment)
 
 Every method is one request and repeats nothing: what to do about a Conflict, a TooManyRequests or an OutcomeUnknown is
-for the caller to decide (follow.py for reading, landed.py for writes whose answer was lost).
+for the caller to decide: follow.py for reading, the runtime for writes.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class Kube:
     """Use it in an `async with`. `watch_seconds` bounds each watch; 0 leaves that to the server (30 to 60 minutes)."""
 
     def __init__(self, credentials: Credentials, *, watch_seconds: int = 0) -> None:
+        self.credentials = credentials
         self._http, self._watch_seconds = Http(credentials), watch_seconds
 
     async def __aenter__(self) -> Self:

@@ -121,7 +121,7 @@ def parse(text: bytes | str, file: str) -> Kubeconfig:
     """One file. `file` is its path: for messages, and for what its relative paths are relative to."""
     try:
         document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        found = msgspec.convert(_without_nulls(document or {}), _File)
+        found = msgspec.convert(_without_nulls({} if document is None else document), _File)
     except yaml.YAMLError as error:
         raise InputError(f"{file}: broken YAML: {' '.join(str(error).split())}. Is it a kubeconfig?") from None
     except msgspec.ValidationError as error:
