@@ -119,8 +119,10 @@ class TinyCluster:
         body = {"kind": kind, "metadata": {"name": name, "namespace": "default", "uid": name}, "spec": spec}
         self._put("ADDED", kind, key, body)
 
-    def count(self, verb: str, kind: str) -> int:
-        return sum(1 for call in self.calls if call[:2] == (verb, kind))
+    def change(self, kind: str, name: str, patch: Document) -> None:
+        """A foreign edit."""
+        key = Key("default", name)
+        self._put("MODIFIED", kind, key, merged(self._held(kind, key), patch))
 
     async def _begin(self, verb: str, kind: str, key: Key) -> None:
         self.calls.append((verb, kind, str(key)))

@@ -1,4 +1,4 @@
-"""Time that passes only when nobody has anything to do: an event loop that jumps to the next timer."""
+"""Time that passes only when nobody has anything to do: the event loop jumps to the next timer instead of waiting."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -248,3 +249,29 @@ def test_owners_are_found_whatever_they_own() -> None:
     state.apply("DELETED", pod)
     assert state.owners.owned_by("7", "Pod") == []
     assert state.owners.by_owner == {}
+
+
+def test_templates_nobody_uses_any_more_are_dropped_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wukong.state.live._SPARE_TEMPLATES", 10)
+    state = State()
+    state.replace("Node", [a_node("n0", pods="3")])
+    state.apply("ADDED", a_pod("waiting"))
+    state.assume(Key("default", "waiting"), "n0", 0.0, TTL)
+    first = state.snapshot
+    for number in range(40):
+        state.apply("ADDED", a_pod("a", labels={"build": str(number)}, node="n0"))
+    assert state.snapshot is not first
+    assert counted(state.snapshot) == counted(fresh(state))
+    assert sorted(state.snapshot.pods) == ["default/a", "default/waiting"]
+
+
+def test_a_pod_keeps_its_own_start_while_its_node_is_away() -> None:
+    """Look-alikes share a template; what is not part of it must not be shared with it."""
+    state = State()
+    state.replace("Node", [a_node("n0"), a_node("n1")])
+    state.replace("Pod", [a_pod("a", node="n0", start="2026-01-01T00:00:00Z"), a_pod("b", node="n1")])
+    before = counted(state.snapshot)
+    state.apply("DELETED", a_node("n1"))
+    assert "default/b" in state.snapshot.stray
+    state.apply("ADDED", a_node("n1"))
+    assert counted(state.snapshot) == before

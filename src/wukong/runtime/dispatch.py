@@ -13,6 +13,7 @@ from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.controllers.contract import Controller
 from wukong.errors import TooManyRequests
+from wukong.runtime.echoes import Echoes, Written
 from wukong.runtime.queue import Backoff, Queue
 from wukong.state import Change, State
 
@@ -32,6 +33,7 @@ class Dispatch:
         self.controllers = {controller.name: controller for controller in controllers}
         self.state = state
         self.queue: Queue[Item] = Queue(backoff)
+        self._echoes: Echoes[Item] = Echoes()
         self._watchers = [
             (watch.resource.kind, controller.name, watch.keys)
             for controller in self.controllers.values()
@@ -40,6 +42,7 @@ class Dispatch:
 
     def observe(self, changes: Iterable[Change], now: float) -> None:
         """Queue every key that these changes concern: of the object as it was, and as it is."""
+        changes = list(changes)
         for change in changes:
             for kind, name, keys in self._watchers:
                 if kind != change.kind:
@@ -47,15 +50,19 @@ class Dispatch:
                 for found in _sides(change):
                     for key in keys(found, self.state):
                         self.queue.add(Item(name, key), now)
+        for item in self._echoes.saw(changes):
+            self.queue.done(item)
 
     def expire(self, now: float) -> None:
-        """Take back assumed placements nobody confirmed, and let their pods be looked at again."""
+        """Take back placements nobody confirmed, and have their pods looked at again. Wait no longer for old echoes."""
         self.observe(self.state.expire(now), now)
+        for item in self._echoes.expire(now):
+            self.queue.done(item)
 
     def next_due(self) -> float | None:
         """When there is something to do next; None: only when something changes."""
-        times = [at for at in (self.queue.next_due(), self.state.placements.next_expiry()) if at is not None]
-        return min(times, default=None)
+        times = (self.queue.next_due(), self.state.placements.next_expiry(), self._echoes.next_expiry())
+        return min((at for at in times if at is not None), default=None)
 
     def reconcile(self, item: Item, now: float) -> Outcome:
         """Ask the controller. What it binds counts at once, so that the next decision knows."""
@@ -65,12 +72,15 @@ class Dispatch:
                 self._assume(action, now)
         return outcome
 
-    def succeeded(self, item: Item, outcome: Outcome, now: float) -> None:
+    def succeeded(self, item: Item, outcome: Outcome, now: float, written: Iterable[Written] = ()) -> None:
+        """All of it is done. The item rests until what we have `written` shows in the state."""
         self.queue.forget(item)
         self.state.attempts.succeeded(item.controller, item.key)
         if outcome.requeue_after is not None:
             self.queue.add_after(item, outcome.requeue_after, now)
-        self.queue.done(item)
+        watched = {kind for kind, _, _ in self._watchers}
+        if not self._echoes.hold(item, (write for write in written if write.kind in watched), now):
+            self.queue.done(item)
 
     def failed(self, item: Item, error: Exception, now: float, jitter: float, undone: Sequence[Action] = ()) -> float:
         """An action failed, or the controller itself: remember it and come back later; gives the seconds.

@@ -22,6 +22,7 @@ from wukong.controllers.contract import Controller, Watch
 from wukong.errors import ClusterError, OutcomeUnknown, WukongError
 from wukong.ports import Clock, Cluster, Event, Selection
 from wukong.runtime.dispatch import Dispatch, Item
+from wukong.runtime.echoes import Written
 from wukong.runtime.leader import Leader
 from wukong.runtime.metrics import Metrics
 from wukong.runtime.perform import Performer, described
@@ -65,6 +66,7 @@ class Job:
 
     def __init__(self, item: Item, outcome: Outcome) -> None:
         self.item, self.outcome, self.position = item, outcome, 0
+        self.written: list[Written] = []
 
     def undone(self, *, is_unknown: bool) -> Sequence[Action]:
         """What has not happened; the action at hand is left out if nobody knows."""
@@ -139,7 +141,7 @@ class Loop:
         kind = watch.resource.kind
         async for news in self.follow(self.cluster, watch.resource, watch.struct, Selection()):
             if isinstance(news, Changed):
-                changes = self.state.apply(news.event.type, news.event.object)
+                changes = self.state.apply(news.event.type, news.event.object, kind)
             else:
                 changes = self.state.replace(kind, news.items)
                 self._unsynced.discard(watch.resource)
@@ -196,13 +198,15 @@ class Loop:
             if not self.is_leading:
                 raise asyncio.CancelledError
             try:
-                await self.performer.perform(action, self.clock.now())
+                written = await self.performer.perform(action, self.clock.now())
             except ClusterError as error:
                 self._count(action, type(error).__name__)
                 if not isinstance(action, Note):  # losing an Event stops nothing
                     raise
             else:
                 self._count(action, "ok")
+                if written is not None:
+                    job.written.append(written)
             job.position += 1
 
     def _count(self, action: Action, result: str) -> None:
@@ -213,7 +217,7 @@ class Loop:
         if task.cancelled():
             self.dispatch.abandoned(job.item, now, job.undone(is_unknown=True))
         elif (error := task.exception()) is None:
-            self.dispatch.succeeded(job.item, job.outcome, now)
+            self.dispatch.succeeded(job.item, job.outcome, now, job.written)
         else:
             self._failed(job, error, now)
         self._wake.set()

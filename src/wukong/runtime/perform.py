@@ -10,6 +10,7 @@ from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Sca
 from wukong.api.resources import RESOURCES, Key, Resource
 from wukong.errors import AlreadyExists, ClusterError, Conflict, NotFound, OutcomeUnknown
 from wukong.ports import Cluster, Document
+from wukong.runtime.echoes import Written
 from wukong.runtime.happened import Write, has_happened
 from wukong.runtime.notes import Notes
 
@@ -22,39 +23,40 @@ class Performer:
         self.cluster = cluster
         self.notes = Notes(cluster, identity)
 
-    async def perform(self, action: Action, now: float) -> None:
+    async def perform(self, action: Action, now: float) -> Written | None:
+        """Gives the version it wrote, where the API server says."""
         if isinstance(action, Note):
             await self.notes.write(action, now)
-            return
+            return None
         is_in_doubt = False
         for _ in range(_TRIES):
             try:
-                await self._do(action)
-                return
+                return await self._do(action)
             except OutcomeUnknown:
                 is_in_doubt = True
                 if await self._has_happened(action):
-                    return
+                    return None
             except (AlreadyExists, Conflict):
                 # After a lost answer this may be our own write: the first request arrived late.
                 if is_in_doubt and await self._has_happened(action):
-                    return
+                    return None
                 raise
         raise OutcomeUnknown(f"no answer {_TRIES} times to: {described(action)}")
 
-    async def _do(self, action: Write) -> None:
+    async def _do(self, action: Write) -> Written | None:
         cluster = self.cluster
         match action:
             case Create(resource, body, namespace):
-                await cluster.create(resource, body, namespace)
+                return _written(resource, await cluster.create(resource, body, namespace))
             case Patch(resource, key, patch, subresource):
-                await cluster.patch(resource, key, patch, subresource)
+                return _written(resource, await cluster.patch(resource, key, patch, subresource))
             case Delete() | Evict():
                 await self._remove(action)
             case Bind(key, node, uid):
                 await cluster.bind(key, node, uid=uid)
             case Scale(resource, key, replicas, version):
                 await cluster.scale(resource, key, replicas, resource_version=version)
+        return None
 
     async def _remove(self, action: Delete | Evict) -> None:
         """Gone already is as good as removed."""
@@ -96,6 +98,12 @@ def subject(action: Action) -> tuple[Resource, Key]:
     if isinstance(action, Note):
         return action.about, action.key
     return action.resource, action.key
+
+
+def _written(resource: Resource, found: Document) -> Written:
+    meta = found.get("metadata", {})
+    key = Key(meta.get("namespace", ""), meta.get("name", ""))
+    return Written(resource.kind, key, meta.get("resourceVersion", ""))
 
 
 def described(action: Action) -> str:

@@ -85,11 +85,14 @@ class State:
 
     # ---- events
 
-    def apply(self, event_type: EventType, found: Object) -> list[Change]:
-        """Take in one watch event; gives what it changed: nothing, one thing, or two when a name was created again."""
+    def apply(self, event_type: EventType, found: Object, kind: str = "") -> list[Change]:
+        """Take in one watch event; gives what it changed: nothing, one thing, or two when a name was created again.
+
+        `kind` is for objects read into a struct that is not called after it.
+        """
         if event_type == "BOOKMARK":
             return []
-        kind, key = kind_of(found), key_of(found)
+        kind, key = kind or kind_of(found), key_of(found)
         held = self.objects.get(kind, {}).get(key)
         if event_type == "DELETED":
             is_old_news = held is None or _is_another(held, found)

@@ -1,0 +1,83 @@
+"""Our own writes until the watch has shown them: a key rests so long, lest it be decided on a state before its own act.
+
+Kept by `dispatch`. Versions are opaque, so an echo is recognized by equality: the version the API server gave our write
+comes by in the watch. Where a list skipped it, or the watch is late, the key rests for PATIENCE seconds and no longer.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+from wukong.api.resources import Key
+from wukong.state import Change
+
+Item = TypeVar("Item", bound=Hashable)
+PATIENCE = 5.0
+_REMEMBERED = 4096  # versions seen lately: an echo may come before the answer to the write
+
+
+class Written(NamedTuple):
+    kind: str
+    key: Key
+    version: str
+
+
+class Echoes(Generic[Item]):
+    def __init__(self) -> None:
+        self._seen: OrderedDict[Written, None] = OrderedDict()
+        self._missing: dict[Item, set[Written]] = {}
+        self._until: dict[Item, float] = {}  # oldest first, for PATIENCE is the same for all
+        self._by_object: dict[tuple[str, Key], dict[Item, None]] = {}
+
+    def hold(self, item: Item, written: Iterable[Written], now: float) -> bool:
+        """Whether this item must rest until all of these have been seen."""
+        missing = {write for write in written if write not in self._seen}
+        if not missing:
+            return False
+        self._missing[item], self._until[item] = missing, now + PATIENCE
+        for write in missing:
+            self._by_object.setdefault(write[:2], {})[item] = None
+        return True
+
+    def saw(self, changes: Iterable[Change]) -> list[Item]:
+        """The items that need not rest any longer."""
+        released = []
+        for change in changes:
+            version = None if change.new is None else change.new.metadata.resource_version
+            if version is not None:
+                self._remember(Written(change.kind, change.key, version))
+            for item in list(self._by_object.get((change.kind, change.key), ())):
+                missing = self._missing[item]
+                missing -= {write for write in missing if _is_echo(write, change, version)}
+                if not missing:
+                    self._release(item)
+                    released.append(item)
+        return released
+
+    def expire(self, now: float) -> list[Item]:
+        expired = [item for item, until in self._until.items() if until <= now]
+        for item in expired:
+            self._release(item)
+        return expired
+
+    def next_expiry(self) -> float | None:
+        return next(iter(self._until.values()), None)
+
+    def _remember(self, write: Written) -> None:
+        self._seen[write] = None
+        if len(self._seen) > _REMEMBERED:
+            self._seen.popitem(last=False)
+
+    def _release(self, item: Item) -> None:
+        del self._missing[item], self._until[item]
+        for place in [place for place, items in self._by_object.items() if item in items]:
+            del self._by_object[place][item]
+            if not self._by_object[place]:
+                del self._by_object[place]
+
+
+def _is_echo(write: Written, change: Change, version: str | None) -> bool:
+    """An object that is gone shows no version any more."""
+    return write[:2] == (change.kind, change.key) and version in (None, write.version)

@@ -1,0 +1,311 @@
+"""The loop in virtual time: only the leader acts, nothing is done twice, and leaving is graceful."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from runtime.tiny import TinyCluster
+from runtime.virtual import LoopClock, play
+from wukong.actions import DONE, Action, Note, Outcome, Patch
+from wukong.api.core import Pod
+from wukong.api.resources import LEASES, RESOURCES, Key
+from wukong.controllers import Watch
+from wukong.errors import Conflict, Denied, Invalid, WukongError
+from wukong.ports import PatchBody
+from wukong.runtime import Leader, Loop, LoopSettings
+from wukong.runtime.leader import read_lease
+from wukong.state import State
+
+PODS = RESOURCES["Pod"]
+LEASE = Key("wukong", "leader")
+
+
+class Marker:
+    """Marks every pod once: a JSON-like patch that would show if it were done twice."""
+
+    name = "marker"
+    watches = (Watch(PODS),)
+
+    def __init__(self, *, notes: bool = False) -> None:
+        self.notes = notes
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        pod = state.get(Pod, key)
+        if pod is None or "marked" in pod.metadata.annotations:
+            return DONE
+        patch = Patch(PODS, key, PatchBody("merge", {"metadata": {"annotations": {"marked": "yes"}}}))
+        note: list[Action] = [Note(PODS, key, "Marking", "soon")] if self.notes else []
+        return Outcome((*note, patch))
+
+
+def a_loop(cluster: TinyCluster, controller: Any = None, identity: str = "", **settings: Any) -> Loop:
+    leader = Leader(cluster, LEASE, identity, clock=LoopClock()) if identity else None
+    return Loop(
+        cluster,
+        [controller or Marker()],
+        cluster.follow,
+        clock=LoopClock(),
+        random=lambda: 0.0,
+        leader=leader,
+        identity=identity or "alone",
+        settings=LoopSettings(**settings),
+    )
+
+
+@asynccontextmanager
+async def running(loop: Loop) -> AsyncIterator[asyncio.Event]:
+    stop = asyncio.Event()
+    task = asyncio.create_task(loop.run(stop))
+    try:
+        yield stop
+    finally:
+        stop.set()
+        await task
+
+
+def patches(cluster: TinyCluster) -> Counter[str]:
+    return Counter(key for verb, kind, key in cluster.calls if (verb, kind) == ("patch", "Pod"))
+
+
+def with_pods(number: int) -> TinyCluster:
+    cluster = TinyCluster()
+    for i in range(number):
+        cluster.put("Pod", f"p{i}")
+    return cluster
+
+
+def everyone_once(cluster: TinyCluster) -> bool:
+    return patches(cluster) == {str(key): 1 for kind, key in cluster.objects if kind == "Pod"}
+
+
+def test_every_key_is_acted_on_once_those_that_come_later_too() -> None:
+    async def story() -> None:
+        cluster = with_pods(20)
+        loop = a_loop(cluster)
+        async with running(loop):
+            await asyncio.sleep(1)
+            cluster.put("Pod", "late")
+            await asyncio.sleep(1)
+        assert loop.is_synced
+        assert everyone_once(cluster)
+        assert b'wukong_actions_total{action="Patch",result="ok"} 21.0' in loop.metrics.text()
+        assert b'wukong_mirror_objects{kind="Pod"} 21.0' in loop.metrics.text()
+
+    play(story())
+
+
+def test_a_key_changed_during_its_own_act_is_not_decided_on_the_state_before_it() -> None:
+    class Late(TinyCluster):
+        """The watch shows a write a second after its answer."""
+
+        def _tell(self, event: Any, kind: str, body: Any) -> None:
+            told = super()._tell
+            asyncio.get_running_loop().call_later(1.0, lambda: told(event, kind, body))
+
+    async def story() -> None:
+        cluster = Late()
+        cluster.seconds = 0.5
+        async with running(a_loop(cluster)):
+            await asyncio.sleep(1)
+            cluster.put("Pod", "p")  # shown at 2, patched by 2.5, echoed at 3.5
+            await asyncio.sleep(1.2)
+            cluster.change("Pod", "p", {"metadata": {"labels": {"a": "b"}}})  # shown at 3.2: before the echo
+            await asyncio.sleep(10)
+        assert everyone_once(cluster)
+
+    play(story())
+
+
+def test_no_more_keys_than_workers_at_a_time() -> None:
+    async def story() -> None:
+        cluster = with_pods(10)
+        cluster.seconds = 1.0
+        async with running(a_loop(cluster, workers=2)):
+            await asyncio.sleep(0.5)
+            assert len(cluster.calls) == 2
+            await asyncio.sleep(5)
+        assert everyone_once(cluster)
+
+    play(story())
+
+
+def test_a_failed_action_is_remembered_and_tried_again() -> None:
+    async def story() -> None:
+        cluster = with_pods(1)
+        cluster.before = [Conflict("changed"), Invalid("no")]
+        loop = a_loop(cluster)
+        async with running(loop):
+            await asyncio.sleep(0.1)
+            attempt = loop.state.attempts.get("marker", Key("default", "p0"))
+            assert attempt is not None
+            assert attempt.error == "Conflict: changed"
+            await asyncio.sleep(0.5)
+            assert patches(cluster).total() == 2
+            await asyncio.sleep(1)
+            assert patches(cluster).total() == 3
+            assert len(loop.state.attempts) == 0
+
+    play(story())
+
+
+def test_a_controller_that_raises_stops_nobody_else() -> None:
+    class Picky(Marker):
+        def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+            if key.name == "p0":
+                raise ZeroDivisionError("a bug")
+            return super().reconcile(key, state, now)
+
+    async def story() -> None:
+        cluster = with_pods(3)
+        loop = a_loop(cluster, Picky())
+        async with running(loop):
+            await asyncio.sleep(1)
+        assert sorted(patches(cluster)) == ["default/p1", "default/p2"]
+        attempt = loop.state.attempts.get("marker", Key("default", "p0"))
+        assert attempt is not None
+        assert attempt.error == "ZeroDivisionError: a bug"
+
+    play(story())
+
+
+def test_an_event_that_cannot_be_written_stops_nothing() -> None:
+    async def story() -> None:
+        cluster = with_pods(1)
+        cluster.before = [Denied("no events for you")]
+        async with running(a_loop(cluster, Marker(notes=True))):
+            await asyncio.sleep(0.1)
+        assert everyone_once(cluster)
+
+    play(story())
+
+
+def test_of_two_only_the_leader_acts_and_the_other_takes_over_when_it_falls_silent() -> None:
+    async def story() -> None:
+        cluster = with_pods(5)
+        one, two = a_loop(cluster, identity="one"), a_loop(cluster, identity="two")
+        first = asyncio.create_task(one.run(asyncio.Event()))
+        await asyncio.sleep(0)
+        async with running(two):
+            await asyncio.sleep(5)
+            assert everyone_once(cluster)
+            assert (one.is_leading, two.is_leading, two.is_synced) == (True, False, True)
+            first.cancel()  # killed: its lease is not given back
+            one.leader = None
+            await asyncio.gather(first, return_exceptions=True)
+            cluster.put("Pod", "orphan")
+            await asyncio.sleep(10)
+            assert "default/orphan" not in patches(cluster)
+            await asyncio.sleep(10)
+            assert two.is_leading
+        assert everyone_once(cluster)
+
+    play(story())
+
+
+def test_a_leader_that_cannot_renew_stops_in_the_middle_and_nothing_is_done_twice() -> None:
+    async def story() -> None:
+        cluster = with_pods(2)
+        one, two = a_loop(cluster, identity="one"), a_loop(cluster, identity="two")
+        cut = Cut(cluster)
+        one.cluster = one.performer.cluster = cut
+        assert one.leader is not None
+        one.leader.cluster = cut
+        async with running(one):
+            await asyncio.sleep(1)
+            async with running(two):
+                cut.is_cut = True
+                cluster.put("Pod", "late")
+                await asyncio.sleep(8.9)
+                assert [one.is_leading, two.is_leading] == [True, False]
+                await asyncio.sleep(0.2)
+                assert [one.is_leading, two.is_leading] == [False, False]
+                assert one.dispatch.queue.in_flight == 0
+                await asyncio.sleep(15)
+                assert two.is_leading
+                assert everyone_once(cluster)
+                cut.is_cut = False
+                await asyncio.sleep(60)
+                assert (one.is_leading, two.is_leading) == (False, True)
+        assert everyone_once(cluster)
+
+    play(story())
+
+
+class Cut:
+    """A cluster behind a connection that can be cut: requests then hang."""
+
+    def __init__(self, cluster: TinyCluster) -> None:
+        self.cluster, self.is_cut = cluster, False
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self.cluster, name)
+
+        async def through(*args: Any, **named: Any) -> Any:
+            while self.is_cut:
+                await asyncio.sleep(1000)
+            return await call(*args, **named)
+
+        return through
+
+
+def test_stopping_finishes_what_is_in_flight_takes_no_more_and_gives_the_lease_back() -> None:
+    async def story() -> None:
+        cluster = with_pods(6)
+        loop = a_loop(cluster, identity="one", workers=2)
+        stop = asyncio.Event()
+        task = asyncio.create_task(loop.run(stop))
+        await asyncio.sleep(0.5)
+        cluster.calls.clear()
+        for i in range(6):
+            cluster.put("Pod", f"more{i}")
+        cluster.seconds = 0.9
+        await asyncio.sleep(0.1)
+        stop.set()
+        await task
+        assert patches(cluster).total() == 2
+        marked = [key.name for (_, key), held in cluster.objects.items() if held["metadata"].get("annotations")]
+        assert len(marked) == 6 + 2
+        assert read_lease(cluster.objects[LEASES.kind, LEASE]).holder == ""
+
+    play(story())
+
+
+def test_stopping_waits_no_longer_than_it_may() -> None:
+    async def story() -> float:
+        cluster = with_pods(1)
+        cluster.seconds = 1000.0
+        loop = a_loop(cluster, grace_seconds=20.0)
+        stop = asyncio.Event()
+        task = asyncio.create_task(loop.run(stop))
+        await asyncio.sleep(1)
+        stop.set()
+        await task
+        assert loop.dispatch.queue.in_flight == 0
+        assert len(loop.dispatch.queue) == 1  # handed over: still to be done by whoever comes next
+        return asyncio.get_running_loop().time()
+
+    assert play(story()) == pytest.approx(21.0)
+
+
+def test_a_follower_that_fails_ends_the_loop_with_its_error() -> None:
+    class Broken(TinyCluster):
+        async def follow(self, *_: Any) -> AsyncIterator[Any]:
+            for news in list[Any]():
+                yield news
+            raise Denied("pods is forbidden")
+
+    class Ending(TinyCluster):
+        async def follow(self, *_: Any) -> AsyncIterator[Any]:
+            for news in list[Any]():
+                yield news
+
+    with pytest.raises(Denied):
+        play(a_loop(Broken()).run(asyncio.Event()))
+    with pytest.raises(WukongError, match="following pods has ended"):
+        play(a_loop(Ending()).run(asyncio.Event()))

@@ -1,0 +1,34 @@
+"""The probes answer over HTTP what the loop knows."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from aiohttp.test_utils import TestClient, TestServer
+
+from wukong.runtime.metrics import Metrics
+from wukong.serve.probes import probes
+
+
+@dataclass
+class Status:
+    is_synced: bool
+
+
+def test_probes() -> None:
+    async def story() -> None:
+        status, metrics = Status(False), Metrics()
+        metrics.leader.set(1)
+        metrics.actions.labels("Bind", "ok").inc()
+        async with TestClient(TestServer(probes(status, metrics))) as client:
+            assert (await client.get("/healthz")).status == 200
+            answer = await client.get("/readyz")
+            assert (answer.status, await answer.text()) == (503, "not every kind has been listed yet\n")
+            status.is_synced = True
+            assert (await client.get("/readyz")).status == 200
+            text = await (await client.get("/metrics")).text()
+        assert "wukong_leader 1.0" in text
+        assert 'wukong_actions_total{action="Bind",result="ok"} 1.0' in text
+
+    asyncio.run(story())
