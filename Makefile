@@ -22,6 +22,7 @@ demo: .venv ## Show what Wukong does, in a minute, without a cluster
 
 test: .venv ## Run every test (ARGS="-k taint" to choose); the first time builds a control plane, about 6 minutes
 	@$(BIN)/python -m testbed build --optional
+	@$(BIN)/python -m testbed prometheus --optional
 	@$(BIN)/python -m pytest -n 2 $(ARGS)
 
 check: .venv ## Lint, format, types, import rows: what a change must pass besides its tests

@@ -10,13 +10,11 @@ import sys
 
 import numpy as np
 
-from bench import building, placing
+from bench import building, placing, versus
 from bench.workloads import WORKLOADS
 
 CHECKED_AT = 5_000  # nodes at which placements are scored again from scratch
 SAMPLES = 1_000  # per table
-# cluster-capacity on the same kind of machine at 5,000 nodes, sampling a tenth of them (facts of the project).
-GO_SIMULATOR = {"plain": 633.0, "hostname anti-affinity": 457.0}
 
 
 def main() -> None:
@@ -24,11 +22,15 @@ def main() -> None:
     parser.add_argument("--nodes", default="100,1000,5000,10000", help="cluster sizes, comma separated")
     parser.add_argument("--pods-per-node", default="0,30", help="pods already placed per node, comma separated")
     parser.add_argument("--skip-build", action="store_true", help="do not measure building a large snapshot")
+    parser.add_argument("--versus", action="store_true", help="only compare with the Go simulator cluster-capacity")
     options = parser.parse_args()
     sizes = [int(text) for text in options.nodes.split(",")]
     today = datetime.datetime.now(tz=datetime.UTC).date()
     machine = f"{platform.machine()}, {os.cpu_count()} cores"
     print(f"{today}  {machine}, Python {platform.python_version()}, numpy {np.__version__}")
+    if options.versus:
+        versus.main(versus.say_aside)
+        return
     print("every node is scored for every pod, no sampling\n")
     for per_node in (int(text) for text in options.pods_per_node.split(",")):
         _place(sizes, per_node)
@@ -53,14 +55,8 @@ def _place(sizes: list[int], per_node: int) -> None:
                 checks.append(f"{name}: {checked} placements scored again from scratch, {wrong} wrong")
     print("\r\033[K", end="", file=sys.stderr)
     for name, row in rates.items():
-        print(f"{name:26}" + "".join(f"{rate.per_second:12,.0f}" for rate in row) + _ratio(name, row))
+        print(f"{name:26}" + "".join(f"{rate.per_second:12,.0f}" for rate in row))
     print("".join(f"  {check}\n" for check in checks))
-
-
-def _ratio(name: str, row: list[placing.Rate]) -> str:
-    at = next((rate for rate in row if rate.nodes == CHECKED_AT), None)
-    known = GO_SIMULATOR.get(name)
-    return f"   {at.per_second / known:,.0f}x the Go simulator's best" if at and known else ""
 
 
 def _build() -> None:

@@ -5,6 +5,7 @@
     processes.py, control_plane.py    the processes of one control plane
     behaviour.py, pod_status.py       what hollow kubelets do, as tables
     nodes.py, leases.py, kubelet.py   hollow Nodes and the kubelets that keep them
+    exporter.py, prometheus.py        what hollow Nodes use, and a real Prometheus that asks
     supervisor.py, __main__.py        `python -m testbed up` and `down`
     pytest_plugin.py                  fixtures: `bed`, `namespace`, `hollow_nodes`, `own_bed`, `own_control_plane`
 

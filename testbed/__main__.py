@@ -4,6 +4,7 @@ python -m testbed up --nodes 5      prints the line that points kubectl at it
 python -m testbed status
 python -m testbed down              also after a crash
 python -m testbed build             what `make test` does first
+python -m testbed prometheus        and this
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 import click
 
 from testbed import control_plane, programs, supervisor
+from testbed import prometheus as prometheus_program
 from testbed.build import cache_folder
 from testbed.errors import NotUpError, TestbedError, UnavailableError
 from testbed.supervisor import Order
@@ -77,6 +79,17 @@ def build(optional: bool) -> None:
         if not optional or os.environ.get("CI") == "true":
             raise
         say(f"tests that need a control plane will be skipped: {reason}")
+
+
+@main.command(help="Install Prometheus unless it is there.")
+@click.option("--optional", is_flag=True, help="A machine that cannot have it is no failure, except where CI=true.")
+def prometheus(optional: bool) -> None:
+    try:
+        prometheus_program.find(say)
+    except UnavailableError as reason:
+        if not optional or os.environ.get("CI") == "true":
+            raise
+        say(f"tests that need Prometheus will be skipped: {reason}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Builds the control plane from Go modules, once: the program is kept in the user's cache under the hash of its source.
+"""Builds programs from Go modules, once: each is kept in the user's cache under the hash of its source.
 
-programs.py calls it, and `python -m testbed build` before the tests. It never writes to the repository.
+programs.py calls it for the control plane, and `python -m testbed build` before the tests; the benchmarks have another
+program. It never writes to the repository.
 """
 
 from __future__ import annotations
@@ -19,49 +20,89 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from testbed.errors import TestbedError, UnavailableError
 
 SOURCE = Path(__file__).parent / "controlplane"
 SOURCE_FILES = ("go.mod", "go.sum", "main.go")
-PROGRAM = "controlplane"
 THREADS = 2
 PROGRESS_SECONDS = 10.0
 
 Say = Callable[[str], None]
 
 
-def built(say: Say) -> Path:
+class Recipe(msgspec.Struct, frozen=True):
+    """A program of ours: the folder of its main.go and modules, and what people are told about it."""
+
+    folder: Path
+    program: str
+    name: str  # "the control plane"
+    title: str  # the same with its version
+    minutes: int
+    settings: dict[str, str] = {}  # variables of the program that are set when it is linked
+    otherwise: str = ""  # what to do instead where there is no Go
+
+    @property
+    def link_flags(self) -> str:
+        return " ".join(["-s -w", *(f"-X {name}={value}" for name, value in self.settings.items())])
+
+
+def control_plane() -> Recipe:
+    """Without the version set here the server would call itself v0.0.0-master+$Format."""
+    version = kubernetes_version()
+    major, minor, _ = version.removeprefix("v").split(".")
+    return Recipe(
+        folder=SOURCE,
+        program="controlplane",
+        name="the control plane",
+        title=f"the Kubernetes {version} control plane",
+        minutes=6,
+        settings={
+            "k8s.io/component-base/version.gitVersion": version,
+            "k8s.io/component-base/version.gitMajor": major,
+            "k8s.io/component-base/version.gitMinor": minor,
+            "k8s.io/client-go/pkg/version.gitVersion": version,
+        },
+        otherwise=", or set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver, "
+        "kube-controller-manager and kube-scheduler",
+    )
+
+
+def built(say: Say, recipe: Recipe | None = None) -> Path:
     """The program; built first if it is not in the cache. Two processes that ask at once build it once."""
-    program = cached_program()
+    recipe = recipe or control_plane()
+    program = cached_program(recipe)
     if program.exists():
         return program
     go = shutil.which("go")
     if go is None:
         raise UnavailableError(
-            "the control plane is not built and there is no Go on the PATH to build it. Install Go 1.25 or newer "
-            "(https://go.dev/dl), or set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver, "
-            "kube-controller-manager and kube-scheduler"
+            f"{recipe.name} is not built and there is no Go on the PATH to build it. Install Go 1.25 or newer "
+            f"(https://go.dev/dl){recipe.otherwise}"
         )
     program.parent.mkdir(parents=True, exist_ok=True)
-    with locked(program.parent / "lock", on_wait=lambda: say("another process builds the control plane: waiting")):
+    with locked(program.parent / "lock", on_wait=lambda: say(f"another process builds {recipe.name}: waiting")):
         if not program.exists():
-            build(go, program, say)
+            build(go, recipe, program, say)
     return program
 
 
-def cached_program() -> Path:
-    return cache_folder() / source_hash() / PROGRAM
+def cached_program(recipe: Recipe | None = None) -> Path:
+    recipe = recipe or control_plane()
+    return cache_folder() / source_hash(recipe) / recipe.program
 
 
 def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wukong" / "testbed"
 
 
-def source_hash() -> str:
+def source_hash(recipe: Recipe | None = None) -> str:
     """Of everything the program is made of, and of the kind of machine it runs on."""
-    digest = hashlib.sha256(repr((link_flags(), sys.platform, platform.machine())).encode())
+    recipe = recipe or control_plane()
+    digest = hashlib.sha256(repr((recipe.link_flags, sys.platform, platform.machine())).encode())
     for name in SOURCE_FILES:
-        digest.update(f"\0{name}\0".encode() + (SOURCE / name).read_bytes())
+        digest.update(f"\0{name}\0".encode() + (recipe.folder / name).read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -72,25 +113,12 @@ def kubernetes_version() -> str:
     return pinned[1]
 
 
-def link_flags() -> str:
-    """Without the version set here the server would call itself v0.0.0-master+$Format."""
-    version = kubernetes_version()
-    major, minor, _ = version.removeprefix("v").split(".")
-    named = {
-        "k8s.io/component-base/version.gitVersion": version,
-        "k8s.io/component-base/version.gitMajor": major,
-        "k8s.io/component-base/version.gitMinor": minor,
-        "k8s.io/client-go/pkg/version.gitVersion": version,
-    }
-    return " ".join(["-s -w", *(f"-X {name}={value}" for name, value in named.items())])
-
-
-def build(go: str, program: Path, say: Say) -> None:
+def build(go: str, recipe: Recipe, program: Path, say: Say) -> None:
     began = time.monotonic()
-    say(f"building the Kubernetes {kubernetes_version()} control plane, once; about 6 minutes on 2 cores")
-    packages = len(run([go, "list", "-deps", "."], downloads(say)))
+    say(f"building {recipe.title}, once; about {recipe.minutes} minutes on 2 cores")
+    packages = len(run([go, "list", "-deps", "."], recipe.folder, downloads(say)))
     with tempfile.TemporaryDirectory(dir=program.parent) as folder:
-        unfinished = Path(folder, PROGRAM)
+        unfinished = Path(folder, recipe.program)
         command = [
             go,
             "build",
@@ -99,24 +127,24 @@ def build(go: str, program: Path, say: Say) -> None:
             str(THREADS),
             "-trimpath",
             "-ldflags",
-            link_flags(),
+            recipe.link_flags,
             "-o",
             str(unfinished),
             ".",
         ]
-        run(command, compiled(say, packages))
+        run(command, recipe.folder, compiled(say, packages))
         unfinished.replace(program)  # nobody ever sees half a program
     say(f"built in {time.monotonic() - began:.0f} s, {program.stat().st_size / 1e6:.0f} MB: {program}")
 
 
-def run(command: list[str], progress: Callable[[str], None]) -> list[str]:
+def run(command: list[str], source: Path, progress: Callable[[str], None]) -> list[str]:
     """Run Go in the source folder; each line it says goes to `progress`. What it prints is the result."""
     environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
     nice = ["nice"] if shutil.which("nice") else []
     with (
         tempfile.TemporaryFile("w+") as output,
         subprocess.Popen(
-            [*nice, *command], cwd=SOURCE, env=environment, stdout=output, stderr=subprocess.PIPE, text=True
+            [*nice, *command], cwd=source, env=environment, stdout=output, stderr=subprocess.PIPE, text=True
         ) as process,
     ):
         assert process.stderr is not None
@@ -125,7 +153,7 @@ def run(command: list[str], progress: Callable[[str], None]) -> list[str]:
             said.append(line)
             progress(line)
         if process.wait() != 0:
-            raise TestbedError(f"`{' '.join(command[:2])}` failed in {SOURCE}:\n{''.join(said[-20:])}")
+            raise TestbedError(f"`{' '.join(command[:2])}` failed in {source}:\n{''.join(said[-20:])}")
         output.seek(0)
         return output.read().splitlines()
 

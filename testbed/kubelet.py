@@ -131,7 +131,7 @@ class Kubelets:
             since = pod_status.seconds_of(started) if started else time.time()
             self.pods[uid] = Tracked(pod, since, pod.status.pod_ip or self.new_address())
             self.pods_of.setdefault(pod.spec.node_name, set()).add(uid)
-        elif int(pod.metadata.resource_version) > int(tracked.pod.metadata.resource_version):
+        elif is_newer(pod, tracked.pod):
             tracked.pod = pod
         else:
             return  # our own write, which its answer already told us
@@ -210,7 +210,9 @@ class Kubelets:
         if answer is None:
             return False
         if "metadata" in answer:
-            tracked.pod = msgspec.convert(answer, Pod)
+            written = msgspec.convert(answer, Pod)
+            if is_newer(written, tracked.pod):  # news of the watch, a deletion say, may have overtaken the answer
+                tracked.pod = written
         return True
 
     async def let_go(self, tracked: Tracked, behaviour: Behaviour) -> float:
@@ -262,6 +264,10 @@ def is_silent(node: Node) -> bool:
 def is_ready(node: Node) -> bool:
     ready = condition(node.status.conditions, "Ready")
     return ready is not None and ready.status == "True" and bool(node.status.allocatable)
+
+
+def is_newer(one: Pod, other: Pod) -> bool:
+    return int(one.metadata.resource_version) > int(other.metadata.resource_version)
 
 
 def host_address(node: Node) -> str:

@@ -6,6 +6,7 @@
     hollow_nodes        `await hollow_nodes(2, capacity={"cpu": "4"})`: Nodes that only pods of the test's namespace may
                         use, with `nodes.on_reserved(namespace)` in their spec; removed afterwards
     own_bed             `own_bed(nodes=5, scheduler_config=file)`: a whole cluster for one test, in about 5 s
+    prometheus          `with prometheus([exporter.address]) as url`: a real Prometheus, fed by exporter.Exporter
     own_control_plane   `with own_control_plane() as plane`: no kubelets, but `plane.restart("apiserver")`
 
 Where a machine can have none these tests skip and say why; where CI=true they fail instead. Tests may be `async def`.
@@ -22,7 +23,8 @@ import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,6 +33,7 @@ import pytest
 
 from testbed import nodes, supervisor
 from testbed import programs as available
+from testbed import prometheus as prometheus_program
 from testbed.build import locked
 from testbed.client import ApiError, Client
 from testbed.control_plane import ControlPlane
@@ -77,6 +80,9 @@ class OwnBed(Protocol):
     def __call__(self, **order: Any) -> Bed: ...
 
 
+RunPrometheus = Callable[[list[str]], AbstractContextManager[str]]
+
+
 class OwnControlPlane(Protocol):
     def __call__(self, **options: Any) -> ControlPlane: ...
 
@@ -98,6 +104,18 @@ def testbed_programs(request: pytest.FixtureRequest) -> Programs:
         if os.environ.get("CI") == "true":
             pytest.fail(f"no control plane, and CI=true forbids to skip: {reason}", pytrace=False)
         pytest.skip(f"no control plane: {reason}")
+
+
+@pytest.fixture
+def prometheus(tmp_path: Path) -> RunPrometheus:
+    """`with prometheus([exporter.address]) as url`: a real one, for this test."""
+    try:
+        program = prometheus_program.find(lambda line: None)
+    except UnavailableError as reason:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no Prometheus, and CI=true forbids to skip: {reason}", pytrace=False)
+        pytest.skip(f"no Prometheus: {reason}")
+    return lambda targets: prometheus_program.running(program, tmp_path, targets)
 
 
 @pytest.fixture(scope="session")
@@ -147,7 +165,7 @@ def own_bed(request: pytest.FixtureRequest, testbed_programs: Programs, tmp_path
     owner = request.config.stash[RUN].owner
 
     def make(**order: Any) -> Bed:
-        """`order` is that of supervisor.Order: nodes, scheduler_config, lease_seconds."""
+        """`order` is that of supervisor.Order: nodes, scheduler_config, lease_seconds, extra_flags."""
         made.append(tmp_path / f"bed-{len(made)}")
         state = supervisor.up(made[-1], Order(owner=owner, **order), lambda line: None)
         return Bed(state.kubeconfig, state.seconds)

@@ -42,6 +42,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 3
     scheduler_config: Path | None = None
     lease_seconds: float | None = None
+    extra_flags: dict[str, list[str]] = {}  # component → flags after ours
     owner: Identity | None = None  # it ends when this process does
 
 
@@ -124,7 +125,7 @@ def supervise(folder: Path) -> None:
     assert own, "we are alive"
     order = msgspec.json.decode((folder / ORDER_FILE).read_bytes(), type=Order, dec_hook=as_path)
     found = programs.find(log.info)
-    plane = ControlPlane(folder, found, scheduler_config=order.scheduler_config)
+    plane = ControlPlane(folder, found, scheduler_config=order.scheduler_config, extra_flags=order.extra_flags)
     state = State(supervisor=own, kubeconfig=plane.kubeconfig)
     write_state(folder, state)
     try:

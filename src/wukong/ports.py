@@ -6,7 +6,7 @@ conformance suite (tests/conformance) holds for every implementation. Errors are
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
@@ -75,8 +75,11 @@ class Cluster(Protocol):
 
     def watch(
         self, resource: Resource, read: type[T], selection: Selection = EVERYTHING, *, resource_version: str
-    ) -> AsyncIterator[Event[T]]:
-        """Events after this version, bookmarks included, until the server ends the stream. Raises Gone when too old."""
+    ) -> AsyncGenerator[Event[T], None]:
+        """Events after this version, bookmarks included, until the server ends the stream. Raises Gone when too old.
+
+        Who stops before the end closes it (`contextlib.aclosing`).
+        """
         ...
 
     async def create(self, resource: Resource, body: Document, namespace: str = "") -> Document: ...

@@ -9,7 +9,7 @@ from wukong.cli.console import note, progress
 from wukong.cli.manifest import read_manifest
 from wukong.cli.render import show_capacity
 from wukong.cli.scheduling import note_other_scheduler
-from wukong.cli.snapshot import make_scheduler, read_snapshot
+from wukong.cli.source import Source, make_scheduler, read_source
 from wukong.cluster import collector_paused
 from wukong.engine.capacity import count_capacity
 from wukong.engine.explain import unmodelled
@@ -19,13 +19,17 @@ from wukong.engine.explain import unmodelled
 @options.snapshot
 @options.manifest(required=True)
 @click.option("--max", "limit", type=click.IntRange(min=1), metavar="N", help="Stop after this many.")
+@options.kubeconfig
+@options.context
 @options.kubernetes
 @options.scheduler_config
 @options.output
 def command(
-    snapshot: str,
+    snapshot: str | None,
     manifest: str,
     limit: int | None,
+    kubeconfig: str,
+    context: str,
     kubernetes: str | None,
     scheduler_config: str | None,
     output: str | None,
@@ -45,9 +49,10 @@ def command(
     """
     options.refuse_stdin_twice(snapshot=snapshot, filename=manifest, scheduler_config=scheduler_config)
     with collector_paused(), progress("Placing") as tell:
-        objects = read_snapshot(snapshot)
-        asked = read_manifest(manifest, objects)
-        scheduler = make_scheduler(objects, kubernetes, scheduler_config)
+        source = Source(snapshot, kubeconfig, context)
+        found = read_source(source)
+        asked = read_manifest(manifest, found.objects)
+        scheduler = make_scheduler(found, kubernetes, scheduler_config)
         note_other_scheduler(asked.pod)
         capacity = count_capacity(scheduler, asked.pod, limit, tell)
     for text in unmodelled(asked.pod):

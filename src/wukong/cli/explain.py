@@ -14,8 +14,8 @@ from wukong.cli.console import name_some
 from wukong.cli.manifest import read_manifest
 from wukong.cli.render import show_explanation
 from wukong.cli.scheduling import note_other_scheduler
-from wukong.cli.snapshot import make_scheduler, read_snapshot
-from wukong.cluster import collector_paused, place_name
+from wukong.cli.source import Source, make_scheduler, read_source
+from wukong.cluster import collector_paused
 from wukong.engine import Scheduler
 from wukong.engine.explain import explain
 from wukong.errors import InputError, nearest
@@ -32,13 +32,17 @@ class Target(NamedTuple):
 @click.argument("pod", required=False, metavar="[pod/NAMESPACE/NAME]")
 @options.snapshot
 @options.manifest(required=False)
+@options.kubeconfig
+@options.context
 @options.kubernetes
 @options.scheduler_config
 @options.output
 def command(
     pod: str | None,
-    snapshot: str,
+    snapshot: str | None,
     manifest: str | None,
+    kubeconfig: str,
+    context: str,
     kubernetes: str | None,
     scheduler_config: str | None,
     output: str | None,
@@ -58,9 +62,14 @@ def command(
     if (pod is None) == (manifest is None):
         raise click.UsageError("Name one pod: pod/NAMESPACE/NAME for one of the snapshot, or -f FILE.")
     with collector_paused():
-        objects = read_snapshot(snapshot)
-        target = _from_manifest(manifest, objects) if manifest else _from_snapshot(pod or "", objects, snapshot)
-        scheduler = make_scheduler(objects, kubernetes, scheduler_config)
+        source = Source(snapshot, kubeconfig, context)
+        found = read_source(source)
+        target = (
+            _from_manifest(manifest, found.objects)
+            if manifest
+            else _from_cluster(pod or "", found.objects, source.place)
+        )
+        scheduler = make_scheduler(found, kubernetes, scheduler_config)
         note_other_scheduler(target.pod)
         explanation = explain(_without(scheduler, target.key), target.pod)
     show_explanation(explanation, target.name, target.runs_on, output)
@@ -71,12 +80,12 @@ def _from_manifest(path: str, objects: Objects) -> Target:
     return Target(asked.pod, asked.name)
 
 
-def _from_snapshot(text: str, objects: Objects, snapshot: str) -> Target:
+def _from_cluster(text: str, objects: Objects, place: str) -> Target:
     """The pod with this name, as it was before it got its node."""
     key = _key(text)
     found = next((entry for entry in objects.pods if entry.key == key), None)
     if found is None:
-        raise InputError(f"{place_name(snapshot)}: no pod {key} in the snapshot.{_hint(key, objects)}")
+        raise InputError(f"{place}: no pod {key} there.{_hint(key, objects)}")
     replace = msgspec.structs.replace
     meta = replace(found.metadata, deletion_timestamp=None)
     unbound = replace(found, metadata=meta, spec=replace(found.spec, node_name=""))

@@ -26,6 +26,8 @@ class Verb(NamedTuple):
 
 # In the order in which `wukong --help` lists them. The help is said here so that listing it imports no verb.
 VERBS: dict[str, Verb] = {
+    "snapshot": Verb("wukong.cli.snapshot", "Capture what decides placement in a live cluster."),
+    "run": Verb("wukong.cli.run", "Run Wukong's controllers until stopped."),
     "replay": Verb("wukong.cli.replay", "Decide recorded scheduling attempts again and compare."),
     "capacity": Verb("wukong.cli.capacity", "Count how many more pods like this one fit, and why no more do."),
     "explain": Verb("wukong.cli.explain", "Show how every node fares for a pod, rule by rule."),

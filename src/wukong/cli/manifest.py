@@ -16,7 +16,7 @@ from wukong.api.core import Pod, PodStatus, ReplicationController
 from wukong.api.kinds import KINDS, WORKLOADS, Objects
 from wukong.api.meta import LabelSelector, Object, ObjectMeta, OwnerReference, controller_of
 from wukong.cli.console import note
-from wukong.cli.snapshot import note_skipped
+from wukong.cli.source import note_skipped
 from wukong.cluster import place_name, read_manifests
 from wukong.cluster.checks import problems_of
 from wukong.errors import InputError

@@ -17,10 +17,12 @@ OUTPUTS = ("json", "yaml", "wide")
 snapshot = click.option(
     "-s",
     "--snapshot",
-    required=True,
     metavar="PATH",
-    help="The cluster: a file or directory with what `kubectl get -o json|yaml` wrote, gzip or not; - is stdin.",
+    help="The cluster: a file or directory with what `kubectl get -o json|yaml` wrote, gzip or not; - is stdin. "
+    "Without it, the cluster of the current context.",
 )
+kubeconfig = click.option("--kubeconfig", default="", metavar="FILE", help="Instead of $KUBECONFIG or ~/.kube/config.")
+context = click.option("--context", default="", metavar="NAME", help="Instead of the kubeconfig's current context.")
 output = click.option(
     "-o", "--output", type=click.Choice(OUTPUTS), help="A document for programs, or a table that leaves nothing out."
 )

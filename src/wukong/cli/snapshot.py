@@ -1,34 +1,71 @@
-"""Opens a snapshot for a verb: reads it, says what it lacks, and makes a scheduler that decides on it."""
+"""`wukong snapshot`: what decides placement in a live cluster, as one file to ask questions of later, or elsewhere."""
 
 from __future__ import annotations
 
-from collections import Counter as Tally
+import asyncio
+import gzip
+import os
+import sys
+import tempfile
+from pathlib import Path
 
-from wukong.api.kinds import Objects, plural
-from wukong.cli.console import note
-from wukong.cli.scheduling import Profiles, guess_version, read_version
-from wukong.cluster import place_name, read_objects
-from wukong.engine import Scheduler, Snapshot
+import click
+import msgspec
 
-
-def read_snapshot(path: str) -> Objects:
-    """The objects, and a note on what is not there: we decide as if the cluster had none of it."""
-    skipped: Tally[str] = Tally()
-    objects = read_objects(path, skipped)
-    lacking = [plural(kind) for kind in objects.lacking()]
-    if lacking:
-        note(f"{place_name(path)} holds no {', '.join(lacking)}; decided as if the cluster had none.")
-    note_skipped(path, skipped)
-    return objects
-
-
-def note_skipped(path: str, skipped: Tally[str]) -> None:
-    if skipped:
-        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
-        note(f"{place_name(path)}: left out what does not decide placement: {counts}.")
+from wukong.api.kinds import KINDS, Objects
+from wukong.cli import options
+from wukong.cli.console import count, note
+from wukong.cli.source import Source, read_live
+from wukong.cluster import collector_paused
+from wukong.cluster.anonymize import anonymize
+from wukong.errors import InputError
 
 
-def make_scheduler(objects: Objects, kubernetes: str | None, scheduler_config: str | None) -> Scheduler:
-    profiles = Profiles(scheduler_config)
-    version = read_version(kubernetes, "--kubernetes") if kubernetes else guess_version(objects.nodes)
-    return Scheduler(Snapshot.of(objects), profiles.of(version))
+@click.command("snapshot")
+@options.kubeconfig
+@options.context
+@click.option("-o", "--output", metavar="FILE", help="Where to write it; gzip if it ends in .gz.  [default: stdout]")
+@click.option(
+    "--anonymize", "is_anonymous", is_flag=True, help="Rename objects, label values and images, consistently."
+)
+def command(kubeconfig: str, context: str, output: str | None, is_anonymous: bool) -> None:
+    """Capture what decides placement in a live cluster.
+
+    Nodes, pods, workloads, services, budgets, priorities, volumes and claims, without anything that does not decide
+    placement: no secrets or config maps are read, and no environment, arguments or annotations are kept. The file is
+    what -s of the other commands takes. With --anonymize the same is decided on it under other names.
+
+    \b
+    Example:
+      wukong snapshot -o cluster.json.gz
+      wukong snapshot --anonymize -o for-support.json
+    """
+    with collector_paused():
+        objects = asyncio.run(read_live(Source(None, kubeconfig, context))).objects
+        text = encode(anonymize(objects) if is_anonymous else objects)
+    if output is None:
+        sys.stdout.buffer.write(text)
+        return
+    write_whole(Path(output), gzip.compress(text) if output.endswith(".gz") else text)
+    kinds = ", ".join(f"{len(objects.of(kind)):,} {kind}" for kind in ("Node", "Pod"))
+    note(f"wrote {output}: {kinds} and {count(sum(len(objects.of(kind)) for kind in KINDS), 'object')} in all.")
+
+
+def encode(objects: Objects) -> bytes:
+    """A List, as kubectl would print it."""
+    items = [entry for kind in KINDS for entry in objects.of(kind)]
+    return msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": items}) + b"\n"
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Either the whole file or none: it is written beside and moved into place."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            file.write(data)
+        try:
+            os.replace(file.name, path)
+        except OSError:
+            os.unlink(file.name)
+            raise
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}.") from None

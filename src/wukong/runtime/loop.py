@@ -113,6 +113,13 @@ class Loop:
     def is_leading(self) -> bool:
         return self.leader is None or self.leader.is_leading
 
+    def enqueue(self, items: Iterable[Item]) -> None:
+        """Have these looked at now: something outside the cluster changed."""
+        now = self.clock.now()
+        for item in items:
+            self.dispatch.queue.add(item, now)
+        self._wake.set()
+
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set; then finish what is in flight, give the lease back and return."""
         following = [asyncio.create_task(self._feed(watch)) for watch in self._watches.values()]

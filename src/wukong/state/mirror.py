@@ -18,7 +18,7 @@ from wukong.api.kinds import KINDS, Objects
 from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.engine import Snapshot
-from wukong.ports import EventType
+from wukong.ports import EventType, Usage
 from wukong.state.attempts import Attempts
 from wukong.state.indexes import OwnerIndex, PodIndex
 from wukong.state.live import Live, in_order
@@ -44,6 +44,7 @@ class State:
         self.owners = OwnerIndex()
         self.placements = Placements()
         self.attempts = Attempts()
+        self.usage: dict[str, Usage] = {}  # node → what a meter last said of it
         self._live = Live(self.objects)
 
     # ---- reading
@@ -78,6 +79,7 @@ class State:
         copy.objects = {kind: dict(found) for kind, found in self.objects.items()}
         copy.pods, copy.owners = self.pods.fork(), self.owners.fork()
         copy.placements, copy.attempts = self.placements.fork(), self.attempts.fork()
+        copy.usage = dict(self.usage)
         copy._live = self._live.fork(copy.objects)
         return copy
 

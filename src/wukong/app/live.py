@@ -1,0 +1,103 @@
+"""Components on a real cluster: adapter, loop, leader, meter and probes put together, until told to stop.
+
+Called by `wukong run`. Everything that decides is below; here is only who gets which port.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+
+import aiohttp
+import msgspec
+from aiohttp import web
+
+from wukong.api.resources import Key
+from wukong.app.components import Component
+from wukong.cluster.credentials import Credentials
+from wukong.cluster.follow import follow
+from wukong.cluster.kube import Kube
+from wukong.cluster.meters import MetricsApi, Prometheus, Queries
+from wukong.controllers import CONTROLLERS
+from wukong.controllers.contract import Controller
+from wukong.controllers.usage_labels import Settings as UsageSettings
+from wukong.errors import InputError
+from wukong.ports import Meter
+from wukong.runtime import Leader, LeaseTimes, Loop, Metrics
+from wukong.runtime.metering import keep_measuring
+from wukong.serve.probes import probes
+
+log = logging.getLogger(__name__)
+
+
+class Wall:
+    """The time of day."""
+
+    def now(self) -> float:
+        return time.time()
+
+
+class Options(msgspec.Struct, frozen=True):
+    identity: str
+    lease: Key | None = Key("default", "wukong")  # None: act without asking who else is there
+    times: LeaseTimes = LeaseTimes()
+    prometheus: str = ""  # its address; "" asks metrics.k8s.io
+    queries: Queries = Queries()
+    usage: UsageSettings = UsageSettings()
+    measure_seconds: float = 15.0
+    probes: tuple[str, int] | None = None  # host and port
+
+
+async def run(credentials: Credentials, components: Sequence[Component], options: Options, stop: asyncio.Event) -> None:
+    """Until `stop` is set, or something fails for good."""
+    async with AsyncExitStack() as stack:
+        kube = await stack.enter_async_context(Kube(credentials))
+        clock, metrics = Wall(), Metrics()
+        leader = (
+            Leader(kube, options.lease, options.identity, clock=clock, times=options.times) if options.lease else None
+        )
+        loop = Loop(
+            kube,
+            [_controller(name, options) for component in components for name in component.controllers],
+            follow,
+            clock=clock,
+            random=random.random,
+            leader=leader,
+            identity=options.identity,
+            metrics=metrics,
+        )
+        if options.probes:
+            await _serve(stack, probes(loop, metrics), *options.probes)
+        log.info("started", extra={"components": [component.name for component in components]})
+        async with asyncio.TaskGroup() as tasks:
+            measuring = tasks.create_task(
+                keep_measuring(await _meter(stack, kube, options), loop, "load", options.measure_seconds)
+            )
+            await loop.run(stop)
+            measuring.cancel()
+        log.info("stopped")
+
+
+def _controller(name: str, options: Options) -> Controller:
+    return CONTROLLERS[name](options.usage)
+
+
+async def _meter(stack: AsyncExitStack, kube: Kube, options: Options) -> Meter:
+    if not options.prometheus:
+        return MetricsApi(kube, time.time)
+    session = await stack.enter_async_context(aiohttp.ClientSession(trust_env=True))
+    return Prometheus(options.prometheus, options.queries, session=session)
+
+
+async def _serve(stack: AsyncExitStack, app: web.Application, host: str, port: int) -> None:
+    runner = web.AppRunner(app)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except OSError as error:
+        raise InputError(f"--probes {host}:{port}: cannot listen there: {error.strerror or error}.") from None

@@ -1,0 +1,47 @@
+"""Takes a snapshot of a live cluster: what decides placement, page by page, and nothing else.
+
+Called by `wukong snapshot` and by the verbs that work on the current context. Secrets and config maps are never asked
+for; of the objects that are, only the fields our structs model are kept, and no annotations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wukong.api.kinds import KINDS, Objects
+from wukong.api.meta import Object
+from wukong.api.resources import RESOURCES
+from wukong.cluster.sharing import Sharing
+from wukong.errors import Denied, NotFound
+from wukong.ports import Cluster
+
+PAGE = 500
+Tell = Callable[[int, int], object]
+
+
+async def capture(
+    cluster: Cluster, tell: Tell = lambda done, total: None, note: Callable[[str], object] = lambda text: None
+) -> Objects:
+    """All objects of all kinds we read. A kind we may not list is left out, and noted."""
+    objects, sharing = Objects(), Sharing()
+    for number, (kind, struct) in enumerate(KINDS.items(), start=1):
+        try:
+            await _capture_kind(cluster, kind, struct, objects, sharing)
+        except (Denied, NotFound) as error:
+            note(f"{RESOURCES[kind].plural} were left out: {error}")
+        tell(number, len(KINDS))
+    return objects
+
+
+async def _capture_kind(cluster: Cluster, kind: str, struct: type[Object], objects: Objects, sharing: Sharing) -> None:
+    token = ""
+    while True:
+        page = await cluster.list(RESOURCES[kind], struct, limit=PAGE, token=token)
+        for found in page.items:
+            found.kind, found.api_version = kind, RESOURCES[kind].api_version
+            found.metadata.resource_version = ""
+            sharing.put(found)
+            objects.add(found)
+        token = page.token
+        if not token:
+            return

@@ -1,0 +1,170 @@
+"""One HTTP session with an API server: every request and every way it can fail is here. Used by kube.py only.
+
+A request ends in the answer's bytes or in one ClusterError. What matters is what is known about a write that failed:
+no connection → ServerFailed, nothing was sent; connection lost or timed out after that → OutcomeUnknown, look first.
+Nothing is repeated here, except after a 401 with renewed credentials, which is an answer: the write did not happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Self
+
+import aiohttp
+import msgspec
+
+from wukong import __version__
+from wukong.cluster.credentials import Credentials, Headers
+from wukong.cluster.status import refusal
+from wukong.errors import ClusterError, OutcomeUnknown, ServerFailed
+
+CONNECTIONS = 64
+CONNECT_SECONDS = 10.0
+ANSWER_SECONDS = 65.0  # the API server itself gives up on a request after 60
+# A watch hears a bookmark about once a minute: one silent for this long has lost its server and does not know it yet.
+SILENCE_SECONDS = 150.0
+READ_BUFFER = 1 << 20  # an object may have 1.5 MB; with the default of 64 kB a watch is mostly waking up
+_UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
+_LOST = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+class Http:
+    """Use it in an `async with`."""
+
+    def __init__(self, credentials: Credentials, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+        self.credentials = credentials
+        self._answer_seconds = answer_seconds
+        self._sessions: list[aiohttp.ClientSession] = []  # the last one is in use; see _session
+        self._generation = -1
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        while self._sessions:
+            await self._sessions.pop().close()
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        params: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> bytes:
+        """The answer to one request, all of it."""
+        data = None if body is None else msgspec.json.encode(body)
+        timeout = aiohttp.ClientTimeout(total=self._answer_seconds, sock_connect=CONNECT_SECONDS)
+        request = {"params": params, "timeout": timeout, "data": data, "content_type": content_type}
+        is_write = method != "GET"
+        try:
+            async with self._answered(method, path, request) as response:
+                answer = await response.read()
+        except _LOST as error:
+            raise self._lost(error, is_write) from error
+        if response.status >= 300:
+            raise _refused(response, answer, is_write)
+        return answer
+
+    async def lines(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+        """The lines of an answer that goes on. Ends when the server ends it, or when nothing came for too long."""
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
+        rest = b""
+        try:
+            async with self._answered("GET", path, {"params": params, "timeout": timeout}) as response:
+                if response.status >= 300:
+                    raise _refused(response, await response.read())
+                try:
+                    async for piece in response.content.iter_any():
+                        *whole, rest = (rest + piece).split(b"\n")
+                        for line in whole:
+                            yield line
+                finally:
+                    _hang_up(response)
+        except aiohttp.SocketTimeoutError:
+            return
+        except _LOST as error:
+            raise self._lost(error, is_write=False) from error
+        if rest:
+            raise ServerFailed(f"{self.credentials.server} ended a watch in the middle of a line")
+
+    @asynccontextmanager
+    async def _answered(
+        self, method: str, path: str, request: Mapping[str, Any]
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The answer's head; if that is a 401 and we have other credentials by now, the answer to those."""
+        headers = await self.credentials.headers()
+        response = await self._request(method, path, headers, **request)
+        if response.status == 401:
+            refused = await response.read()
+            if await self.credentials.renew(headers):
+                response.release()
+                response = await self._request(method, path, await self.credentials.headers(), **request)
+            else:
+                raise refusal(401, refused)
+        async with response:
+            yield response
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        headers: Headers,
+        *,
+        data: bytes | None = None,
+        content_type: str = "",
+        **options: Any,
+    ) -> aiohttp.ClientResponse:
+        session = await self._session()
+        return await session.request(
+            method,
+            self.credentials.server + path,
+            headers=[*headers, *([("Content-Type", content_type)] if data is not None else [])],
+            data=_once(data) if data is not None and method == "DELETE" else data,
+            proxy=self.credentials.proxy or None,
+            server_hostname=self.credentials.tls_server_name or None,
+            allow_redirects=False,  # it would carry our token elsewhere
+            **options,
+        )
+
+    async def _session(self) -> aiohttp.ClientSession:
+        """A session whose connections show the current certificate. The one before may still have watches to end."""
+        if self._generation != self.credentials.generation or not self._sessions:
+            self._generation = self.credentials.generation
+            tls = self.credentials.tls
+            connector = aiohttp.TCPConnector(limit=CONNECTIONS, ssl=tls if tls is not None else False)
+            agent = {"User-Agent": f"wukong/{__version__}", "Accept": "application/json"}
+            self._sessions.append(aiohttp.ClientSession(connector=connector, headers=agent, read_bufsize=READ_BUFFER))
+            while len(self._sessions) > 2:
+                await self._sessions.pop(0).close()
+        return self._sessions[-1]
+
+    def _lost(self, error: Exception, is_write: bool) -> ClusterError:
+        said = str(error) or type(error).__name__
+        server = self.credentials.server
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            fix = "Is certificate-authority the cluster's own, and the address in its certificate?"
+            return ClusterError(f"{server}: its certificate cannot be trusted: {said}. {fix}", reason="Untrusted")
+        if isinstance(error, _UNSENT):
+            return ServerFailed(f"{server} cannot be reached: {said}", reason="Unreachable")
+        if is_write:
+            return OutcomeUnknown(f"{server} was lost before it answered: {said}", reason="AnswerLost")
+        return ServerFailed(f"{server} was lost before it answered: {said}", reason="AnswerLost")
+
+
+def _refused(response: aiohttp.ClientResponse, answer: bytes, is_write: bool = False) -> ClusterError:
+    retry_after = response.headers.get("Retry-After", "")
+    return refusal(response.status, answer, retry_after=retry_after, is_write=is_write)
+
+
+def _hang_up(response: aiohttp.ClientResponse) -> None:
+    """Leave a stream that has not ended at once, instead of a TLS farewell that outlives the event loop."""
+    if response.connection is not None and response.connection.transport is not None:
+        response.connection.transport.abort()
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    """aiohttp repeats a DELETE by itself when the connection breaks; a body that is a stream it cannot repeat."""
+    yield data

@@ -1,0 +1,228 @@
+"""Kubeconfig files as values: parsed, merged and resolved to the one Login a context means. Pure: texts in, values out.
+
+credentials.py reads the files and uses the Login. Merging is kubectl's: of entries with the same name, and of several
+current-contexts, the first file's wins whole. Paths inside a file are relative to that file.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable
+from pathlib import PurePath
+from typing import TypeVar
+
+import msgspec
+import yaml
+
+from wukong.api.decode import readable
+from wukong.errors import InputError, nearest
+
+EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+
+
+class ClusterEntry(msgspec.Struct, rename="kebab", kw_only=True):
+    server: str = ""
+    certificate_authority: str = ""
+    certificate_authority_data: str = ""
+    insecure_skip_tls_verify: bool = False
+    tls_server_name: str = ""
+    proxy_url: str = ""
+
+
+class Variable(msgspec.Struct):
+    name: str
+    value: str = ""
+
+
+class Exec(msgspec.Struct, rename="camel", kw_only=True):
+    """A program that prints an ExecCredential."""
+
+    command: str
+    api_version: str = EXEC_VERSIONS[0]
+    args: list[str] = []
+    env: list[Variable] = []
+    install_hint: str = ""
+    provide_cluster_info: bool = False
+    interactive_mode: str = "IfAvailable"
+
+
+class UserEntry(msgspec.Struct, rename="kebab", kw_only=True):
+    client_certificate: str = ""
+    client_certificate_data: str = ""
+    client_key: str = ""
+    client_key_data: str = ""
+    token: str = ""
+    token_file: str = msgspec.field(default="", name="tokenFile")
+    username: str = ""
+    password: str = ""
+    exec: Exec | None = None
+    auth_provider: dict[str, object] | None = None
+    as_user: str = msgspec.field(default="", name="as")
+    as_uid: str = ""
+    as_groups: list[str] = []
+
+
+class ContextEntry(msgspec.Struct, kw_only=True):
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+
+
+class _NamedCluster(msgspec.Struct):
+    name: str
+    cluster: ClusterEntry = msgspec.field(default_factory=ClusterEntry)
+
+
+class _NamedUser(msgspec.Struct):
+    name: str
+    user: UserEntry = msgspec.field(default_factory=UserEntry)
+
+
+class _NamedContext(msgspec.Struct):
+    name: str
+    context: ContextEntry = msgspec.field(default_factory=ContextEntry)
+
+
+class _File(msgspec.Struct, rename="kebab", kw_only=True):
+    current_context: str = ""
+    clusters: list[_NamedCluster] = []
+    users: list[_NamedUser] = []
+    contexts: list[_NamedContext] = []
+
+
+class Kubeconfig(msgspec.Struct, kw_only=True):
+    """One file or several merged. `files` are the names for messages; the entries are by name."""
+
+    files: tuple[str, ...] = ()
+    current_context: str = ""
+    clusters: dict[str, ClusterEntry] = {}
+    users: dict[str, UserEntry] = {}
+    contexts: dict[str, ContextEntry] = {}
+
+    @property
+    def place(self) -> str:
+        return ", ".join(self.files) or "kubeconfig"
+
+
+class Login(msgspec.Struct, kw_only=True):
+    """Where to connect and as whom. `place` is where that is written, for messages."""
+
+    place: str
+    cluster: ClusterEntry
+    user: UserEntry = msgspec.field(default_factory=UserEntry)
+    namespace: str = "default"
+
+
+E = TypeVar("E")
+
+
+def parse(text: bytes | str, file: str) -> Kubeconfig:
+    """One file. `file` is its path: for messages, and for what its relative paths are relative to."""
+    try:
+        document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        found = msgspec.convert(_without_nulls({} if document is None else document), _File)
+    except yaml.YAMLError as error:
+        raise InputError(f"{file}: broken YAML: {' '.join(str(error).split())}. Is it a kubeconfig?") from None
+    except msgspec.ValidationError as error:
+        raise InputError(f"{file}: {readable(error)}") from None
+    folder = PurePath(file).parent
+    for cluster in found.clusters:
+        _anchor(cluster.cluster, folder, "certificate_authority")
+    for user in found.users:
+        _anchor(user.user, folder, "client_certificate", "client_key", "token_file")
+        if user.user.exec and "/" in user.user.exec.command:  # a bare name is looked up on PATH
+            _anchor(user.user.exec, folder, "command")
+    return Kubeconfig(
+        files=(file,),
+        current_context=found.current_context,
+        clusters=_by_name(((each.name, each.cluster) for each in found.clusters), f"{file}: $.clusters"),
+        users=_by_name(((each.name, each.user) for each in found.users), f"{file}: $.users"),
+        contexts=_by_name(((each.name, each.context) for each in found.contexts), f"{file}: $.contexts"),
+    )
+
+
+def merge(files: Iterable[Kubeconfig]) -> Kubeconfig:
+    merged = Kubeconfig()
+    for each in files:
+        merged = Kubeconfig(
+            files=merged.files + each.files,
+            current_context=merged.current_context or each.current_context,
+            clusters={**each.clusters, **merged.clusters},
+            users={**each.users, **merged.users},
+            contexts={**each.contexts, **merged.contexts},
+        )
+    return merged
+
+
+def resolve(config: Kubeconfig, context: str = "") -> Login:
+    """What a context means; "" is the current one."""
+    place, name = config.place, context or config.current_context
+    if not name:
+        known = f"Choose one of: {', '.join(config.contexts)}." if config.contexts else "It has no contexts."
+        raise InputError(f"{place}: $.current-context: expected the name of a context, got none. {known}")
+    chosen = _look_up(config.contexts, name, f"{place}: $.contexts", "context")
+    named = f"{place}: $.contexts[{name}]"
+    cluster = _look_up(config.clusters, chosen.cluster, f"{named}.cluster", "cluster")
+    user = _look_up(config.users, chosen.user, f"{named}.user", "user") if chosen.user else UserEntry()
+    problems = _problems(cluster, f"{place}: $.clusters[{chosen.cluster}]", user, f"{place}: $.users[{chosen.user}]")
+    if problems:
+        raise InputError(*problems)
+    return Login(place=named, cluster=cluster, user=user, namespace=chosen.namespace or "default")
+
+
+def decoded(data: str, place: str) -> bytes:
+    """The bytes of a `*-data` field."""
+    try:
+        return base64.b64decode("".join(data.split()), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise InputError(f"{place}: expected base64, got something else: {error}.") from None
+
+
+def _problems(cluster: ClusterEntry, cluster_place: str, user: UserEntry, user_place: str) -> list[str]:
+    problems = []
+    if not cluster.server.startswith(("https://", "http://")):
+        expected = "expected an address such as https://10.0.0.1:6443"
+        problems.append(f"{cluster_place}.server: {expected}, got {cluster.server!r}.")
+    if cluster.insecure_skip_tls_verify and (cluster.certificate_authority or cluster.certificate_authority_data):
+        both = "certificate-authority and insecure-skip-tls-verify exclude each other"
+        problems.append(f"{cluster_place}: {both}. Remove the latter to have TLS verified.")
+    if user.auth_provider:
+        problems.append(f"{user_place}.auth-provider: no longer part of Kubernetes. Use an exec plugin.")
+    if user.exec and user.exec.api_version not in EXEC_VERSIONS:
+        hint = nearest(user.exec.api_version, EXEC_VERSIONS)
+        problems.append(f"{user_place}.exec.apiVersion: unknown version {user.exec.api_version!r}.{hint}")
+    has_certificate = bool(user.client_certificate or user.client_certificate_data)
+    if has_certificate != bool(user.client_key or user.client_key_data):
+        lacking = "client-key" if has_certificate else "client-certificate"
+        problems.append(f"{user_place}: a certificate and its key go together. Add {lacking} or {lacking}-data.")
+    return problems
+
+
+def _look_up(entries: dict[str, E], name: str, place: str, what: str) -> E:
+    if name in entries:
+        return entries[name]
+    known = f" Known: {', '.join(entries)}." if entries else f" There is no {what} at all."
+    raise InputError(f'{place}: no {what} "{name}".{nearest(name, entries)}{known}')
+
+
+def _by_name(entries: Iterable[tuple[str, E]], place: str) -> dict[str, E]:
+    found: dict[str, E] = {}
+    for name, entry in entries:
+        if name in found:
+            raise InputError(f'{place}: two entries are called "{name}". Rename or remove one.')
+        found[name] = entry
+    return found
+
+
+def _anchor(entry: msgspec.Struct, folder: PurePath, *fields: str) -> None:
+    for field in fields:
+        if getattr(entry, field):
+            setattr(entry, field, str(folder / getattr(entry, field)))
+
+
+def _without_nulls(value: object) -> object:
+    """`users: null` is how an empty kubeconfig is written."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(entry) for key, entry in value.items() if entry is not None}
+    return [_without_nulls(entry) for entry in value] if isinstance(value, list) else value

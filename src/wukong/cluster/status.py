@@ -1,0 +1,87 @@
+"""What the API server says when it says no: its Status as one of our errors. Pure; called by http.py and kube.py.
+
+404 NotFound   409 AlreadyExists or Conflict   410 Gone   401 403 Denied   429 TooManyRequests   other 4xx Invalid
+5xx ServerFailed; for a write OutcomeUnknown where the answer leaves open whether it happened:
+    504 and the reasons Timeout and ServerTimeout (the API server gave up waiting, the write goes on),
+    "etcdserver: request timed out" and the like (a 500), and 502, 503 without a Status (a proxy lost the server)
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from wukong.errors import (
+    AlreadyExists,
+    ClusterError,
+    Conflict,
+    Denied,
+    Gone,
+    Invalid,
+    NotFound,
+    OutcomeUnknown,
+    ServerFailed,
+    TooManyRequests,
+)
+
+_BY_CODE: dict[int, type[ClusterError]] = {
+    401: Denied, 403: Denied, 404: NotFound, 408: ServerFailed, 409: Conflict, 410: Gone,
+}  # fmt: skip
+_OPEN_REASONS = frozenset({"Timeout", "ServerTimeout"})
+_OPEN_WORDS = ("etcdserver: ", "context deadline exceeded")
+_SHOWN = 500
+
+
+class Cause(msgspec.Struct):
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class Details(msgspec.Struct, rename="camel"):
+    causes: list[Cause] | None = None
+    retry_after_seconds: float = 0
+
+
+class Status(msgspec.Struct):
+    """Also the object of a watch's ERROR event. Without `kind` it was not the API server that answered."""
+
+    kind: str = ""
+    reason: str = ""
+    message: str = ""
+    code: int = 0
+    details: Details | None = None
+
+
+def refusal(code: int, answer: bytes | msgspec.Raw, *, retry_after: str = "", is_write: bool = False) -> ClusterError:
+    """The error for this answer. `code` and `retry_after` are HTTP's; the body may be a Status or anything."""
+    status = _read(answer)
+    code = code or status.code or 500
+    message = status.message or f"the server answered {code} without a reason"
+    if code == 429:
+        return _too_many(message, status, retry_after)
+    if status.reason == "AlreadyExists":
+        return AlreadyExists(message, reason=status.reason, code=code)
+    if code < 500:
+        return _BY_CODE.get(code, Invalid)(message, reason=status.reason, code=code)
+    leaves_open = is_write and _leaves_open(code, status)
+    return (OutcomeUnknown if leaves_open else ServerFailed)(message, reason=status.reason, code=code)
+
+
+def _leaves_open(code: int, status: Status) -> bool:
+    if status.kind != "Status":
+        return code != 501
+    return code == 504 or status.reason in _OPEN_REASONS or any(word in status.message for word in _OPEN_WORDS)
+
+
+def _too_many(message: str, status: Status, retry_after: str) -> TooManyRequests:
+    details = status.details or Details()
+    said = float(retry_after) if retry_after.strip().isdigit() else details.retry_after_seconds or None
+    causes = [cause.reason for cause in details.causes or () if cause.reason]
+    return TooManyRequests(message, reason=status.reason, retry_after=said, cause=causes[0] if causes else "")
+
+
+def _read(answer: bytes | msgspec.Raw) -> Status:
+    try:
+        return msgspec.json.decode(answer, type=Status)
+    except msgspec.DecodeError:  # a proxy's page, or plain text as from the API server's own early filters
+        return Status(message=" ".join(bytes(answer)[:_SHOWN].decode(errors="replace").split()))

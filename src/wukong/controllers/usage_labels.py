@@ -1,0 +1,63 @@
+"""What the usage labels of a node should be: integers in percent, moved only by a step, rarely, and gone when stale.
+
+    usage.novasphere.dev/cpu: "35"   usage.novasphere.dev/memory: "60"   usage.novasphere.dev/storage: "10"
+
+Pods then say "prefer nodes below 70" with plain node affinity (Lt). A stale label is removed, not kept: node affinity
+must not decide by numbers nobody stands behind. Called by the load controller; pure.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from wukong.ports import Usage
+
+KINDS = ("cpu", "memory", "storage")
+
+
+class Settings(msgspec.Struct, frozen=True):
+    prefix: str = "usage.novasphere.dev"
+    step: int = 5  # percent: labels are multiples of it
+    slack: float = 1.0  # percent beyond a step's edge before the label follows, so that it does not flutter
+    quiet_seconds: float = 30.0  # a node's labels change at most so often; removal of stale ones does not wait
+    stale_seconds: float = 180.0  # a measurement older than this says nothing
+
+    def key(self, kind: str) -> str:
+        return f"{self.prefix}/{kind}"
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """Labels to set (None: to remove), and when to look again."""
+
+    labels: dict[str, str | None] = {}
+    again_after: float | None = None
+
+
+def wish(
+    current: dict[str, str], usage: Usage | None, changed_at: float | None, settings: Settings, now: float
+) -> Wish:
+    """What to change on a node that has the labels `current`, last changed by us at `changed_at`."""
+    if usage is None or now - usage.at >= settings.stale_seconds:
+        return Wish({settings.key(kind): None for kind in KINDS if settings.key(kind) in current})
+    until_stale = usage.at + settings.stale_seconds - now
+    wanted = {
+        settings.key(kind): _label(current.get(settings.key(kind)), getattr(usage, kind), settings) for kind in KINDS
+    }
+    changes = {key: value for key, value in wanted.items() if value != current.get(key)}
+    wait = 0.0 if changed_at is None else changed_at + settings.quiet_seconds - now
+    if changes and wait > 0:
+        return Wish(again_after=min(wait, until_stale))
+    return Wish(changes, again_after=until_stale)
+
+
+def _label(current: str | None, percent: float | None, settings: Settings) -> str | None:
+    """The step the measurement lies in; the one we are at while the measurement is near its edges."""
+    if percent is None:
+        return None
+    bounded = min(max(percent, 0.0), 100.0)
+    target = int(bounded // settings.step) * settings.step
+    if current is not None and current.isdigit() and int(current) % settings.step == 0:
+        low, high = int(current) - settings.slack, int(current) + settings.step + settings.slack
+        if low <= bounded < high:
+            return current
+    return str(target)

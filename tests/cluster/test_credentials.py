@@ -1,0 +1,187 @@
+"""Tokens, token files, plugins, certificates: what is shown to the server, and when it is looked up again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripted import refuses, says, served
+from testbed.certificates import make
+from wukong.api.resources import RESOURCES, Key
+from wukong.cluster.credentials import Credentials
+from wukong.cluster.kubeconfig import ClusterEntry, Exec, Login, UserEntry
+from wukong.errors import Denied, InputError
+
+NODES, KEY = RESOURCES["Node"], Key("", "n")
+VERSION = "client.authentication.k8s.io/v1"
+
+
+class Now:
+    seconds = 1000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def login(user: UserEntry, **cluster: Any) -> Login:
+    return Login(place="config", cluster=ClusterEntry(server="http://127.0.0.1:1", **cluster), user=user)
+
+
+def a_plugin(folder: Path, printed: str, code: int = 0, **more: Any) -> UserEntry:
+    """A plugin that prints this; it also counts its runs and keeps what it was asked."""
+    script = folder / "plugin.py"
+    script.write_text(
+        "import os, pathlib, sys\n"
+        f"folder = pathlib.Path({str(folder)!r})\n"
+        "runs = folder / 'runs'\n"
+        "count = int(runs.read_text()) + 1 if runs.exists() else 1\n"
+        "runs.write_text(str(count))\n"
+        "(folder / 'asked').write_text(os.environ['KUBERNETES_EXEC_INFO'])\n"
+        "sys.stderr.write('please log in')\n"
+        f"print({printed!r}.replace('COUNT', str(count)))\n"
+        f"sys.exit({code})\n"
+    )
+    return UserEntry(exec=Exec(command=sys.executable, args=[str(script)], **more))
+
+
+def granting(version: str = VERSION, **status: str) -> str:
+    return json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": status})
+
+
+@pytest.mark.parametrize(
+    ("user", "headers"),
+    [
+        (UserEntry(), {}),
+        (UserEntry(token="t"), {"Authorization": "Bearer t"}),
+        (UserEntry(username="u", password="p"), {"Authorization": "Basic dTpw"}),
+        (UserEntry(token="t", as_user="me", as_groups=["g"]), {"Impersonate-User": "me", "Impersonate-Group": "g"}),
+    ],
+)
+async def test_who_we_are_is_in_the_headers(user: UserEntry, headers: dict[str, str]) -> None:
+    async with served(says({}), user=user) as (kube, script):
+        await kube.get(NODES, KEY, dict)
+    shown = script.asked[0].headers
+    assert {name: shown[name] for name in headers} == headers
+    assert headers or "Authorization" not in shown
+
+
+async def test_a_token_file_is_read_again_after_a_minute_and_wins_over_the_token(tmp_path: Path) -> None:
+    file, now = tmp_path / "token", Now()
+    file.write_text("first\n")
+    credentials = Credentials(login(UserEntry(token="old", token_file=str(file))), now=now)
+    shown = []
+    for step in (0, 30, 31):
+        now.seconds += step
+        shown.append((await credentials.headers())[0][1])
+        file.write_text("second\n")
+    file.unlink()
+    now.seconds += 61
+    shown.append((await credentials.headers())[0][1])
+    assert shown == ["Bearer first", "Bearer first", "Bearer second", "Bearer second"]
+
+
+async def test_a_refused_token_is_looked_up_again_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("first")
+    async with served(says({}), refuses(401), says({}), user=UserEntry(token_file=str(file))) as (kube, script):
+        await kube.get(NODES, KEY, dict)
+        file.write_text("second")
+        await kube.get(NODES, KEY, dict)
+    shown = [each.headers["Authorization"] for each in script.asked]
+    assert shown == ["Bearer first", "Bearer first", "Bearer second"]
+
+
+async def test_a_401_with_nothing_new_to_show_is_denied() -> None:
+    async with served(refuses(401, "Unauthorized"), user=UserEntry(token="t")) as (kube, _):
+        with pytest.raises(Denied) as caught:
+            await kube.get(NODES, KEY, dict)
+    assert caught.value.code == 401
+
+
+@pytest.mark.parametrize("version", [VERSION, "client.authentication.k8s.io/v1beta1"])
+async def test_a_plugin_is_run_once_until_it_expires_or_is_refused(tmp_path: Path, version: str) -> None:
+    printed = granting(version, token="token-COUNT", expirationTimestamp="1970-01-01T00:20:00Z")
+    user, now = a_plugin(tmp_path, printed, api_version=version, provide_cluster_info=True), Now()
+    credentials = Credentials(login(user, tls_server_name="api"), now=now)
+    both = await asyncio.gather(credentials.headers(), credentials.headers())
+    assert [dict(each) for each in both] == [{"Authorization": "Bearer token-1"}] * 2
+    asked = json.loads((tmp_path / "asked").read_text())
+    assert (asked["apiVersion"], asked["kind"]) == (version, "ExecCredential")
+    assert asked["spec"]["cluster"] == {"server": "http://127.0.0.1:1", "tls-server-name": "api"}
+    assert await credentials.renew(both[0])
+    assert await credentials.renew(both[0])  # as a second request refused at the same time: no further run
+    assert (tmp_path / "runs").read_text() == "2"
+    now.seconds = 1200.0
+    assert await credentials.headers() == (("Authorization", "Bearer token-3"),)
+
+
+@pytest.mark.parametrize(
+    ("printed", "code", "expected"),
+    [
+        ("", 3, "ended with code 3: please log in"),
+        ("hello", 0, "expected an ExecCredential as JSON, got 'hello"),
+        (granting("client.authentication.k8s.io/v1beta1", token="t"), 0, f"expected an ExecCredential of {VERSION}"),
+        (granting(), 0, "expected a token, or a client certificate with its key, got neither"),
+        (granting(token="t", expirationTimestamp="soon"), 0, "$.status.expirationTimestamp"),
+    ],
+)
+async def test_a_plugin_that_fails_is_named(tmp_path: Path, printed: str, code: int, expected: str) -> None:
+    with pytest.raises(Denied) as caught:
+        await Credentials(login(a_plugin(tmp_path, printed, code))).headers()
+    assert expected in str(caught.value)
+    assert str(caught.value).startswith("config: ")
+
+
+async def test_a_plugin_that_is_not_there_comes_with_its_hint() -> None:
+    user = UserEntry(exec=Exec(command="no-such-plugin", install_hint="Get it at example.com."))
+    with pytest.raises(InputError, match=r"cannot run no-such-plugin: .* Get it at example\.com\."):
+        await Credentials(login(user)).headers()
+
+
+async def test_a_plugin_may_give_certificates_and_a_new_one_wants_new_connections(tmp_path: Path) -> None:
+    make(tmp_path / "keys", "https://127.0.0.1:1", "10.0.0.1")
+
+    def granted(client: str) -> str:
+        one, two = ((tmp_path / "keys" / f"{client}.{end}").read_text() for end in ("crt", "key"))
+        return granting(clientCertificateData=one, clientKeyData=two)
+
+    user = a_plugin(tmp_path, granted("admin"))
+    credentials = Credentials(Login(place="p", cluster=ClusterEntry(server="https://h"), user=user))
+    shown = await credentials.headers()
+    assert (shown, credentials.generation) == ((), 0)
+    assert not await credentials.renew(shown)  # the same pair again
+    a_plugin(tmp_path, granted("scheduler"))
+    assert await credentials.renew(shown)
+    assert credentials.generation == 1
+
+
+def test_tls_is_verified_unless_the_kubeconfig_says_otherwise() -> None:
+    secure = Credentials(Login(place="p", cluster=ClusterEntry(server="https://h")))
+    assert secure.tls is not None
+    assert (secure.tls.verify_mode, secure.tls.check_hostname) == (ssl.CERT_REQUIRED, True)
+    skipping = ClusterEntry(server="https://h", insecure_skip_tls_verify=True)
+    insecure = Credentials(Login(place="p", cluster=skipping))
+    assert insecure.tls is not None
+    assert (insecure.tls.verify_mode, insecure.tls.check_hostname) == (ssl.CERT_NONE, False)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "user", "expected"),
+    [
+        (ClusterEntry(certificate_authority="/none.pem"), UserEntry(), "certificate-authority: cannot read /none.pem"),
+        (ClusterEntry(certificate_authority_data="bm9uZQ=="), UserEntry(), "expected certificates in PEM"),
+        (ClusterEntry(), UserEntry(client_certificate_data="eA==", client_key_data="eA=="), "Are they PEM"),
+        (ClusterEntry(proxy_url="socks5://p"), UserEntry(), "SOCKS is not supported"),
+    ],
+)
+def test_what_cannot_be_used_is_said_with_its_place(cluster: ClusterEntry, user: UserEntry, expected: str) -> None:
+    cluster.server = "https://h"
+    with pytest.raises(InputError, match=r"^config") as caught:
+        Credentials(Login(place="config", cluster=cluster, user=user))
+    assert expected in str(caught.value)

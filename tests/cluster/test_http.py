@@ -1,0 +1,257 @@
+"""One request: what each answer, and each missing answer, becomes; what is sent for each method of the port."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+import pytest
+
+from scripted import a_line, a_list, hangs_up, refuses, says, served, streams, waits
+from wukong.api.core import Node, Pod
+from wukong.api.resources import RESOURCES, Key
+from wukong.cluster.credentials import Credentials
+from wukong.cluster.http import Http
+from wukong.cluster.kube import Kube
+from wukong.cluster.kubeconfig import ClusterEntry, Login
+from wukong.errors import (
+    AlreadyExists,
+    ClusterError,
+    Conflict,
+    Denied,
+    Gone,
+    Invalid,
+    NotFound,
+    OutcomeUnknown,
+    ServerFailed,
+    TooManyRequests,
+)
+from wukong.ports import PatchBody, Selection
+
+PODS, NODES = RESOURCES["Pod"], RESOURCES["Node"]
+KEY = Key("shop", "web")
+PAGE = b"<html>502 Bad Gateway</html>"
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "read", "write"),
+    [
+        (400, "BadRequest", Invalid, Invalid),
+        (401, "Unauthorized", Denied, Denied),
+        (403, "Forbidden", Denied, Denied),
+        (404, "NotFound", NotFound, NotFound),
+        (405, "MethodNotAllowed", Invalid, Invalid),
+        (409, "AlreadyExists", AlreadyExists, AlreadyExists),
+        (409, "Conflict", Conflict, Conflict),
+        (410, "Expired", Gone, Gone),
+        (413, "RequestEntityTooLarge", Invalid, Invalid),
+        (415, "UnsupportedMediaType", Invalid, Invalid),
+        (422, "Invalid", Invalid, Invalid),
+        (429, "TooManyRequests", TooManyRequests, TooManyRequests),
+        (500, "InternalError", ServerFailed, ServerFailed),
+        (500, "ServerTimeout", ServerFailed, OutcomeUnknown),
+        (503, "ServiceUnavailable", ServerFailed, ServerFailed),
+        (504, "Timeout", ServerFailed, OutcomeUnknown),
+    ],
+)
+async def test_a_status_becomes_an_error(
+    code: int, reason: str, read: type[ClusterError], write: type[ClusterError]
+) -> None:
+    async with served(*[refuses(code, reason, "because")] * 2) as (kube, _):
+        with pytest.raises(ClusterError, match="because") as reading:
+            await kube.get(PODS, KEY, dict)
+        with pytest.raises(ClusterError) as writing:
+            await kube.create(PODS, {}, "shop")
+    assert (type(reading.value), type(writing.value)) == (read, write)
+    assert (reading.value.code, reading.value.reason) == (code, reason)
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "expected"),
+    [
+        (PAGE, 502, OutcomeUnknown),
+        (PAGE, 503, OutcomeUnknown),
+        (PAGE, 404, NotFound),
+        (b"Unauthorized", 403, Denied),
+        (b"Too many requests, please try again later.", 429, TooManyRequests),
+        ({"kind": "Status", "message": "etcdserver: request timed out", "code": 500}, 500, OutcomeUnknown),
+        (b"", 307, Invalid),
+    ],
+)
+async def test_who_else_answers_a_write(body: object, code: int, expected: type[ClusterError]) -> None:
+    async with served(says(body, code)) as (kube, _):
+        with pytest.raises(ClusterError) as caught:
+            await kube.delete(PODS, KEY)
+    assert type(caught.value) is expected
+
+
+async def test_how_long_to_wait_and_why_is_kept() -> None:
+    status = {"kind": "Status", "reason": "TooManyRequests", "message": "budget", "code": 429}
+    causes = [{"reason": "DisruptionBudget", "message": "needs 1 healthy pods"}]
+    answers = [
+        says({**status, "details": {"causes": causes, "retryAfterSeconds": 10}}, 429),
+        says({**status, "details": {"retryAfterSeconds": 10}}, 429, Retry_After="3"),
+        says({**status, "details": {"causes": None}}, 429),
+    ]
+    heard = []
+    async with served(*answers) as (kube, _):
+        for _unused in answers:
+            with pytest.raises(TooManyRequests) as caught:
+                await kube.evict(KEY)
+            heard.append((caught.value.retry_after, caught.value.cause))
+    assert heard == [(10.0, "DisruptionBudget"), (3.0, ""), (None, "")]
+
+
+WRITES: list[Callable[[Kube], Awaitable[Any]]] = [
+    lambda kube: kube.create(PODS, {}, "shop"),
+    lambda kube: kube.patch(PODS, KEY, PatchBody("merge", {})),
+    lambda kube: kube.delete(PODS, KEY),
+    lambda kube: kube.evict(KEY),
+    lambda kube: kube.bind(KEY, "n"),
+    lambda kube: kube.scale(PODS, KEY, 1),
+]
+
+
+@pytest.mark.parametrize("write", WRITES)
+async def test_a_write_whose_answer_is_lost_is_sent_once_and_its_outcome_unknown(
+    write: Callable[[Kube], Awaitable[Any]],
+) -> None:
+    async with served(says({}), hangs_up) as (kube, script):
+        await kube.get(PODS, KEY, dict)  # so that the connection is a used one, which aiohttp trusts less
+        with pytest.raises(OutcomeUnknown):
+            await write(kube)
+    assert len(script.asked) == 2
+
+
+async def test_a_read_whose_answer_is_lost_failed() -> None:
+    async with served(hangs_up, hangs_up) as (kube, _):
+        with pytest.raises(ServerFailed):
+            await kube.get(PODS, KEY, dict)
+
+
+async def test_where_nobody_listens_nothing_was_sent() -> None:
+    with socket.socket() as taken:  # bound, and not listening
+        taken.bind(("127.0.0.1", 0))
+        server = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        async with Kube(Credentials(Login(place="p", cluster=ClusterEntry(server=server)))) as kube:
+            with pytest.raises(ServerFailed, match="cannot be reached"):
+                await kube.create(PODS, {}, "shop")
+
+
+async def test_an_answer_that_does_not_come_in_time_leaves_a_write_open() -> None:
+    over = asyncio.Event()
+    async with served(waits(over), waits(over)) as (kube, script):
+        http = Http(kube.credentials, answer_seconds=0.05)
+        async with http:
+            with pytest.raises(OutcomeUnknown):
+                await http.send("POST", "/api/v1/nodes", {})
+            with pytest.raises(ServerFailed):
+                await http.send("GET", "/api/v1/nodes")
+        over.set()
+    assert len(script.asked) == 2
+
+
+async def test_a_watch_that_is_silent_for_too_long_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wukong.cluster.http.SILENCE_SECONDS", 0.05)
+    over = asyncio.Event()
+    async with served(streams(a_line("ADDED", "a", 6), until=over)) as (kube, _):
+        seen = [event.type async for event in kube.watch(PODS, Pod, resource_version="5")]
+        over.set()
+    assert seen == ["ADDED"]
+
+
+async def test_a_proxy_is_asked_for_the_server() -> None:
+    async with served(says({"items": []})) as (direct, script):
+        cluster = ClusterEntry(server="http://api.example:6443", proxy_url=direct.credentials.server)
+        async with Kube(Credentials(Login(place="p", cluster=cluster))) as kube:
+            assert (await kube.list(NODES, Node)).items == []
+    assert (script.asked[0].headers["Host"], script.asked[0].path) == ("api.example:6443", "/api/v1/nodes")
+
+
+async def test_gzip_is_unpacked_and_null_lists_are_empty() -> None:
+    listed = {"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {"name": "n"}, "spec": {"taints": None}}]}
+    packed = gzip.compress(msgspec.json.encode(listed))
+    none = {"metadata": {"resourceVersion": "8"}, "items": None}
+    async with served(says(packed, Content_Encoding="gzip"), says(none)) as (kube, script):
+        page = await kube.list(NODES, Node)
+        assert [node.metadata.name for node in page.items] == ["n"]
+        assert (await kube.list(NODES, Node)).items == []
+    assert "gzip" in script.asked[0].headers["Accept-Encoding"]
+
+
+@pytest.mark.parametrize("body", [b"<html>Welcome</html>", {"items": "none"}])
+async def test_what_is_no_answer_of_an_api_server_is_said_so(body: object) -> None:
+    async with served(says(body)) as (kube, _):
+        with pytest.raises(ClusterError, match="the answer for /api/v1/nodes is not"):
+            await kube.list(NODES, Node)
+
+
+async def test_a_list_asks_for_what_it_is_told() -> None:
+    async with served(*[says(a_list("a", version=7, token="more"))] * 2) as (kube, script):
+        page = await kube.list(
+            PODS, Pod, Selection("shop", "app=web", "spec.nodeName=n"), limit=5, resource_version="0"
+        )
+        await kube.list(PODS, Pod, Selection("shop"), limit=5, token=page.token, resource_version="0")
+    assert (page.resource_version, page.token) == ("7", "more")
+    assert [each.path for each in script.asked] == ["/api/v1/namespaces/shop/pods"] * 2
+    selecting = {"labelSelector": "app=web", "fieldSelector": "spec.nodeName=n"}
+    assert script.asked[0].query == {**selecting, "limit": "5", "resourceVersion": "0"}
+    assert script.asked[1].query == {"limit": "5", "continue": "more"}  # the server refuses a version beside it
+
+
+# Watches ----------------------------------------------------------------------------------------------------------
+
+
+async def watched(*pieces: bytes, cut: bool = False) -> list[tuple[str, str]]:
+    seen: list[tuple[str, str]] = []
+    async with (
+        served(streams(*pieces, cut=cut)) as (kube, script),
+        aclosing(kube.watch(PODS, Pod, resource_version="5")) as events,
+    ):
+        try:
+            async for event in events:
+                seen.append((event.type, event.object.metadata.name or event.object.metadata.resource_version))
+        except ClusterError as error:
+            seen.append((type(error).__name__, error.reason))
+    assert script.asked[0].query["resourceVersion"] == "5"
+    assert script.asked[0].query["allowWatchBookmarks"] == "true"
+    return seen
+
+
+async def test_lines_may_come_in_any_pieces() -> None:
+    text = a_line("ADDED", "a", 6) + a_line("MODIFIED", "b", 7) + a_line("DELETED", "c", 8)
+    expected = [("ADDED", "a"), ("MODIFIED", "b"), ("DELETED", "c")]
+    assert await watched(text) == expected
+    assert await watched(*(text[at : at + 7] for at in range(0, len(text), 7))) == expected
+
+
+async def test_a_line_may_be_as_large_as_an_object() -> None:
+    big = a_line("ADDED", "a", 6, data={"x": "y" * 3_000_000})
+    assert await watched(big) == [("ADDED", "a")]
+
+
+async def test_a_bookmark_has_only_a_version() -> None:
+    assert await watched(a_line("BOOKMARK", "", 9, spec={"containers": None})) == [("BOOKMARK", "9")]
+
+
+@pytest.mark.parametrize("cut", [True, False])
+async def test_a_watch_that_breaks_within_a_line_failed_after_the_lines_before(cut: bool) -> None:
+    seen = await watched(a_line("ADDED", "a", 6), a_line("ADDED", "b", 7)[:20], cut=cut)
+    assert [what for what, _ in seen] == ["ADDED", "ServerFailed"]
+
+
+async def test_an_error_event_is_raised() -> None:
+    status = {"kind": "Status", "status": "Failure", "reason": "Expired", "message": "too old", "code": 410}
+    line = msgspec.json.encode({"type": "ERROR", "object": status}) + b"\n"
+    assert await watched(a_line("ADDED", "a", 6), line) == [("ADDED", "a"), ("Gone", "Expired")]
+
+
+async def test_a_watch_that_is_refused_raises_at_the_first_event() -> None:
+    async with served(refuses(410, "Expired")) as (kube, _):
+        with pytest.raises(Gone):
+            await anext(kube.watch(PODS, Pod, resource_version="5"))

@@ -1,0 +1,39 @@
+"""Proxy variables, as Go's net/http reads them."""
+
+import pytest
+
+from wukong.cluster.proxy import proxy_for
+from wukong.errors import InputError
+
+PROXY = "http://proxy:3128"
+
+
+@pytest.mark.parametrize(
+    ("server", "no_proxy", "is_direct"),
+    [
+        ("https://api.example.com:6443", "", False),
+        ("https://api.example.com:6443", "example.com", True),
+        ("https://api.example.com:6443", ".example.com", True),
+        ("https://example.com", ".example.com", False),
+        ("https://api.example.com:6443", "*.example.com", True),
+        ("https://notexample.com", "example.com", False),
+        ("https://api.example.com:6443", "api.example.com:6443", True),
+        ("https://api.example.com:6443", "api.example.com:443", False),
+        ("https://10.96.0.1:443", "10.96.0.0/12,localhost", True),
+        ("https://10.96.0.1:443", "10.96.0.1", True),
+        ("https://10.96.0.1:443", "10.0.0.0/16", False),
+        ("https://[fd00::1]:443", "fd00::/8", True),
+        ("https://anything", "*", True),
+        ("https://127.0.0.1:6443", "", True),
+        ("https://localhost:6443", "", True),
+    ],
+)
+def test_no_proxy(server: str, no_proxy: str, is_direct: bool) -> None:
+    assert proxy_for(server, {"HTTPS_PROXY": PROXY, "NO_PROXY": no_proxy}) == ("" if is_direct else PROXY)
+
+
+def test_each_scheme_has_its_variable_in_either_case() -> None:
+    assert proxy_for("http://one", {"HTTPS_PROXY": PROXY}) == ""
+    assert proxy_for("https://one", {"https_proxy": "proxy:3128"}) == PROXY
+    with pytest.raises(InputError, match="SOCKS is not supported"):
+        proxy_for("https://one", {"HTTPS_PROXY": "socks5://proxy"})

@@ -1,0 +1,70 @@
+"""Every test of this folder runs on every implementation of `wukong.ports.Cluster`. This is the place to add one."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from typing import Any, NamedTuple
+
+import pytest
+
+from testbed.pytest_plugin import Bed, make_namespace, remove
+from wukong.cluster.credentials import load
+from wukong.cluster.kube import Kube
+from wukong.ports import Cluster
+
+WATCH_SECONDS = 8  # the API server sends a bookmark two seconds before it ends a watch, otherwise once a minute
+
+
+class Implementation(NamedTuple):
+    """How to open a cluster, and which fixture gives a fresh namespace of it where pods are welcome."""
+
+    open: Callable[[pytest.FixtureRequest], AbstractAsyncContextManager[Cluster]]
+    namespace_fixture: str
+
+
+def a_real_one(request: pytest.FixtureRequest) -> Kube:
+    return Kube(load(str(request.getfixturevalue("bed").kubeconfig)), watch_seconds=WATCH_SECONDS)
+
+
+@pytest.fixture
+def bed_namespace(bed: Bed) -> Iterator[str]:
+    """As the test bed's own `namespace`, which the one below hides."""
+    name = f"conformance-{secrets.token_hex(4)}"
+    asyncio.run(make_namespace(bed, name))
+    yield name
+    asyncio.run(remove(bed, [f"/api/v1/namespaces/{name}"]))
+
+
+IMPLEMENTATIONS = {"kube": Implementation(a_real_one, "bed_namespace")}
+
+
+@pytest.fixture(params=list(IMPLEMENTATIONS))
+def implementation(request: pytest.FixtureRequest) -> Implementation:
+    return IMPLEMENTATIONS[request.param]
+
+
+@pytest.fixture
+def cluster(request: pytest.FixtureRequest, implementation: Implementation) -> AbstractAsyncContextManager[Cluster]:
+    """Opened for the test, and closed after it, by the hook below: both belong into the test's own loop."""
+    return implementation.open(request)
+
+
+@pytest.fixture
+def namespace(request: pytest.FixtureRequest, implementation: Implementation) -> str:
+    return str(request.getfixturevalue(implementation.namespace_fixture))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
+    arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    asyncio.run(in_open_cluster(pyfuncitem.obj, arguments))
+    return True
+
+
+async def in_open_cluster(test: Callable[..., Any], arguments: dict[str, Any]) -> None:
+    async with arguments["cluster"] as opened:
+        await test(**{**arguments, "cluster": opened})

@@ -1,0 +1,110 @@
+"""What the conformance tests share: kinds, small objects, and waiting with a deadline. Knows only the port."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any
+
+from wukong.api.resources import RESOURCES, Key, Resource
+from wukong.cluster.follow import Synced, follow
+from wukong.errors import NotFound
+from wukong.ports import Cluster, Document, PatchBody, Selection
+
+CONFIG_MAPS = Resource(kind="ConfigMap", plural="configmaps")
+PODS = RESOURCES["Pod"]
+NODES = RESOURCES["Node"]
+DEPLOYMENTS = RESOURCES["Deployment"]
+BUDGETS = RESOURCES["PodDisruptionBudget"]
+SECONDS = 30.0
+HELD = "wukong.test/held"
+
+
+def a_map(name: str, **meta: Any) -> Document:
+    return {"metadata": {"name": name, **meta}, "data": {"a": "1"}}
+
+
+def a_pod(name: str, **spec: Any) -> Document:
+    """Nobody schedules it and no kubelet touches it unless `nodeName` is given."""
+    container = {"name": "main", "image": "registry.example/app:1"}
+    return {
+        "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {"schedulerName": "nobody", "containers": [container], **spec},
+    }
+
+
+def a_deployment(name: str, replicas: int = 0) -> Document:
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": a_pod(name)["spec"]}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def a_budget(name: str, app: str, min_available: int) -> Document:
+    return {
+        "metadata": {"name": name},
+        "spec": {"minAvailable": min_available, "selector": {"matchLabels": {"app": app}}},
+    }
+
+
+def owned_by(owner: Document) -> list[Document]:
+    meta = owner["metadata"]
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": meta["name"], "uid": meta["uid"]}
+    return [{**reference, "blockOwnerDeletion": True}]
+
+
+def merging(**body: Any) -> PatchBody:
+    return PatchBody("merge", body)
+
+
+async def until(cluster: Cluster, resource: Resource, key: Key, is_so: Callable[[Document], bool]) -> Document:
+    """The object as soon as it is as wanted."""
+    seen: Document | None = None
+    try:
+        async with asyncio.timeout(SECONDS), aclosing(_following(cluster, resource, key)) as stream:
+            async for batch in stream:
+                for seen in batch.items if isinstance(batch, Synced) else [batch.event.object]:
+                    if is_so(seen) and (isinstance(batch, Synced) or batch.event.type != "DELETED"):
+                        return seen
+    except TimeoutError:
+        raise AssertionError(f"{resource.kind} {key} was not as expected in {SECONDS:.0f} s; last: {seen}") from None
+    raise AssertionError("follow never ends")
+
+
+async def until_gone(cluster: Cluster, resource: Resource, key: Key) -> None:
+    try:
+        async with asyncio.timeout(SECONDS), aclosing(_following(cluster, resource, key)) as stream:
+            async for batch in stream:
+                if not batch.items if isinstance(batch, Synced) else batch.event.type == "DELETED":
+                    return
+    except TimeoutError:
+        raise AssertionError(f"{resource.kind} {key} was still there after {SECONDS:.0f} s") from None
+
+
+async def exists(cluster: Cluster, resource: Resource, key: Key) -> bool:
+    try:
+        await cluster.get(resource, key, dict)
+    except NotFound:
+        return False
+    return True
+
+
+async def release(cluster: Cluster, key: Key) -> None:
+    """Take the finalizers from a ConfigMap."""
+    await cluster.patch(CONFIG_MAPS, key, merging(metadata={"finalizers": None}))
+
+
+async def a_node_name(cluster: Cluster) -> str:
+    """Some node that runs pods."""
+    page = await cluster.list(NODES, dict)
+    return str(page.items[0]["metadata"]["name"])
+
+
+def is_ready(pod: Document) -> bool:
+    conditions = pod.get("status", {}).get("conditions") or []
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def _following(cluster: Cluster, resource: Resource, key: Key) -> Any:
+    return follow(cluster, resource, dict, Selection(key.namespace, fields=f"metadata.name={key.name}"))

@@ -1,0 +1,52 @@
+"""The load controller turns what a meter said into label patches, and nothing else."""
+
+from __future__ import annotations
+
+from builders import a_node
+from wukong.actions import DONE, Patch
+from wukong.api.resources import Key
+from wukong.controllers.load import Load
+from wukong.ports import Usage
+from wukong.state import State
+
+KEY = Key("", "n1")
+CPU = "usage.novasphere.dev/cpu"
+
+
+def state_with(usage: Usage | None, **labels: str) -> State:
+    state = State()
+    state.apply("ADDED", a_node("n1", labels=labels))
+    if usage is not None:
+        state.usage = {"n1": usage}
+    return state
+
+
+def test_a_measured_node_gets_its_labels_in_one_patch() -> None:
+    outcome = Load().reconcile(KEY, state_with(Usage(at=100.0, cpu=42.0, memory=7.0)), now=100.0)
+    (action,) = outcome.actions
+    assert isinstance(action, Patch)
+    assert action.patch.type == "merge"
+    assert action.patch.body == {"metadata": {"labels": {CPU: "40", "usage.novasphere.dev/memory": "5"}}}
+    assert outcome.requeue_after == 180.0
+
+
+def test_a_node_that_is_gone_or_never_measured_is_left_alone() -> None:
+    assert Load().reconcile(Key("", "n9"), state_with(None), now=0.0) == DONE
+    assert Load().reconcile(KEY, state_with(None), now=0.0).actions == ()
+
+
+def test_the_second_change_waits_and_comes_back_by_itself() -> None:
+    load = Load()
+    load.reconcile(KEY, state_with(Usage(at=100.0, cpu=10.0)), now=100.0)
+    soon = load.reconcile(KEY, state_with(Usage(at=110.0, cpu=90.0), **{CPU: "10"}), now=110.0)
+    assert soon.actions == ()
+    assert soon.requeue_after == 20.0
+    later = load.reconcile(KEY, state_with(Usage(at=110.0, cpu=90.0), **{CPU: "10"}), now=130.0)
+    assert len(later.actions) == 1
+
+
+def test_stale_labels_go() -> None:
+    outcome = Load().reconcile(KEY, state_with(Usage(at=0.0, cpu=10.0), **{CPU: "10"}), now=500.0)
+    (action,) = outcome.actions
+    assert isinstance(action, Patch)
+    assert action.patch.body == {"metadata": {"labels": {CPU: None}}}

@@ -1,0 +1,85 @@
+"""The verbs on a live cluster: what they say of it, and the snapshot that says the same later, without it."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from testbed.pytest_plugin import Bed
+from wukong.cli.capacity import command as capacity
+from wukong.cli.explain import command as explain
+from wukong.cli.snapshot import command as snapshot
+from wukong.errors import InputError
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {{name: probe, namespace: {namespace}, labels: {{app: probe}}}}
+spec:
+  containers: [{{name: c, image: probe, resources: {{requests: {{cpu: 500m}}}}}}]
+"""
+SECRET = "s3cr3t-of-the-house"
+
+
+def run(verb: Any, *arguments: object) -> Any:
+    done = CliRunner().invoke(verb, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+@pytest.fixture
+def manifest(tmp_path: Path, namespace: str) -> Path:
+    path = tmp_path / "probe.yaml"
+    path.write_text(POD.format(namespace=namespace))
+    return path
+
+
+def test_without_a_snapshot_the_current_context_is_asked(bed: Bed, manifest: Path) -> None:
+    where = ("--kubeconfig", bed.kubeconfig)
+    found = json.loads(run(capacity, *where, "-f", manifest, "--max", 2, "-o", "json").stdout)
+    assert found["fits"] == 2
+    assert json.loads(run(explain, *where, "-f", manifest, "-o", "json").stdout)["feasible"] >= 1
+
+
+async def make_chatty(bed: Bed, namespace: str) -> None:
+    """A pod full of things that are nobody's business, and a secret."""
+    container = {"name": "c", "image": "chatty", "args": [SECRET], "env": [{"name": "PASSWORD", "value": SECRET}]}
+    pod = {
+        "metadata": {"name": "chatty", "annotations": {"owner.example.com/phone": SECRET}},
+        "spec": {"nodeSelector": {"there-is": "none"}, "containers": [container]},
+    }
+    async with bed.client() as client:
+        await client.create(f"/api/v1/namespaces/{namespace}/pods", pod)
+        secret = {"metadata": {"name": "s"}, "stringData": {"p": SECRET}}
+        await client.create(f"/api/v1/namespaces/{namespace}/secrets", secret)
+
+
+def test_a_snapshot_decides_as_the_cluster_it_was_taken_of(
+    bed: Bed, namespace: str, manifest: Path, tmp_path: Path
+) -> None:
+    asyncio.run(make_chatty(bed, namespace))
+    plain, packed = tmp_path / "cluster.json", tmp_path / "anonymous.json.gz"
+    run(snapshot, "--kubeconfig", bed.kubeconfig, "-o", plain)
+    run(snapshot, "--kubeconfig", bed.kubeconfig, "--anonymize", "-o", packed)
+    text = plain.read_text()
+    assert '"chatty"' in text
+    assert SECRET not in text
+    anonymous = gzip.decompress(packed.read_bytes()).decode()
+    assert "chatty" not in anonymous
+    assert namespace not in anonymous
+    assert len(json.loads(anonymous)["items"]) > 10
+    later = json.loads(run(explain, "-s", plain, "-f", manifest, "-o", "json").stdout)
+    assert later["feasible"] >= 1
+
+
+def test_a_cluster_that_is_not_there_is_said_in_one_sentence(manifest: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no such file"):
+        CliRunner().invoke(
+            capacity, ["--kubeconfig", str(tmp_path / "none"), "-f", str(manifest)], catch_exceptions=False
+        )

@@ -1,0 +1,255 @@
+"""`wukong run --components load` on a real cluster: both meters, exactly its own rights, and a twin that takes over."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from testbed.client import Client
+from testbed.exporter import Exporter
+from testbed.pytest_plugin import Bed, HollowNodes, RunPrometheus
+from wukong.app.components import COMPONENTS, METRICS_API, Rule
+
+DEADLINE_SECONDS = 60.0
+CRD: dict[str, Any] = {
+    "metadata": {
+        "name": "nodes.metrics.k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/metrics"},
+    },
+    "spec": {
+        "group": "metrics.k8s.io",
+        "scope": "Cluster",
+        "names": {"plural": "nodes", "singular": "nodemetrics", "kind": "NodeMetrics", "listKind": "NodeMetricsList"},
+        "versions": [
+            {
+                "name": "v1beta1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                },
+            }
+        ],
+    },
+}
+
+
+@contextlib.contextmanager
+def running(kubeconfig: Path, namespace: str, log: Path, *more: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The command itself, as a process of its own; ended with SIGTERM, which must succeed."""
+    words = ["run", "--components", "load", "--kubeconfig", str(kubeconfig), "--lease", f"{namespace}/wukong"]
+    words += ["--label-prefix", prefix(namespace)]  # tests share the cluster: each has labels of its own
+    times = ["--measure-seconds", "0.5", "--quiet-seconds", "0.5", "--stale-seconds", "6", "--lease-seconds", "4"]
+    with log.open("ab") as output:
+        argv = [sys.executable, "-m", "wukong", *words, *times, *more]
+        process = subprocess.Popen(argv, stdout=output, stderr=output)
+    try:
+        yield process
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=20) == 0, log.read_text()
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def prefix(namespace: str) -> str:
+    return f"usage-{namespace[-8:]}.example.com"
+
+
+async def labels_of(client: Client, node: str) -> dict[str, str]:
+    """The usage labels of a node, by what they say: {"cpu": "35"}."""
+    found = await client.get(f"/api/v1/nodes/{node}")
+    return {key.split("/")[1]: value for key, value in found["metadata"]["labels"].items() if key.startswith("usage-")}
+
+
+async def until(client: Client, node: str, is_so: Callable[[dict[str, str]], bool], log: Path) -> dict[str, str]:
+    """The node's usage labels once they are so."""
+    found: dict[str, str] = {}
+    try:
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            while not is_so(found := await labels_of(client, node)):
+                await asyncio.sleep(0.1)
+    except TimeoutError:
+        pytest.fail(f"labels stayed {found}; the log says:\n{log.read_text()[-2000:]}")
+    return found
+
+
+async def test_labels_follow_prometheus_by_steps_and_go_when_it_falls_silent(
+    bed: Bed, namespace: str, hollow_nodes: HollowNodes, prometheus: RunPrometheus, tmp_path: Path
+) -> None:
+    (node,) = await hollow_nodes(1)
+    log = tmp_path / "run.log"
+    async with Exporter() as exporter, bed.client() as client:
+        exporter.usage = {node: {"memory": 41, "storage": 12}}
+        with prometheus([exporter.address]) as url, running(bed.kubeconfig, namespace, log, "--prometheus", url):
+            found = await until(client, node, lambda labels: len(labels) == 2, log)
+            assert found == {"memory": "40", "storage": "10"}
+            exporter.usage = {node: {"memory": 45.5, "storage": 12}}  # within the slack: nothing moves
+            exporter.usage[node]["storage"] = 73
+            found = await until(client, node, lambda labels: labels.get("storage") == "70", log)
+            assert found["memory"] == "40"
+            exporter.usage = {}  # Prometheus forgets the node, and so do we
+            await until(client, node, lambda labels: not labels, log)
+
+
+async def test_labels_follow_metrics_k8s_io(
+    bed: Bed, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
+) -> None:
+    (node,) = await hollow_nodes(1, capacity={"cpu": "4", "memory": "8Gi", "pods": "10"})
+    log = tmp_path / "run.log"
+    async with bed.client() as client, metrics_of(client, node, cpu="3", memory="2Gi"):
+        with running(bed.kubeconfig, namespace, log):
+            found = await until(client, node, lambda labels: len(labels) == 2, log)
+    assert found == {"cpu": "75", "memory": "25"}
+
+
+async def test_the_component_uses_exactly_the_rights_it_asks_for(
+    bed: Bed, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
+) -> None:
+    (node,) = await hollow_nodes(1, capacity={"cpu": "4", "memory": "8Gi", "pods": "10"})
+    rules = [*COMPONENTS["load"].rules, METRICS_API]
+    log = tmp_path / "run.log"
+    async with bed.client() as client, metrics_of(client, node, cpu="1", memory="1Gi"):
+        kubeconfig = await service_account(client, bed, namespace, rules, tmp_path)
+        with running(kubeconfig, namespace, log):
+            await until(client, node, lambda labels: len(labels) == 2, log)
+            account = f"system:serviceaccount:{namespace}:load"
+            granted = {(rule.group, rule.resource, verb) for rule in rules for verb in rule.verbs}
+            await when(lambda: used_by(bed, account) == granted, lambda: f"{used_by(bed, account)} is not {granted}")
+
+
+async def test_when_the_leader_is_killed_the_other_takes_over_and_nothing_is_done_twice(
+    bed: Bed, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    (node,) = await hollow_nodes(1, capacity={"cpu": "4", "memory": "8Gi", "pods": "10"})
+    logs = [tmp_path / "one.log", tmp_path / "two.log"]
+    account = f"system:serviceaccount:{namespace}:load"
+    async with bed.client() as client, metrics_of(client, node, cpu="1", memory="1Gi") as measure:
+        kubeconfig = await service_account(client, bed, namespace, [*COMPONENTS["load"].rules, METRICS_API], tmp_path)
+        lease = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/wukong"
+        with running(kubeconfig, namespace, logs[0]) as one:
+            await until(client, node, lambda labels: labels.get("cpu") == "25", logs[0])
+            with running(kubeconfig, namespace, logs[1]):
+                await when(lambda: "started" in logs[1].read_text(), logs[1].read_text)
+                held = (await client.get(lease))["spec"]["holderIdentity"]
+                one.send_signal(signal.SIGKILL)
+                killed = time.monotonic()
+                await measure("3", "1Gi")
+                await until(client, node, lambda labels: labels.get("cpu") == "75", logs[1])
+                seconds = time.monotonic() - killed
+                spec = (await client.get(lease))["spec"]
+                assert spec["holderIdentity"] != held
+                assert spec["leaseTransitions"] == 1
+    record_property("figure", f"leader killed, lease of 4 s: the other had done its work {seconds:.1f} s later")
+    assert len(writes_to(bed, account, node)) == 2  # one change each, by whoever led
+
+
+@contextlib.asynccontextmanager
+async def metrics_of(client: Client, node: str, cpu: str, memory: str) -> AsyncIterator[Callable[[str, str], Any]]:
+    """NodeMetrics, as metrics-server would serve them, from a CRD; kept fresh. Gives a function that changes them."""
+    with contextlib.suppress(Exception):  # another test may have been first
+        await client.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD)
+    path = "/apis/metrics.k8s.io/v1beta1/nodes"
+    current = {"cpu": cpu, "memory": memory}
+
+    def document() -> dict[str, Any]:
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        return {
+            "apiVersion": "metrics.k8s.io/v1beta1",
+            "kind": "NodeMetrics",
+            "metadata": {"name": node},
+            "timestamp": stamp,
+            "window": "10s",
+            "usage": dict(current),
+        }
+
+    async def refresh() -> None:
+        while True:
+            await asyncio.sleep(1.0)
+            await client.patch(f"{path}/{node}", document())
+
+    async def change(cpu: str, memory: str) -> None:
+        current.update(cpu=cpu, memory=memory)
+        await client.patch(f"{path}/{node}", document())
+
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        while True:
+            try:
+                await client.create(path, document())
+                break
+            except Exception:  # the new kind is served a moment after it was made
+                await asyncio.sleep(0.2)
+    keeper = asyncio.create_task(refresh())
+    try:
+        yield change
+    finally:
+        keeper.cancel()
+        await client.delete(f"{path}/{node}")
+
+
+async def service_account(client: Client, bed: Bed, namespace: str, rules: list[Rule], folder: Path) -> Path:
+    """A kubeconfig of a new service account that has these rights and no others."""
+    core, rbac = f"/api/v1/namespaces/{namespace}", "/apis/rbac.authorization.k8s.io/v1"
+    await client.create(f"{core}/serviceaccounts", {"metadata": {"name": "load"}})
+    subjects = [{"kind": "ServiceAccount", "name": "load", "namespace": namespace}]
+    for kind, is_local, place in (("ClusterRole", False, rbac), ("Role", True, f"{rbac}/namespaces/{namespace}")):
+        name = namespace if kind == "ClusterRole" else "load"
+        documents = [rule.document() for rule in rules if rule.in_own_namespace == is_local]
+        await client.create(f"{place}/{kind.lower()}s", {"metadata": {"name": name}, "rules": documents})
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+        binding = {"metadata": {"name": name}, "roleRef": reference, "subjects": subjects}
+        await client.create(f"{place}/{kind.lower()}bindings", binding)
+    answer = await client.create(f"{core}/serviceaccounts/load/token", {"spec": {"expirationSeconds": 3600}})
+    config = yaml.safe_load(bed.kubeconfig.read_text())
+    for user in config["users"]:
+        user["user"] = {"token": answer["status"]["token"]}
+    path = folder / "kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+def audited(bed: Bed, account: str) -> Iterator[dict[str, Any]]:
+    """What this account did, as the API server wrote it down."""
+    for line in bed.audit_log.read_text().splitlines():
+        entry = json.loads(line)
+        if entry["user"]["username"] == account and entry.get("objectRef") and entry["stage"] != "Panic":
+            yield entry
+
+
+def used_by(bed: Bed, account: str) -> set[tuple[str, str, str]]:
+    """Group, resource and verb of everything it was allowed to do and did."""
+    return {
+        (entry["objectRef"].get("apiGroup", ""), entry["objectRef"]["resource"], entry["verb"])
+        for entry in audited(bed, account)
+        if entry.get("responseStatus", {}).get("code", 200) < 400 or entry["responseStatus"]["code"] == 404
+    }
+
+
+def writes_to(bed: Bed, account: str, node: str) -> list[str]:
+    return [
+        entry["auditID"]
+        for entry in audited(bed, account)
+        if entry["verb"] == "patch" and entry["objectRef"]["resource"] == "nodes" and entry["objectRef"]["name"] == node
+    ]
+
+
+async def when(is_so: Callable[[], bool], why_not: Callable[[], str]) -> None:
+    try:
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            while not is_so():
+                await asyncio.sleep(0.1)
+    except TimeoutError:
+        pytest.fail(why_not())
