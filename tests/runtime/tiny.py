@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -98,7 +98,7 @@ class TinyCluster:
 
     def watch(
         self, resource: Resource, read: type[T], selection: Selection = EVERYTHING, *, resource_version: str
-    ) -> AsyncIterator[Event[T]]:
+    ) -> AsyncGenerator[Event[T], None]:
         raise NotImplementedError
 
     # ---- the rest
