@@ -14,6 +14,7 @@ from wukong.api.resources import Key
 from wukong.state import Change
 
 Item = TypeVar("Item", bound=Hashable)
+Place = tuple[str, Key]  # kind and key
 PATIENCE = 5.0
 _REMEMBERED = 4096  # versions seen lately: an echo may come before the answer to the write
 
@@ -29,7 +30,8 @@ class Echoes(Generic[Item]):
         self._seen: OrderedDict[Written, None] = OrderedDict()
         self._missing: dict[Item, set[Written]] = {}
         self._until: dict[Item, float] = {}  # oldest first, for PATIENCE is the same for all
-        self._by_object: dict[tuple[str, Key], dict[Item, None]] = {}
+        self._places: dict[Item, set[Place]] = {}
+        self._by_object: dict[Place, dict[Item, None]] = {}
 
     def hold(self, item: Item, written: Iterable[Written], now: float) -> bool:
         """Whether this item must rest until all of these have been seen."""
@@ -37,8 +39,9 @@ class Echoes(Generic[Item]):
         if not missing:
             return False
         self._missing[item], self._until[item] = missing, now + PATIENCE
-        for write in missing:
-            self._by_object.setdefault(write[:2], {})[item] = None
+        self._places[item] = {write[:2] for write in missing}
+        for place in self._places[item]:
+            self._by_object.setdefault(place, {})[item] = None
         return True
 
     def saw(self, changes: Iterable[Change]) -> list[Item]:
@@ -72,8 +75,8 @@ class Echoes(Generic[Item]):
 
     def _release(self, item: Item) -> None:
         del self._missing[item], self._until[item]
-        for place in [place for place, items in self._by_object.items() if item in items]:
-            del self._by_object[place][item]
+        for place in self._places.pop(item):
+            self._by_object[place].pop(item)
             if not self._by_object[place]:
                 del self._by_object[place]
 

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import msgspec
 
 from wukong.actions import Action, Note, Outcome
-from wukong.api.meta import Object
-from wukong.api.resources import Resource
 from wukong.controllers.contract import Controller, Watch
 from wukong.errors import ClusterError, OutcomeUnknown, WukongError
-from wukong.ports import Clock, Cluster, Event, Selection
+from wukong.ports import EVERYTHING, Clock, Cluster
 from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.echoes import Written
+from wukong.runtime.following import Changed, Follow
 from wukong.runtime.leader import Leader
 from wukong.runtime.metrics import Metrics
 from wukong.runtime.perform import Performer, described
@@ -30,30 +29,6 @@ from wukong.state import State
 
 log = logging.getLogger(__name__)
 _LONGEST_WAIT = 30.0  # after a jump of the clock, keys are late by no more than this
-
-
-@runtime_checkable
-class Listed(Protocol):
-    """A follower's news: this is all there is, first or again."""
-
-    @property
-    def items(self) -> Sequence[Any]: ...
-
-
-@runtime_checkable
-class Changed(Protocol):
-    """A follower's news: one watch event."""
-
-    @property
-    def event(self) -> Event[Any]: ...
-
-
-class Follow(Protocol):
-    """Lists and watches for ever, whatever happens in between; `wukong.cluster.follow.follow` is one."""
-
-    def __call__(
-        self, cluster: Cluster, resource: Resource, read: type[Object], selection: Selection
-    ) -> AsyncIterator[Listed | Changed]: ...
 
 
 class LoopSettings(msgspec.Struct, frozen=True):
@@ -139,7 +114,7 @@ class Loop:
 
     async def _feed(self, watch: Watch) -> None:
         kind = watch.resource.kind
-        async for news in self.follow(self.cluster, watch.resource, watch.struct, Selection()):
+        async for news in self.follow(self.cluster, watch.resource, watch.struct, EVERYTHING):
             if isinstance(news, Changed):
                 changes = self.state.apply(news.event.type, news.event.object, kind)
             else:
