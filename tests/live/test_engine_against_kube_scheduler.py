@@ -8,6 +8,9 @@ kube-scheduler then sees the same cluster:
     bound pods             counted from when they are assumed, before anybody can see them bound; none is deleted
     unschedulable pods     deleted, and gone, before the next one is created: both come by the same watch, in this order
     preemption             priorities are such that nobody is preempted
+
+kube-scheduler breaks ties at random, so a seed makes the same pods but not quite the same cluster. Therefore a mismatch
+also leaves a file behind, the cluster as it was and the pod, for `wukong explain` and for a test of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from testbed.client import Client
 from testbed.pytest_plugin import OwnBed
 from wukong.api.core import Pod
 from wukong.api.decode import decode_objects
-from wukong.api.kinds import Objects
+from wukong.api.kinds import KINDS, Objects
 from wukong.engine import Decision, Scheduler
 from wukong.rules.admission import admit
 
@@ -67,7 +70,7 @@ async def test_the_engine_decides_like_the_live_kube_scheduler(
     bed = own_bed(nodes=0, scheduler_config=scoring_every_node(tmp_path), extra_flags=FLAGS)
     began = time.monotonic()
     async with bed.client() as client:
-        tally = await compare(client, Random(seed))
+        tally = await compare(client, Random(seed), tmp_path)
     record_property("figure", f"{tally}, in {time.monotonic() - began:.0f} s")
     again = f"the same again: {SEED}={seed} python -m pytest tests/live/{Path(__file__).name}"
     assert tally.mismatches == [], "\n".join([again, *tally.mismatches])
@@ -83,15 +86,16 @@ def scoring_every_node(folder: Path) -> Path:
     return file
 
 
-async def compare(client: Client, rng: Random) -> Tally:
+async def compare(client: Client, rng: Random, folder: Path) -> Tally:
     tally = Tally()
     owners = await furnish(client, rng, NODES)
     async with watched(client) as cluster:
         for number in range(PODS):
             manifest = random_pod(rng, f"pod-{number}", owners)
             differences = await decide_both(cluster, manifest, tally)
-            told = msgspec.json.encode(manifest).decode()
-            tally.mismatches += [f"{text}\n  {told}" for text in differences]
+            if differences:
+                kept = keep(cluster.objects, manifest, folder / f"pod-{number}.json")
+                tally.mismatches += [f"{kept}: {text}" for text in differences]
     return tally
 
 
@@ -127,6 +131,13 @@ def differences_of_admission(scheduler: Scheduler, manifest: Manifest, objects: 
     if (ours.feasible, ours.final, ours.message) == (stored.feasible, stored.final, stored.message):
         return []
     return [f"as admitted by us: {shown(ours)}\n  as stored: {shown(stored)}"]
+
+
+def keep(objects: Objects, manifest: Manifest, file: Path) -> Path:
+    """The cluster before the pod, and the pod."""
+    items = [found for kind in KINDS for found in objects.of(kind)]
+    file.write_bytes(msgspec.json.encode({"kind": "List", "items": [*items, manifest]}))
+    return file
 
 
 def shown(decision: Decision) -> str:
