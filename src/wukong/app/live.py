@@ -94,7 +94,7 @@ async def _meter(stack: AsyncExitStack, kube: Kube, options: Options) -> Meter:
 
 
 async def _serve(stack: AsyncExitStack, app: web.Application, host: str, port: int) -> None:
-    runner = web.AppRunner(app)
+    runner = web.AppRunner(app, access_log=None)  # probes ask every few seconds: that is no news
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     try:

@@ -17,7 +17,7 @@ from wukong.api.core import Node, Quantities
 from wukong.api.meta import Base, ObjectMeta
 from wukong.api.quantity import parse_quantity
 from wukong.api.resources import NODE_METRICS, RESOURCES, Resource
-from wukong.errors import ClusterError, InputError
+from wukong.errors import ClusterError, InputError, NotFound
 from wukong.ports import Cluster, Usage
 
 _T = TypeVar("_T")
@@ -39,7 +39,12 @@ class MetricsApi:
 
     async def usage(self) -> dict[str, Usage]:
         nodes = await self._all(RESOURCES["Node"], Node)
-        metrics = await self._all(NODE_METRICS, _NodeMetrics)
+        try:
+            metrics = await self._all(NODE_METRICS, _NodeMetrics)
+        except NotFound:
+            raise ClusterError(
+                "this cluster serves no metrics.k8s.io: install metrics-server, or use --prometheus"
+            ) from None
         sizes = {node.metadata.name: node.status.allocatable for node in nodes}
         return {
             entry.metadata.name: Usage(
