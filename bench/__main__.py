@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from bench import building, placing, versus
+from bench import building, mirror, placing, versus
 from bench.workloads import WORKLOADS
 
 CHECKED_AT = 5_000  # nodes at which placements are scored again from scratch
@@ -23,6 +23,7 @@ def main() -> None:
     parser.add_argument("--pods-per-node", default="0,30", help="pods already placed per node, comma separated")
     parser.add_argument("--skip-build", action="store_true", help="do not measure building a large snapshot")
     parser.add_argument("--versus", action="store_true", help="only compare with the Go simulator cluster-capacity")
+    parser.add_argument("--mirror", action="store_true", help="only compare with the official Python client")
     options = parser.parse_args()
     sizes = [int(text) for text in options.nodes.split(",")]
     today = datetime.datetime.now(tz=datetime.UTC).date()
@@ -30,6 +31,9 @@ def main() -> None:
     print(f"{today}  {machine}, Python {platform.python_version()}, numpy {np.__version__}")
     if options.versus:
         versus.main(versus.say_aside)
+        return
+    if options.mirror:
+        mirror.main(versus.say_aside)
         return
     print("every node is scored for every pod, no sampling\n")
     for per_node in (int(text) for text in options.pods_per_node.split(",")):

@@ -12,6 +12,7 @@ from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Sca
 from wukong.api.resources import EVENTS, RESOURCES, Key
 from wukong.errors import AlreadyExists, Conflict, OutcomeUnknown, ServerFailed
 from wukong.ports import PatchBody
+from wukong.runtime.echoes import Written
 from wukong.runtime.happened import contains, has_happened
 from wukong.runtime.notes import event_of
 from wukong.runtime.perform import Performer, described
@@ -74,6 +75,14 @@ class TestLostAnswers:
         with pytest.raises(ServerFailed):
             performed(cluster, action)
         assert len(cluster.calls) == 1
+
+
+def test_after_a_lost_answer_the_version_to_wait_for_is_known_all_the_same() -> None:
+    cluster = a_cluster()
+    cluster.after = [LOST]
+    action = Patch(PODS, WEB, PatchBody("merge", {"metadata": {"labels": {"a": "b"}}}))
+    written = play(Performer(cluster).perform(action, EPOCH))
+    assert written == Written("Pod", WEB, str(cluster.version))
 
 
 def test_gone_already_is_as_good_as_removed() -> None:

@@ -34,12 +34,13 @@ class Performer:
                 return await self._do(action)
             except OutcomeUnknown:
                 is_in_doubt = True
-                if await self._has_happened(action):
-                    return None
+                found = await self._look(action)
+                if has_happened(action, found):
+                    return _shown(action, found)
             except (AlreadyExists, Conflict):
                 # After a lost answer this may be our own write: the first request arrived late.
-                if is_in_doubt and await self._has_happened(action):
-                    return None
+                if is_in_doubt and has_happened(action, found := await self._look(action)):
+                    return _shown(action, found)
                 raise
         raise OutcomeUnknown(f"no answer {_TRIES} times to: {described(action)}")
 
@@ -75,17 +76,18 @@ class Performer:
         except NotFound:
             return
 
-    async def _has_happened(self, action: Write) -> bool:
+    async def _look(self, action: Write) -> Document | None:
+        """The object as it is now, after an answer got lost."""
         resource, key = subject(action)
         if not key.name:
             raise OutcomeUnknown(f"no answer, and no name to look for, after: {described(action)}")
         try:
-            found: Document | None = await self.cluster.get(resource, key, dict)
+            found: Document = await self.cluster.get(resource, key, dict)
         except NotFound:
-            found = None
+            return None
         except ClusterError as error:
             raise OutcomeUnknown(f"no answer, and none when looking again ({error}): {described(action)}") from error
-        return has_happened(action, found)
+        return found
 
 
 def subject(action: Action) -> tuple[Resource, Key]:
@@ -104,6 +106,13 @@ def _written(resource: Resource, found: Document) -> Written:
     meta = found.get("metadata", {})
     key = Key(meta.get("namespace", ""), meta.get("name", ""))
     return Written(resource.kind, key, meta.get("resourceVersion", ""))
+
+
+def _shown(action: Write, found: Document | None) -> Written | None:
+    """The version to wait for, as if the answer had come: our write is in it, and in the watch it is still to come."""
+    if found is None or not isinstance(action, Create | Patch):
+        return None
+    return _written(action.resource, found)
 
 
 def described(action: Action) -> str:
