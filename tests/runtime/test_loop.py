@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from runtime.tiny import TinyCluster
+from runtime.tiny import Changed, Synced, TinyCluster
 from runtime.virtual import LoopClock, VirtualLoop, play
 from wukong.actions import DONE, Action, Note, Outcome, Patch
 from wukong.api.core import Pod
 from wukong.api.resources import LEASES, RESOURCES, Key, Resource
 from wukong.controllers import Watch
-from wukong.errors import Conflict, Denied, Invalid, WukongError
+from wukong.errors import Conflict, Denied, Invalid, OutcomeUnknown, ServerFailed, WukongError
 from wukong.ports import PatchBody
 from wukong.runtime import Leader, Loop, LoopSettings
 from wukong.runtime.leader import read_lease
@@ -163,6 +163,36 @@ def test_a_process_that_stood_still_past_its_lease_does_not_act() -> None:
             assert patches(cluster).total() == 0
 
     play(story())
+
+
+class Lagging(TinyCluster):
+    """Cannot be read for the first second, and its watch is three seconds late."""
+
+    async def get(self, *asked: Any) -> Any:
+        if asyncio.get_running_loop().time() < 1.0:
+            raise ServerFailed("down")
+        return await super().get(*asked)
+
+    async def follow(self, *asked: Any) -> AsyncIterator[Synced | Changed]:
+        async for news in super().follow(*asked):
+            await asyncio.sleep(3.0 if isinstance(news, Changed) else 0.0)
+            yield news
+
+
+def test_an_act_nobody_knows_the_outcome_of_is_looked_for_before_its_key_is_decided_again() -> None:
+    cluster = Lagging()
+    cluster.put("Pod", "web")
+    cluster.after = [OutcomeUnknown("lost")]
+
+    async def story() -> None:
+        loop = a_loop(cluster)
+        async with running(loop):
+            await asyncio.sleep(20.0)
+        assert loop.state.get(Pod, Key("default", "web"))
+        assert loop.dispatch.queue.in_flight == len(loop.dispatch.queue) == 0
+
+    play(story())
+    assert patches(cluster) == {"default/web": 1}
 
 
 def test_no_more_keys_than_workers_at_a_time() -> None:

@@ -24,7 +24,7 @@ from wukong.runtime.echoes import Written
 from wukong.runtime.following import Changed, Follow
 from wukong.runtime.leader import Leader
 from wukong.runtime.metrics import Metrics
-from wukong.runtime.perform import Performer, described
+from wukong.runtime.perform import Performer, described, subject
 from wukong.state import State
 
 log = logging.getLogger(__name__)
@@ -37,10 +37,10 @@ class LoopSettings(msgspec.Struct, frozen=True):
 
 
 class Job:
-    """One key being worked on. Actions before `position` have been performed."""
+    """One key being worked on. Actions before `position` have been performed. If it `only_looks`, none is."""
 
-    def __init__(self, item: Item, outcome: Outcome) -> None:
-        self.item, self.outcome, self.position = item, outcome, 0
+    def __init__(self, item: Item, outcome: Outcome, *, only_looks: bool = False) -> None:
+        self.item, self.outcome, self.position, self.only_looks = item, outcome, 0, only_looks
         self.written: list[Written] = []
 
     def undone(self, *, is_unknown: bool) -> Sequence[Action]:
@@ -77,6 +77,8 @@ class Loop:
         self._watches = {watch.resource: watch for watch in (*also, *watches)}
         self._unsynced = set(self._watches)
         self._jobs: dict[asyncio.Task[None], Job] = {}
+        # What nobody knows the outcome of. Before its key is decided again we look, for the watch may not show it yet.
+        self._doubts: dict[Item, Action] = {}
         self._wake = asyncio.Event()
 
     @property
@@ -151,6 +153,9 @@ class Loop:
         return _LONGEST_WAIT if at is None else min(_LONGEST_WAIT, max(0.0, at - self.clock.now()))
 
     def _start(self, item: Item, now: float) -> None:
+        if item in self._doubts:
+            self._work(Job(item, Outcome((self._doubts[item],), requeue_after=0.0), only_looks=True))
+            return
         try:
             with self.metrics.reconcile_seconds.labels(item.controller).time():
                 outcome = self.dispatch.reconcile(item, now)
@@ -161,8 +166,10 @@ class Loop:
         if not outcome.actions:
             self.dispatch.succeeded(item, outcome, now)
             return
-        job = Job(item, outcome)
-        task = asyncio.create_task(self._perform(job))
+        self._work(Job(item, outcome))
+
+    def _work(self, job: Job) -> None:
+        task = asyncio.create_task(self._settle(job) if job.only_looks else self._perform(job))
         self._jobs[task] = job
         task.add_done_callback(self._ended)
 
@@ -184,6 +191,12 @@ class Loop:
                     job.written.append(written)
             job.position += 1
 
+    async def _settle(self, job: Job) -> None:
+        written = await self.performer.look_again(self._doubts[job.item])
+        del self._doubts[job.item]
+        if written is not None:
+            job.written.append(written)
+
     def _count(self, action: Action, result: str) -> None:
         self.metrics.actions.labels(type(action).__name__, result).inc()
 
@@ -201,8 +214,11 @@ class Loop:
         assert isinstance(error, Exception)
         undone = job.undone(is_unknown=isinstance(error, OutcomeUnknown))
         delay = self.dispatch.failed(job.item, error, now, self.random(), undone)
-        action = described(job.outcome.actions[job.position])
-        told = {"item": str(job.item), "action": action, "error": str(error), "again_seconds": round(delay, 3)}
+        action = job.outcome.actions[job.position]
+        if isinstance(error, OutcomeUnknown) and subject(action)[1].name:
+            self._doubts[job.item] = action
+        again = round(delay, 3)
+        told = {"item": str(job.item), "action": described(action), "error": str(error), "again_seconds": again}
         log.warning("action failed", extra=told, exc_info=None if isinstance(error, ClusterError) else error)
 
     # ---- leading and leaving

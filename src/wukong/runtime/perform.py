@@ -44,6 +44,13 @@ class Performer:
                 raise
         raise OutcomeUnknown(f"no answer {_TRIES} times to: {described(action)}")
 
+    async def look_again(self, action: Action) -> Written | None:
+        """After an unknown outcome: the version to wait for if it has happened. OutcomeUnknown if none can tell yet."""
+        if isinstance(action, Note):
+            return None
+        found = await self._look(action)
+        return _shown(action, found) if has_happened(action, found) else None
+
     async def _do(self, action: Write) -> Written | None:
         cluster = self.cluster
         match action:
