@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from testbed.client import Client
+from testbed.client import ApiError, Client
 from testbed.exporter import Exporter
 from testbed.pytest_plugin import Bed, HollowNodes, RunPrometheus
 from wukong.app.components import COMPONENTS, METRICS_API, Rule
@@ -160,8 +160,11 @@ async def test_when_the_leader_is_killed_the_other_takes_over_and_nothing_is_don
 @contextlib.asynccontextmanager
 async def metrics_of(client: Client, node: str, cpu: str, memory: str) -> AsyncIterator[Callable[[str, str], Any]]:
     """NodeMetrics, as metrics-server would serve them, from a CRD; kept fresh. Gives a function that changes them."""
-    with contextlib.suppress(Exception):  # another test may have been first
+    try:
         await client.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD)
+    except ApiError as error:
+        if error.status != 409:  # another test was first
+            raise
     path = "/apis/metrics.k8s.io/v1beta1/nodes"
     current = {"cpu": cpu, "memory": memory}
 
@@ -190,7 +193,9 @@ async def metrics_of(client: Client, node: str, cpu: str, memory: str) -> AsyncI
             try:
                 await client.create(path, document())
                 break
-            except Exception:  # the new kind is served a moment after it was made
+            except ApiError as error:
+                if error.status not in (404, 429, 503):  # the new kind is served a moment after it was made
+                    raise
                 await asyncio.sleep(0.2)
     keeper = asyncio.create_task(refresh())
     try:

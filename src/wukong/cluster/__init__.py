@@ -1,4 +1,4 @@
-"""Where clusters come from. So far: snapshots in files, as `kubectl get -o json` writes them."""
+"""Where clusters come from: snapshots in files (re-exported here) and API servers (kube.py, which brings aiohttp)."""
 
 from wukong.cluster.files import (
     SNAPSHOT_COMMAND,

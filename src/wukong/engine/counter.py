@@ -39,7 +39,3 @@ class Counter:
     def at(self, row: int) -> int:
         """The count in the domain of this node; 0 where the node has no such label."""
         return int(self.counts[self.column.numbers[row]])
-
-    def per_node(self) -> Ints:
-        """The count each node sees: [node]."""
-        return self.counts[self.column.ids]

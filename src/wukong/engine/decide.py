@@ -114,6 +114,3 @@ def _not_helpful(attempt: Attempt, count: int) -> str:
     reasons = [reason for node in attempt.reasons.values() for reason in node]
     reasons += [NOT_HELPFUL] * (count - len(attempt.reasons))
     return f"0/{count} nodes are available: {histogram(reasons)}."
-
-
-__all__ = ["Preemption", "decide", "find_refusals"]

@@ -80,7 +80,6 @@ class Template:
         "is_terminating",
         "labels",
         "namespace",
-        "node_name",
         "node_selector",
         "number",
         "owner",
@@ -118,7 +117,6 @@ class Template:
         ]
         owner = controller_of(pod.metadata)
         self.owner = (owner.api_version, owner.kind, owner.name) if owner else None
-        self.node_name = ""
         self._read_terms()
         self.has_own_spreads = bool(spec.topology_spread_constraints)
         constraints = spec.topology_spread_constraints
