@@ -35,6 +35,7 @@ class NodeCondition(Base):
     type: str
     status: str = ""
     reason: str = ""
+    message: str = ""
 
 
 class NodeSystemInfo(Base):
@@ -206,6 +207,7 @@ class PodCondition(Base):
     status: str = ""
     reason: str = ""
     message: str = ""
+    last_transition_time: str | None = None
 
 
 class ContainerStatus(Base):

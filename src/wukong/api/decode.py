@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import yaml
 
-from wukong.api.kinds import CLUSTER_SCOPED, GROUPS, KINDS
+from wukong.api.kinds import CLUSTER_SCOPED, GROUPS, KINDS, version_of
 from wukong.api.meta import Object
 from wukong.errors import InputError, nearest
 
@@ -153,7 +153,7 @@ def _is_ours(kind: str, api_version: str, skipped: Tally[str] | None) -> bool:
         skipped[kind] += 1
         return False
     if kind in KINDS:
-        right = f"{GROUPS[kind]}/v1" if kind in GROUPS else "v1"
+        right = f"{GROUPS[kind]}/{version_of(kind)}" if kind in GROUPS else "v1"
         raise InputError(f"$.apiVersion: expected {right} for kind {kind}, got {api_version!r}.")
     raise InputError(f'$.kind: unknown kind "{kind}".{nearest(kind, KINDS)} Wukong reads: {", ".join(KINDS)}.')
 

@@ -19,6 +19,7 @@ from wukong.api.core import (
     Service,
 )
 from wukong.api.meta import Object
+from wukong.api.placement import GROUP, VERSION, ClusterPlacementPolicy, PlacementPolicy
 
 KINDS: dict[str, type[Object]] = {
     "Node": Node,
@@ -34,7 +35,10 @@ KINDS: dict[str, type[Object]] = {
     "PriorityClass": PriorityClass,
     "PersistentVolumeClaim": PersistentVolumeClaim,
     "PersistentVolume": PersistentVolume,
+    "PlacementPolicy": PlacementPolicy,
+    "ClusterPlacementPolicy": ClusterPlacementPolicy,
 }
+OURS = frozenset({"PlacementPolicy", "ClusterPlacementPolicy"})  # kinds a cluster has only where their CRD is installed
 GROUPS: dict[str, str] = {  # kind → API group, for the kinds that are not in the core group
     "ReplicaSet": "apps",
     "StatefulSet": "apps",
@@ -42,8 +46,9 @@ GROUPS: dict[str, str] = {  # kind → API group, for the kinds that are not in 
     "DaemonSet": "apps",
     "PodDisruptionBudget": "policy",
     "PriorityClass": "scheduling.k8s.io",
+    **dict.fromkeys(sorted(OURS), GROUP),
 }
-CLUSTER_SCOPED = frozenset({"Node", "Namespace", "PriorityClass", "PersistentVolume"})
+CLUSTER_SCOPED = frozenset({"Node", "Namespace", "PriorityClass", "PersistentVolume", "ClusterPlacementPolicy"})
 WORKLOADS = frozenset({"ReplicationController", "ReplicaSet", "StatefulSet", "Deployment", "DaemonSet"})
 
 
@@ -64,6 +69,8 @@ class Objects:
     priority_classes: list[PriorityClass] = field(default_factory=list)
     persistent_volume_claims: list[PersistentVolumeClaim] = field(default_factory=list)
     persistent_volumes: list[PersistentVolume] = field(default_factory=list)
+    placement_policies: list[PlacementPolicy] = field(default_factory=list)
+    cluster_placement_policies: list[ClusterPlacementPolicy] = field(default_factory=list)
 
     def of(self, kind: str) -> list[Object]:
         """The list that holds objects of this kind."""
@@ -81,7 +88,13 @@ class Objects:
 def plural(kind: str) -> str:
     """The lower-case plural resource name: Node → nodes, PriorityClass → priorityclasses."""
     word = kind.lower()
+    if word.endswith("y"):
+        return f"{word[:-1]}ies"
     return word + ("es" if word.endswith("s") else "s")
+
+
+def version_of(kind: str) -> str:
+    return VERSION if kind in OURS else "v1"
 
 
 _LISTS: dict[str, str] = dict(zip(KINDS, (entry.name for entry in fields(Objects)), strict=True))

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from wukong.api.kinds import CLUSTER_SCOPED, GROUPS, KINDS, plural
+from wukong.api.kinds import CLUSTER_SCOPED, GROUPS, KINDS, plural, version_of
 
 
 class Key(msgspec.Struct, frozen=True, order=True):
@@ -43,7 +43,13 @@ class Resource(msgspec.Struct, frozen=True):
 
 
 def _of(kind: str) -> Resource:
-    return Resource(kind=kind, group=GROUPS.get(kind, ""), plural=plural(kind), namespaced=kind not in CLUSTER_SCOPED)
+    return Resource(
+        kind=kind,
+        version=version_of(kind),
+        group=GROUPS.get(kind, ""),
+        plural=plural(kind),
+        namespaced=kind not in CLUSTER_SCOPED,
+    )
 
 
 RESOURCES: dict[str, Resource] = {kind: _of(kind) for kind in KINDS}

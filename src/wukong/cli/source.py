@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter as Tally
 from typing import NamedTuple
 
-from wukong.api.kinds import Objects, plural
+from wukong.api.kinds import OURS, Objects, plural
 from wukong.cli.console import note, progress
 from wukong.cli.scheduling import Profiles, guess_version, read_version
 from wukong.cluster import place_name, read_objects
@@ -38,7 +38,7 @@ def read_source(source: Source) -> Found:
         skipped: Tally[str] = Tally()
         found = Found(read_objects(source.snapshot, skipped))
         note_skipped(source.snapshot, skipped)
-    lacking = [plural(kind) for kind in found.objects.lacking()]
+    lacking = [plural(kind) for kind in found.objects.lacking() if kind not in OURS]
     if lacking:
         note(f"{source.place} holds no {', '.join(lacking)}; decided as if the cluster had none.")
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wukong.api.kinds import KINDS, Objects
+from wukong.api.kinds import KINDS, OURS, Objects
 from wukong.api.meta import Object
 from wukong.api.resources import RESOURCES
 from wukong.cluster.sharing import Sharing
@@ -28,6 +28,8 @@ async def capture(
         try:
             await _capture_kind(cluster, kind, struct, objects, sharing)
         except (Denied, NotFound) as error:
+            if kind in OURS and isinstance(error, NotFound):
+                continue  # this cluster has no policies
             note(f"{RESOURCES[kind].plural} were left out: {error}")
         tell(number, len(KINDS))
     return objects
