@@ -10,6 +10,7 @@ another uid is the same name created again, and a deletion of another uid than w
 from __future__ import annotations
 
 import sys
+from collections import Counter as Tally
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, TypeVar
 
@@ -23,6 +24,7 @@ from wukong.state.attempts import Attempts
 from wukong.state.indexes import OwnerIndex, PodIndex
 from wukong.state.live import Live, in_order
 from wukong.state.placements import Placements
+from wukong.state.recent import Recent
 
 O = TypeVar("O", bound=Object)  # noqa: E741
 
@@ -45,6 +47,8 @@ class State:
         self.placements = Placements()
         self.attempts = Attempts()
         self.usage: dict[str, Usage] = {}  # node → what a meter last said of it
+        self.recent = Recent()
+        self.versions: Tally[str] = Tally()  # kind → how often something of it changed
         self._live = Live(self.objects)
 
     # ---- reading
@@ -80,6 +84,7 @@ class State:
         copy.pods, copy.owners = self.pods.fork(), self.owners.fork()
         copy.placements, copy.attempts = self.placements.fork(), self.attempts.fork()
         copy.usage = dict(self.usage)
+        copy.recent, copy.versions = self.recent.fork(), Tally(self.versions)
         copy._live = self._live.fork(copy.objects)
         return copy
 
@@ -124,8 +129,10 @@ class State:
         if new is not None:
             _intern_strings(new)
             mirrored[key] = new
+        self.versions[kind] += 1
         self._index(kind, key, old, new)
         if kind == "Pod":
+            self.recent.note(key, old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None)
             self.placements.settle(key, new if isinstance(new, Pod) else None)
             self._count(key)
         else:
@@ -167,6 +174,7 @@ class State:
     def expire(self, now: float) -> list[Change]:
         """Take back the assumed placements whose time is up. Their pods count as changed: somebody must look again."""
         changes = []
+        self.recent.expire(now)
         for key in self.placements.expire(now):
             self._count(key)
             if (pod := self.get(Pod, key)) is not None:

@@ -1,0 +1,8 @@
+"""Placement: what a node is to us (spot, leaving, priced, used) and what a policy wants of it. Row 2, pure.
+
+capacity, leaving, prices      what is known of one node
+fleet                          all nodes as columns
+rule, rules/                   the rules a policy may name: the contract, and those that are built in
+compile, matching              a policy → a Plan, or what is wrong with it; a pod → its plan
+judge                          a Plan on a Fleet: which nodes are refused and why, and the points of the others
+"""

@@ -1,0 +1,48 @@
+"""Spot or on-demand: told from a node's labels, in every cloud's own words.
+
+Used by fleet.py and whoever must keep off spot nodes (SPOT_LABELS). Our own label wins, then the others in this order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+OWN_LABEL = "node.kubernetes.io/capacity"
+_SAYS_SPOT: dict[str, tuple[str, ...]] = {  # label → values, in lower case, that mean spot
+    OWN_LABEL: ("spot",),
+    "karpenter.sh/capacity-type": ("spot",),
+    "eks.amazonaws.com/capacityType": ("spot",),
+    "cloud.google.com/gke-spot": ("true",),
+    "cloud.google.com/gke-preemptible": ("true",),
+    "cloud.google.com/gke-provisioning": ("spot", "preemptible"),
+    "kubernetes.azure.com/scalesetpriority": ("spot",),
+    "oci.oraclecloud.com/oke-is-preemptible": ("true",),
+    "node.kubernetes.io/lifecycle": ("spot",),
+    "spotinst.io/node-lifecycle": ("spot",),
+    "scheduling.cast.ai/spot": ("true",),
+}
+_SAYS_ON_DEMAND: dict[str, tuple[str, ...]] = {
+    OWN_LABEL: ("on-demand",),
+    "karpenter.sh/capacity-type": ("on-demand", "reserved"),
+    "eks.amazonaws.com/capacityType": ("on_demand",),
+    "cloud.google.com/gke-provisioning": ("standard",),
+    "spotinst.io/node-lifecycle": ("od",),
+}
+# label → the values that make a node a spot node, as clouds write them: for affinity terms.
+SPOT_LABELS: dict[str, tuple[str, ...]] = {
+    label: ("SPOT",) if label == "eks.amazonaws.com/capacityType" else values for label, values in _SAYS_SPOT.items()
+}
+
+
+def is_spot(labels: Mapping[str, str]) -> bool:
+    """A node that says nothing is on-demand."""
+    for label, values in _SAYS_SPOT.items():
+        said = labels.get(label)
+        if said is None:
+            continue
+        word = said.lower()
+        if word in values:
+            return True
+        if word in _SAYS_ON_DEMAND.get(label, ()):
+            return False
+    return False

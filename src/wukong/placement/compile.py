@@ -1,0 +1,247 @@
+"""A policy becomes a Plan, or the list of what is wrong with it: each with its path, what was expected, and the fix.
+
+Called by the `policy` controller (problems), by matching.py (plans) and by `wukong explain`. A policy with a problem
+gives no plan: it is reported and left out, and never stands in a pod's way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from wukong.api.decode import readable
+from wukong.api.placement import (
+    DEFAULT,
+    MODES,
+    PREEMPTION_POLICIES,
+    RULE_TYPES,
+    STRATEGIES,
+    ClusterPlacementPolicy,
+    ClusterPlacementPolicySpec,
+    PlacementPolicy,
+    ResourceAffinity,
+    ResourcePreference,
+    ResourceRequirement,
+    SchedulingPolicy,
+    SchedulingRule,
+)
+from wukong.api.quantity import parse_quantity, scheduler_amount
+from wukong.errors import InputError, nearest
+from wukong.placement.percent import percent
+from wukong.placement.rule import AnyRule, Rules
+from wukong.rules.findings import finding, one_of
+from wukong.rules.labels import is_label_key
+from wukong.rules.validate_affinity import label_selector_problems
+
+Policy = PlacementPolicy | ClusterPlacementPolicy
+RESOURCES = {"cpu": "cpu", "memory": "memory", "storage": "ephemeral-storage"}  # what policies say → the API's name
+GPU = "gpu"
+GPU_NAMES = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe")
+_PREFERRED = {"cpu": "preferredCPU", "memory": "preferredMemory", "storage": "preferredStorage"}
+_WEIGHT = "a weight from 1 to 100"
+_UNKNOWN = "object contains unknown field "
+
+
+class Preference(msgspec.Struct, frozen=True):
+    resource: str  # cpu, memory or storage
+    weight: int
+    threshold: float  # percent
+
+
+class Floor(msgspec.Struct, frozen=True):
+    """At least one of these resources must have this much free."""
+
+    said: str  # as the policy wrote it: "gpu 1"
+    amounts: dict[str, int]  # resource → scheduler amount
+
+
+class Use(msgspec.Struct, frozen=True):
+    """A rule with its config, as a policy uses it."""
+
+    rule: AnyRule
+    config: Any
+    weight: int = 1
+
+
+class Plan(msgspec.Struct, frozen=True, eq=False):
+    """What one policy wants of nodes. Told apart by identity: a policy that changed is another plan."""
+
+    name: str  # "PlacementPolicy shop/web"
+    strategy: str = ""  # "": no matter
+    is_enforced: bool = True
+    preferences: tuple[Preference, ...] = ()
+    floors: tuple[Floor, ...] = ()
+    filters: tuple[Use, ...] = ()
+    scores: tuple[Use, ...] = ()
+    ranks: tuple[Use, ...] = ()  # rules of type prioritize
+    priority: int | None = None
+    never_preempts: bool = False
+    scheduler_name: str = ""
+
+
+def compile_policy(policy: Policy, rules: Rules, gpu_names: Sequence[str] = GPU_NAMES) -> Plan:
+    """Raises InputError with every problem."""
+    wrong = problems(policy, rules)
+    if wrong:
+        raise InputError(*wrong)
+    spec = policy.spec
+    scheduling = spec.scheduling
+    affinity = (scheduling and scheduling.resource_affinity) or ResourceAffinity()
+    policies = (scheduling and scheduling.scheduling_policy) or SchedulingPolicy()
+    used = [(entry.type, _use(entry, rules)) for entry in policies.rules]
+    return Plan(
+        name=title(policy),
+        strategy=spec.capacity.strategy if spec.capacity else "",
+        is_enforced=spec.mode != "Observe",
+        preferences=tuple(
+            Preference(resource, wish.weight, percent(wish.threshold) or 0.0)
+            for resource, wish in _preferences(affinity).items()
+        ),
+        floors=tuple(_floor(entry, gpu_names) for entry in affinity.required_resources),
+        filters=tuple(use for type_, use in used if type_ == "filter"),
+        scores=tuple(use for type_, use in used if type_ == "score"),
+        ranks=tuple(use for type_, use in used if type_ == "prioritize"),
+        priority=policies.priority,
+        never_preempts=policies.preemption_policy == "Never",
+        scheduler_name=policies.scheduler_name,
+    )
+
+
+def title(policy: Policy) -> str:
+    return f"{type(policy).__name__} {policy.key}"
+
+
+def problems(policy: Policy, rules: Rules) -> list[str]:
+    """Everything that is wrong with a policy."""
+    return list(_problems(policy, rules))
+
+
+def _problems(policy: Policy, rules: Rules) -> Iterator[str]:
+    spec = policy.spec
+    yield from label_selector_problems(spec.selector, "$.spec.selector")
+    if isinstance(spec, ClusterPlacementPolicySpec):
+        yield from label_selector_problems(spec.namespace_selector, "$.spec.namespaceSelector")
+        if policy.metadata.name == DEFAULT:
+            yield from _default_problems(spec)
+    if spec.capacity is not None:
+        yield from _choice(spec.capacity.strategy, STRATEGIES, "$.spec.capacity.strategy")
+    yield from _choice(spec.mode, MODES, "$.spec.mode")
+    if spec.scheduling is not None:
+        yield from _affinity_problems(spec.scheduling.resource_affinity, "$.spec.scheduling.resourceAffinity")
+        yield from _policy_problems(spec.scheduling.scheduling_policy, rules, "$.spec.scheduling.schedulingPolicy")
+
+
+def _default_problems(spec: ClusterPlacementPolicySpec) -> Iterator[str]:
+    for field, selector in (("selector", spec.selector), ("namespaceSelector", spec.namespace_selector)):
+        if selector is not None and (selector.match_labels or selector.match_expressions):
+            yield (
+                f"$.spec.{field}: expected none in the policy named {DEFAULT}, which holds where no other matches. "
+                "Remove it, or name the policy otherwise."
+            )
+
+
+def _affinity_problems(affinity: ResourceAffinity | None, path: str) -> Iterator[str]:
+    if affinity is None:
+        return
+    for resource, wish in _preferences(affinity).items():
+        yield from _preference_problems(wish, f"{path}.{_PREFERRED[resource]}")
+    for index, entry in enumerate(affinity.required_resources):
+        yield from _requirement_problems(entry, f"{path}.requiredResources[{index}]")
+
+
+def _preference_problems(wish: ResourcePreference, path: str) -> Iterator[str]:
+    yield from _weight_problems(wish.weight, path)
+    if percent(wish.threshold) is None:
+        yield finding(f"{path}.threshold", "a percentage from 0% to 100%", wish.threshold, 'Write it as "70%".')
+
+
+def _requirement_problems(entry: ResourceRequirement, path: str) -> Iterator[str]:
+    known = (*RESOURCES, GPU)
+    if entry.resource_type not in known and not ("/" in entry.resource_type and is_label_key(entry.resource_type)):
+        wanted = "cpu, memory, storage, gpu or an extended resource such as example.com/fpga"
+        hint = nearest(entry.resource_type, known).strip() or "Write its full name."
+        yield finding(f"{path}.resourceType", wanted, entry.resource_type, hint)
+    try:
+        if parse_quantity(entry.min_available) < 0:
+            yield finding(f"{path}.minAvailable", "a quantity that is not negative", entry.min_available, "Mend it.")
+    except InputError as error:
+        yield from error.at(f"{path}.minAvailable").problems
+
+
+def _policy_problems(policy: SchedulingPolicy | None, rules: Rules, path: str) -> Iterator[str]:
+    if policy is None:
+        return
+    if policy.preemption_policy:
+        yield from _choice(policy.preemption_policy, PREEMPTION_POLICIES, f"{path}.preemptionPolicy")
+    for index, entry in enumerate(policy.rules):
+        yield from _rule_problems(entry, rules, f"{path}.rules[{index}]")
+
+
+def _rule_problems(entry: SchedulingRule, rules: Rules, path: str) -> Iterator[str]:
+    yield from _choice(entry.type, RULE_TYPES, f"{path}.type")
+    if entry.weight is not None:
+        yield from _weight_problems(entry.weight, path)
+        if entry.type != "score":
+            yield finding(f"{path}.weight", "no weight but for type score", entry.weight, "Remove it.")
+    rule = rules.get(entry.name)
+    if rule is None:
+        fix = nearest(entry.name, rules).strip() or "Install the package that has it, or remove the rule."
+        yield finding(f"{path}.name", f"a rule that is there ({', '.join(sorted(rules))})", entry.name, fix)
+        return
+    if entry.type in RULE_TYPES and not rule.can_be(entry.type):
+        able = tuple(type_ for type_ in RULE_TYPES if rule.can_be(type_))
+        yield finding(f"{path}.type", f"{' or '.join(able)} for {entry.name}", entry.type, "Use it so.")
+        return
+    yield from _config_problems(entry, rule, f"{path}.config")
+
+
+def _config_problems(entry: SchedulingRule, rule: AnyRule, path: str) -> Iterator[str]:
+    try:
+        config = msgspec.convert(entry.config, rule.config)
+    except msgspec.ValidationError as error:
+        place, _, problem = readable(error).removeprefix("$").partition(": ")
+        if problem.startswith(_UNKNOWN):
+            field = problem.removeprefix(_UNKNOWN).rstrip(".")
+            known = [each.encode_name for each in msgspec.structs.fields(rule.config)]
+            hint = nearest(field, known) or f" {entry.name} knows {', '.join(known) or 'none'}."
+            yield f"{path}{place}.{field}: unknown field.{hint}"
+        else:
+            yield f"{path}{place}: {problem}"
+        return
+    try:
+        yield from (f"{path}.{problem}" for problem in rule.problems(config, entry.type))
+    except Exception as error:  # a rule of somebody else's: whatever it does, only its policy suffers
+        yield f"{path}: the rule {entry.name} failed to check it: {type(error).__name__}: {error}"
+
+
+def _weight_problems(weight: int, path: str) -> Iterator[str]:
+    if not 1 <= weight <= 100:
+        yield finding(f"{path}.weight", _WEIGHT, weight, "Give it a weight such as 50.")
+
+
+def _choice(value: str, known: tuple[str, ...], path: str) -> Iterator[str]:
+    if value not in known:
+        yield finding(path, one_of(known), value, nearest(value, known).strip() or "Choose one.")
+
+
+def _preferences(affinity: ResourceAffinity) -> dict[str, ResourcePreference]:
+    wishes = {
+        "cpu": affinity.preferred_cpu,
+        "memory": affinity.preferred_memory,
+        "storage": affinity.preferred_storage,
+    }
+    return {resource: wish for resource, wish in wishes.items() if wish is not None}
+
+
+def _floor(entry: ResourceRequirement, gpu_names: Sequence[str]) -> Floor:
+    names = gpu_names if entry.resource_type == GPU else [RESOURCES.get(entry.resource_type, entry.resource_type)]
+    least = parse_quantity(entry.min_available)
+    said = f"{entry.resource_type} {entry.min_available}"
+    return Floor(said, {name: scheduler_amount(name, least) for name in names})
+
+
+def _use(entry: SchedulingRule, rules: Rules) -> Use:
+    rule = rules[entry.name]
+    return Use(rule, msgspec.convert(entry.config, rule.config), entry.weight or 1)

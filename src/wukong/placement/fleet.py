@@ -1,0 +1,112 @@
+"""All nodes as columns: what rules and judge.py read. Built by replies, which has the mirror; never changes once built.
+
+    is_spot[node], leaving[node], price[node], usage[resource, node]   NaN: not known
+
+Row -1 of what judge.py derives stands for a node we have not heard of yet; rules never see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from wukong.api.core import Node
+from wukong.api.quantity import parse_quantity
+from wukong.engine.arrays import Floats, Ints, Mask
+from wukong.errors import InputError
+from wukong.placement.capacity import is_spot
+from wukong.placement.leaving import why_leaving
+from wukong.placement.prices import Prices
+
+USED = ("cpu", "memory", "storage")  # what a meter measures, in the order of `usage`
+Labels = Mapping[str, str]
+Latencies = Mapping[str, Mapping[str, float]]  # from domain → to domain → milliseconds
+Free = Callable[[str], Ints | None]  # resource → free by requests, per node; None: no node has it
+
+
+class NodeFacts(NamedTuple):
+    """What is told from one node alone: computed when it changes."""
+
+    node: Node
+    is_spot: bool
+    leaving: str
+    price: float  # per hour
+    cores: float
+
+
+class Nodes:
+    """The part of a fleet that changes only when a node does."""
+
+    def __init__(self, facts: Sequence[NodeFacts]) -> None:
+        self.facts = facts
+        self.names = [entry.node.metadata.name for entry in facts]
+        self.row_of = {name: row for row, name in enumerate(self.names)}
+        self.is_spot: Mask = np.array([entry.is_spot for entry in facts], dtype=np.bool_)
+        self.leaving = [entry.leaving for entry in facts]
+        self.price: Floats = np.array([entry.price for entry in facts], dtype=np.float64)
+        cores = np.array([entry.cores or np.nan for entry in facts], dtype=np.float64)
+        self.price_per_core: Floats = self.price / cores
+        self._columns: dict[str, list[str | None]] = {}
+
+    def column(self, label: str) -> list[str | None]:
+        """One label over all nodes."""
+        found = self._columns.get(label)
+        if found is None:
+            found = self._columns[label] = [entry.node.metadata.labels.get(label) for entry in self.facts]
+        return found
+
+
+def read_facts(node: Node, prices: Prices) -> NodeFacts:
+    labels = node.metadata.labels
+    spot = is_spot(labels)
+    try:
+        cores = parse_quantity(node.status.allocatable.get("cpu", 0)) / 10**9
+    except InputError:
+        cores = 0.0
+    return NodeFacts(node, spot, why_leaving(node), prices.per_hour(node.metadata.name, labels, spot), cores)
+
+
+class Fleet:
+    def __init__(
+        self,
+        nodes: Nodes,
+        usage: Floats | None = None,
+        free: Free | None = None,
+        latencies: Latencies | None = None,
+    ) -> None:
+        self.nodes = nodes
+        self.names, self.row_of = nodes.names, nodes.row_of
+        self.size = len(nodes.names)
+        self.is_spot, self.leaving = nodes.is_spot, nodes.leaving
+        self.price, self.price_per_core = nodes.price, nodes.price_per_core
+        # percent of allocatable, as measured and raised by what was bound since; NaN where unknown or stale
+        self.usage: Floats = np.full((len(USED), self.size), np.nan) if usage is None else usage
+        self.free: Free = free or (lambda name: None)
+        self.latencies: Latencies = latencies or {}
+
+    def used(self, resource: str) -> Floats:
+        """Percent in use of cpu, memory or storage, per node."""
+        found: Floats = self.usage[USED.index(resource)]
+        return found
+
+    def column(self, label: str) -> list[str | None]:
+        return self.nodes.column(label)
+
+    def numbers(self, label: str) -> Floats:
+        """A label that holds a number, per node; NaN where it is absent or no number."""
+        return np.array([_number(text) for text in self.column(label)], dtype=np.float64)
+
+    def labels(self, row: int) -> Labels:
+        return self.nodes.facts[row].node.metadata.labels
+
+    def node(self, row: int) -> Node:
+        return self.nodes.facts[row].node
+
+
+def _number(text: str | None) -> float:
+    try:
+        return float(text) if text is not None else np.nan
+    except ValueError:
+        return np.nan

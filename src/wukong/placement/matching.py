@@ -1,0 +1,94 @@
+"""Which policy holds for a pod: of those that select it the most specific, then the first by name; else the default.
+
+A policy of the pod's namespace is more specific than one of the cluster, and of two of a kind the one whose selectors
+ask for more. Called by replies.extender and `wukong explain`. A policy with problems selects nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from wukong.api.core import Pod
+from wukong.api.placement import DEFAULT, ClusterPlacementPolicy, ClusterPlacementPolicySpec
+from wukong.engine.selectors import Selector, compile_selector, selects
+from wukong.errors import InputError
+from wukong.placement.compile import GPU_NAMES, Plan, Policy, compile_policy
+from wukong.placement.rule import Rules
+
+Labels = Mapping[str, str]
+_MOST_KNOWN = 4096
+
+
+class Match(NamedTuple):
+    plan: Plan
+    others: tuple[str, ...] = ()  # policies just as specific that came later by name
+
+
+class _Candidate(NamedTuple):
+    rank: tuple[bool, int, str]  # sorts the most specific first
+    namespace: str  # "" for any
+    selector: Selector
+    namespaces: Selector
+    plan: Plan
+
+
+class Policies:
+    """Made anew whenever a policy changes. `namespaces` gives the labels of a namespace."""
+
+    def __init__(
+        self,
+        policies: Iterable[Policy],
+        rules: Rules,
+        otherwise: Plan,
+        namespaces: Mapping[str, Labels],
+        gpu_names: Sequence[str] = GPU_NAMES,
+    ) -> None:
+        self.otherwise = otherwise
+        self._namespaces = namespaces
+        self._candidates: list[_Candidate] = []
+        self._known: dict[tuple[str, frozenset[tuple[str, str]]], Match] = {}
+        for policy in policies:
+            self._add(policy, rules, gpu_names)
+        self._candidates.sort(key=lambda candidate: candidate.rank)
+
+    def find(self, pod: Pod) -> Match:
+        question = pod.metadata.namespace, frozenset(pod.metadata.labels.items())
+        found = self._known.get(question)
+        if found is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            found = self._known[question] = self._find(pod)
+        return found
+
+    def _add(self, policy: Policy, rules: Rules, gpu_names: Sequence[str]) -> None:
+        try:
+            plan = compile_policy(policy, rules, gpu_names)
+        except InputError:
+            return  # reported by the `policy` controller
+        is_of_cluster = isinstance(policy, ClusterPlacementPolicy)
+        if is_of_cluster and policy.metadata.name == DEFAULT:
+            self.otherwise = plan
+            return
+        spec = policy.spec
+        selector = compile_selector(spec.selector) or ()
+        wider = spec.namespace_selector if isinstance(spec, ClusterPlacementPolicySpec) else None
+        namespaces = compile_selector(wider) or ()
+        rank = is_of_cluster, -len(selector) - len(namespaces), policy.metadata.name
+        self._candidates.append(_Candidate(rank, policy.metadata.namespace, selector, namespaces, plan))
+
+    def _find(self, pod: Pod) -> Match:
+        labels, namespace = pod.metadata.labels, pod.metadata.namespace
+        around = self._namespaces.get(namespace, {})
+        matches = [
+            candidate
+            for candidate in self._candidates
+            if candidate.namespace in ("", namespace)
+            and selects(candidate.selector, labels)
+            and selects(candidate.namespaces, around)
+        ]
+        if not matches:
+            return Match(self.otherwise)
+        first = matches[0]
+        others = tuple(other.plan.name for other in matches[1:] if other.rank[:2] == first.rank[:2])
+        return Match(first.plan, others)

@@ -1,0 +1,141 @@
+"""What a node costs per hour: by its label, by the user's price file, or by the built-in table. Used by fleet.py.
+
+A price file, every part of it optional:
+
+    asOf: 2026-11-01
+    prices:
+    - {instanceType: m5.large, perHour: 0.096}                                  # on-demand, anywhere
+    - {instanceType: m5.large, capacity: spot, zone: us-east-1a, perHour: 0.031}
+    nodes: {bare-metal-1: 0.42}
+
+Reading the file itself is done above; here are only its bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import yaml
+
+from wukong.api.decode import readable
+from wukong.errors import InputError
+from wukong.placement.price_table import AS_OF, SPOT_SHARE, list_price
+
+PRICE_LABEL = "placement.novasphere.dev/price-per-hour"
+TYPE_LABELS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
+ZONE_LABEL = "topology.kubernetes.io/zone"
+_Entry = tuple[str, str, str]  # instance type, capacity, zone ("" for any)
+
+
+class _Price(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    instance_type: str
+    per_hour: float
+    capacity: str = "on-demand"
+    zone: str = ""
+
+
+class _File(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    as_of: str = ""
+    currency: str = "USD"
+    prices: list[_Price] = []
+    nodes: dict[str, float] = {}
+
+
+class Prices:
+    def __init__(self, entries: Mapping[_Entry, float] = {}, nodes: Mapping[str, float] = {}) -> None:
+        self._entries, self._nodes = dict(entries), dict(nodes)
+
+    def per_hour(self, name: str, labels: Mapping[str, str], is_spot: bool) -> float:
+        """NaN where nobody knows."""
+        said = _number(labels.get(PRICE_LABEL, ""))
+        if said is not None:
+            return said
+        if name in self._nodes:
+            return self._nodes[name]
+        kind = instance_type(labels)
+        return self._of_type(kind, labels.get(ZONE_LABEL, ""), is_spot) if kind else math.nan
+
+    def _of_type(self, kind: str, zone: str, is_spot: bool) -> float:
+        capacity = "spot" if is_spot else "on-demand"
+        for place in (zone, ""):
+            if (kind, capacity, place) in self._entries:
+                return self._entries[kind, capacity, place]
+        on_demand = next(
+            (
+                self._entries[kind, "on-demand", place]
+                for place in (zone, "")
+                if (kind, "on-demand", place) in self._entries
+            ),
+            list_price(kind),
+        )
+        if on_demand is None:
+            return math.nan
+        return on_demand * SPOT_SHARE if is_spot else on_demand
+
+
+def instance_type(labels: Mapping[str, str]) -> str:
+    return next((labels[label] for label in TYPE_LABELS if labels.get(label)), "")
+
+
+def read_prices(data: bytes) -> Prices:
+    """The prices of a file's bytes. Raises InputError with every problem; the caller adds the file's name."""
+    document = load_yaml(data)
+    try:
+        file = msgspec.convert(document or {}, _File)
+    except msgspec.ValidationError as error:
+        raise InputError(readable(error)) from None
+    problems = [f"$.prices[{i}].{problem}" for i, entry in enumerate(file.prices) for problem in _problems(entry)]
+    problems += [
+        f"$.nodes.{name}: {_NOT_A_PRICE}, got {price}." for name, price in file.nodes.items() if not _is_price(price)
+    ]
+    if problems:
+        raise InputError(*problems)
+    return Prices(
+        {(entry.instance_type, entry.capacity, entry.zone): entry.per_hour for entry in file.prices}, file.nodes
+    )
+
+
+def load_yaml(data: bytes) -> Any:
+    """YAML as plain values, dates as text."""
+    try:
+        return _plain(yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+    except (yaml.YAMLError, ValueError, UnicodeDecodeError) as error:
+        place = getattr(error, "problem_mark", None)
+        where = f"line {place.line + 1}, column {place.column + 1}: " if place else ""
+        raise InputError(f"broken YAML: {where}{getattr(error, 'problem', None) or error}.") from None
+
+
+_NOT_A_PRICE = "expected a price per hour that is not negative"
+
+
+def _problems(entry: _Price) -> list[str]:
+    found = [] if _is_price(entry.per_hour) else [f"perHour: {_NOT_A_PRICE}, got {entry.per_hour}."]
+    if entry.capacity not in ("spot", "on-demand"):
+        found.append(f"capacity: expected spot or on-demand, got {entry.capacity!r}.")
+    return found
+
+
+def _is_price(number: float) -> bool:
+    return math.isfinite(number) and number >= 0
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if _is_price(number) else None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+__all__ = ["AS_OF", "PRICE_LABEL", "TYPE_LABELS", "ZONE_LABEL", "Prices", "instance_type", "load_yaml", "read_prices"]
