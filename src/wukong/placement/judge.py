@@ -38,8 +38,10 @@ class Reason(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    reason: Reason
+    reason: str
     mask: Mask  # [offered]
+    is_final: bool
+    kind: str
 
 
 class Judgement(NamedTuple):
@@ -94,7 +96,7 @@ class Judge:
             codes = np.where((codes == 0) & lacking, len(reasons), codes)
         offered = codes[rows]
         kept = offered == 0
-        refusals = [Refusal(reasons[code - 1], offered == code) for code in np.unique(offered).tolist() if code]
+        refusals = [_refusal(reasons[code - 1], offered == code) for code in np.unique(offered).tolist() if code]
         return _by_capacity(plan, strategy, kept, known.spot[rows], refusals)
 
     def _refuse(self, plan: Plan, fleet: Fleet, pod: Pod) -> tuple[Ints, tuple[Reason, ...]]:
@@ -227,8 +229,12 @@ def _by_capacity(plan: Plan, strategy: str, kept: Mask, spot: Mask, refusals: li
         return Judgement(kept, tuple(refusals), is_fallback=bool(kept.any()))
     if others.any():
         left = f", and {wanted_name} nodes are left" if how == "first" else ""
-        refusals.append(Refusal(Reason("capacity", f"not {wanted_name}: {strategy}{left} ({plan.name})"), others))
+        refusals.append(_refusal(Reason("capacity", f"not {wanted_name}: {strategy}{left} ({plan.name})"), others))
     return Judgement(mine, tuple(refusals))
+
+
+def _refusal(reason: Reason, mask: Mask) -> Refusal:
+    return Refusal(reason.text, mask, reason.is_final, reason.kind)
 
 
 def _reason(use: Use) -> str:

@@ -87,8 +87,8 @@ class Extender:
             is_fallback = found.is_fallback and not _is_bound_to_node(pod)
             notes += _fallback(pod, strategy, plan) if is_fallback else ()
             return Filtered(found.kept, found.refusals, plan.name, is_fallback, notes=notes)
-        binding = tuple(refusal for refusal in found.refusals if refusal.reason.kind == "leaving")
-        would_be = tuple(refusal for refusal in found.refusals if refusal.reason.kind != "leaving")
+        binding = tuple(refusal for refusal in found.refusals if refusal.kind == "leaving")
+        would_be = tuple(refusal for refusal in found.refusals if refusal.kind != "leaving")
         kept = np.ones(len(rows), dtype=np.bool_)
         for refusal in binding:
             kept &= ~refusal.mask
@@ -110,7 +110,7 @@ class Extender:
         # Floors are left to the end: victims make room.
         found = self.judge.filter(plan, fleet, rows, pod, None, self.strategy(plan, pod))
         if not plan.is_enforced:
-            leaving = [refusal.mask for refusal in found.refusals if refusal.reason.kind == "leaving"]
+            leaving = [refusal.mask for refusal in found.refusals if refusal.kind == "leaving"]
             return [name for number, name in enumerate(names) if not any(mask[number] for mask in leaving)]
         needed = _needed(pod)
         return [
@@ -195,7 +195,7 @@ def _ambiguity(pod: Pod, match: Match) -> tuple[Note, ...]:
 
 
 def _observation(pod: Pod, plan: Plan, found: Judgement, offered: int) -> tuple[Note, ...]:
-    reasons = "; ".join(f"{int(refusal.mask.sum())} {refusal.reason.text}" for refusal in found.refusals)
+    reasons = "; ".join(f"{int(refusal.mask.sum())} {refusal.reason}" for refusal in found.refusals)
     kept = int(found.kept.sum())
     text = f"{plan.name} observes only: it would have kept {kept} of {offered} nodes{': ' if reasons else ''}{reasons}."
     return _note(pod, "PlacementObserved", text)
