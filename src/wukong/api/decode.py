@@ -62,6 +62,16 @@ def decode_objects(data: bytes | bytearray, *, skipped: Tally[str] | None = None
         raise InputError("nested too deeply to be a Kubernetes object.") from None
 
 
+def decode_one(data: bytes | bytearray | msgspec.Raw, kind: str) -> Object:
+    """One JSON object whose kind is known from the place it came in: what Kubernetes asks us mostly leaves it out."""
+    try:
+        return _complete(_typed_or_converted(data, kind), kind)
+    except RecursionError:
+        raise InputError("nested too deeply to be a Kubernetes object.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"broken JSON: {error}.") from None
+
+
 def _from_json(data: bytes | bytearray, skipped: Tally[str] | None) -> Iterator[Object]:
     try:
         head = _list.decode(data)  # one pass over what may be hundreds of megabytes
@@ -88,12 +98,16 @@ def _one_json(data: bytes | bytearray | msgspec.Raw, implied: _Head, skipped: Ta
     kind = head.kind or implied.kind or ""
     if not _is_ours(kind, head.api_version or implied.api_version or "", skipped):
         return
+    yield _complete(_typed_or_converted(data, kind), kind)
+
+
+def _typed_or_converted(data: bytes | bytearray | msgspec.Raw, kind: str) -> Object:
     try:
         found: Object = _typed[kind].decode(data)
     except msgspec.ValidationError:
         # Go writes null where a list or map is empty; only then pay for the slow way.
-        found = _convert(msgspec.json.decode(data), kind)
-    yield _complete(found, kind)
+        return _convert(msgspec.json.decode(data), kind)
+    return found
 
 
 def _from_yaml(data: bytes | bytearray, skipped: Tally[str] | None) -> Iterator[Object]:

@@ -1,4 +1,4 @@
-"""What Wukong says about itself to Prometheus. Kept by `loop` and `leader`, served by serve.probes.
+"""What Wukong says about itself to Prometheus. Kept by `loop`, `leader` and serve.extender, served by serve.probes.
 
 No object names as labels: series must not grow with the cluster. Each Metrics has a registry of its own.
 """
@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 CONTENT_TYPE = "text/plain; version=0.0.4"
 _SECONDS = (0.0001, 0.001, 0.01, 0.1, 0.5, 1, 5)
+_EXTENDER_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 
 
 class Metrics:
@@ -31,3 +32,26 @@ class Metrics:
     def text(self) -> bytes:
         """Everything in the format Prometheus reads."""
         return generate_latest(self.registry)
+
+
+class ExtenderMetrics:
+    """How the scheduler extender does; in the registry of the others."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self.seconds = Histogram(
+            "wukong_extender_seconds",
+            "Time from a request's headers to its answer",
+            ["verb"],
+            registry=metrics.registry,
+            buckets=_EXTENDER_SECONDS,
+        )
+        self.requests = Counter(
+            "wukong_extender_requests_total",
+            "Requests answered, by verb and status code",
+            ["verb", "code"],
+            registry=metrics.registry,
+        )
+
+    def answered(self, verb: str, code: int, seconds: float) -> None:
+        self.seconds.labels(verb).observe(seconds)
+        self.requests.labels(verb, str(code)).inc()
