@@ -4,7 +4,7 @@ Decode, call, encode; what is decided is decided in wukong.replies.extender. Wha
 
     200  what was asked
     400  the body is not what kube-scheduler sends: the text says where
-    404  405  413
+    404  405  413  415
     503  we cannot say: not every kind has been listed yet, or deciding failed (logged, counted)
 
 Never 500, and never a filter result with Error: that fails the pod even where the extender is `ignorable`.
@@ -122,6 +122,8 @@ def _handler(
             return _error(503, _SYNCING)
         if (request.content_length or 0) > limit_bytes:
             return _too_large(limit_bytes)
+        if "Content-Encoding" in request.headers:
+            return _error(415, "send the body as it is, not compressed")
         try:
             decide = prepare(await request.read())
         except web.HTTPRequestEntityTooLarge:

@@ -16,7 +16,8 @@ async def serve(
     stack: AsyncExitStack, app: web.Application, host: str, port: int, tls: ssl.SSLContext | None = None
 ) -> int:
     """The port it listens on: a free one where 0 was asked for."""
-    runner = web.AppRunner(app, access_log=None, keepalive_timeout=KEEP_ALIVE_SECONDS)
+    # Nobody who asks us compresses; a body that is broken while it is unpacked would upset aiohttp itself.
+    runner = web.AppRunner(app, access_log=None, keepalive_timeout=KEEP_ALIVE_SECONDS, auto_decompress=False)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     try:
