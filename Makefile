@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 CODE := $(wildcard src tests testbed bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench format lock clean .venv
+.PHONY: help demo test check bench format crds lock clean .venv
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
@@ -37,6 +37,9 @@ bench: .venv ## Measure the engine (ARGS are its own)
 format: .venv ## Format the code and mend what ruff can mend
 	@$(BIN)/ruff check --quiet --fix-only .
 	@$(BIN)/ruff format --quiet .
+
+crds: .venv ## Write deploy/crds anew from the structs of src/wukong/api (tests/tidy verifies it)
+	@$(BIN)/wukong manifests crds --directory deploy/crds
 
 lock: python-is-fit ## Pin requirements.lock anew from pyproject.toml (ARGS=--upgrade for newer versions)
 	@tool=$$(mktemp -d) && trap 'rm -rf "$$tool"' EXIT && \

@@ -16,7 +16,7 @@ from testbed import nodes
 from testbed.client import Client, Event, Listed
 from wukong.api.core import Pod, PodCondition
 from wukong.api.decode import decode_objects
-from wukong.api.kinds import GROUPS, KINDS, Objects, plural
+from wukong.api.kinds import GROUPS, KINDS, OURS, Objects, plural
 from wukong.engine import Snapshot
 
 SETTLE_SECONDS = 30.0
@@ -74,7 +74,7 @@ class Cluster:
 async def watched(client: Client) -> AsyncIterator[Cluster]:
     objects = Objects()
     for kind in KINDS:
-        if kind != "Pod":
+        if kind != "Pod" and kind not in OURS:
             for found in decode_objects(await client.send("GET", list_path(kind))):
                 objects.add(found)
     async with aclosing(follow_pods(client)) as changes:

@@ -20,7 +20,7 @@ STRATEGIES = ("spot-first", "spot-preferred", "on-demand-first", "on-demand-only
 MODES = ("Enforce", "Observe")
 RULE_TYPES = ("score", "filter", "prioritize")
 PREEMPTION_POLICIES = ("Never", "PreemptLowerPriority")
-THRESHOLD = r"^(100|[1-9]?[0-9])(\.[0-9]{1,3})?%$"
+THRESHOLD = r"^(100(\.0{1,3})?|[1-9]?[0-9](\.[0-9]{1,3})?)%$"
 
 
 def _schema(**words: Any) -> Meta:
@@ -54,6 +54,7 @@ Amount = Annotated[
     str | int,
     _schema(
         **{
+            "maxLength": 32,
             "x-kubernetes-int-or-string": True,
             "x-kubernetes-validations": [
                 _rule(
@@ -131,6 +132,24 @@ class SchedulingRule(Base):
     ] = {}
 
 
+_Rule = Annotated[
+    SchedulingRule,
+    _schema(
+        **{
+            "x-kubernetes-validations": [
+                {
+                    **_rule(
+                        "!has(self.weight) || self.type == 'score'",
+                        "expected a weight only with type score; leave it out, or make this a score",
+                    ),
+                    "fieldPath": ".weight",
+                }
+            ]
+        }
+    ),
+]
+
+
 class SchedulingPolicy(Base):
     """Who schedules these pods, how urgent they are, and by which rules."""
 
@@ -142,7 +161,7 @@ class SchedulingPolicy(Base):
     priority: Annotated[
         int | None,
         Meta(description="Counts instead of the pod's own priority where critical pods are told from others."),
-        _schema(format="int32"),
+        _schema(format="int32", minimum=-(2**31), maximum=2**31 - 1),
     ] = None
     preemption_policy: Annotated[
         str,
@@ -156,7 +175,7 @@ class SchedulingPolicy(Base):
             },
         ),
     ] = ""
-    rules: Annotated[list[SchedulingRule], _schema(maxItems=32, **{"x-kubernetes-list-type": "atomic"})] = []
+    rules: Annotated[list[_Rule], _schema(maxItems=32, **{"x-kubernetes-list-type": "atomic"})] = []
 
 
 class Scheduling(Base):

@@ -83,11 +83,15 @@ def show(*parts: Part) -> None:
 
 def show_document(document: object, output: str) -> None:
     """Print for programs."""
+    click.echo(document_text(document, output), nl=False)
+
+
+def document_text(document: object, output: str) -> str:
     if output == "json":
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
-    else:
-        dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-        click.echo(yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=True), nl=False)
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    text: str = yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=True)
+    return text
 
 
 def count(number: int, one: str, many: str = "") -> str:

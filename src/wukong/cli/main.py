@@ -1,4 +1,4 @@
-"""The command group: which verbs there are, how one is found, and how a run ends.
+"""The command group: which verbs there are, and how a run ends.
 
 Called by the installed scripts and by `python -m wukong`. Importing it costs click and nothing more: a verb's module,
 and with it numpy, msgspec, rich and yaml, is imported when the verb is run. It never renders a result; verbs do.
@@ -6,23 +6,16 @@ and with it numpy, msgspec, rich and yaml, is imported when the verb is run. It 
 A verb module `wukong.cli.<verb>` exposes `command: click.Command`. The command returns None or an exit code.
 """
 
-import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import click
 
 from wukong import __version__
-from wukong.errors import InputError, WukongError, nearest
-
-
-class Verb(NamedTuple):
-    module: str
-    help: str
-
+from wukong.cli.verbs import Verb, VerbGroup
+from wukong.errors import InputError, WukongError
 
 # In the order in which `wukong --help` lists them. The help is said here so that listing it imports no verb.
 VERBS: dict[str, Verb] = {
@@ -31,6 +24,7 @@ VERBS: dict[str, Verb] = {
     "replay": Verb("wukong.cli.replay", "Decide recorded scheduling attempts again and compare."),
     "capacity": Verb("wukong.cli.capacity", "Count how many more pods like this one fit, and why no more do."),
     "explain": Verb("wukong.cli.explain", "Show how every node fares for a pod, rule by rule."),
+    "manifests": Verb("wukong.cli.manifests", "Print what to install in a cluster."),
 }
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
@@ -79,40 +73,12 @@ def complain(error: WukongError) -> None:
         click.echo(f"error: … and {len(problems) - MOST_PROBLEMS:,} more problems", err=True)
 
 
-class VerbGroup(click.Group):
-    """A click group that reads its commands from VERBS and imports one only when it is run."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in VERBS:
-            return None
-        command = importlib.import_module(VERBS[cmd_name].module).command
-        assert isinstance(command, click.Command), f"{VERBS[cmd_name].module}.command is no click command"
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in VERBS and not args[0].startswith("-"):
-            ctx.fail(unknown_verb(args[0]))
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, verb.help) for name, verb in VERBS.items()])
-
-
-@click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=VerbGroup, verbs=VERBS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="wukong")
 def wukong() -> None:
     """Say where Kubernetes will place pods, and why, before it does."""
-
-
-def unknown_verb(given: str) -> str:
-    hint = nearest(given, VERBS) or f" Choose one of: {', '.join(VERBS)}."
-    return f'No such command "{given}".{hint}'
 
 
 def program_name(script: str) -> str:

@@ -1,0 +1,138 @@
+"""The CRDs are structural, bounded where CEL looks, and say what the structs say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+import yaml
+from msgspec import Struct
+
+from wukong.api.crds import Schema, crds, schema_of
+from wukong.api.meta import Base
+from wukong.api.placement import MODES, PREEMPTION_POLICIES, RULE_TYPES, STRATEGIES
+
+CRDS = {document["spec"]["names"]["kind"]: document for document in crds()}
+FORBIDDEN = {"$ref", "title", "anyOf", "allOf", "oneOf", "not", "nullable"}
+
+
+def root(kind: str) -> Schema:
+    return cast(Schema, CRDS[kind]["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+
+
+def walk(schema: Schema, path: str = "$") -> Iterator[tuple[str, Schema]]:
+    yield path, schema
+    for name, entry in schema.get("properties", {}).items():
+        yield from walk(entry, f"{path}.{name}")
+    if "items" in schema:
+        yield from walk(schema["items"], f"{path}[]")
+    if "additionalProperties" in schema:
+        yield from walk(schema["additionalProperties"], f"{path}{{}}")
+
+
+PARTS = [(f"{kind} {path}", schema) for kind in CRDS for path, schema in walk(root(kind))]
+
+
+def field(path: str, kind: str = "PlacementPolicy") -> Schema:
+    return dict(walk(root(kind)))[path]
+
+
+@pytest.mark.parametrize(("place", "schema"), PARTS, ids=[place for place, _ in PARTS])
+def test_every_part_is_structural(place: str, schema: Schema) -> None:
+    assert schema.get("type") or schema.get("x-kubernetes-int-or-string")
+    assert not FORBIDDEN & schema.keys()
+    assert schema.get("type") != "array" or "items" in schema
+    is_open = schema.get("x-kubernetes-preserve-unknown-fields") or "additionalProperties" in schema
+    is_closed = "properties" in schema or place.endswith("metadata")
+    assert schema.get("type") != "object" or is_open or is_closed
+
+
+@pytest.mark.parametrize(("place", "schema"), PARTS, ids=[place for place, _ in PARTS])
+def test_everything_below_spec_is_bounded_so_that_cel_has_a_cost(place: str, schema: Schema) -> None:
+    if ".spec" not in place:
+        return
+    if schema.get("type") == "array":
+        assert schema["maxItems"]
+        assert schema["x-kubernetes-list-type"]
+    if "additionalProperties" in schema:
+        assert schema["maxProperties"]
+    if schema.get("type") == "string":
+        assert schema["maxLength"]
+
+
+def test_a_default_is_written_only_where_it_is_asked_for() -> None:
+    assert [place for place, schema in PARTS if "default" in schema] == [
+        "PlacementPolicy $.spec.mode",
+        "ClusterPlacementPolicy $.spec.mode",
+    ]
+
+
+def test_every_rule_says_what_is_expected() -> None:
+    rules = [rule for _, schema in PARTS for rule in schema.get("x-kubernetes-validations", [])]
+    assert len(rules) > 20
+    assert [rule for rule in rules if not rule["message"].startswith("expected ")] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("$.spec.capacity.strategy", STRATEGIES),
+        ("$.spec.mode", MODES),
+        ("$.spec.scheduling.schedulingPolicy.rules[].type", RULE_TYPES),
+        ("$.spec.scheduling.schedulingPolicy.preemptionPolicy", PREEMPTION_POLICIES),
+    ],
+)
+def test_a_choice_is_the_one_the_structs_name(path: str, words: tuple[str, ...]) -> None:
+    (rule,) = field(path)["x-kubernetes-validations"]
+    for word in words:
+        assert f"'{word}'" in rule["rule"]
+        assert word in rule["message"]
+        assert len(word) <= field(path)["maxLength"]
+
+
+def test_the_two_kinds_differ_by_scope_names_and_the_selector_of_namespaces() -> None:
+    one, other = (CRDS[kind]["spec"] for kind in ("PlacementPolicy", "ClusterPlacementPolicy"))
+    assert (one["scope"], other["scope"]) == ("Namespaced", "Cluster")
+    assert (one["names"]["shortNames"], other["names"]["shortNames"]) == (["pp"], ["cpp"])
+    assert root("ClusterPlacementPolicy")["properties"]["spec"]["properties"].keys() - root("PlacementPolicy")[
+        "properties"
+    ]["spec"]["properties"].keys() == {"namespaceSelector"}
+
+
+def test_conditions_are_a_map_by_type() -> None:
+    conditions = field("$.status.conditions")
+    assert conditions["x-kubernetes-list-type"] == "map"
+    assert conditions["x-kubernetes-list-map-keys"] == ["type"]
+
+
+def test_as_yaml_they_need_no_anchors() -> None:
+    text = yaml.safe_dump_all(crds())
+    assert "&id" not in text
+
+
+def test_a_field_without_a_default_is_required_and_one_that_may_be_none_is_not() -> None:
+    class Small(Base):
+        """Small."""
+
+        size_percent: int
+        amounts: dict[str, float] | None = None
+        is_on: bool = False
+
+    assert schema_of(Small) == {
+        "type": "object",
+        "description": "Small.",
+        "properties": {
+            "sizePercent": {"type": "integer"},
+            "amounts": {"type": "object", "additionalProperties": {"type": "number"}},
+            "isOn": {"type": "boolean"},
+        },
+        "required": ["sizePercent"],
+    }
+
+
+@pytest.mark.parametrize("unknown", [Any, bytes, int | bool | str])
+def test_a_type_without_a_schema_is_refused(unknown: Any) -> None:
+    made = type("Odd", (Struct,), {"__annotations__": {"field": unknown}})
+    with pytest.raises(TypeError, match="no schema is known"):
+        schema_of(made)

@@ -1,0 +1,54 @@
+"""`wukong manifests` prints documents that kubectl takes, and knows its parts by name."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from wukong.api.crds import crds
+from wukong.cli import main
+from wukong.cli.manifests import PARTS
+
+
+def test_crds_are_a_stream_of_yaml_documents(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["manifests", "crds"]) == 0
+    assert list(yaml.safe_load_all(capsys.readouterr().out)) == crds()
+
+
+def test_crds_as_json_are_one_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["manifests", "crds", "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"apiVersion": "v1", "kind": "List", "items": crds()}
+
+
+def test_crds_in_a_directory_are_a_file_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["manifests", "crds", "-d", str(tmp_path / "deep" / "crds")]) == 0
+    assert capsys.readouterr().out == ""
+    found = [yaml.safe_load(path.read_text("utf-8")) for path in sorted((tmp_path / "deep" / "crds").iterdir())]
+    assert [document["metadata"]["name"] for document in found] == [
+        "clusterplacementpolicies.placement.novasphere.dev",
+        "placementpolicies.placement.novasphere.dev",
+    ]
+
+
+def test_a_directory_that_is_a_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "taken").touch()
+    assert main(["manifests", "crds", "-d", str(tmp_path / "taken")]) == 2
+    assert "taken: cannot be written" in capsys.readouterr().err
+
+
+def test_a_part_describes_itself_as_the_help_does(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, part in PARTS.items():
+        command = importlib.import_module(part.module).command
+        assert command.get_short_help_str(limit=200) == part.help, name
+    assert main(["manifests", "--help"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert all(f"{name} {part.help}" in out for name, part in PARTS.items())
+
+
+def test_a_typo_in_a_part_suggests_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["manifests", "crd"]) == 2
+    assert 'No such command "crd". Did you mean "crds"?' in capsys.readouterr().err

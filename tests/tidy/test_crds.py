@@ -1,0 +1,15 @@
+"""What deploy/crds holds is what the structs make today."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wukong.api.crds import crds, file_name
+from wukong.cli.manifests_crds import text
+
+FOLDER = Path(__file__).parents[2] / "deploy" / "crds"
+
+
+def test_the_files_are_what_the_generator_writes() -> None:
+    held = {path.name: path.read_text("utf-8") for path in FOLDER.iterdir()}
+    assert held == {file_name(document): text(document) for document in crds()}, "run `make crds`"
