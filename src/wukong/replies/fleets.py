@@ -38,10 +38,23 @@ class Fleets:
         self._fleet: Fleet | None = None
         self._made_of: tuple[object, ...] = ()
         self._holds_until = 0.0  # then usage turns stale, or a binding is old enough to have been measured
-        self.stale = 0  # nodes whose usage was measured, but too long ago
+        self._measured_at = np.zeros(0)  # [node]
+        self._asked_at = 0.0
+
+    @property
+    def stale(self) -> int:
+        """Nodes whose usage was measured, but too long ago to count."""
+        return int((self._measured_at <= self._asked_at - self.settings.stale_seconds).sum())
+
+    @property
+    def oldest_usage_seconds(self) -> float:
+        """How old the oldest measurement is; 0 where there is none."""
+        known = self._measured_at[~np.isnan(self._measured_at)]
+        return float(self._asked_at - known.min()) if len(known) else 0.0
 
     def at(self, now: float) -> Fleet:
         """The fleet as it is now."""
+        self._asked_at = now
         if self.state.versions["Node"] != self._node_version:
             self._bring_nodes()
         made_of = (self._nodes, id(self.state.usage), self.state.recent.version)
@@ -102,7 +115,7 @@ class Fleets:
         settings, nodes = self.settings, self._nodes
         at, usage = _measured(nodes.names, self.state)
         is_stale = at <= now - settings.stale_seconds
-        self.stale = int(is_stale.sum())
+        self._measured_at = at
         usage[:, is_stale] = np.nan
         fresh = at[~is_stale & ~np.isnan(at)]
         self._holds_until = float(fresh.min()) + settings.stale_seconds if len(fresh) else np.inf

@@ -1,0 +1,137 @@
+"""The extender at work: replies.extender's answers, with what they want told: counted for Prometheus, and as Events.
+
+Built by app.live, called by serve.extender. Events are written after the answer: a scheduler never waits for one,
+and when too many wait, the oldest are dropped and counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from prometheus_client import Counter, Gauge
+
+from wukong.actions import Note
+from wukong.api.core import Node, Pod
+from wukong.engine.arrays import Index, Ints
+from wukong.errors import ClusterError
+from wukong.placement.fleet import Fleet, Latencies
+from wukong.placement.judge import Refusal
+from wukong.placement.prices import Prices
+from wukong.ports import Clock
+from wukong.replies.extender import Extender, Filtered, Settings, Victim
+from wukong.runtime.metrics import Metrics
+from wukong.runtime.perform import Performer
+
+_MOST_WAITING = 1000
+log = logging.getLogger(__name__)
+
+
+class TlsFiles(NamedTuple):
+    certificate: Path
+    key: Path
+    client_ca: Path
+
+
+class ExtenderOptions(msgspec.Struct, frozen=True):
+    address: tuple[str, int] = ("0.0.0.0", 8443)
+    tls: TlsFiles | None = None  # None: plain HTTP
+    settings: Settings = Settings()
+    prices: Prices = msgspec.field(default_factory=Prices)
+    latencies: Latencies = msgspec.field(default_factory=dict)
+
+
+class Answering:
+    """An extender that counts and tells. Has the verbs serve.extender asks for."""
+
+    def __init__(self, extender: Extender, metrics: Metrics) -> None:
+        self.extender = extender
+        self.notes: deque[Note] = deque(maxlen=_MOST_WAITING)
+        self.has_notes = asyncio.Event()
+        registry = metrics.registry
+        self._refused = Counter(
+            "wukong_extender_nodes_refused_total",
+            "Nodes refused to pods, by reason; mode observe: that would have been",
+            ["reason", "mode"],
+            registry=registry,
+        )
+        self._fallbacks = Counter(
+            "wukong_extender_fallbacks_total",
+            "Pods given the other kind of capacity, the one wanted first not being left",
+            registry=registry,
+        )
+        self._unknown = Counter(
+            "wukong_extender_unknown_nodes_total", "Nodes offered that we had not heard of yet", registry=registry
+        )
+        self._faults = Counter(
+            "wukong_rule_failures_total", "Times a rule raised instead of answering", ["rule"], registry=registry
+        )
+        self._dropped = Counter("wukong_extender_events_dropped_total", "Events never written", registry=registry)
+        stale = Gauge(
+            "wukong_usage_stale_nodes", "Nodes whose usage was measured too long ago to count", registry=registry
+        )
+        stale.set_function(lambda: extender.fleets.stale)
+        age = Gauge("wukong_usage_age_seconds", "Age of the oldest usage of a node", registry=registry)
+        age.set_function(lambda: extender.fleets.oldest_usage_seconds)
+
+    def fleet(self, now: float) -> Fleet:
+        return self.extender.fleet(now)
+
+    def fleet_of(self, nodes: list[Node], now: float) -> Fleet:
+        return self.extender.fleet_of(nodes, now)
+
+    def filter(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> Filtered:
+        found = self.extender.filter(pod, fleet, rows, now)
+        self._count(found.refusals, "enforce")
+        self._count(found.observed, "observe")
+        if found.is_fallback:
+            self._fallbacks.inc()
+        unknown = int((rows < 0).sum())
+        if unknown:
+            self._unknown.inc(unknown)
+        self._tell(found.notes)
+        self._report_faults()
+        return found
+
+    def prioritize(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> Ints:
+        scores = self.extender.prioritize(pod, fleet, rows, now)
+        self._report_faults()
+        return scores
+
+    def preempt(self, pod: Pod, candidates: Mapping[str, Sequence[Victim]], now: float) -> list[str]:
+        return self.extender.preempt(pod, candidates, now)
+
+    def _count(self, refusals: tuple[Refusal, ...], mode: str) -> None:
+        for refusal in refusals:
+            self._refused.labels(refusal.kind, mode).inc(int(refusal.mask.sum()))
+
+    def _tell(self, notes: tuple[Note, ...]) -> None:
+        for note in notes:
+            if len(self.notes) == _MOST_WAITING:
+                self._dropped.inc()
+            self.notes.append(note)
+            self.has_notes.set()
+
+    def _report_faults(self) -> None:
+        faults = self.extender.judge.faults
+        for rule, error in faults.items():
+            self._faults.labels(rule).inc()
+            log.warning("a rule failed", extra={"rule": rule, "error": error})
+        faults.clear()
+
+
+async def keep_telling(answering: Answering, performer: Performer, clock: Clock) -> None:
+    """For ever: write the Events that answers left behind. One that cannot be written is lost."""
+    while True:
+        await answering.has_notes.wait()
+        answering.has_notes.clear()
+        while answering.notes:
+            try:
+                await performer.perform(answering.notes.popleft(), clock.now())
+            except ClusterError as error:
+                log.warning("an event was not written", extra={"error": str(error)})
