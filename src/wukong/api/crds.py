@@ -2,7 +2,8 @@
 
 Printed by `wukong manifests crds` and kept in deploy/crds. A field's type, and the words beside it in api.placement,
 make its schema; what our structs share with Kubernetes' own (label selectors) gets its bounds here, for the API server
-refuses CEL rules whose cost nothing bounds. A default is written only where the words say so; those of structs are ours.
+refuses CEL rules whose cost nothing bounds. A default is written only where the words say so, for those of structs are
+only ours.
 """
 
 from __future__ import annotations
