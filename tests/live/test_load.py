@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import signal
 import subprocess
 import sys
@@ -14,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from live.accounts import audited, service_account, used_by, when
 from testbed.client import ApiError, Client
 from testbed.exporter import Exporter
 from testbed.pytest_plugin import Bed, HollowNodes, RunPrometheus
-from wukong.app.components import COMPONENTS, METRICS_API, Rule
+from wukong.app.components import COMPONENTS, METRICS_API
 
 DEADLINE_SECONDS = 60.0
 CRD: dict[str, Any] = {
@@ -123,7 +122,7 @@ async def test_the_component_uses_exactly_the_rights_it_asks_for(
     rules = [*COMPONENTS["load"].rules, METRICS_API]
     log = tmp_path / "run.log"
     async with bed.client() as client, metrics_of(client, node, cpu="1", memory="1Gi"):
-        kubeconfig = await service_account(client, bed, namespace, rules, tmp_path)
+        kubeconfig = await service_account(client, bed, namespace, "load", rules, tmp_path)
         with running(kubeconfig, namespace, log):
             await until(client, node, lambda labels: len(labels) == 2, log)
             account = f"system:serviceaccount:{namespace}:load"
@@ -138,7 +137,8 @@ async def test_when_the_leader_is_killed_the_other_takes_over_and_nothing_is_don
     logs = [tmp_path / "one.log", tmp_path / "two.log"]
     account = f"system:serviceaccount:{namespace}:load"
     async with bed.client() as client, metrics_of(client, node, cpu="1", memory="1Gi") as measure:
-        kubeconfig = await service_account(client, bed, namespace, [*COMPONENTS["load"].rules, METRICS_API], tmp_path)
+        rules = [*COMPONENTS["load"].rules, METRICS_API]
+        kubeconfig = await service_account(client, bed, namespace, "load", rules, tmp_path)
         lease = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/wukong"
         with running(kubeconfig, namespace, logs[0]) as one:
             await until(client, node, lambda labels: labels.get("cpu") == "25", logs[0])
@@ -205,56 +205,9 @@ async def metrics_of(client: Client, node: str, cpu: str, memory: str) -> AsyncI
         await client.delete(f"{path}/{node}")
 
 
-async def service_account(client: Client, bed: Bed, namespace: str, rules: list[Rule], folder: Path) -> Path:
-    """A kubeconfig of a new service account that has these rights and no others."""
-    core, rbac = f"/api/v1/namespaces/{namespace}", "/apis/rbac.authorization.k8s.io/v1"
-    await client.create(f"{core}/serviceaccounts", {"metadata": {"name": "load"}})
-    subjects = [{"kind": "ServiceAccount", "name": "load", "namespace": namespace}]
-    for kind, is_local, place in (("ClusterRole", False, rbac), ("Role", True, f"{rbac}/namespaces/{namespace}")):
-        name = namespace if kind == "ClusterRole" else "load"
-        documents = [rule.document() for rule in rules if rule.in_own_namespace == is_local]
-        await client.create(f"{place}/{kind.lower()}s", {"metadata": {"name": name}, "rules": documents})
-        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
-        binding = {"metadata": {"name": name}, "roleRef": reference, "subjects": subjects}
-        await client.create(f"{place}/{kind.lower()}bindings", binding)
-    answer = await client.create(f"{core}/serviceaccounts/load/token", {"spec": {"expirationSeconds": 3600}})
-    config = yaml.safe_load(bed.kubeconfig.read_text())
-    for user in config["users"]:
-        user["user"] = {"token": answer["status"]["token"]}
-    path = folder / "kubeconfig"
-    path.write_text(yaml.safe_dump(config))
-    return path
-
-
-def audited(bed: Bed, account: str) -> Iterator[dict[str, Any]]:
-    """What this account did, as the API server wrote it down."""
-    for line in bed.audit_log.read_text().splitlines():
-        entry = json.loads(line)
-        if entry["user"]["username"] == account and entry.get("objectRef") and entry["stage"] != "Panic":
-            yield entry
-
-
-def used_by(bed: Bed, account: str) -> set[tuple[str, str, str]]:
-    """Group, resource and verb of everything it was allowed to do and did."""
-    return {
-        (entry["objectRef"].get("apiGroup", ""), entry["objectRef"]["resource"], entry["verb"])
-        for entry in audited(bed, account)
-        if entry.get("responseStatus", {}).get("code", 200) < 400 or entry["responseStatus"]["code"] == 404
-    }
-
-
 def writes_to(bed: Bed, account: str, node: str) -> list[str]:
     return [
         entry["auditID"]
         for entry in audited(bed, account)
         if entry["verb"] == "patch" and entry["objectRef"]["resource"] == "nodes" and entry["objectRef"]["name"] == node
     ]
-
-
-async def when(is_so: Callable[[], bool], why_not: Callable[[], str]) -> None:
-    try:
-        async with asyncio.timeout(DEADLINE_SECONDS):
-            while not is_so():
-                await asyncio.sleep(0.1)
-    except TimeoutError:
-        pytest.fail(why_not())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from wukong.api.placement import GROUP
 from wukong.errors import InputError, nearest
 from wukong.ports import Document
 
@@ -29,9 +30,18 @@ class Component(msgspec.Struct, frozen=True):
 
 LEADING = Rule("coordination.k8s.io", "leases", ("get", "create", "patch"), in_own_namespace=True)
 METRICS_API = Rule("metrics.k8s.io", "nodes", ("list",))  # only with --metrics-api
+POLICY = (
+    Rule(GROUP, "placementpolicies", ("list", "watch")),
+    Rule(GROUP, "clusterplacementpolicies", ("list", "watch")),
+    Rule(GROUP, "placementpolicies/status", ("patch",)),
+    Rule(GROUP, "clusterplacementpolicies/status", ("patch",)),
+)
 COMPONENTS: dict[str, Component] = {
     component.name: component
-    for component in (Component("load", ("load",), (LEADING, Rule("", "nodes", ("list", "watch", "patch")))),)
+    for component in (
+        Component("load", ("load",), (LEADING, Rule("", "nodes", ("list", "watch", "patch")))),
+        Component("policy", ("policy",), (LEADING, *POLICY)),
+    )
 }
 
 

@@ -26,12 +26,14 @@ from wukong.controllers import CONTROLLERS
 from wukong.controllers.contract import Controller
 from wukong.controllers.usage_labels import Settings as UsageSettings
 from wukong.errors import InputError
+from wukong.placement.rules import BUILT_IN
 from wukong.ports import Meter
 from wukong.runtime import Leader, LeaseTimes, Loop, Metrics
 from wukong.runtime.metering import keep_measuring
 from wukong.serve.probes import probes
 
 log = logging.getLogger(__name__)
+METERED = frozenset({"load"})  # the components that want to know how much of each node is in use
 
 
 class Wall:
@@ -74,16 +76,20 @@ async def run(credentials: Credentials, components: Sequence[Component], options
             await _serve(stack, probes(loop, metrics), *options.probes)
         log.info("started", extra={"components": [component.name for component in components]})
         async with asyncio.TaskGroup() as tasks:
-            measuring = tasks.create_task(
-                keep_measuring(await _meter(stack, kube, options), loop, "load", options.measure_seconds)
-            )
+            beside = []
+            if METERED & {component.name for component in components}:
+                meter = await _meter(stack, kube, options)
+                beside.append(tasks.create_task(keep_measuring(meter, loop, "load", options.measure_seconds)))
             await loop.run(stop)
-            measuring.cancel()
+            for task in beside:
+                task.cancel()
         log.info("stopped")
 
 
 def _controller(name: str, options: Options) -> Controller:
-    return CONTROLLERS[name](options.usage)
+    """Each is made with what it asks for."""
+    given: dict[str, object] = {"load": options.usage, "policy": BUILT_IN}
+    return CONTROLLERS[name](given[name])
 
 
 async def _meter(stack: AsyncExitStack, kube: Kube, options: Options) -> Meter:

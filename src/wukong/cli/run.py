@@ -58,6 +58,8 @@ def command(components: str, kubeconfig: str, context: str, lease: str, lease_se
     \b
     load   keeps integer labels usage.novasphere.dev/cpu, memory and storage (percent in use) on every node, so that
            plain node affinity can prefer quiet nodes. Stale labels are removed.
+    policy says on every PlacementPolicy and ClusterPlacementPolicy whether it is accepted, and if not, why: in its
+           condition Accepted. Needs the kinds: wukong manifests crds.
 
     Several instances may run: one leads and acts, the others stand by. Stop it with SIGTERM or Ctrl-C: what is in
     flight is finished and the lease given back.

@@ -6,5 +6,6 @@ from collections.abc import Callable
 
 from wukong.controllers.contract import Controller
 from wukong.controllers.load import Load
+from wukong.controllers.policy import Policy
 
-CONTROLLERS: dict[str, Callable[..., Controller]] = {"load": Load}
+CONTROLLERS: dict[str, Callable[..., Controller]] = {"load": Load, "policy": Policy}

@@ -1,0 +1,113 @@
+"""The policy controller tells on each policy what is wrong with it, and writes only when that changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from wukong.actions import DONE, Outcome, Patch
+from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
+from wukong.api.resources import Key
+from wukong.controllers.policy import LONGEST_MESSAGE, Policy
+from wukong.placement.rules import BUILT_IN
+from wukong.state import State
+
+KEY = Key("shop", "web")
+NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
+GOOD: dict[str, Any] = {"capacity": {"strategy": "spot-first"}}
+BAD: dict[str, Any] = {"scheduling": {"schedulingPolicy": {"rules": [{"name": "cost-awar", "type": "score"}]}}}
+
+
+def a_policy(spec: dict[str, Any], status: dict[str, Any] | None = None, generation: int = 1) -> PlacementPolicy:
+    meta = {"name": "web", "namespace": "shop", "uid": "u", "resourceVersion": "7", "generation": generation}
+    return msgspec.convert({"metadata": meta, "spec": spec, "status": status or {}}, PlacementPolicy)
+
+
+def reconcile(*policies: PlacementPolicy | ClusterPlacementPolicy, key: Key = KEY, now: float = NOW) -> Outcome:
+    state = State()
+    for policy in policies:
+        state.apply("ADDED", policy)
+    return Policy(BUILT_IN).reconcile(key, state, now)
+
+
+def patch_of(outcome: Outcome) -> Patch:
+    (action,) = outcome.actions
+    assert isinstance(action, Patch)
+    assert action.patch.type == "merge"
+    assert action.subresource == "status"
+    return action
+
+
+def status_of(outcome: Outcome) -> dict[str, Any]:
+    status: dict[str, Any] = patch_of(outcome).patch.body["status"]
+    return status
+
+
+def accepted(outcome: Outcome) -> dict[str, Any]:
+    (condition,) = [each for each in status_of(outcome)["conditions"] if each["type"] == "Accepted"]
+    assert isinstance(condition, dict)
+    return condition
+
+
+def test_a_good_policy_is_accepted_at_the_version_it_was_read_at() -> None:
+    outcome = reconcile(a_policy(GOOD, generation=3))
+    assert patch_of(outcome).patch.body["metadata"] == {"resourceVersion": "7"}
+    assert status_of(outcome)["observedGeneration"] == 3
+    assert accepted(outcome) == {
+        "type": "Accepted",
+        "status": "True",
+        "reason": "Understood",
+        "message": "No problem was found.",
+        "lastTransitionTime": "2027-01-15T08:00:00Z",
+        "observedGeneration": 3,
+    }
+
+
+def test_a_bad_policy_is_told_every_problem_with_its_path() -> None:
+    spec = {**BAD, "selector": {"matchLabels": {"-app": "web"}}}
+    condition = accepted(reconcile(a_policy(spec)))
+    assert (condition["status"], condition["reason"]) == ("False", "Invalid")
+    one, other = condition["message"].splitlines()
+    assert one.startswith("$.spec.selector.matchLabels")
+    assert other.startswith("$.spec.scheduling.schedulingPolicy.rules[0].name: expected a rule that is there")
+    assert 'Did you mean "cost-aware"?' in other
+
+
+def test_what_stands_there_already_is_not_written_again() -> None:
+    status = status_of(reconcile(a_policy(BAD)))
+    assert reconcile(a_policy(BAD, status), now=NOW + 60) == DONE
+
+
+def test_the_time_moves_only_when_the_status_does() -> None:
+    status = status_of(reconcile(a_policy(GOOD)))
+    later = accepted(reconcile(a_policy(GOOD, status, generation=2), now=NOW + 60))
+    assert (later["observedGeneration"], later["lastTransitionTime"]) == (2, "2027-01-15T08:00:00Z")
+    turned = accepted(reconcile(a_policy(BAD, status, generation=2), now=NOW + 60))
+    assert turned["lastTransitionTime"] == "2027-01-15T08:01:00Z"
+
+
+def test_conditions_of_others_are_kept() -> None:
+    other = {"type": "Audited", "status": "Unknown", "reason": "Waiting"}
+    status = status_of(reconcile(a_policy(GOOD, {"conditions": [other]})))
+    assert [each["type"] for each in status["conditions"]] == ["Audited", "Accepted"]
+    assert status["conditions"][0] == other
+
+
+def test_a_key_without_a_namespace_is_a_cluster_placement_policy() -> None:
+    both = a_policy(GOOD), msgspec.convert({"metadata": {"name": "web"}, "spec": BAD}, ClusterPlacementPolicy)
+    outcome = reconcile(*both, key=Key("", "web"))
+    assert patch_of(outcome).resource.kind == "ClusterPlacementPolicy"
+    assert accepted(outcome)["status"] == "False"
+    assert patch_of(reconcile(*both)).resource.kind == "PlacementPolicy"
+
+
+def test_a_policy_that_is_gone_is_left_alone() -> None:
+    assert reconcile() == DONE
+
+
+def test_a_message_too_long_for_a_condition_is_cut() -> None:
+    rules = [{"name": "x" * 63 + str(index), "type": "score"} for index in range(1000)]
+    message = accepted(reconcile(a_policy({"scheduling": {"schedulingPolicy": {"rules": rules}}})))["message"]
+    assert len(message) == LONGEST_MESSAGE
+    assert message.endswith("…")

@@ -1,0 +1,202 @@
+"""Policies that are wrong, one way each, and who must say so: the API server, or the `policy` controller."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+Spec = dict[str, Any]
+AFFINITY, POLICY = "spec.scheduling.resourceAffinity", "spec.scheduling.schedulingPolicy"
+WEIGHT, PERCENT = "expected a weight from 1 to 100", 'expected a percentage from 0% to 100%, such as "70%"'
+QUANTITY = "expected a quantity that is not negative"
+VALUES = "expected values with the operators In and NotIn, and none with Exists and DoesNotExist"
+
+
+class Bad(NamedTuple):
+    name: str
+    spec: Any
+    path: str
+    says: str
+    kind: str = "PlacementPolicy"
+
+
+def cpu(**wish: Any) -> Spec:
+    return {"scheduling": {"resourceAffinity": {"preferredCPU": {"weight": 50, "threshold": "70%", **wish}}}}
+
+
+def needs(**requirement: Any) -> Spec:
+    return {"scheduling": {"resourceAffinity": {"requiredResources": [requirement]}}}
+
+
+def policy(**fields: Any) -> Spec:
+    return {"scheduling": {"schedulingPolicy": fields}}
+
+
+def rule(name: str = "cost-aware", type: str = "score", **more: Any) -> Spec:  # noqa: A002
+    return policy(rules=[{"name": name, "type": type, **more}])
+
+
+def labels(**given: Any) -> Spec:
+    return {"selector": {"matchLabels": given}}
+
+
+def expression(**given: Any) -> Spec:
+    return {"selector": {"matchExpressions": [given]}}
+
+
+# The schema and its CEL rules say no: the policy is never stored.
+REFUSED = [
+    Bad("no-spec", None, "spec", "Required value"),
+    Bad("spec-is-text", "spot-first", "spec", "must be of type object"),
+    Bad("weight-0", cpu(weight=0), f"{AFFINITY}.preferredCPU.weight", WEIGHT),
+    Bad("weight-101", cpu(weight=101), f"{AFFINITY}.preferredCPU.weight", WEIGHT),
+    Bad("weight-negative", cpu(weight=-5), f"{AFFINITY}.preferredCPU.weight", WEIGHT),
+    Bad("weight-is-a-word", cpu(weight="high"), f"{AFFINITY}.preferredCPU.weight", "must be of type integer"),
+    Bad("weight-is-a-fraction", cpu(weight=1.5), f"{AFFINITY}.preferredCPU.weight", "must be of type integer"),
+    Bad("threshold-without-percent", cpu(threshold="70"), f"{AFFINITY}.preferredCPU.threshold", PERCENT),
+    Bad("threshold-too-high", cpu(threshold="170%"), f"{AFFINITY}.preferredCPU.threshold", PERCENT),
+    Bad("threshold-a-little-too-high", cpu(threshold="100.5%"), f"{AFFINITY}.preferredCPU.threshold", PERCENT),
+    Bad("threshold-negative", cpu(threshold="-1%"), f"{AFFINITY}.preferredCPU.threshold", PERCENT),
+    Bad("threshold-is-a-word", cpu(threshold="seventy"), f"{AFFINITY}.preferredCPU.threshold", PERCENT),
+    Bad("threshold-is-a-number", cpu(threshold=70), f"{AFFINITY}.preferredCPU.threshold", "must be of type string"),
+    Bad(
+        "preference-without-threshold",
+        {"scheduling": {"resourceAffinity": {"preferredMemory": {"weight": 5}}}},
+        f"{AFFINITY}.preferredMemory.threshold",
+        "Required value",
+    ),
+    Bad("strategy-unknown", {"capacity": {"strategy": "spot"}}, "spec.capacity.strategy", "expected one of spot-first"),
+    Bad("strategy-missing", {"capacity": {}}, "spec.capacity.strategy", "Required value"),
+    Bad("mode-unknown", {"mode": "DryRun"}, "spec.mode", "expected Enforce or Observe"),
+    Bad("mode-in-lower-case", {"mode": "observe"}, "spec.mode", "expected Enforce or Observe"),
+    Bad(
+        "preemption-unknown",
+        policy(preemptionPolicy="Always"),
+        f"{POLICY}.preemptionPolicy",
+        "expected Never or PreemptLowerPriority",
+    ),
+    Bad("priority-too-big", policy(priority=10**12), f"{POLICY}.priority", "should be less than or equal to"),
+    Bad("rule-type-unknown", rule(type="sort"), f"{POLICY}.rules[0].type", "expected score, filter or prioritize"),
+    Bad("rule-type-missing", policy(rules=[{"name": "latency"}]), f"{POLICY}.rules[0].type", "Required value"),
+    Bad("rule-name-missing", policy(rules=[{"type": "score"}]), f"{POLICY}.rules[0].name", "Required value"),
+    Bad("rule-name-empty", rule(name=""), f"{POLICY}.rules[0].name", "should be at least 1 chars long"),
+    Bad("rule-weight-0", rule(weight=0), f"{POLICY}.rules[0].weight", WEIGHT),
+    Bad(
+        "rule-weight-on-a-filter",
+        rule(type="filter", weight=5, config={"maxPerHour": 1}),
+        f"{POLICY}.rules[0].weight",
+        "expected a weight only with type score; leave it out, or make this a score",
+    ),
+    Bad("rule-weight-on-prioritize", rule(type="prioritize", weight=5), f"{POLICY}.rules[0].weight", "only with type"),
+    Bad("rule-config-is-text", rule(config="costFactor=1"), f"{POLICY}.rules[0].config", "must be of type object"),
+    Bad(
+        "too-many-rules",
+        policy(rules=[{"name": "cost-aware", "type": "score"}] * 33),
+        f"{POLICY}.rules",
+        "must have at most 32 items",
+    ),
+    Bad(
+        "resource-unknown",
+        needs(resourceType="disk", minAvailable="1"),
+        f"{AFFINITY}.requiredResources[0].resourceType",
+        "expected cpu, memory, storage, gpu or an extended resource",
+    ),
+    Bad(
+        "amount-is-a-word",
+        needs(resourceType="memory", minAvailable="lots"),
+        f"{AFFINITY}.requiredResources[0].minAvailable",
+        QUANTITY,
+    ),
+    Bad(
+        "amount-negative",
+        needs(resourceType="memory", minAvailable="-1Gi"),
+        f"{AFFINITY}.requiredResources[0].minAvailable",
+        QUANTITY,
+    ),
+    Bad(
+        "amount-negative-number",
+        needs(resourceType="cpu", minAvailable=-1),
+        f"{AFFINITY}.requiredResources[0].minAvailable",
+        QUANTITY,
+    ),
+    Bad("amount-missing", needs(resourceType="cpu"), f"{AFFINITY}.requiredResources[0].minAvailable", "Required value"),
+    Bad(
+        "operator-unknown",
+        expression(key="app", operator="Is", values=["web"]),
+        "spec.selector.matchExpressions[0].operator",
+        'supported values: "DoesNotExist", "Exists", "In", "NotIn"',
+    ),
+    Bad("in-without-values", expression(key="a", operator="In"), "spec.selector.matchExpressions[0].values", VALUES),
+    Bad(
+        "exists-with-values",
+        expression(key="app", operator="Exists", values=["web"]),
+        "spec.selector.matchExpressions[0].values",
+        VALUES,
+    ),
+    Bad("label-too-long", labels(app="x" * 64), "spec.selector.matchLabels.app", "may not be more than 63"),
+    Bad("label-is-a-number", labels(tier=5), "spec.selector.matchLabels.tier", "must be of type string"),
+    Bad("selector-is-text", {"selector": "app=web"}, "spec.selector", "must be of type object"),
+    Bad("default", {"selector": {}}, "spec", "expected no selector and no namespaceSelector", "ClusterPlacementPolicy"),
+    Bad(
+        "default",
+        {"namespaceSelector": {"matchLabels": {"team": "a"}}},
+        "spec",
+        "Leave them out, or give this policy another name.",
+        "ClusterPlacementPolicy",
+    ),
+]
+# The API server cannot know these: the policy is stored, and its condition Accepted says what is wrong.
+REPORTED = [
+    Bad("label-key", labels(**{"-app": "web"}), "$.spec.selector.matchLabels", "expected a label key"),
+    Bad("label-value", labels(app="we b"), "$.spec.selector.matchLabels.app", "expected a label value"),
+    Bad(
+        "expression-key",
+        expression(key="a b", operator="Exists"),
+        "$.spec.selector.matchExpressions[0].key",
+        "expected a label key",
+    ),
+    Bad(
+        "expression-value",
+        expression(key="app", operator="In", values=["ok", "no!"]),
+        "$.spec.selector.matchExpressions[0].values[1]",
+        "expected a label value",
+    ),
+    Bad(
+        "namespace-label",
+        {"namespaceSelector": {"matchLabels": {"team": "-"}}},
+        "$.spec.namespaceSelector.matchLabels.team",
+        "expected a label value",
+        "ClusterPlacementPolicy",
+    ),
+    Bad("rule-unknown", rule(name="cost-awar"), f"$.{POLICY}.rules[0].name", 'Did you mean "cost-aware"?'),
+    Bad("rule-like-no-other", rule(name="xyzzy"), f"$.{POLICY}.rules[0].name", "Install the package that has it"),
+    Bad(
+        "config-out-of-range",
+        rule(config={"costFactor": 2}),
+        f"$.{POLICY}.rules[0].config.costFactor",
+        "expected a number from 0",
+    ),
+    Bad(
+        "config-of-another-type",
+        rule(config={"costFactor": "x"}),
+        f"$.{POLICY}.rules[0].config.costFactor",
+        "expected float, got str",
+    ),
+    Bad(
+        "config-unknown",
+        rule(config={"costFacto": 0.5}),
+        f"$.{POLICY}.rules[0].config.costFacto",
+        'Did you mean "costFactor"?',
+    ),
+    Bad(
+        "config-incomplete",
+        rule(type="filter"),
+        f"$.{POLICY}.rules[0].config.maxPerHour",
+        "expected a price per hour, got none",
+    ),
+    Bad(
+        "second-rule",
+        policy(rules=[{"name": "cost-aware", "type": "score"}, {"name": "latenci", "type": "score"}]),
+        f"$.{POLICY}.rules[1].name",
+        'Did you mean "latency"?',
+    ),
+]

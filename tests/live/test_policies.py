@@ -1,0 +1,276 @@
+"""Placement policies on a real API server: what it takes, what it refuses, and what `wukong run` reports instead."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from live.accounts import DEADLINE_SECONDS, service_account, used_by, when
+from live.bad_policies import REFUSED, REPORTED, Bad
+from testbed.client import ApiError, Client, as_json
+from testbed.pytest_plugin import Bed
+from wukong.api.crds import crds
+from wukong.api.resources import RESOURCES
+from wukong.app.components import COMPONENTS
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+EVERYTHING: dict[str, Any] = {
+    "selector": {
+        "matchLabels": {"app": "web"},
+        "matchExpressions": [
+            {"key": "tier", "operator": "In", "values": ["front", "back"]},
+            {"key": "legacy", "operator": "DoesNotExist"},
+        ],
+    },
+    "capacity": {"strategy": "spot-first"},
+    "scheduling": {
+        "resourceAffinity": {
+            "preferredCPU": {"weight": 80, "threshold": "70%"},
+            "preferredMemory": {"weight": 1, "threshold": "0%"},
+            "preferredStorage": {"weight": 100, "threshold": "99.5%"},
+            "requiredResources": [
+                {"resourceType": "gpu", "minAvailable": "1"},
+                {"resourceType": "memory", "minAvailable": "4Gi"},
+                {"resourceType": "example.com/fpga", "minAvailable": 2},
+            ],
+        },
+        "schedulingPolicy": {
+            "schedulerName": "wukong",
+            "priority": 100,
+            "preemptionPolicy": "Never",
+            "rules": [
+                {"name": "cost-aware", "type": "score", "weight": 50, "config": {"costFactor": 0.3}},
+                {"name": "cost-aware", "type": "filter", "config": {"maxPerHour": 1.5}},
+            ],
+        },
+    },
+    "mode": "Observe",
+}
+# What users have been shown for virtual machines so far must work in a policy, word for word.
+KNOWN_SCHEDULING: dict[str, dict[str, Any]] = {
+    "resource-aware": {
+        "resourceAffinity": {
+            "preferredCPU": {"weight": 80, "threshold": "70%"},
+            "preferredMemory": {"weight": 60, "threshold": "80%"},
+            "requiredResources": [{"resourceType": "gpu", "minAvailable": "1"}],
+        }
+    },
+    "custom-scheduled": {
+        "schedulingPolicy": {
+            "schedulerName": "custom-scheduler",
+            "priority": 100,
+            "preemptionPolicy": "PreemptLowerPriority",
+            "rules": [{"name": "cost-aware", "type": "score", "weight": 50, "config": {"costFactor": 0.3}}],
+        }
+    },
+    "gpu": {"schedulingPolicy": {"schedulerName": "gpu-scheduler"}},
+}
+
+
+@pytest.fixture(scope="module")
+def kinds(bed: Bed) -> Bed:
+    """The control plane with our kinds in it. They stay: tests share it."""
+    asyncio.run(install(bed))
+    return bed
+
+
+async def install(bed: Bed) -> None:
+    async with bed.client() as client:
+        for document in crds():
+            await create_once(client, DEFINITIONS, document)
+            await client.wait_until(f"{DEFINITIONS}/{document['metadata']['name']}", is_established)
+        for kind in ("PlacementPolicy", "ClusterPlacementPolicy"):
+            await until_served(client, RESOURCES[kind].path())
+
+
+async def create_once(client: Client, path: str, document: dict[str, Any]) -> None:
+    try:
+        await client.create(path, document)
+    except ApiError as error:
+        if error.status != 409:  # another test was first
+            raise
+
+
+async def until_served(client: Client, path: str) -> None:
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        while True:
+            try:
+                await client.get(path)
+                return
+            except ApiError as error:
+                if error.status not in (404, 429, 503):  # a new kind is served a moment after it was made
+                    raise
+                await asyncio.sleep(0.1)
+
+
+def is_established(definition: dict[str, Any]) -> bool:
+    return condition(definition, "Established").get("status") == "True"
+
+
+def condition(found: dict[str, Any], type_: str) -> dict[str, Any]:
+    conditions = found.get("status", {}).get("conditions") or []
+    return next((each for each in conditions if each["type"] == type_), {})
+
+
+def path_of(kind: str, namespace: str, name: str = "") -> str:
+    return RESOURCES[kind].path(namespace if RESOURCES[kind].namespaced else "", name)
+
+
+async def create(client: Client, kind: str, namespace: str, name: str, spec: Any, **params: str) -> dict[str, Any]:
+    body = {"apiVersion": RESOURCES[kind].api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+    params.setdefault("fieldValidation", "Strict")
+    return as_json(await client.send("POST", path_of(kind, namespace), body, params=params))
+
+
+@contextlib.contextmanager
+def running(kubeconfig: Path, namespace: str, log: Path) -> Iterator[None]:
+    """`wukong run --components policy`; ended with SIGTERM, which must succeed."""
+    words = ["run", "--components", "policy", "--kubeconfig", str(kubeconfig), "--lease", f"{namespace}/wukong"]
+    with log.open("ab") as output:
+        process = subprocess.Popen([sys.executable, "-m", "wukong", *words], stdout=output, stderr=output)
+    try:
+        yield
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0, log.read_text()
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+async def judged(client: Client, kind: str, namespace: str, name: str) -> dict[str, Any]:
+    """The policy once its newest generation has been looked at."""
+    return await client.wait_until(
+        path_of(kind, namespace, name),
+        lambda found: (
+            condition(found, "Accepted").get("observedGeneration") == found["metadata"]["generation"]
+            and found["status"]["observedGeneration"] == found["metadata"]["generation"]
+        ),
+        DEADLINE_SECONDS,
+    )
+
+
+# ---- what is wrong
+
+
+def test_there_are_at_least_forty_bad_policies() -> None:
+    assert len(REFUSED) + len(REPORTED) >= 40
+
+
+@pytest.mark.parametrize("bad", REFUSED, ids=[bad.name for bad in REFUSED])
+async def test_a_bad_policy_is_refused_with_its_path(kinds: Bed, bad: Bad) -> None:
+    async with kinds.client() as client:
+        with pytest.raises(ApiError) as caught:
+            await create(client, bad.kind, "default", bad.name, bad.spec, dryRun="All")
+    assert caught.value.status == 422
+    assert f"{bad.path}: " in str(caught.value)
+    assert bad.says in str(caught.value)
+
+
+async def test_a_field_that_is_not_known_is_refused_by_name(kinds: Bed) -> None:
+    async with kinds.client() as client:
+        with pytest.raises(ApiError, match=r'unknown field "spec.selektor"'):
+            await create(client, "PlacementPolicy", "default", "typo", {"selektor": {}}, dryRun="All")
+
+
+async def test_what_the_api_server_cannot_know_is_reported_with_its_path(
+    kinds: Bed, namespace: str, tmp_path: Path
+) -> None:
+    log, wrong = tmp_path / "run.log", []
+    named = [(bad, f"{namespace[-8:]}-{bad.name}") for bad in REPORTED]
+    async with kinds.client() as client:
+        try:
+            for bad, name in named:
+                await create(client, bad.kind, namespace, name, bad.spec)
+            with running(kinds.kubeconfig, namespace, log):
+                for bad, name in named:
+                    found = condition(await judged(client, bad.kind, namespace, name), "Accepted")
+                    is_told = bad.path in found["message"] and bad.says in found["message"]
+                    if (found["status"], found["reason"]) != ("False", "Invalid") or not is_told:
+                        wrong.append((bad.name, found))
+        finally:
+            await remove(client, namespace, [(bad.kind, name) for bad, name in named])
+    assert wrong == []
+
+
+# ---- what is right
+
+
+async def test_a_policy_with_every_field_and_what_users_were_shown_is_accepted_and_listed(
+    kinds: Bed, namespace: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "run.log"
+    specs = {"everything": EVERYTHING, "empty": {}}
+    specs |= {name: {"scheduling": scheduling} for name, scheduling in KNOWN_SCHEDULING.items()}
+    async with kinds.client() as client:
+        for name, spec in specs.items():
+            made = await create(client, "PlacementPolicy", namespace, name, spec)
+            assert made["spec"] == {"mode": "Enforce", **spec}  # nothing was pruned
+        with running(kinds.kubeconfig, namespace, log):
+            for name in specs:
+                found = condition(await judged(client, "PlacementPolicy", namespace, name), "Accepted")
+                assert (found["status"], found["reason"]) == ("True", "Understood"), found
+        columns, rows = await table(client, path_of("PlacementPolicy", namespace))
+    assert columns == ["Name", "Strategy", "Mode", "Accepted", "Age"]
+    assert ["everything", "spot-first", "Observe", "True"] in [row[:-1] for row in rows]
+
+
+async def test_a_mended_policy_is_accepted_and_a_broken_one_no_longer(
+    kinds: Bed, namespace: str, tmp_path: Path
+) -> None:
+    log, path = tmp_path / "run.log", path_of("PlacementPolicy", namespace, "web")
+
+    def rules(name: str) -> dict[str, Any]:
+        return {"scheduling": {"schedulingPolicy": {"rules": [{"name": name, "type": "score"}]}}}
+
+    async with kinds.client() as client:
+        await create(client, "PlacementPolicy", namespace, "web", rules("cost-awar"))
+        with running(kinds.kubeconfig, namespace, log):
+            for name, status in (("cost-awar", "False"), ("cost-aware", "True"), ("cost", "False")):
+                await client.patch(path, {"spec": rules(name)})
+                found = condition(await judged(client, "PlacementPolicy", namespace, "web"), "Accepted")
+                assert found["status"] == status
+
+
+async def test_the_component_uses_exactly_the_rights_it_asks_for(kinds: Bed, namespace: str, tmp_path: Path) -> None:
+    rules, log = COMPONENTS["policy"].rules, tmp_path / "run.log"
+    account = f"system:serviceaccount:{namespace}:policy"
+    both = [("PlacementPolicy", namespace), ("ClusterPlacementPolicy", namespace)]
+    granted = {(rule.group, rule.resource, verb) for rule in rules for verb in rule.verbs}
+    async with kinds.client() as client:
+        kubeconfig = await service_account(client, kinds, namespace, "policy", rules, tmp_path)
+        try:
+            for kind, name in both:  # the cluster's is in no other pod's way: it selects nothing there is
+                selector = {"selector": {"matchLabels": {"nobody": namespace[-8:]}}}
+                await create(client, kind, namespace, name, selector)
+            with running(kubeconfig, namespace, log):
+                for kind, name in both:
+                    await judged(client, kind, namespace, name)
+                await when(lambda: used_by(kinds, account) == granted, lambda: f"{used_by(kinds, account)}, {granted}")
+        finally:
+            await remove(client, namespace, both)
+
+
+async def table(client: Client, path: str) -> tuple[list[str], list[list[Any]]]:
+    """What `kubectl get` shows: the columns that are not only for -o wide, and their cells."""
+    assert client.session is not None
+    accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    async with client.session.get(path, headers=accept) as response:
+        found = await response.json()
+    shown = [index for index, column in enumerate(found["columnDefinitions"]) if column["priority"] == 0]
+    columns = [found["columnDefinitions"][index]["name"] for index in shown]
+    return columns, [[row["cells"][index] for index in shown] for row in found["rows"]]
+
+
+async def remove(client: Client, namespace: str, named: list[tuple[str, str]]) -> None:
+    for kind, name in named:
+        with contextlib.suppress(ApiError):
+            await client.delete(path_of(kind, namespace, name))
