@@ -36,10 +36,19 @@ POLICY = (
     Rule(GROUP, "placementpolicies/status", ("patch",)),
     Rule(GROUP, "clusterplacementpolicies/status", ("patch",)),
 )
+EXTENDER = (
+    Rule("", "nodes", ("list", "watch")),
+    Rule("", "pods", ("list", "watch")),
+    Rule("", "namespaces", ("list", "watch")),
+    Rule(GROUP, "placementpolicies", ("list", "watch")),
+    Rule(GROUP, "clusterplacementpolicies", ("list", "watch")),
+    Rule("events.k8s.io", "events", ("create", "patch")),
+)
 COMPONENTS: dict[str, Component] = {
     component.name: component
     for component in (
         Component("load", ("load",), (LEADING, Rule("", "nodes", ("list", "watch", "patch")))),
+        Component("extender", (), EXTENDER),
         Component("policy", ("policy",), (LEADING, *POLICY)),
     )
 }

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,16 +19,26 @@ from prometheus_client import Counter, Gauge
 
 from wukong.actions import Note
 from wukong.api.core import Node, Pod
+from wukong.api.resources import RESOURCES
+from wukong.controllers.contract import Watch
 from wukong.engine.arrays import Index, Ints
-from wukong.errors import ClusterError
+from wukong.errors import ClusterError, InputError
 from wukong.placement.fleet import Fleet, Latencies
 from wukong.placement.judge import Refusal
 from wukong.placement.prices import Prices
+from wukong.placement.rule import Rules
 from wukong.ports import Clock
 from wukong.replies.extender import Extender, Filtered, Settings, Victim
-from wukong.runtime.metrics import Metrics
+from wukong.runtime import Loop
+from wukong.runtime.metrics import ExtenderMetrics, Metrics
 from wukong.runtime.perform import Performer
+from wukong.serve.extender import extender_app
+from wukong.serve.site import serve
+from wukong.serve.tls import ssl_context
 
+WATCHES = tuple(
+    Watch(RESOURCES[kind]) for kind in ("Node", "Pod", "Namespace", "PlacementPolicy", "ClusterPlacementPolicy")
+)
 _MOST_WAITING = 1000
 log = logging.getLogger(__name__)
 
@@ -123,6 +134,23 @@ class Answering:
             self._faults.labels(rule).inc()
             log.warning("a rule failed", extra={"rule": rule, "error": error})
         faults.clear()
+
+
+async def start_extender(
+    stack: AsyncExitStack, loop: Loop, metrics: Metrics, rules: Rules, options: ExtenderOptions
+) -> Coroutine[None, None, None]:
+    """Listen until the stack is left. Gives what must run beside: the writing of Events."""
+    extender = Extender(loop.state, options.settings, rules=rules, prices=options.prices, latencies=options.latencies)
+    answering = Answering(extender, metrics)
+    tls = ssl_context(*options.tls) if options.tls else None
+    app = extender_app(answering, loop, ExtenderMetrics(metrics), loop.clock)
+    host, port = options.address
+    try:
+        port = await serve(stack, app, host, port, tls)
+    except InputError as error:
+        raise error.at("--extender") from None
+    log.info("the extender listens", extra={"host": host, "port": port, "tls": tls is not None})
+    return keep_telling(answering, loop.performer, loop.clock)
 
 
 async def keep_telling(answering: Answering, performer: Performer, clock: Clock) -> None:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 
 import aiohttp
@@ -18,6 +18,8 @@ from aiohttp import web
 
 from wukong.api.resources import Key
 from wukong.app.components import Component
+from wukong.app.extender import WATCHES, ExtenderOptions, start_extender
+from wukong.app.rules import load_rules
 from wukong.cluster.credentials import Credentials
 from wukong.cluster.follow import follow
 from wukong.cluster.kube import Kube
@@ -26,14 +28,14 @@ from wukong.controllers import CONTROLLERS
 from wukong.controllers.contract import Controller
 from wukong.controllers.usage_labels import Settings as UsageSettings
 from wukong.errors import InputError
-from wukong.placement.rules import BUILT_IN
-from wukong.ports import Meter
+from wukong.placement.rule import Rules
+from wukong.ports import Clock, Meter
 from wukong.runtime import Leader, LeaseTimes, Loop, Metrics
 from wukong.runtime.metering import keep_measuring
 from wukong.serve.probes import probes
 
 log = logging.getLogger(__name__)
-METERED = frozenset({"load"})  # the components that want to know how much of each node is in use
+METERED = frozenset({"load", "extender"})  # the components that want to know how much of each node is in use
 
 
 class Wall:
@@ -52,43 +54,53 @@ class Options(msgspec.Struct, frozen=True):
     usage: UsageSettings = UsageSettings()
     measure_seconds: float = 15.0
     probes: tuple[str, int] | None = None  # host and port
+    extender: ExtenderOptions = ExtenderOptions()
 
 
 async def run(credentials: Credentials, components: Sequence[Component], options: Options, stop: asyncio.Event) -> None:
     """Until `stop` is set, or something fails for good."""
     async with AsyncExitStack() as stack:
         kube = await stack.enter_async_context(Kube(credentials))
-        clock, metrics = Wall(), Metrics()
-        leader = (
-            Leader(kube, options.lease, options.identity, clock=clock, times=options.times) if options.lease else None
-        )
+        clock, metrics, rules = Wall(), Metrics(), load_rules()
+        names = {component.name for component in components}
+        controllers = [_controller(name, options, rules) for component in components for name in component.controllers]
         loop = Loop(
             kube,
-            [_controller(name, options) for component in components for name in component.controllers],
+            controllers,
             follow,
             clock=clock,
             random=random.random,
-            leader=leader,
+            leader=_leader(kube, clock, options) if controllers else None,  # who only answers need not lead
+            also=WATCHES if "extender" in names else (),
             identity=options.identity,
             metrics=metrics,
         )
         if options.probes:
             await _serve(stack, probes(loop, metrics), *options.probes)
+        beside: list[Coroutine[None, None, None]] = []
+        if METERED & names:
+            meter = await _meter(stack, kube, options)
+            beside.append(keep_measuring(meter, loop, tuple({"load"} & names), options.measure_seconds))
+        if "extender" in names:
+            beside.append(await start_extender(stack, loop, metrics, rules, options.extender))
         log.info("started", extra={"components": [component.name for component in components]})
         async with asyncio.TaskGroup() as tasks:
-            beside = []
-            if METERED & {component.name for component in components}:
-                meter = await _meter(stack, kube, options)
-                beside.append(tasks.create_task(keep_measuring(meter, loop, "load", options.measure_seconds)))
+            running = [tasks.create_task(work) for work in beside]
             await loop.run(stop)
-            for task in beside:
+            for task in running:
                 task.cancel()
         log.info("stopped")
 
 
-def _controller(name: str, options: Options) -> Controller:
+def _leader(kube: Kube, clock: Clock, options: Options) -> Leader | None:
+    if options.lease is None:
+        return None
+    return Leader(kube, options.lease, options.identity, clock=clock, times=options.times)
+
+
+def _controller(name: str, options: Options, rules: Rules) -> Controller:
     """Each is made with what it asks for."""
-    given: dict[str, object] = {"load": options.usage, "policy": BUILT_IN}
+    given: dict[str, object] = {"load": options.usage, "policy": rules}
     return CONTROLLERS[name](given[name])
 
 

@@ -16,8 +16,10 @@ import click
 
 from wukong.api.resources import Key
 from wukong.app.components import COMPONENTS, Component, choose
+from wukong.app.extender import ExtenderOptions
 from wukong.app.live import Options, run
 from wukong.cli import options
+from wukong.cli.run_extender import address, extender_options, read_extender_options
 from wukong.cluster.credentials import load
 from wukong.cluster.meters import Queries
 from wukong.controllers.usage_labels import Settings
@@ -51,6 +53,7 @@ _USUAL = frozenset(vars(logging.makeLogRecord({})))
 )
 @click.option("--no-leader-election", is_flag=True, help="Act without asking whether another instance does.")
 @click.option("--probes", default="", metavar="HOST:PORT", help="Serve /healthz, /readyz and /metrics there.")
+@extender_options
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(components: str, kubeconfig: str, context: str, lease: str, lease_seconds: int, **given: object) -> None:
     """Run Wukong's controllers until stopped.
@@ -58,6 +61,9 @@ def command(components: str, kubeconfig: str, context: str, lease: str, lease_se
     \b
     load   keeps integer labels usage.novasphere.dev/cpu, memory and storage (percent in use) on every node, so that
            plain node affinity can prefer quiet nodes. Stale labels are removed.
+    extender
+           answers kube-scheduler's /filter, /prioritize and /preempt by PlacementPolicy: spot first, no leaving
+           nodes, floors, usage, prices and rules. Needs the kinds: wukong manifests crds.
     policy says on every PlacementPolicy and ClusterPlacementPolicy whether it is accepted, and if not, why: in its
            condition Accepted. Needs the kinds: wukong manifests crds.
 
@@ -67,8 +73,10 @@ def command(components: str, kubeconfig: str, context: str, lease: str, lease_se
     \b
     Example:
       wukong run --components load --prometheus http://prometheus.monitoring:9090
+      wukong run --components extender,policy --extender-plain-http
     """
     chosen = choose(components)
+    names = {component.name for component in chosen}
     log_to_stderr(str(given["log_format"]))
     settings = Options(
         identity=f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}",
@@ -83,7 +91,8 @@ def command(components: str, kubeconfig: str, context: str, lease: str, lease_se
             stale_seconds=_number(given["stale_seconds"], float),
         ),
         measure_seconds=_number(given["measure_seconds"], float),
-        probes=_address(str(given["probes"])),
+        probes=address(str(given["probes"]), "--probes") if given["probes"] else None,
+        extender=read_extender_options(given) if "extender" in names else ExtenderOptions(),
     )
     asyncio.run(_run_until_signal(kubeconfig, context, chosen, settings))
 
@@ -108,15 +117,6 @@ def _lease_key(text: str) -> Key:
     if not (namespace and slash and name):
         raise InputError(f"--lease: expected NAMESPACE/NAME, got {text!r}.")
     return Key(namespace, name)
-
-
-def _address(text: str) -> tuple[str, int] | None:
-    if not text:
-        return None
-    host, _, port = text.rpartition(":")
-    if not port.isdigit():
-        raise InputError(f"--probes: expected HOST:PORT such as 0.0.0.0:8080, got {text!r}.")
-    return host.strip("[]") or "0.0.0.0", int(port)
 
 
 def log_to_stderr(form: str) -> None:
