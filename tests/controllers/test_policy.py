@@ -7,9 +7,13 @@ from typing import Any
 import msgspec
 
 from wukong.actions import DONE, Outcome, Patch
+from wukong.api.core import Pod
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.resources import Key
-from wukong.controllers.policy import LONGEST_MESSAGE, Policy
+from wukong.controllers.policy import LONGEST_MESSAGE, Policy, judge
+from wukong.engine.arrays import Floats
+from wukong.placement.fleet import Fleet
+from wukong.placement.rule import NoConfig, Rule
 from wukong.placement.rules import BUILT_IN
 from wukong.state import State
 
@@ -104,6 +108,21 @@ def test_a_key_without_a_namespace_is_a_cluster_placement_policy() -> None:
 
 def test_a_policy_that_is_gone_is_left_alone() -> None:
     assert reconcile() == DONE
+
+
+def test_a_rule_that_cannot_be_used_as_the_type_given_is_told_what_it_can_be() -> None:
+    class Odd(Rule[NoConfig]):
+        name = "odd"
+        config = NoConfig
+
+        def points(self, config: NoConfig, fleet: Fleet, pod: Pod) -> Floats:
+            raise AssertionError("nobody asks")
+
+    spec = {"scheduling": {"schedulingPolicy": {"rules": [{"name": "odd", "type": "filter"}]}}}
+    condition = judge(a_policy(spec), {"odd": Odd()}, NOW)
+    assert condition.message.startswith(
+        "$.spec.scheduling.schedulingPolicy.rules[0].type: expected score or prioritize for odd"
+    )
 
 
 def test_a_message_too_long_for_a_condition_is_cut() -> None:

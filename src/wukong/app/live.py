@@ -21,7 +21,6 @@ from wukong.app.components import Component
 from wukong.app.extender import WATCHES, ExtenderOptions, start_extender
 from wukong.app.rules import load_rules
 from wukong.cluster.credentials import Credentials
-from wukong.cluster.follow import follow
 from wukong.cluster.kube import Kube
 from wukong.cluster.meters import MetricsApi, Prometheus, Queries
 from wukong.controllers import CONTROLLERS
@@ -67,7 +66,7 @@ async def run(credentials: Credentials, components: Sequence[Component], options
         loop = Loop(
             kube,
             controllers,
-            follow,
+            follow_installed,
             clock=clock,
             random=random.random,
             leader=_leader(kube, clock, options) if controllers else None,  # who only answers need not lead
