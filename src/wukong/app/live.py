@@ -9,26 +9,29 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import AsyncExitStack
 
 import aiohttp
 import msgspec
 from aiohttp import web
 
-from wukong.api.resources import Key
+from wukong.api.kinds import OURS
+from wukong.api.meta import Object
+from wukong.api.resources import Key, Resource
 from wukong.app.components import Component
 from wukong.app.extender import WATCHES, ExtenderOptions, start_extender
 from wukong.app.rules import load_rules
 from wukong.cluster.credentials import Credentials
+from wukong.cluster.follow import Changed, Synced, follow
 from wukong.cluster.kube import Kube
 from wukong.cluster.meters import MetricsApi, Prometheus, Queries
 from wukong.controllers import CONTROLLERS
 from wukong.controllers.contract import Controller
 from wukong.controllers.usage_labels import Settings as UsageSettings
-from wukong.errors import InputError
+from wukong.errors import InputError, NotFound
 from wukong.placement.rule import Rules
-from wukong.ports import Clock, Meter
+from wukong.ports import Clock, Cluster, Meter, Selection
 from wukong.runtime import Leader, LeaseTimes, Loop, Metrics
 from wukong.runtime.metering import keep_measuring
 from wukong.serve.probes import probes
@@ -89,6 +92,22 @@ async def run(credentials: Credentials, components: Sequence[Component], options
             for task in running:
                 task.cancel()
         log.info("stopped")
+
+
+async def follow_installed(
+    cluster: Cluster, resource: Resource, read: type[Object], selection: Selection
+) -> AsyncGenerator[Synced[Object] | Changed[Object], None]:
+    """`follow`, which says how to install a kind of ours that the cluster does not have."""
+    try:
+        async for news in follow(cluster, resource, read, selection):
+            yield news
+    except NotFound:
+        if resource.kind not in OURS:
+            raise
+        raise InputError(
+            f"the cluster has no kind {resource.kind}. "
+            "Install it: wukong manifests crds | kubectl apply --server-side -f -"
+        ) from None
 
 
 def _leader(kube: Kube, clock: Clock, options: Options) -> Leader | None:
