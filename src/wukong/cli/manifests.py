@@ -11,6 +11,7 @@ from wukong.cli.verbs import Verb, VerbGroup
 
 PARTS: dict[str, Verb] = {
     "crds": Verb("wukong.cli.manifests_crds", "Print the CustomResourceDefinitions of Wukong's kinds."),
+    "extender": Verb("wukong.cli.manifests_extender", "Print the scheduler extender: workload, rights, certificates."),
 }
 
 

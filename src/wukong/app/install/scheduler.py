@@ -1,0 +1,195 @@
+"""What makes a kube-scheduler ask the extender: its configuration, and where need be a second scheduler that has it.
+
+A control plane of one's own gets the configuration as a file for its scheduler. Managed control planes (EKS, GKE, AKS)
+take none: there a stock kube-scheduler runs beside theirs, under a schedulerName and a lease of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+from wukong.app.install import rbac, workload
+from wukong.app.install.certificates import Certificates
+from wukong.app.install.extender import COMPONENT as EXTENDER_COMPONENT
+from wukong.app.install.extender import secret
+from wukong.app.install.settings import (
+    CLIENT_SECRET,
+    CONTAINER_PORT,
+    EXTENDER,
+    PROBES_PORT,
+    SECOND_SCHEDULER,
+    SecondScheduler,
+    Settings,
+    labels,
+    meta,
+)
+from wukong.app.install.text import as_yaml
+from wukong.ports import Document
+
+COMPONENT = "scheduler"
+CONFIG_FILE = "scheduler-config.yaml"
+CONFIG_NAME = "wukong-scheduler-config"
+FOLDER = "/etc/wukong/scheduler"
+KEYS = "/etc/wukong/client"
+PORT = 10259
+HTTP_TIMEOUT = "3s"  # the default, 5 s, is long for a pod to wait for an opinion that may be ignored
+
+WHY = """\
+# Made by `wukong manifests extender`. What is not said here stays as kube-scheduler has it.
+#
+# percentageOfNodesToScore: 100   In larger clusters kube-scheduler shows an extender only a sample of the nodes: "no
+#                                 spot node is left" would then be said of the sample.
+# ignorable: true                 While the extender is away pods are placed without it, its own among them.
+# nodeCacheCapable: true          The extender watches nodes itself and is sent their names only.
+"""
+
+
+def configuration(settings: Settings, certificates: Certificates | None) -> Document:
+    """The KubeSchedulerConfiguration of the cluster's own scheduler: one file, keys and all, to put on its host."""
+    # A scheduler that is given --config ignores --kubeconfig: who it is must be said here.
+    connection = {"clientConnection": {"kubeconfig": settings.scheduler_kubeconfig}}
+    return {**_head(), **connection, **_asking(settings, inline_keys(certificates))}
+
+
+def second_configuration(settings: Settings, second: SecondScheduler, certificates: Certificates | None) -> Document:
+    """The same for a scheduler in a pod, whose keys are files of a Secret. Its lease is not that of the other."""
+    lease = {
+        "leaderElect": True,
+        "resourceLock": "leases",
+        "resourceNamespace": settings.namespace,
+        "resourceName": SECOND_SCHEDULER,
+    }
+    profiles = [{"schedulerName": second.name}]
+    return {**_head(), "leaderElection": lease, "profiles": profiles, **_asking(settings, key_files(certificates))}
+
+
+def _head() -> Document:
+    return {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+def _asking(settings: Settings, tls: Document) -> Document:
+    extender = {
+        "urlPrefix": settings.url,
+        "filterVerb": "filter",
+        "prioritizeVerb": "prioritize",
+        "preemptVerb": "preempt",
+        "weight": settings.weight,
+        "nodeCacheCapable": True,
+        "ignorable": True,
+        "httpTimeout": HTTP_TIMEOUT,
+        "enableHTTPS": not settings.is_plain,
+        **({"tlsConfig": tls} if tls else {}),  # HTTPS without an authority would verify nothing: there always is one
+    }
+    return {"percentageOfNodesToScore": 100, "extenders": [extender]}
+
+
+def inline_keys(certificates: Certificates | None) -> Document:
+    if certificates is None:
+        return {}
+    client = certificates.client
+    parts = {"caData": certificates.authority, "certData": client.certificate, "keyData": client.key}
+    return {name: base64.b64encode(content).decode() for name, content in parts.items()}
+
+
+def key_files(certificates: Certificates | None) -> Document:
+    if certificates is None:
+        return {}
+    return {"caFile": f"{KEYS}/ca.crt", "certFile": f"{KEYS}/tls.crt", "keyFile": f"{KEYS}/tls.key"}
+
+
+def configuration_text(document: Document) -> str:
+    return WHY + as_yaml([document])
+
+
+def stored_configuration(settings: Settings, certificates: Certificates | None) -> Document:
+    """The configuration as an object, to be fetched from the cluster. With keys inside it is a Secret."""
+    text = configuration_text(configuration(settings, certificates))
+    if certificates is not None:
+        return secret(settings, CONFIG_NAME, {CONFIG_FILE: text.encode()})
+    return _config_map(settings, text)
+
+
+def documents(settings: Settings, second: SecondScheduler, certificates: Certificates | None) -> list[Document]:
+    """The second scheduler, in the namespace of the extender."""
+    text = configuration_text(second_configuration(settings, second, certificates))
+    # It reads its configuration and the authority once: whoever applies new ones restarts it.
+    seen = text.encode() + (certificates.authority + certificates.client.certificate if certificates else b"")
+    notes = {"wukong.novasphere.dev/checksum": hashlib.sha256(seen).hexdigest()}
+    return [
+        rbac.account(settings, SECOND_SCHEDULER, COMPONENT),
+        *rights(settings),
+        _config_map(settings, text),
+        workload.deployment(
+            settings, SECOND_SCHEDULER, COMPONENT, pod(second, has_keys=certificates is not None), notes
+        ),
+        workload.budget(settings, SECOND_SCHEDULER, COMPONENT),
+        only_the_scheduler_may_ask(settings),
+    ]
+
+
+def _config_map(settings: Settings, text: str) -> Document:
+    about = meta(settings, CONFIG_NAME, COMPONENT)
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": {CONFIG_FILE: text}}
+
+
+def rights(settings: Settings) -> list[Document]:
+    """What Kubernetes grants its own scheduler, and the lease: the built-in role knows only one of another name."""
+    wide, lease = (
+        f"{settings.namespace}:{SECOND_SCHEDULER}",
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]},
+    )
+    documents = [
+        rbac.cluster_binding(settings, f"{wide}:{role}", COMPONENT, role=f"system:{role}", account=SECOND_SCHEDULER)
+        for role in ("kube-scheduler", "volume-scheduler")
+    ]
+    reader = "extension-apiserver-authentication-reader"
+    who = {"kind": "Role", "role": reader, "account": SECOND_SCHEDULER, "namespace": "kube-system"}
+    documents += [rbac.binding(settings, wide, COMPONENT, **who)]
+    leading = [
+        {**lease, "verbs": ["create"]},  # cannot be granted by name
+        {**lease, "verbs": ["get", "update"], "resourceNames": [SECOND_SCHEDULER]},
+    ]
+    documents += [rbac.role(settings, SECOND_SCHEDULER, COMPONENT, leading)]
+    own = {"kind": "Role", "role": SECOND_SCHEDULER, "account": SECOND_SCHEDULER}
+    return [*documents, rbac.binding(settings, SECOND_SCHEDULER, COMPONENT, **own)]
+
+
+def pod(second: SecondScheduler, *, has_keys: bool) -> Document:
+    mounts = [{"name": "config", "mountPath": FOLDER, "readOnly": True}]
+    volumes: list[Document] = [{"name": "config", "configMap": {"name": CONFIG_NAME}}]
+    if has_keys:
+        mounts += [{"name": "keys", "mountPath": KEYS, "readOnly": True}]
+        volumes += [workload.secret_volume("keys", CLIENT_SECRET)]
+    container = {
+        "name": "kube-scheduler",
+        "image": second.image,
+        "command": ["kube-scheduler", f"--config={FOLDER}/{CONFIG_FILE}", f"--secure-port={PORT}"],
+        "ports": [{"name": "https", "containerPort": PORT, "protocol": "TCP"}],
+        "livenessProbe": workload.probe("/livez", "https", "HTTPS", periodSeconds=10, timeoutSeconds=5),
+        "readinessProbe": workload.probe("/readyz", "https", "HTTPS", periodSeconds=5, timeoutSeconds=5),
+        "resources": workload.resources("100m", "128Mi", "1Gi"),
+        "securityContext": workload.container_security(),
+        "volumeMounts": mounts,
+    }
+    return {"containers": [container], "volumes": volumes}
+
+
+def only_the_scheduler_may_ask(settings: Settings) -> Document:
+    """Possible only here: a scheduler on the host's network is nobody a NetworkPolicy could name."""
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": meta(settings, EXTENDER, EXTENDER_COMPONENT),
+        "spec": {
+            "podSelector": {"matchLabels": labels(EXTENDER_COMPONENT)},
+            "policyTypes": ["Ingress"],
+            "ingress": [
+                {
+                    "from": [{"podSelector": {"matchLabels": labels(COMPONENT)}}],
+                    "ports": [{"port": CONTAINER_PORT[settings.is_plain], "protocol": "TCP"}],
+                },
+                {"ports": [{"port": PROBES_PORT, "protocol": "TCP"}]},  # the kubelet and Prometheus, wherever they are
+            ],
+        },
+    }

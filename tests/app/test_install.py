@@ -1,0 +1,266 @@
+"""What is installed for the extender, document by document."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import yaml
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from wukong.app.components import COMPONENTS, METRICS_API, Component, Rule
+from wukong.app.install import Certificates, SecondScheduler, Settings, checked, extender, issue, rbac, scheduler
+from wukong.app.install.text import as_yaml
+from wukong.app.install.workload import off_spot_nodes
+from wukong.errors import InputError
+from wukong.placement.capacity import SPOT_LABELS, is_spot
+
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
+LOAD = COMPONENTS["load"]
+Documents = list[dict[str, Any]]
+
+
+def settings(**given: Any) -> Settings:
+    return Settings(**{"image": "wukong:test", "components": (LOAD,), **given})
+
+
+def certificates(of: Settings, days: int = 365) -> Certificates:
+    return issue(of.hosts, NOW, days)
+
+
+def installed(**given: Any) -> Documents:
+    asked = settings(**given)
+    return extender.documents(asked, None if asked.is_plain else certificates(asked))
+
+
+def the(documents: Documents, kind: str, name: str = "") -> dict[str, Any]:
+    (found,) = [
+        entry for entry in documents if entry["kind"] == kind and (not name or entry["metadata"]["name"] == name)
+    ]
+    return found
+
+
+def pod_of(documents: Documents) -> dict[str, Any]:
+    spec: dict[str, Any] = the(documents, "Deployment")["spec"]["template"]["spec"]
+    return spec
+
+
+def certificate(pem: bytes) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(pem)
+
+
+# The workload -----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_line_asks_for_mutual_tls() -> None:
+    (container,) = pod_of(installed(prometheus="http://p:9090", critical_priority=1000))["containers"]
+    assert container["args"] == [
+        "run",
+        "--components=load",
+        "--extender=0.0.0.0:8443",
+        "--extender-cert=/etc/wukong/extender/tls.crt",
+        "--extender-key=/etc/wukong/extender/tls.key",
+        "--extender-client-ca=/etc/wukong/extender/client-ca.crt",
+        "--probes=0.0.0.0:8080",
+        "--lease=wukong-system/wukong",
+        "--log-format=json",
+        "--prometheus=http://p:9090",
+        "--critical-priority=1000",
+    ]
+
+
+def test_plain_http_has_no_keys_and_the_port_of_the_seeds() -> None:
+    documents = installed(is_plain=True)
+    (container,) = pod_of(documents)["containers"]
+    assert "--extender-plain-http" in container["args"]
+    assert not any("cert" in word or "key" in word for word in container["args"])
+    assert "volumes" not in pod_of(documents)
+    assert "Secret" not in {entry["kind"] for entry in documents}
+    (port,) = the(documents, "Service")["spec"]["ports"]
+    assert port["port"] == 8080
+    ports = [entry["containerPort"] for entry in container["ports"]]
+    assert len(ports) == len(set(ports))
+
+
+@pytest.mark.parametrize(("label", "value"), [(label, value) for label, them in SPOT_LABELS.items() for value in them])
+def test_every_word_for_spot_keeps_the_pods_away(label: str, value: str) -> None:
+    assert is_spot({label: value})
+    (term,) = off_spot_nodes()["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    refused = {(entry["key"], word) for entry in term["matchExpressions"] for word in entry["values"]}
+    assert (label, value) in refused
+    assert {entry["operator"] for entry in term["matchExpressions"]} == {"NotIn"}
+
+
+def test_the_pods_do_not_ask_for_a_scheduler_that_asks_them() -> None:
+    second = SecondScheduler(image="kube-scheduler:test")
+    asked = settings(second=second)
+    documents = [*installed(), *scheduler.documents(asked, second, certificates(asked))]
+    for entry in documents:
+        if entry["kind"] == "Deployment":
+            assert "schedulerName" not in entry["spec"]["template"]["spec"]
+
+
+def test_the_service_can_have_a_fixed_address() -> None:
+    assert the(installed(cluster_ip="10.96.0.50"), "Service")["spec"]["clusterIP"] == "10.96.0.50"
+    assert "clusterIP" not in the(installed(), "Service")["spec"]
+
+
+# Rights -----------------------------------------------------------------------------------------------------------
+
+
+def test_rights_are_the_union_of_what_components_ask_for_each_where_it_asks() -> None:
+    lease = Rule("coordination.k8s.io", "leases", ("get",), in_own_namespace=True)
+    one = Component("one", (), (lease, Rule("", "nodes", ("list", "watch"))))
+    two = Component("two", (), (lease, Rule("", "nodes", ("watch", "patch"))))
+    documents = installed(components=(one, two), prometheus="http://p:9090")
+    assert the(documents, "ClusterRole")["rules"] == [
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch", "patch"]}
+    ]
+    assert the(documents, "Role")["rules"] == [
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get"]}
+    ]
+
+
+def test_usage_is_asked_of_the_cluster_only_without_prometheus() -> None:
+    assert METRICS_API.document() in the(installed(), "ClusterRole")["rules"]
+    assert METRICS_API.document() not in the(installed(prometheus="http://p:9090"), "ClusterRole")["rules"]
+
+
+def test_no_rules_make_no_roles() -> None:
+    assert rbac.rights(settings(), "x", "x", []) == []
+
+
+# Certificates -----------------------------------------------------------------------------------------------------
+
+
+def test_the_server_is_good_for_its_names_and_addresses_and_the_client_for_nothing_but_asking() -> None:
+    made = certificates(settings(cluster_ip="10.96.0.50", address="extender.example.com:443"))
+    server, client = certificate(made.server.certificate), certificate(made.client.certificate)
+    names = server.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == [
+        "wukong-extender",
+        "wukong-extender.wukong-system",
+        "wukong-extender.wukong-system.svc",
+        "wukong-extender.wukong-system.svc.cluster.local",
+        "extender.example.com",
+    ]
+    assert [str(address) for address in names.get_values_for_type(x509.IPAddress)] == ["10.96.0.50"]
+    usages = [list(one.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value) for one in (server, client)]
+    assert usages == [[ExtendedKeyUsageOID.SERVER_AUTH], [ExtendedKeyUsageOID.CLIENT_AUTH]]
+    for one in (server, client):
+        one.verify_directly_issued_by(certificate(made.authority))
+
+
+def test_certificates_last_as_long_as_asked_and_start_before_a_slow_clock() -> None:
+    made = certificates(settings(), days=30)
+    for pem in (made.authority, made.server.certificate, made.client.certificate):
+        assert certificate(pem).not_valid_after_utc == NOW + timedelta(days=30) == made.expire
+        assert certificate(pem).not_valid_before_utc < NOW
+
+
+def test_the_key_of_the_authority_is_nowhere() -> None:
+    asked = settings()
+    made = certificates(asked)
+    text = as_yaml(extender.documents(asked, made))
+    assert base64.b64encode(made.server.key).decode() in text
+    assert made.server.key != made.client.key
+    public = certificate(made.authority).public_key()
+    for key in (made.server, made.client):
+        assert certificate(key.certificate).public_key() != public
+
+
+# The scheduler's configuration ------------------------------------------------------------------------------------
+
+
+def test_the_scheduler_verifies_the_extender_and_shows_its_certificate() -> None:
+    asked = settings(cluster_ip="10.96.0.50", weight=7)
+    made = certificates(asked)
+    config = scheduler.configuration(asked, made)
+    (found,) = config["extenders"]
+    tls = found.pop("tlsConfig")
+    assert found == {
+        "urlPrefix": "https://10.96.0.50:8443",
+        "filterVerb": "filter",
+        "prioritizeVerb": "prioritize",
+        "preemptVerb": "preempt",
+        "weight": 7,
+        "nodeCacheCapable": True,
+        "ignorable": True,
+        "httpTimeout": "3s",
+        "enableHTTPS": True,
+    }
+    assert {name: base64.b64decode(data) for name, data in tls.items()} == {
+        "caData": made.authority,
+        "certData": made.client.certificate,
+        "keyData": made.client.key,
+    }
+    assert config["percentageOfNodesToScore"] == 100
+    assert config["clientConnection"] == {"kubeconfig": "/etc/kubernetes/scheduler.conf"}
+    ssl.create_default_context(cadata=made.authority.decode())
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ({}, "https://wukong-extender.wukong-system.svc:8443"),
+        ({"namespace": "place"}, "https://wukong-extender.place.svc:8443"),
+        ({"cluster_ip": "fd00::5"}, "https://[fd00::5]:8443"),
+        ({"cluster_ip": "10.96.0.50", "address": "10.0.0.5:9443"}, "https://10.0.0.5:9443"),
+        ({"address": "[fd00::5]:9443"}, "https://[fd00::5]:9443"),
+        ({"is_plain": True}, "http://wukong-extender.wukong-system.svc:8080"),
+    ],
+)
+def test_where_the_scheduler_asks_is_what_the_certificate_is_good_for(given: dict[str, Any], url: str) -> None:
+    asked = settings(**given)
+    assert asked.url == url
+    assert asked.url.split("//")[1].rpartition(":")[0].strip("[]") in asked.hosts
+
+
+def test_the_configuration_says_why() -> None:
+    text = scheduler.configuration_text(scheduler.configuration(settings(is_plain=True), None))
+    assert "# percentageOfNodesToScore: 100" in text
+    assert yaml.safe_load(text)["extenders"][0]["enableHTTPS"] is False
+
+
+def test_the_stored_configuration_is_a_secret_where_it_holds_a_key() -> None:
+    asked = settings()
+    assert scheduler.stored_configuration(asked, certificates(asked))["kind"] == "Secret"
+    assert scheduler.stored_configuration(settings(is_plain=True), None)["kind"] == "ConfigMap"
+
+
+def test_the_second_scheduler_has_a_name_and_a_lease_of_its_own_and_no_key_in_its_config_map() -> None:
+    second = SecondScheduler(image="kube-scheduler:test", name="placer")
+    asked = settings(second=second)
+    documents = scheduler.documents(asked, second, certificates(asked))
+    text = the(documents, "ConfigMap")["data"]["scheduler-config.yaml"]
+    config = yaml.safe_load(text)
+    assert config["profiles"] == [{"schedulerName": "placer"}]
+    assert config["leaderElection"]["resourceName"] == "wukong-scheduler"
+    assert config["leaderElection"]["resourceNamespace"] == "wukong-system"
+    assert config["percentageOfNodesToScore"] == 100
+    assert "Data" not in text
+    assert "PRIVATE" not in text
+
+
+def test_new_certificates_restart_the_second_scheduler_but_not_the_extender() -> None:
+    second = SecondScheduler(image="kube-scheduler:test")
+    asked = settings(second=second)
+    runs = [certificates(asked), certificates(asked)]
+    schedulers = [the(scheduler.documents(asked, second, made), "Deployment") for made in runs]
+    extenders = [the(extender.documents(asked, made), "Deployment") for made in runs]
+    assert all(one != other for one, other in pairwise(schedulers))
+    assert all(one == other for one, other in pairwise(extenders))
+
+
+# Wrong settings ---------------------------------------------------------------------------------------------------
+
+
+def test_every_wrong_setting_is_named_at_once() -> None:
+    with pytest.raises(InputError) as caught:
+        checked(settings(namespace="kube-system", cluster_ip="10.96.0.500", address="nowhere"))
+    assert [problem.split(":")[0] for problem in caught.value.problems] == ["--cluster-ip", "--address", "--namespace"]
