@@ -1,0 +1,368 @@
+"""What `wukong manifests extender` prints, on a real API server and in a real kube-scheduler."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import ssl
+import subprocess
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import aiohttp
+import pytest
+import yaml
+from aiohttp import web
+from click.testing import CliRunner
+
+from testbed import nodes, processes
+from testbed.client import ApiError, Client
+from testbed.components import free_ports
+from testbed.programs import Programs
+from testbed.pytest_plugin import Bed, OwnBed
+from wukong.app.components import COMPONENTS, METRICS_API
+from wukong.app.install import rbac
+from wukong.cli.manifests_extender import command
+from wukong.placement.capacity import SPOT_LABELS
+
+DEADLINE_SECONDS = 60.0
+NAMESPACE = "wukong-system"
+# What the pods run by default, as far as there is such a component.
+NAMES = ",".join(name for name in ("extender", "policy", "load") if name in COMPONENTS)
+SECOND = ("--second-scheduler", "--scheduler-image", "kube-scheduler:test")
+# As GKE has it: critical pods only where a quota names their class.
+ADMISSION = """
+apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: ResourceQuota
+  configuration:
+    apiVersion: apiserver.config.k8s.io/v1
+    kind: ResourceQuotaConfiguration
+    limitedResources:
+    - resource: pods
+      matchScopes: [{scopeName: PriorityClass, operator: In, values: [system-cluster-critical]}]
+"""
+PATHS = {
+    "Namespace": "/api/v1/namespaces",
+    "ResourceQuota": "/api/v1/namespaces/{}/resourcequotas",
+    "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
+    "Secret": "/api/v1/namespaces/{}/secrets",
+    "ConfigMap": "/api/v1/namespaces/{}/configmaps",
+    "Service": "/api/v1/namespaces/{}/services",
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+    "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
+    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
+}
+Documents = list[dict[str, Any]]
+
+
+# What is printed --------------------------------------------------------------------------------------------------
+
+
+def printed(*words: str) -> Documents:
+    argv = ["--image", "wukong:test", "--components", NAMES, *words]
+    done = CliRunner().invoke(command, argv, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return list(yaml.safe_load_all(done.stdout))
+
+
+def the(documents: Documents, kind: str, name: str) -> dict[str, Any]:
+    (found,) = [entry for entry in documents if (entry["kind"], entry["metadata"]["name"]) == (kind, name)]
+    return found
+
+
+def files_of(secret: dict[str, Any], folder: Path) -> Path:
+    """The Secret as the kubelet would mount it."""
+    folder.mkdir()
+    for name, data in secret["data"].items():
+        (folder / name).write_bytes(base64.b64decode(data))
+    return folder
+
+
+async def apply(client: Client, documents: Documents) -> None:
+    """As `kubectl apply --server-side` does, strictly: a field the API server does not know is an error."""
+    for document in documents:
+        folder = PATHS[document["kind"]].format(document["metadata"].get("namespace", ""))
+        await client.send(
+            "PATCH",
+            f"{folder}/{document['metadata']['name']}",
+            document,
+            params={"fieldManager": "test", "fieldValidation": "Strict"},
+            content_type="application/apply-patch+yaml",
+        )
+
+
+# A server that is asked -------------------------------------------------------------------------------------------
+
+
+class Asked(NamedTuple):
+    path: str
+    client: str  # common name of the certificate shown, "" for none
+    pod: str
+
+
+@contextlib.asynccontextmanager
+async def keeping_all_nodes(port: int, tls: ssl.SSLContext | None) -> AsyncIterator[list[Asked]]:
+    """The least an extender can be; gives what it was asked."""
+    asked: list[Asked] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        body = await request.json()
+        shown = request.get_extra_info("peercert") or {}
+        names = [value for part in shown.get("subject", ()) for key, value in part if key == "commonName"]
+        asked.append(Asked(request.path, "".join(names), body["Pod"]["metadata"]["name"]))
+        given = body["NodeNames"] or [node["metadata"]["name"] for node in body["Nodes"]["items"]]
+        if request.path == "/prioritize":
+            return web.json_response([{"Host": name, "Score": 1} for name in given])
+        return web.json_response({"NodeNames": given} if body["NodeNames"] else {"Nodes": body["Nodes"]})
+
+    app = web.Application(client_max_size=2**24)
+    app.router.add_post("/{verb}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port, ssl_context=tls).start()
+    try:
+        yield asked
+    finally:
+        await runner.cleanup()
+
+
+def demanding(keys: Path) -> ssl.SSLContext:
+    """TLS of the extender's Secret: a client without a certificate of its authority is turned away."""
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=keys / "client-ca.crt")
+    tls.load_cert_chain(keys / "tls.crt", keys / "tls.key")
+    tls.verify_mode = ssl.CERT_REQUIRED
+    return tls
+
+
+async def placed(client: Client, name: str, **spec: Any) -> str:
+    """The node of a new pod."""
+    pods = "/api/v1/namespaces/default/pods"
+    await client.wait_until("/api/v1/namespaces/default/serviceaccounts/default", lambda account: True)
+    container = {"name": "c", "image": "none"}
+    await client.create(pods, {"metadata": {"name": name}, "spec": {"containers": [container], **spec}})
+    found = await client.wait_until(f"{pods}/{name}", lambda pod: "nodeName" in pod["spec"], DEADLINE_SECONDS)
+    return str(found["spec"]["nodeName"])
+
+
+# The documents on the API server ----------------------------------------------------------------------------------
+
+
+async def test_everything_applies_twice_and_pods_come_up_off_spot_and_apart(own_bed: OwnBed, tmp_path: Path) -> None:
+    """Also where critical pods need leave, and with the Pod Security level that the namespace asks for."""
+    (tmp_path / "admission.yaml").write_text(ADMISSION)
+    flags = {"apiserver": [f"--admission-control-config-file={tmp_path / 'admission.yaml'}"]}
+    bed = own_bed(nodes=2, extra_flags=flags)
+    async with bed.client() as client:
+        await make_spot_nodes(client)
+        with pytest.raises(ApiError, match="insufficient quota to match these scopes"):
+            await placed(client, "critical", priorityClassName="system-cluster-critical")
+        documents = printed(*SECOND, "--cluster-ip", "10.96.0.50")
+        await apply(client, documents)
+        await apply(client, printed(*SECOND, "--cluster-ip", "10.96.0.50"))  # as when certificates are renewed
+        for name, component in (("wukong-extender", "extender"), ("wukong-scheduler", "scheduler")):
+            deployment = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}"
+            await client.wait_until(deployment, is_rolled_out, DEADLINE_SECONDS)
+            where = await nodes_of(client, component)
+            assert len(set(where)) == len(where) == 2
+            assert [name for name in where if name.startswith("spot-")] == []
+        await refused_when_loosened(client, the(documents, "Deployment", "wukong-extender"))
+        await rights_are_exactly_those_asked_for(client)
+
+
+async def make_spot_nodes(client: Client) -> None:
+    """One for each way to say it, all empty: every one looks better to a scheduler than the two others."""
+    said = [(label, value) for label, values in SPOT_LABELS.items() for value in values]
+    names = [f"spot-{number}" for number in range(len(said))]
+    made = zip(names, said, strict=True)
+    await nodes.create(client, [nodes.a_node(name, now=time.time(), labels=dict([word])) for name, word in made])
+    for name in names:
+        await client.wait_until(f"/api/v1/nodes/{name}", nodes.is_usable)
+
+
+def is_rolled_out(deployment: dict[str, Any]) -> bool:
+    status = deployment.get("status", {})
+    is_seen = status.get("observedGeneration") == deployment["metadata"]["generation"]
+    counts = [status.get(name, 0) for name in ("replicas", "updatedReplicas", "availableReplicas")]
+    return is_seen and counts == [2, 2, 2]
+
+
+async def nodes_of(client: Client, component: str) -> list[str]:
+    """Of the pods that are not on their way out."""
+    chosen = {"labelSelector": f"app.kubernetes.io/component={component}"}
+    listed = await client.get(f"/api/v1/namespaces/{NAMESPACE}/pods", **chosen)
+    return [pod["spec"]["nodeName"] for pod in listed["items"] if "deletionTimestamp" not in pod["metadata"]]
+
+
+async def refused_when_loosened(client: Client, deployment: dict[str, Any]) -> None:
+    """The same pod with one thing less strict: what admits ours is no open door."""
+    template = deployment["spec"]["template"]
+    pods = f"/api/v1/namespaces/{NAMESPACE}/pods"
+    loosened: list[tuple[str, Callable[[dict[str, Any]], object]]] = [
+        (
+            "allowPrivilegeEscalation",
+            lambda spec: spec["containers"][0]["securityContext"].pop("allowPrivilegeEscalation"),
+        ),
+        ("unrestricted capabilities", lambda spec: spec["containers"][0]["securityContext"].pop("capabilities")),
+        ("seccompProfile", lambda spec: spec["securityContext"].pop("seccompProfile")),
+        ("runAsNonRoot", lambda spec: spec["securityContext"].pop("runAsNonRoot")),
+        ("host namespaces", lambda spec: spec.update(hostNetwork=True)),
+    ]
+    for finding, loosen in loosened:
+        pod = yaml.safe_load(yaml.safe_dump({**template, "metadata": {"name": "loose"}}))
+        loosen(pod["spec"])
+        with pytest.raises(ApiError, match=finding) as caught:
+            await client.create(pods, pod)
+        assert caught.value.status == 403
+
+
+async def rights_are_exactly_those_asked_for(client: Client) -> None:
+    """What the API server itself says the account may do, beyond what everybody may."""
+    account = f"system:serviceaccount:{NAMESPACE}:wukong-extender"
+    nobody = f"system:serviceaccount:{NAMESPACE}:nobody"
+    granted = await rights_of(client, account) - await rights_of(client, nobody)
+    asked = [*(rule for name in NAMES.split(",") for rule in COMPONENTS[name].rules), METRICS_API]
+    assert granted == {(rule.group, rule.resource, verb) for rule in rbac.merged(asked) for verb in rule.verbs}
+
+
+async def rights_of(client: Client, account: str) -> set[tuple[str, str, str]]:
+    assert client.session is not None
+    groups = ["system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}", "system:authenticated"]
+    headers = [("Impersonate-User", account), *(("Impersonate-Group", group) for group in groups)]
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": NAMESPACE}}
+    path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+    async with client.session.post(path, json=body, headers=headers) as response:
+        status = (await response.json())["status"]
+    assert not status["incomplete"]
+    return {
+        (group, resource, verb)
+        for rule in status["resourceRules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+# The configuration in kube-scheduler ------------------------------------------------------------------------------
+
+
+async def test_the_control_planes_scheduler_asks_with_its_certificate(own_bed: OwnBed, tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    documents = printed("--address", f"127.0.0.1:{port}")
+    keys = files_of(the(documents, "Secret", "wukong-extender-server"), tmp_path / "server")
+    stored = files_of(the(documents, "Secret", "wukong-scheduler-config"), tmp_path / "config")
+    bed = own_bed(nodes=2, scheduler_config=stored / "scheduler-config.yaml")
+    async with keeping_all_nodes(port, demanding(keys)) as asked, bed.client() as client:
+        await placed(client, "web")
+        assert Asked("/filter", "wukong-extender-client", "web") in asked
+        assert Asked("/prioritize", "wukong-extender-client", "web") in asked
+        await strangers_are_turned_away(port, keys, asked)
+
+
+async def strangers_are_turned_away(port: int, keys: Path, asked: list[Asked]) -> None:
+    """Neither without a certificate nor with the server's own, which is of the same authority."""
+    heard = len(asked)
+    for certificate in (None, keys):
+        tls = ssl.create_default_context(cafile=keys / "client-ca.crt")
+        if certificate:
+            tls.load_cert_chain(certificate / "tls.crt", certificate / "tls.key")
+        async with aiohttp.ClientSession() as session:
+            with pytest.raises(aiohttp.ClientError):
+                await session.post(f"https://127.0.0.1:{port}/filter", json={}, ssl=tls)
+    assert len(asked) == heard
+
+
+async def test_a_server_of_another_authority_is_not_asked_and_pods_are_placed_all_the_same(
+    own_bed: OwnBed, tmp_path: Path
+) -> None:
+    (port,) = free_ports(1)
+    believed, other = (printed("--address", f"127.0.0.1:{port}") for _ in range(2))
+    stored = files_of(the(believed, "Secret", "wukong-scheduler-config"), tmp_path / "config")
+    keys = files_of(the(other, "Secret", "wukong-extender-server"), tmp_path / "server")
+    bed = own_bed(nodes=2, scheduler_config=stored / "scheduler-config.yaml")
+    async with keeping_all_nodes(port, demanding(keys)) as asked, bed.client() as client:
+        assert await placed(client, "web")
+        assert asked == []
+
+
+async def test_the_configuration_of_the_seeds_asks_over_plain_http(own_bed: OwnBed, tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        f"""
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+extenders:
+- urlPrefix: "http://127.0.0.1:{port}"
+  filterVerb: "filter"
+  prioritizeVerb: "prioritize"
+  weight: 1
+"""
+    )
+    bed = own_bed(nodes=2, scheduler_config=config)
+    async with keeping_all_nodes(port, None) as asked, bed.client() as client:
+        await placed(client, "web")
+        assert {Asked("/filter", "", "web"), Asked("/prioritize", "", "web")} <= set(asked)
+
+
+async def test_the_second_scheduler_works_beside_the_first_with_its_own_rights(
+    own_bed: OwnBed, testbed_programs: Programs, tmp_path: Path
+) -> None:
+    (port,) = free_ports(1)
+    documents = printed(*SECOND, "--address", f"127.0.0.1:{port}")
+    keys = files_of(the(documents, "Secret", "wukong-extender-server"), tmp_path / "server")
+    bed = own_bed(nodes=2)
+    log = tmp_path / "second.log"
+    async with keeping_all_nodes(port, demanding(keys)) as asked, bed.client() as client:
+        await apply(client, documents)
+        with second_scheduler(testbed_programs, await account_of(client, bed, tmp_path), documents, log):
+            await placed(client, "theirs")
+            await placed(client, "ours", schedulerName="wukong")
+            lease = await client.get(f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/wukong-scheduler")
+        assert lease["spec"]["holderIdentity"]
+        assert {entry.pod for entry in asked} == {"ours"}
+        assert {entry.client for entry in asked} == {"wukong-extender-client"}
+        assert {entry.path for entry in asked} == {"/filter", "/prioritize"}
+    assert [line for line in log.read_text().splitlines() if "forbidden" in line.lower()] == []
+
+
+async def account_of(client: Client, bed: Bed, folder: Path) -> Path:
+    """A kubeconfig of the second scheduler's service account."""
+    path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/wukong-scheduler/token"
+    answer = await client.create(path, {"spec": {"expirationSeconds": 3600}})
+    config = yaml.safe_load(bed.kubeconfig.read_text())
+    for user in config["users"]:
+        user["user"] = {"token": answer["status"]["token"]}
+    made = folder / "second.kubeconfig"
+    made.write_text(yaml.safe_dump(config))
+    return made
+
+
+@contextlib.contextmanager
+def second_scheduler(
+    programs: Programs, kubeconfig: Path, documents: Documents, log: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The real program with the configuration of the ConfigMap; only where files lie and who it is are ours."""
+    folder = log.parent
+    client = files_of(the(documents, "Secret", "wukong-extender-client"), folder / "client")
+    text = the(documents, "ConfigMap", "wukong-scheduler-config")["data"]["scheduler-config.yaml"]
+    assert text.count("/etc/wukong/client/") == 3
+    config = yaml.safe_load(text.replace("/etc/wukong/client/", f"{client}/"))
+    config["clientConnection"] = {"kubeconfig": str(kubeconfig)}
+    (folder / "second.yaml").write_text(yaml.safe_dump(config))
+    flags = [f"--{who}-kubeconfig={kubeconfig}" for who in ("authentication", "authorization")]
+    flags += [f"--config={folder / 'second.yaml'}", f"--secure-port={free_ports(1)[0]}", "--bind-address=127.0.0.1"]
+    process = processes.spawn([*programs.argv["scheduler"], *flags], log)
+    try:
+        yield process
+        assert process.poll() is None, log.read_text()[-2000:]
+    finally:
+        process.terminate()
+        process.wait()
