@@ -105,6 +105,19 @@ def test_the_pods_do_not_ask_for_a_scheduler_that_asks_them() -> None:
             assert "schedulerName" not in entry["spec"]["template"]["spec"]
 
 
+def test_two_replicas_never_share_a_node_and_one_may_be_evicted_at_a_time() -> None:
+    documents = installed()
+    assert the(documents, "Deployment")["spec"]["replicas"] == 2
+    spread = {
+        entry["topologyKey"]: entry["whenUnsatisfiable"] for entry in pod_of(documents)["topologySpreadConstraints"]
+    }
+    assert spread == {"kubernetes.io/hostname": "DoNotSchedule", "topology.kubernetes.io/zone": "ScheduleAnyway"}
+    assert the(documents, "PodDisruptionBudget")["spec"]["maxUnavailable"] == 1
+    chosen = the(documents, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    assert the(documents, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"] == chosen
+    assert the(documents, "Service")["spec"]["selector"] == chosen
+
+
 def test_the_service_can_have_a_fixed_address() -> None:
     assert the(installed(cluster_ip="10.96.0.50"), "Service")["spec"]["clusterIP"] == "10.96.0.50"
     assert "clusterIP" not in the(installed(), "Service")["spec"]

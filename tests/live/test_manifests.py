@@ -178,11 +178,12 @@ async def test_everything_applies_twice_and_pods_come_up_off_spot_and_apart(own_
 
 
 async def make_spot_nodes(client: Client) -> None:
-    """One for each way to say it, all empty: every one looks better to a scheduler than the two others."""
+    """One for each way to say it, in a zone of their own: to a scheduler as good as the two others, or better."""
     said = [(label, value) for label, values in SPOT_LABELS.items() for value in values]
     names = [f"spot-{number}" for number in range(len(said))]
+    zone = ("topology.kubernetes.io/zone", "spot-zone")  # nodes without one score lowest in spreading
     made = zip(names, said, strict=True)
-    await nodes.create(client, [nodes.a_node(name, now=time.time(), labels=dict([word])) for name, word in made])
+    await nodes.create(client, [nodes.a_node(name, now=time.time(), labels=dict([zone, word])) for name, word in made])
     for name in names:
         await client.wait_until(f"/api/v1/nodes/{name}", nodes.is_usable)
 
@@ -292,11 +293,9 @@ async def test_a_server_of_another_authority_is_not_asked_and_pods_are_placed_al
         assert asked == []
 
 
-async def test_the_configuration_of_the_seeds_asks_over_plain_http(own_bed: OwnBed, tmp_path: Path) -> None:
-    (port,) = free_ports(1)
-    config = tmp_path / "config.yaml"
-    config.write_text(
-        f"""
+def seed_configuration(port: int) -> str:
+    """Word for word, but for the host."""
+    return f"""
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 extenders:
@@ -305,7 +304,20 @@ extenders:
   prioritizeVerb: "prioritize"
   weight: 1
 """
-    )
+
+
+def plain_configuration(port: int) -> str:
+    documents = printed("--plain-http", "--address", f"127.0.0.1:{port}")
+    return str(the(documents, "ConfigMap", "wukong-scheduler-config")["data"]["scheduler-config.yaml"])
+
+
+@pytest.mark.parametrize("configuration", [seed_configuration, plain_configuration])
+async def test_without_tls_the_scheduler_asks_over_plain_http(
+    own_bed: OwnBed, tmp_path: Path, configuration: Callable[[int], str]
+) -> None:
+    (port,) = free_ports(1)
+    config = tmp_path / "config.yaml"
+    config.write_text(configuration(port))
     bed = own_bed(nodes=2, scheduler_config=config)
     async with keeping_all_nodes(port, None) as asked, bed.client() as client:
         await placed(client, "web")

@@ -170,8 +170,8 @@ def say_what_to_know(settings: Settings, certificates: Certificates | None) -> N
     if certificates is None:
         note("plain HTTP: whoever reaches the extender may ask it, and what it answers can be forged on the way.")
     else:
-        renew = "To renew them run this again, apply it, and give the scheduler its new configuration"
-        note(f"the certificates expire on {certificates.expire:%Y-%m-%d}. {renew}.")
+        then = "apply it" if settings.second else "apply it, and give the scheduler its new configuration"
+        note(f"the certificates expire on {certificates.expire:%Y-%m-%d}. To renew them run this again and {then}.")
     if settings.second:
         note(f"the second scheduler places the pods that say schedulerName: {settings.second.name}.")
     elif not (settings.cluster_ip or settings.address):
