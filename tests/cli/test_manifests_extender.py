@@ -10,11 +10,8 @@ import pytest
 import yaml
 
 from cli.conftest import Run, Wukong
-from wukong.app.components import COMPONENTS
 
-# What the pods run by default, as far as there is such a component.
-NAMES = ",".join(name for name in ("extender", "policy", "load") if name in COMPONENTS)
-BASIC = ("manifests", "extender", "--image", "wukong:test", "--components", NAMES)
+BASIC = ("manifests", "extender", "--image", "wukong:test")
 
 
 def documents(run: Run) -> list[dict[str, Any]]:

@@ -29,8 +29,6 @@ from wukong.placement.capacity import SPOT_LABELS
 
 DEADLINE_SECONDS = 60.0
 NAMESPACE = "wukong-system"
-# What the pods run by default, as far as there is such a component.
-NAMES = ",".join(name for name in ("extender", "policy", "load") if name in COMPONENTS)
 SECOND = ("--second-scheduler", "--scheduler-image", "kube-scheduler:test")
 # As GKE has it: critical pods only where a quota names their class.
 ADMISSION = """
@@ -67,7 +65,7 @@ Documents = list[dict[str, Any]]
 
 
 def printed(*words: str) -> Documents:
-    argv = ["--image", "wukong:test", "--components", NAMES, *words]
+    argv = ["--image", "wukong:test", *words]
     done = CliRunner().invoke(command, argv, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return list(yaml.safe_load_all(done.stdout))
@@ -229,7 +227,7 @@ async def rights_are_exactly_those_asked_for(client: Client) -> None:
     account = f"system:serviceaccount:{NAMESPACE}:wukong-extender"
     nobody = f"system:serviceaccount:{NAMESPACE}:nobody"
     granted = await rights_of(client, account) - await rights_of(client, nobody)
-    asked = [*(rule for name in NAMES.split(",") for rule in COMPONENTS[name].rules), METRICS_API]
+    asked = [*(rule for name in ("extender", "policy") for rule in COMPONENTS[name].rules), METRICS_API]
     assert granted == {(rule.group, rule.resource, verb) for rule in rbac.merged(asked) for verb in rule.verbs}
 
 
