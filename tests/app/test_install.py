@@ -17,6 +17,8 @@ from wukong.app.components import COMPONENTS, METRICS_API, Component, Rule
 from wukong.app.install import Certificates, SecondScheduler, Settings, checked, extender, issue, rbac, scheduler
 from wukong.app.install.text import as_yaml
 from wukong.app.install.workload import off_spot_nodes
+from wukong.cli.run import command as run
+from wukong.cli.run_extender import read_extender_options
 from wukong.errors import InputError
 from wukong.placement.capacity import SPOT_LABELS, is_spot
 
@@ -72,6 +74,19 @@ def test_the_command_line_asks_for_mutual_tls() -> None:
         "--prometheus=http://p:9090",
         "--critical-priority=1000",
     ]
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+def test_wukong_run_understands_the_command_line(is_plain: bool) -> None:
+    chosen = (COMPONENTS["extender"], COMPONENTS["policy"])
+    asked = {"is_plain": is_plain, "components": chosen, "prometheus": "http://p:9090", "critical_priority": 1000}
+    (container,) = pod_of(installed(**asked))["containers"]
+    verb, *words = container["args"]
+    context = run.make_context(verb, words)
+    assert context.params["components"] == "extender,policy"
+    read = read_extender_options(context.params)
+    assert (read.tls is None) == is_plain
+    assert read.address == ("0.0.0.0", 8880 if is_plain else 8443)
 
 
 def test_plain_http_has_no_keys_and_the_port_of_the_seeds() -> None:
@@ -276,4 +291,9 @@ def test_new_certificates_restart_the_second_scheduler_but_not_the_extender() ->
 def test_every_wrong_setting_is_named_at_once() -> None:
     with pytest.raises(InputError) as caught:
         checked(settings(namespace="kube-system", cluster_ip="10.96.0.500", address="nowhere"))
-    assert [problem.split(":")[0] for problem in caught.value.problems] == ["--cluster-ip", "--address", "--namespace"]
+    assert [problem.split(":")[0] for problem in caught.value.problems] == [
+        "--cluster-ip",
+        "--address",
+        "--namespace",
+        "--components",
+    ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
+import re
 import ssl
 import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -17,6 +20,7 @@ import yaml
 from aiohttp import web
 from click.testing import CliRunner
 
+from live.extending import install_policies
 from testbed import nodes, processes
 from testbed.client import ApiError, Client
 from testbed.components import free_ports
@@ -332,7 +336,8 @@ async def test_the_second_scheduler_works_beside_the_first_with_its_own_rights(
     log = tmp_path / "second.log"
     async with keeping_all_nodes(port, demanding(keys)) as asked, bed.client() as client:
         await apply(client, documents)
-        with second_scheduler(testbed_programs, await account_of(client, bed, tmp_path), documents, log):
+        account = await account_of(client, bed, "wukong-scheduler", tmp_path)
+        with second_scheduler(testbed_programs, account, documents, log):
             await placed(client, "theirs")
             await placed(client, "ours", schedulerName="wukong")
             lease = await client.get(f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/wukong-scheduler")
@@ -343,14 +348,14 @@ async def test_the_second_scheduler_works_beside_the_first_with_its_own_rights(
     assert [line for line in log.read_text().splitlines() if "forbidden" in line.lower()] == []
 
 
-async def account_of(client: Client, bed: Bed, folder: Path) -> Path:
-    """A kubeconfig of the second scheduler's service account."""
-    path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/wukong-scheduler/token"
+async def account_of(client: Client, bed: Bed, name: str, folder: Path) -> Path:
+    """A kubeconfig of one of the service accounts that were applied."""
+    path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{name}/token"
     answer = await client.create(path, {"spec": {"expirationSeconds": 3600}})
     config = yaml.safe_load(bed.kubeconfig.read_text())
     for user in config["users"]:
         user["user"] = {"token": answer["status"]["token"]}
-    made = folder / "second.kubeconfig"
+    made = folder / f"{name}.kubeconfig"
     made.write_text(yaml.safe_dump(config))
     return made
 
@@ -376,3 +381,50 @@ def second_scheduler(
     finally:
         process.terminate()
         process.wait()
+
+
+# All of it together -----------------------------------------------------------------------------------------------
+
+
+async def test_the_pods_command_line_keys_and_rights_serve_the_real_scheduler(own_bed: OwnBed, tmp_path: Path) -> None:
+    """`wukong run` as the Deployment has it, as its service account; only where files lie and ports are ours."""
+    port, probes = free_ports(2)
+    documents = printed("--address", f"127.0.0.1:{port}")
+    stored = files_of(the(documents, "Secret", "wukong-scheduler-config"), tmp_path / "config")
+    bed = own_bed(nodes=2, scheduler_config=stored / "scheduler-config.yaml")
+    log = tmp_path / "extender.log"
+    async with bed.client() as client:
+        await install_policies(client)
+        await apply(client, [entry for entry in documents if entry["kind"] != "Deployment"])
+        kubeconfig = await account_of(client, bed, "wukong-extender", tmp_path)
+        keys = files_of(the(documents, "Secret", "wukong-extender-server"), tmp_path / "server")
+        (container,) = the(documents, "Deployment", "wukong-extender")["spec"]["template"]["spec"]["containers"]
+        words = [word.replace("/etc/wukong/extender/", f"{keys}/") for word in container["args"]]
+        ours = [f"--extender=127.0.0.1:{port}", f"--probes=127.0.0.1:{probes}", f"--kubeconfig={kubeconfig}"]
+        process = processes.spawn([sys.executable, "-m", "wukong", *words, *ours], log)
+        try:
+            await until_ready(f"http://127.0.0.1:{probes}/readyz", process, log)
+            await placed(client, "web")
+            async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{probes}/metrics") as answer:
+                metrics = await answer.text()
+            for verb in ("filter", "prioritize"):
+                assert re.search(rf'^wukong_extender_requests_total{{.*"{verb}".*}} [1-9]', metrics, re.MULTILINE), (
+                    metrics
+                )
+        finally:
+            process.terminate()
+            process.wait()
+    assert "forbidden" not in log.read_text().lower()
+
+
+async def until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    async with aiohttp.ClientSession() as session:
+        while True:
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            with contextlib.suppress(aiohttp.ClientError):
+                async with session.get(url) as response:
+                    if response.status == 200:
+                        return
+            await asyncio.sleep(0.1)

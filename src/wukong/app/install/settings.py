@@ -73,6 +73,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 def checked(settings: Settings) -> Settings:
     """The same settings, if they can be installed; else every problem at once, by option."""
     problems = [*_address_problems(settings), *_namespace_problems(settings)]
+    names = [component.name for component in settings.components]
+    if "extender" not in names:
+        problems.append(f"--components: expected extender among them, got {','.join(names)}. Add it.")
     if problems:
         raise InputError(*problems)
     return settings
