@@ -1,0 +1,156 @@
+"""Mutual TLS: who has no certificate of ours is not listened to, and certificates are renewed without a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientConnectionError, ClientSession, TCPConnector
+
+from serve.deciding import Extender
+from serve.test_extender import Noon
+from testbed.certificates import Authority
+from wukong.errors import InputError
+from wukong.runtime.metrics import ExtenderMetrics, Metrics
+from wukong.serve.extender import extender_app
+from wukong.serve.site import serve
+from wukong.serve.tls import ssl_context
+
+
+class Party:
+    """An authority, a server it vouches for and a client."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.folder = folder
+        authority = Authority(folder, "ca")
+        authority.issue("server", "wukong", addresses=["127.0.0.1"])
+        authority.issue("client", "kube-scheduler")
+
+    def client(self, believes: Party) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=believes.folder / "ca.crt")
+        context.load_cert_chain(self.folder / "client.crt", self.folder / "client.key")
+        return context
+
+    def give(self, folder: Path) -> None:
+        """Put the server's files where it reads them, the way kubelet does: others take their place at once."""
+        for name in ("server.crt", "server.key", "ca.crt"):
+            fresh = folder / f"{name}.new"
+            fresh.write_bytes((self.folder / name).read_bytes())
+            os.replace(fresh, folder / name)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+    return folder
+
+
+def context_of(files: Path) -> ssl.SSLContext:
+    return ssl_context(files / "server.crt", files / "server.key", files / "ca.crt")
+
+
+async def started(stack: AsyncExitStack, files: Path) -> str:
+    app = extender_app(Extender(["a"]), Noon(), ExtenderMetrics(Metrics()), Noon())
+    return f"https://127.0.0.1:{await serve(stack, app, '127.0.0.1', 0, context_of(files))}/healthz"
+
+
+async def asked(url: str, tls: ssl.SSLContext) -> int:
+    """The status, 0 if the connection is refused."""
+    async with ClientSession(connector=TCPConnector(ssl=tls)) as session:
+        try:
+            async with session.get(url) as answer:
+                return answer.status
+        except (ClientConnectionError, ssl.SSLError):
+            return 0
+
+
+def test_only_a_client_with_a_certificate_of_ours_is_answered(tmp_path: Path, files: Path) -> None:
+    async def story() -> None:
+        ours, theirs = Party(tmp_path / "ours"), Party(tmp_path / "theirs")
+        ours.give(files)
+        async with AsyncExitStack() as stack:
+            url = await started(stack, files)
+            assert await asked(url, ours.client(believes=ours)) == 200
+            assert await asked(url, theirs.client(believes=ours)) == 0
+            assert await asked(url, ssl.create_default_context(cafile=files / "ca.crt")) == 0
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_new_files_hold_for_the_next_connection(tmp_path: Path, files: Path, version: ssl.TLSVersion) -> None:
+    async def story() -> None:
+        before, after = Party(tmp_path / "before"), Party(tmp_path / "after")
+        before.give(files)
+        async with AsyncExitStack() as stack:
+            url = await started(stack, files)
+            clients = [before.client(believes=before), after.client(believes=after), before.client(believes=after)]
+            for client in clients:
+                client.maximum_version = version
+            assert [await asked(url, client) for client in clients] == [200, 0, 0]
+            after.give(files)
+            assert [await asked(url, client) for client in clients] == [0, 200, 0]
+
+    asyncio.run(story())
+
+
+def test_files_that_cannot_be_used_leave_the_last_good_ones(
+    tmp_path: Path, files: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def story() -> None:
+        ours = Party(tmp_path / "ours")
+        ours.give(files)
+        async with AsyncExitStack() as stack:
+            url = await started(stack, files)
+            (files / "server.crt").write_text("half a certif")
+            assert await asked(url, ours.client(believes=ours)) == 200
+            (files / "server.key").unlink()
+            assert await asked(url, ours.client(believes=ours)) == 200
+            ours.give(files)
+            assert await asked(url, ours.client(believes=ours)) == 200
+
+    asyncio.run(story())
+    assert caplog.text.count("certificates not reloaded") == 2
+
+
+def test_old_versions_of_tls_are_refused(tmp_path: Path, files: Path) -> None:
+    Party(tmp_path / "ours").give(files)
+    assert context_of(files).minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+@pytest.mark.parametrize("wrong", ["server.crt", "server.key", "ca.crt"])
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_wrong_file_is_named(tmp_path: Path, files: Path, wrong: str, is_there: bool) -> None:
+    Party(tmp_path / "ours").give(files)
+    if is_there:
+        (files / wrong).write_text("no PEM")
+    else:
+        (files / wrong).unlink()
+    with pytest.raises(InputError, match=str(files / wrong)):
+        context_of(files)
+
+
+def test_a_key_of_another_certificate_is_refused(tmp_path: Path, files: Path) -> None:
+    Party(tmp_path / "ours").give(files)
+    other = Party(tmp_path / "other")
+    (files / "server.key").write_bytes((other.folder / "server.key").read_bytes())
+    with pytest.raises(InputError, match="private key"):
+        context_of(files)
+
+
+def test_a_port_in_use_is_named(tmp_path: Path) -> None:
+    async def story() -> None:
+        app = extender_app(Extender([]), Noon(), ExtenderMetrics(Metrics()), Noon())
+        other = extender_app(Extender([]), Noon(), ExtenderMetrics(Metrics()), Noon())
+        async with AsyncExitStack() as stack:
+            port = await serve(stack, app, "127.0.0.1", 0)
+            with pytest.raises(InputError, match=f"127.0.0.1:{port}: cannot listen there"):
+                await serve(stack, other, "127.0.0.1", port)
+
+    asyncio.run(story())
