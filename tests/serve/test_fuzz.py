@@ -1,0 +1,196 @@
+"""Twenty thousand requests, half of them right in form, against the served application: no 5xx, no growth, no lie.
+
+A failure names its seed and number: `FUZZ_SEED=7 pytest tests/serve/test_fuzz.py` plays it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import logging
+import os
+import random
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Any, NamedTuple
+
+import pytest
+from aiohttp import ClientSession
+
+from serve.deciding import Extender
+from serve.strict import check_filter, check_preempt, check_prioritize
+from serve.test_extender import Noon
+from wukong.runtime.metrics import ExtenderMetrics, Metrics
+from wukong.serve.extender import extender_app
+from wukong.serve.site import serve
+
+REQUESTS = 20_000
+SETTLED = 5_000  # from here on memory is compared
+GROWTH_BYTES = 2_000_000  # a hundred bytes a request would be 1.5 MB; counters and caches are far below
+SEED = int(os.environ.get("FUZZ_SEED", "20261116"))
+
+KNOWN = [f"node-{number:03}.example.com"[: 8 + number % 13] + f"-{number}" for number in range(60)]
+ODD_NAMES = ["", "new-node", "名前", 'quo"te', "com,ma", "back\\slash", "new\nline", "\u2028", "a" * 300, "🐒"]
+ODD_VALUES: list[Any] = [
+    None, True, False, 0, -1, 1 << 62, 1 << 70, 0.5, 1e300, "", "x", "100m", "-5", [], {}, [None], {"a": None}, [[[]]],
+]  # fmt: skip
+POD: dict[str, Any] = {
+    "metadata": {"name": "web-1", "namespace": "shop", "uid": "u", "labels": {"app": "web"}, "ownerReferences": None},
+    "spec": {
+        "containers": [{"name": "main", "image": "web:1", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}],
+        "tolerations": [{"key": "spot", "operator": "Exists"}],
+        "nodeSelector": {"disk": "ssd"},
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}
+        ]}}},
+        "priority": 100,
+    },
+    "status": {"phase": "Pending", "conditions": None},
+}  # fmt: skip
+NODE: dict[str, Any] = {
+    "metadata": {"labels": {"karpenter.sh/capacity-type": "spot", "zone": "a"}, "annotations": {"x": 'é\\"'}},
+    "spec": {"taints": [{"key": "spot", "effect": "NoSchedule"}]},
+    "status": {"allocatable": {"cpu": "4", "memory": "16Gi"}, "images": [{"names": ["a"], "sizeBytes": 1}]},
+}
+
+
+class Request(NamedTuple):
+    verb: str
+    sent: dict[str, Any]
+    body: bytes
+    is_valid: bool  # has to be answered with 200
+
+
+def a_request(rng: random.Random) -> Request:
+    verb = rng.choice(["filter", "prioritize", "preempt"])
+    sent = a_preemption(rng) if verb == "preempt" else an_offer(rng)
+    if rng.random() < 0.5:
+        return Request(verb, sent, encoded(rng, sent), True)
+    if rng.random() < 0.6:
+        for _ in range(rng.randint(1, 3)):
+            mutate(rng, sent)
+        return Request(verb, sent, encoded(rng, sent), False)
+    return Request(verb, sent, spoiled(rng, encoded(rng, sent)), False)
+
+
+def an_offer(rng: random.Random) -> dict[str, Any]:
+    names = [a_name(rng) for _ in range(rng.choice([0, 1, 2, 5, 20]))]
+    key = str.lower if rng.random() < 0.5 else str
+    if rng.random() < 0.5:
+        return {key("Pod"): a_pod(rng), key("Nodes"): None, key("NodeNames"): names}
+    items = [a_node(rng, name) for name in names] or (None if rng.random() < 0.5 else [])
+    return {key("Pod"): a_pod(rng), key("Nodes"): {"metadata": {}, "items": items}, key("NodeNames"): None}
+
+
+def a_preemption(rng: random.Random) -> dict[str, Any]:
+    names = {a_name(rng) for _ in range(rng.choice([0, 1, 3]))}
+    if rng.random() < 0.5:
+        meta = {name: {"Pods": [{"UID": f"u{rng.random()}"}], "NumPDBViolations": rng.randint(0, 3)} for name in names}
+        return {"Pod": a_pod(rng), "NodeNameToVictims": None, "NodeNameToMetaVictims": meta}
+    return {"Pod": a_pod(rng), "NodeNameToVictims": {name: {"Pods": [a_pod(rng)]} for name in sorted(names)}}
+
+
+def a_name(rng: random.Random) -> str:
+    return rng.choice(ODD_NAMES) if rng.random() < 0.1 else rng.choice(KNOWN)
+
+
+def a_pod(rng: random.Random) -> dict[str, Any]:
+    pod: dict[str, Any] = copy.deepcopy(POD)
+    pod["metadata"]["name"] = rng.choice(["web-1", "any-1", "名前"])
+    for part in ("spec", "status"):
+        for field in list(pod[part]):
+            if rng.random() < 0.2:
+                pod[part][field] = None
+    return pod
+
+
+def a_node(rng: random.Random, name: str) -> dict[str, Any]:
+    node: dict[str, Any] = copy.deepcopy(NODE)
+    first = {"kind": "Node", "apiVersion": "v1"} if rng.random() < 0.3 else {}
+    return {**first, **node, "metadata": {"name": name, **node["metadata"]}}
+
+
+def mutate(rng: random.Random, value: Any) -> None:
+    """Something odd somewhere below."""
+    while True:
+        keys: list[Any] = list(value) if isinstance(value, dict) else list(range(len(value)))
+        if not keys:
+            return
+        key = rng.choice(keys)
+        if isinstance(value[key], dict | list) and rng.random() < 0.8:
+            value = value[key]
+            continue
+        if isinstance(value, dict) and rng.random() < 0.3:
+            del value[key]
+        else:
+            value[key] = copy.deepcopy(rng.choice(ODD_VALUES))
+        return
+
+
+def encoded(rng: random.Random, sent: Any) -> bytes:
+    separators = rng.choice([(",", ":"), (",", ":"), None])
+    return json.dumps(sent, separators=separators, ensure_ascii=rng.random() < 0.5).encode()
+
+
+def spoiled(rng: random.Random, body: bytes) -> bytes:
+    at, length = rng.randrange(len(body)), rng.randrange(1, 9)
+    ways: list[Callable[[], bytes]] = [
+        lambda: body[:at],
+        lambda: body[:at] + rng.randbytes(length) + body[at + length :],
+        lambda: body[:at] + rng.choice([b"[", b"{", b"]", b"\\", b'"', b",", b"\0"]) + body[at:],
+        lambda: rng.randbytes(rng.choice([0, 1, 10, 1000])),
+        lambda: b'{"Pod":' + rng.choice([b"[", b'{"a":']) * rng.choice([100, 900, 5000]),
+        lambda: body.replace(b"100", b"9" * rng.choice([20, 400, 5000])),
+        lambda: body.replace(b'"u"', rng.choice([b'"\\ud800"', b'"\\u0000"', b'"\xff"', b"1e999"])),
+    ]
+    return rng.choice(ways)()
+
+
+def check(request: Request, status: int, body: bytes) -> None:
+    assert status in ((200,) if request.is_valid else (200, 400)), body
+    if status != 200:
+        assert json.loads(body)["error"]
+    elif request.is_valid:
+        checks: dict[str, Callable[[dict[str, Any], bytes], object]] = {
+            "filter": check_filter,
+            "prioritize": check_prioritize,
+            "preempt": check_preempt,
+        }
+        checks[request.verb](request.sent, body)
+
+
+def test_no_request_breaks_the_extender(
+    record_property: Callable[[str, object], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    statuses, growth = asyncio.run(play(random.Random(SEED)))
+    assert [record.message for record in caplog.records] == []
+    assert growth < GROWTH_BYTES
+    counts = ", ".join(f"{count:,} × {status}" for status, count in sorted(statuses.items()))
+    record_property("figure", f"extender fuzz: {counts}; {growth / 1000:,.0f} kB kept after {REQUESTS:,} requests")
+
+
+async def play(rng: random.Random) -> tuple[Counter[int], int]:
+    noon, statuses, before = Noon(), Counter[int](), 0
+    app = extender_app(Extender(KNOWN), noon, ExtenderMetrics(Metrics()), noon)
+    async with AsyncExitStack() as stack:
+        port = await serve(stack, app, "127.0.0.1", 0)
+        client = await stack.enter_async_context(ClientSession(f"http://127.0.0.1:{port}"))
+        for number in range(REQUESTS):
+            if number == SETTLED:
+                tracemalloc.start()
+                before = tracemalloc.get_traced_memory()[0]
+            request = a_request(rng)
+            async with client.post(f"/{request.verb}", data=request.body) as answer:
+                body = await answer.read()
+            statuses[answer.status] += 1
+            try:
+                check(request, answer.status, body)
+            except AssertionError as error:
+                raise AssertionError(f"seed {SEED}, request {number}: {request.verb} {request.body!r}") from error
+        growth = tracemalloc.get_traced_memory()[0] - before
+        tracemalloc.stop()
+    return statuses, growth
