@@ -11,6 +11,7 @@ import sys
 import numpy as np
 
 from bench import building, mirror, placing, versus
+from bench.extender import compare
 from bench.workloads import WORKLOADS
 
 CHECKED_AT = 5_000  # nodes at which placements are scored again from scratch
@@ -24,6 +25,7 @@ def main() -> None:
     parser.add_argument("--skip-build", action="store_true", help="do not measure building a large snapshot")
     parser.add_argument("--versus", action="store_true", help="only compare with the Go simulator cluster-capacity")
     parser.add_argument("--mirror", action="store_true", help="only compare with the official Python client")
+    parser.add_argument("--extender", action="store_true", help="only compare the extender with plain Python and Go")
     options = parser.parse_args()
     sizes = [int(text) for text in options.nodes.split(",")]
     today = datetime.datetime.now(tz=datetime.UTC).date()
@@ -34,6 +36,9 @@ def main() -> None:
         return
     if options.mirror:
         mirror.main(versus.say_aside)
+        return
+    if options.extender:
+        compare.main(versus.say_aside)
         return
     print("every node is scored for every pod, no sampling\n")
     for per_node in (int(text) for text in options.pods_per_node.split(",")):

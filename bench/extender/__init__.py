@@ -1,0 +1,1 @@
+"""The scheduler extender over HTTP beside others: `python -m bench --extender`."""
