@@ -19,7 +19,7 @@ from wukong.api.placement import PlacementPolicy
 from wukong.app.extender import Answering
 from wukong.ports import Usage
 from wukong.replies.extender import Extender, Settings
-from wukong.replies.fleets import UsageSettings
+from wukong.replies.usage import UsageSettings
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
 from wukong.serve.extender import extender_app
 from wukong.serve.site import serve

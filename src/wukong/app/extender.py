@@ -86,9 +86,9 @@ class Answering:
         stale = Gauge(
             "wukong_usage_stale_nodes", "Nodes whose usage was measured too long ago to count", registry=registry
         )
-        stale.set_function(lambda: extender.fleets.stale)
+        stale.set_function(lambda: extender.fleets.usages.stale)
         age = Gauge("wukong_usage_age_seconds", "Age of the oldest usage of a node", registry=registry)
-        age.set_function(lambda: extender.fleets.oldest_usage_seconds)
+        age.set_function(lambda: extender.fleets.usages.oldest_seconds)
 
     def fleet(self, now: float) -> Fleet:
         return self.extender.fleet(now)

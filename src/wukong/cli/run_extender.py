@@ -16,7 +16,7 @@ from wukong.placement.compile import GPU_NAMES
 from wukong.placement.prices import Prices, read_prices
 from wukong.placement.rules.latency import read_latencies
 from wukong.replies.extender import Settings
-from wukong.replies.fleets import UsageSettings
+from wukong.replies.usage import UsageSettings
 
 _F = TypeVar("_F", bound=Callable[..., object])
 _T = TypeVar("_T")

@@ -48,6 +48,10 @@ class Nodes:
         self.price: Floats = np.array([entry.price for entry in facts], dtype=np.float64)
         cores = np.array([entry.cores or np.nan for entry in facts], dtype=np.float64)
         self.price_per_core: Floats = self.price / cores
+        self.why_leaving = tuple(dict.fromkeys(why for why in self.leaving if why))  # each reason once
+        numbers = {why: number for number, why in enumerate(("", *self.why_leaving))}
+        # [node] 0: stays; else 1 + the position of its reason
+        self.leaving_codes: Ints = np.array([numbers[why] for why in self.leaving], dtype=np.int64)
         self._columns: dict[str, list[str | None]] = {}
 
     def column(self, label: str) -> list[str | None]:

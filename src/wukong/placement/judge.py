@@ -21,7 +21,7 @@ import numpy.typing as npt
 from wukong.api.core import Pod
 from wukong.engine.arrays import Floats, Index, Ints, Mask
 from wukong.placement.compile import Floor, Plan, Preference, Use
-from wukong.placement.fleet import Fleet
+from wukong.placement.fleet import Fleet, Nodes
 from wukong.placement.rule import NEUTRAL
 
 BEST = 10
@@ -76,10 +76,13 @@ class Judge:
 
     def __init__(self) -> None:
         self.faults: dict[str, str] = {}  # rule → what it raised last
+        self._steady: dict[tuple[int, type], tuple[Use, Nodes, npt.NDArray[Any] | None]] = {}
         self._known: dict[int, _Known] = {}  # by the plan's identity
 
     def forget(self) -> None:
+        """Policies changed: what was worked out for the old ones is of no use."""
         self._known.clear()
+        self._steady.clear()
 
     # ---- refusing
 
@@ -101,15 +104,8 @@ class Judge:
 
     def _refuse(self, plan: Plan, fleet: Fleet, pod: Pod) -> tuple[Ints, tuple[Reason, ...]]:
         """The refusals that preemption cannot mend and no other pod changes: leaving nodes, then filter rules."""
-        codes = np.zeros(fleet.size + 1, dtype=np.int64)
-        reasons: list[Reason] = []
-        code_of: dict[str, int] = {}
-        for row, why in enumerate(fleet.leaving):
-            if why:
-                if why not in code_of:
-                    reasons.append(Reason("leaving", f"node is leaving: {why}"))
-                    code_of[why] = len(reasons)
-                codes[row] = code_of[why]
+        reasons = [Reason("leaving", f"node is leaving: {why}") for why in fleet.nodes.why_leaving]
+        codes = np.append(fleet.nodes.leaving_codes, 0)
         for use in plan.filters:
             refused = self._ask(use, fleet, partial(use.rule.refuses, use.config, fleet, pod), np.bool_)
             if refused is not None:
@@ -172,6 +168,15 @@ class Judge:
         return known
 
     def _ask(self, use: Use, fleet: Fleet, ask: Callable[[], object], dtype: type) -> npt.NDArray[Any] | None:
+        """A rule's answer; None if it failed. One that depends on nodes alone is kept until they change."""
+        if not use.rule.is_steady:
+            return self._asked(use, fleet, ask, dtype)
+        known = self._steady.get((id(use), dtype))
+        if known is None or known[0] is not use or known[1] is not fleet.nodes:
+            known = self._steady[id(use), dtype] = use, fleet.nodes, self._asked(use, fleet, ask, dtype)
+        return known[2]
+
+    def _asked(self, use: Use, fleet: Fleet, ask: Callable[[], object], dtype: type) -> npt.NDArray[Any] | None:
         """Rules may be somebody else's: whatever they do, the pod is placed."""
         try:
             found: npt.NDArray[Any] = np.asarray(ask(), dtype=dtype)

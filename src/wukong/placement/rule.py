@@ -31,6 +31,7 @@ class Rule(Generic[C]):
     name: ClassVar[str] = ""
     config: type[C]  # a frozen msgspec struct, rename="camel", forbid_unknown_fields=True
     is_per_pod: ClassVar[bool] = False  # the answer depends on the pod, not only on its policy
+    is_steady: ClassVar[bool] = False  # the answer depends on nodes and prices alone: not on usage, nor on the pod
 
     def problems(self, config: C, type_: str) -> Iterable[str]:
         """What is wrong with a config whose types are right: `maxMillis: expected …`. `type_` is what it is used as."""

@@ -27,7 +27,8 @@ from wukong.placement.matching import Match, Policies
 from wukong.placement.prices import Prices
 from wukong.placement.rule import Rules
 from wukong.placement.rules import BUILT_IN
-from wukong.replies.fleets import Fleets, UsageSettings
+from wukong.replies.fleets import Fleets
+from wukong.replies.usage import UsageSettings
 from wukong.state import State
 
 CRITICAL = "on-demand-first"  # what critical pods get instead of a strategy that prefers spot

@@ -15,6 +15,7 @@ from wukong.errors import InputError
 
 KEPT_SECONDS = 600.0
 _MOST_KEPT = 1 << 16
+_LONGEST_LOG = 1 << 16
 
 
 class Bound(NamedTuple):
@@ -26,28 +27,41 @@ class Bound(NamedTuple):
 
 class Recent:
     def __init__(self) -> None:
-        self.version = 0  # another number whenever `bound` is another
-        self.bound: dict[Key, Bound] = {}  # the oldest first
+        self.on_node: dict[str, dict[Key, Bound]] = {}
+        self._bound: dict[Key, Bound] = {}  # the oldest first
+        self._log: list[str] = []  # nodes whose bindings changed
+        self._forgotten = 0  # entries dropped from the log's beginning
+
+    @property
+    def version(self) -> int:
+        """Another number whenever something changed."""
+        return self._forgotten + len(self._log)
+
+    def changed_since(self, version: int) -> set[str] | None:
+        """The nodes whose bindings changed since then; None if that is too long ago to tell."""
+        return set(self._log[version - self._forgotten :]) if version >= self._forgotten else None
 
     def note(self, key: Key, old: Pod | None, new: Pod | None) -> None:
         """A pod changed: it was bound just now, or is gone."""
         if new is None or new.is_finished:
-            if self.bound.pop(key, None) is not None:
-                self.version += 1
+            self._remove(key)
         elif new.spec.node_name and old is not None and not old.spec.node_name:
             self._add(key, new)
 
     def expire(self, now: float) -> None:
-        while self.bound:
-            key, oldest = next(iter(self.bound.items()))
-            if oldest.at > now - KEPT_SECONDS and len(self.bound) <= _MOST_KEPT:
-                return
-            del self.bound[key]
-            self.version += 1
+        while self._bound:
+            key, oldest = next(iter(self._bound.items()))
+            if oldest.at > now - KEPT_SECONDS and len(self._bound) <= _MOST_KEPT:
+                break
+            self._remove(key)
+        if len(self._log) > _LONGEST_LOG:
+            self._forgotten += len(self._log)
+            self._log.clear()
 
     def fork(self) -> Recent:
         copy = Recent()
-        copy.version, copy.bound = self.version, dict(self.bound)
+        copy.on_node = {node: dict(found) for node, found in self.on_node.items()}
+        copy._bound, copy._log, copy._forgotten = dict(self._bound), list(self._log), self._forgotten
         return copy
 
     def _add(self, key: Key, pod: Pod) -> None:
@@ -58,9 +72,20 @@ class Recent:
             cpu, memory = read_requests(pod).taken_nonzero
         except InputError:
             return
-        self.bound.pop(key, None)
-        self.bound[key] = Bound(at, pod.spec.node_name, cpu, memory)
-        self.version += 1
+        self._remove(key)
+        bound = Bound(at, pod.spec.node_name, cpu, memory)
+        self._bound[key] = self.on_node.setdefault(bound.node, {})[key] = bound
+        self._log.append(bound.node)
+
+    def _remove(self, key: Key) -> None:
+        bound = self._bound.pop(key, None)
+        if bound is None:
+            return
+        there = self.on_node[bound.node]
+        del there[key]
+        if not there:
+            del self.on_node[bound.node]
+        self._log.append(bound.node)
 
 
 def _bound_at(pod: Pod) -> float | None:

@@ -28,6 +28,7 @@ class Config(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
 class LabelMatch(Rule[Config]):
     name = "label-match"
     config = Config
+    is_steady = True
 
     def problems(self, config: Config, type_: str) -> Iterable[str]:
         if not config.match_labels and not config.match_expressions:

@@ -32,6 +32,7 @@ class Config(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
 class Latency(Rule[Config]):
     name = "latency"
     config = Config
+    is_steady = True
 
     def problems(self, config: Config, type_: str) -> Iterable[str]:
         if bool(config.label) == bool(config.origin):

@@ -30,6 +30,7 @@ class Config(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
 class SpotRisk(Rule[Config]):
     name = "spot-risk"
     config = Config
+    is_steady = True
 
     def problems(self, config: Config, type_: str) -> Iterable[str]:
         shares = {"percent": config.percent, "worst": config.worst}
