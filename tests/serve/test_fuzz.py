@@ -17,15 +17,21 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from aiohttp import ClientSession
 
-from serve.deciding import Extender
 from serve.strict import check_filter, check_preempt, check_prioritize
 from serve.test_extender import Noon
+from wukong.api.core import Node
+from wukong.api.placement import PlacementPolicy
+from wukong.app.extender import Answering
+from wukong.ports import Usage
+from wukong.replies.extender import Extender
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
 from wukong.serve.extender import extender_app
 from wukong.serve.site import serve
+from wukong.state import State
 
 REQUESTS = 20_000
 SETTLED = 5_000  # from here on memory is compared
@@ -55,6 +61,39 @@ NODE: dict[str, Any] = {
     "spec": {"taints": [{"key": "spot", "effect": "NoSchedule"}]},
     "status": {"allocatable": {"cpu": "4", "memory": "16Gi"}, "images": [{"names": ["a"], "sizeBytes": 1}]},
 }
+
+
+POLICY: dict[str, Any] = {
+    "metadata": {"name": "web", "namespace": "shop"},
+    "spec": {
+        "capacity": {"strategy": "spot-first"},
+        "scheduling": {
+            "resourceAffinity": {
+                "preferredCPU": {"weight": 50, "threshold": "70%"},
+                "requiredResources": [{"resourceType": "memory", "minAvailable": "1Gi"}],
+            },
+            "schedulingPolicy": {
+                "rules": [
+                    {"name": "cost-aware", "type": "score", "config": {"costFactor": 0.5}},
+                    {"name": "label-match", "type": "filter", "config": {"matchLabels": {"zone": "a"}}},
+                ]
+            },
+        },
+    },
+}
+
+
+def an_extender(now: float) -> Extender:
+    """The real one; of its nodes some are spot, some in another zone, some leave."""
+    state = State()
+    for number, name in enumerate(KNOWN):
+        labels = {"karpenter.sh/capacity-type": "spot" if number % 3 else "on-demand", "zone": "ab"[number % 5 == 0]}
+        taints = [{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}] if number % 7 == 0 else []
+        node = {**NODE, "metadata": {"name": name, "labels": labels}, "spec": {"taints": taints}}
+        state.apply("ADDED", msgspec.convert(node, Node))
+        state.usage[name] = Usage(now, cpu=number * 1.5, memory=50.0)
+    state.apply("ADDED", msgspec.convert(POLICY, PlacementPolicy))
+    return Extender(state)
 
 
 class Request(NamedTuple):
@@ -175,7 +214,8 @@ def test_no_request_breaks_the_extender(
 
 async def play(rng: random.Random) -> tuple[Counter[int], int]:
     noon, statuses, before = Noon(), Counter[int](), 0
-    app = extender_app(Extender(KNOWN), noon, ExtenderMetrics(Metrics()), noon)
+    metrics = Metrics()
+    app = extender_app(Answering(an_extender(noon.now()), metrics), noon, ExtenderMetrics(metrics), noon)
     async with AsyncExitStack() as stack:
         port = await serve(stack, app, "127.0.0.1", 0)
         client = await stack.enter_async_context(ClientSession(f"http://127.0.0.1:{port}"))

@@ -33,6 +33,7 @@ from wukong.serve.wire import Asked, read_args, read_preemption
 
 LIMIT_BYTES = 256 << 20  # 5,000 nodes in full are about 20 MB
 VERBS = ("filter", "prioritize", "preempt")
+_PIECE = 1 << 18
 _SYNCING = "not every kind has been listed yet"
 _FAILED = "deciding failed; the log says why"
 
@@ -95,7 +96,7 @@ def extender_app(
     extender: Extender, status: Status, metrics: ExtenderMetrics, clock: Clock, *, limit_bytes: int = LIMIT_BYTES
 ) -> web.Application:
     shell = Shell(extender, clock)
-    app = web.Application(client_max_size=limit_bytes)
+    app = web.Application()
     app.router.add_get("/healthz", _healthz)
     for verb in VERBS:
         app.router.add_post(f"/{verb}", _handler(verb, getattr(shell, verb), status, metrics, limit_bytes))
@@ -110,11 +111,13 @@ def _handler(
     status: Status,
     metrics: ExtenderMetrics,
     limit_bytes: int,
-) -> Callable[[web.Request], Awaitable[web.Response]]:
-    async def handle(request: web.Request) -> web.Response:
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def handle(request: web.Request) -> web.StreamResponse:
         began = time.perf_counter()
         response = await answer(request)
         metrics.answered(verb, response.status, time.perf_counter() - began)
+        if isinstance(response.body, bytes) and len(response.body) > _PIECE:
+            return await _in_pieces(request, response.body)
         return response
 
     async def answer(request: web.Request) -> web.Response:
@@ -125,9 +128,10 @@ def _handler(
         if "Content-Encoding" in request.headers:
             return _error(415, "send the body as it is, not compressed")
         try:
-            decide = prepare(await request.read())
-        except web.HTTPRequestEntityTooLarge:
-            return _too_large(limit_bytes)
+            body = await _body(request, limit_bytes)
+            if body is None:
+                return _too_large(limit_bytes)
+            decide = prepare(body)
         except (InputError, web.RequestPayloadError, aiohttp.ClientPayloadError) as error:
             return _error(400, str(error))
         except Exception:
@@ -142,6 +146,30 @@ def _handler(
         return _error(503, _FAILED)
 
     return handle
+
+
+async def _body(request: web.Request, limit_bytes: int) -> bytes | None:
+    """None if it is too large. As request.read() does it, but copied once: it may be tens of megabytes."""
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := await request.content.readany():
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > limit_bytes:
+            return None
+    return b"".join(chunks)
+
+
+async def _in_pieces(request: web.Request, body: bytes) -> web.StreamResponse:
+    """Written whole, what the socket does not take at once would be copied twice by asyncio."""
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    response.content_length = len(body)
+    await response.prepare(request)
+    view = memoryview(body)
+    for at in range(0, len(body), _PIECE):
+        await response.write(view[at : at + _PIECE])
+    await response.write_eof()
+    return response
 
 
 def _node(item: msgspec.Raw, at: int) -> Node:
