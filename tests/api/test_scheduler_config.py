@@ -54,7 +54,8 @@ def test_everything_off_but_what_is_named() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("extenders: [{urlPrefix: http://x}]", "$.extenders: scheduler extenders are not modelled"),
+        ("extenders: [{urlPrefix: http://x, gravity: 3}]", "$.extenders[0]: object contains unknown field gravity"),
+        ("extenders: [{prioritizeVerb: prioritize}]", "$.extenders[0].weight: expected 1 or more"),
         ("profiles: [{plugins: {score: {enabled: [{name: NodeAfinity}]}}}]", 'Did you mean "NodeAffinity"?'),
         ("profiles: [{plugins: {reserve: {enabled: [{name: VolumeBinding}]}}}]", "not modelled"),
         (

@@ -64,6 +64,28 @@ class FitArguments(msgspec.Struct, frozen=True):
     ignored_resource_groups: tuple[str, ...] = ()
 
 
+class ExtenderEntry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A scheduler extender as a configuration names it: whom kube-scheduler asks, for what, and what that counts."""
+
+    url_prefix: str = ""
+    filter_verb: str = ""  # "": not asked for this
+    prioritize_verb: str = ""
+    preempt_verb: str = ""
+    bind_verb: str = ""
+    weight: int = 0  # its scores 0–10 are added × weight × 10
+    enable_https: bool = msgspec.field(name="enableHTTPS", default=False)
+    tls_config: dict[str, object] = {}
+    http_timeout: str = ""
+    node_cache_capable: bool = False
+    managed_resources: tuple[ManagedResource, ...] = ()  # asked only about pods that want one of these; none: all pods
+    ignorable: bool = False
+
+
+class ManagedResource(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    name: str
+    ignored_by_scheduler: bool = False
+
+
 class Profile(msgspec.Struct, frozen=True):
     """Everything that decides how a pod is placed, apart from the cluster and the pod."""
 
@@ -80,6 +102,7 @@ class Profile(msgspec.Struct, frozen=True):
     default_constraints: tuple[TopologySpreadConstraint, ...] = SYSTEM_DEFAULT_CONSTRAINTS
     has_system_default_constraints: bool = True
     added_affinity: NodeAffinity | None = None
+    extenders: tuple[ExtenderEntry, ...] = ()  # asked after the filters, in this order; the engine asks nobody
 
 
 def default_profile(version: Version = VERSIONS[DEFAULT]) -> Profile:

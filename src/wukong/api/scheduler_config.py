@@ -19,6 +19,7 @@ from wukong.api.profile import (
     FILTERS,
     SCORES,
     SYSTEM_DEFAULT_CONSTRAINTS,
+    ExtenderEntry,
     FitArguments,
     Profile,
     ShapePoint,
@@ -87,7 +88,7 @@ class _Configuration(Base):
     api_version: str = ""
     kind: str = ""
     profiles: list[_SchedulerProfile] = []
-    extenders: list[dict[str, object]] = []
+    extenders: list[ExtenderEntry] = []
 
 
 class _RatioParam(_Strict):
@@ -137,12 +138,13 @@ class _NodeAffinityArgs(_Strict):
 def read_scheduler_config(data: bytes, version: Version) -> Profile:
     """The profile `default-scheduler` of this configuration, or its only one."""
     configuration = _parse(data)
-    if configuration.extenders:
-        raise InputError(
-            "$.extenders: scheduler extenders are not modelled. Remove them to replay the built-in plugins."
-        )
+    for number, extender in enumerate(configuration.extenders):
+        if extender.prioritize_verb and extender.weight < 1:
+            place = f"$.extenders[{number}].weight"
+            raise InputError(f"{place}: expected 1 or more beside prioritizeVerb, got {extender.weight}.")
     profile = _choose(configuration.profiles)
     settings = _switch(profile.plugins, version)
+    settings["extenders"] = tuple(configuration.extenders)
     for entry in profile.plugin_config:
         settings.update(_arguments(entry))
     return msgspec.structs.replace(Profile(version=version), **settings)

@@ -17,6 +17,10 @@ from wukong.cli.console import note
 from wukong.cluster import place_name, read_text
 from wukong.errors import InputError
 
+_NO_EXTENDERS = (
+    "$.extenders: scheduler extenders are not modelled here, only by `wukong explain`. "
+    "Remove them to decide by the built-in plugins alone."
+)
 _VERSION = re.compile(r"v?(\d+\.\d+)")
 
 
@@ -58,7 +62,8 @@ def note_other_scheduler(pod: Pod) -> None:
 class Profiles:
     """The profile to decide by, for each version asked for."""
 
-    def __init__(self, scheduler_config: str | None) -> None:
+    def __init__(self, scheduler_config: str | None, *, takes_extenders: bool = False) -> None:
+        self._takes_extenders = takes_extenders
         self._place = place_name(scheduler_config) if scheduler_config else ""
         self._config = bytes(read_text(scheduler_config)) if scheduler_config else None
         self._known: dict[str, Profile] = {}
@@ -72,6 +77,9 @@ class Profiles:
         if self._config is None:
             return default_profile(version)
         try:
-            return read_scheduler_config(self._config, version)
+            profile = read_scheduler_config(self._config, version)
+            if profile.extenders and not self._takes_extenders:
+                raise InputError(_NO_EXTENDERS)
+            return profile
         except InputError as error:
             raise error.at(self._place) from None

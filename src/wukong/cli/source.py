@@ -61,8 +61,10 @@ def note_skipped(path: str, skipped: Tally[str]) -> None:
         note(f"{place_name(path)}: left out what does not decide placement: {counts}.")
 
 
-def make_scheduler(found: Found, kubernetes: str | None, scheduler_config: str | None) -> Scheduler:
-    profiles = Profiles(scheduler_config)
+def make_scheduler(
+    found: Found, kubernetes: str | None, scheduler_config: str | None, *, takes_extenders: bool = False
+) -> Scheduler:
+    profiles = Profiles(scheduler_config, takes_extenders=takes_extenders)
     if kubernetes:
         version = read_version(kubernetes, "--kubernetes")
     elif found.version:
