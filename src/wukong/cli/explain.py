@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import msgspec
@@ -12,13 +12,16 @@ from wukong.api.kinds import Objects
 from wukong.cli import options
 from wukong.cli.console import name_some
 from wukong.cli.manifest import read_manifest
+from wukong.cli.placing import Placing, Wanted, make_placing, placing_options
 from wukong.cli.render import show_explanation
 from wukong.cli.scheduling import note_other_scheduler
 from wukong.cli.source import Source, make_scheduler, read_source
 from wukong.cluster import collector_paused
 from wukong.engine import Scheduler
-from wukong.engine.explain import explain
+from wukong.engine.explain import Explanation, explain
 from wukong.errors import InputError, nearest
+from wukong.replies.asked import asking
+from wukong.replies.told import Told, tell
 
 
 class Target(NamedTuple):
@@ -36,6 +39,7 @@ class Target(NamedTuple):
 @options.context
 @options.kubernetes
 @options.scheduler_config
+@placing_options
 @options.output
 def command(
     pod: str | None,
@@ -46,6 +50,7 @@ def command(
     kubernetes: str | None,
     scheduler_config: str | None,
     output: str | None,
+    **placing: Any,
 ) -> None:
     """Show how every node fares for a pod, rule by rule.
 
@@ -53,12 +58,24 @@ def command(
     as if it were not there. For a pod that fits nowhere: the reasons, and each single change that would make it fit.
     Nodes that every rule judges alike share a line; -o wide has a line for every node.
 
+    Where there are placement policies, in the cluster or by --policy, it is decided as by a kube-scheduler that asks
+    Wukong's extender: the column EXT has the points it adds, and below is what they are made of.
+
     \b
     Example:
       wukong explain -s cluster.json pod/shop/web-7d9f-x2x
       wukong explain -s cluster.json -f stuck.yaml
+      wukong explain -s cluster.json -f web.yaml --policy policy.yaml
     """
-    options.refuse_stdin_twice(snapshot=snapshot, filename=manifest, scheduler_config=scheduler_config)
+    wanted = Wanted(**placing)
+    options.refuse_stdin_twice(
+        snapshot=snapshot,
+        filename=manifest,
+        scheduler_config=scheduler_config,
+        prices=wanted.prices,
+        latencies=wanted.latencies,
+        policy="-" if "-" in wanted.policies else None,
+    )
     if (pod is None) == (manifest is None):
         raise click.UsageError("Name one pod: pod/NAMESPACE/NAME for one of the snapshot, or -f FILE.")
     with collector_paused():
@@ -69,10 +86,20 @@ def command(
             if manifest
             else _from_cluster(pod or "", found.objects, source.place)
         )
-        scheduler = make_scheduler(found, kubernetes, scheduler_config)
+        scheduler = make_scheduler(found, kubernetes, scheduler_config, takes_extenders=True)
+        asked = make_placing(wanted, source, found.objects, scheduler.profile, target.pod, target.key)
         note_other_scheduler(target.pod)
-        explanation = explain(_without(scheduler, target.key), target.pod)
-    show_explanation(explanation, target.name, target.runs_on, output)
+        explanation, told = _explain(_without(scheduler, target.key), target.pod, asked)
+    show_explanation(explanation, target.name, target.runs_on, output, told)
+
+
+def _explain(scheduler: Scheduler, pod: Pod, placing: Placing | None) -> tuple[Explanation, Told | None]:
+    if placing is None:
+        return explain(scheduler, pod), None
+    alone = scheduler.decide(pod)
+    asking_one, plugin = asking(scheduler, placing.extender, placing.entry, placing.now)
+    explanation = explain(asking_one, pod)
+    return explanation, tell(plugin, asking_one.view(pod), pod, alone)
 
 
 def _from_manifest(path: str, objects: Objects) -> Target:

@@ -15,8 +15,11 @@ from typing import NamedTuple
 from rich.text import Text
 
 from wukong.cli.console import Part, Table, count, name_some
+from wukong.cli.policy_view import policy_document, policy_view
 from wukong.engine.decision import Preemption
 from wukong.engine.explain import Explanation, NodeGroup
+from wukong.replies.asked import NAME as EXTENDER
+from wukong.replies.told import Told
 
 _MOST_ROWS = 12  # of the groups that fit, and of those that do not
 _SHORT = {
@@ -31,11 +34,14 @@ _SHORT = {
     "InterPodAffinity": "INTERPOD",
     "NodeResourcesBalancedAllocation": "BALANCE",
     "ImageLocality": "IMAGE",
+    EXTENDER: "EXT",
 }
 BEST, PASSED, REFUSED = "★", "✓", "✗"
 
 
-def explanation_document(explanation: Explanation, name: str, runs_on: str) -> dict[str, object]:
+def explanation_document(
+    explanation: Explanation, name: str, runs_on: str, told: Told | None = None
+) -> dict[str, object]:
     return {
         "pod": name,
         "nodes": explanation.nodes,
@@ -63,6 +69,7 @@ def explanation_document(explanation: Explanation, name: str, runs_on: str) -> d
         "preemption": _preemption_document(explanation.preemption),
         "fixes": [{"kind": fix.kind, "change": fix.sentence, "nodes": fix.nodes} for fix in explanation.fixes],
         "notes": list(explanation.notes),
+        "policy": None if told is None else policy_document(told),
     }
 
 
@@ -72,12 +79,16 @@ def _preemption_document(preemption: Preemption | None) -> dict[str, object] | N
     return {"node": preemption.node, "victims": list(preemption.victims), "budgetsBroken": preemption.violations}
 
 
-def explanation_view(explanation: Explanation, name: str, runs_on: str, every_node: bool) -> Iterator[Part]:
+def explanation_view(
+    explanation: Explanation, name: str, runs_on: str, every_node: bool, told: Told | None = None
+) -> Iterator[Part]:
     yield _verdict(explanation, name, runs_on)
     if not _feasible(explanation) and explanation.nodes:
         yield from ("", _histogram_table(explanation))
     if explanation.groups:
         yield from ("", *_matrix(explanation, runs_on, every_node))
+    if told is not None:
+        yield from ("", *policy_view(told, explanation.groups, explanation.winner))
     if explanation.fixes:
         yield from ("", Text("What would make it fit, each by itself, the smallest change first:", style="bold"))
         yield from (f"  - {fix.sentence}: fits on {count(fix.nodes, 'node')}" for fix in explanation.fixes)
@@ -148,7 +159,8 @@ def _columns(explanation: Explanation, runs_on: str, every_node: bool) -> Iterat
         yield _Column("COUNT", lambda group: f"{len(group.nodes):,}")
     if explanation.scores:
         yield _Column("TOTAL", lambda group: "" if group.total is None else f"{group.total:,}")
-    for plugin in dict.fromkeys((*explanation.filters, *(plugin for plugin, _ in explanation.scores))):
+    plugins = dict.fromkeys((*explanation.filters, *(plugin for plugin, _ in explanation.scores)))
+    for plugin in sorted(plugins, key=lambda plugin: plugin == EXTENDER):  # whoever is asked last stands last
         passed = PASSED if plugin in explanation.filters else ""
         yield _Column(_SHORT.get(plugin, plugin.upper()), partial(_verdict_or_points, plugin=plugin, passed=passed))
     if explanation.filters:
@@ -158,6 +170,8 @@ def _columns(explanation: Explanation, runs_on: str, every_node: bool) -> Iterat
 def _verdict_or_points(group: NodeGroup, plugin: str, passed: str) -> str:
     if plugin in group.refusals:
         return REFUSED
+    if plugin == EXTENDER and group.refusals:  # it is asked about the nodes that passed everything else
+        return ""
     return str(group.points[plugin]) if plugin in group.points else passed
 
 

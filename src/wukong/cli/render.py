@@ -14,6 +14,7 @@ from wukong.cli.matrix import explanation_document, explanation_view, preemption
 from wukong.engine.capacity import Capacity
 from wukong.engine.explain import Explanation
 from wukong.engine.replay import Mismatch, Report
+from wukong.replies.told import Told
 
 _MOST_MISMATCHES = 3
 _COMPARED = {  # in the order in which they are shown; `wukong replay` prints further ones as they are called
@@ -28,11 +29,14 @@ _COMPARED = {  # in the order in which they are shown; `wukong replay` prints fu
 }
 
 
-def show_explanation(explanation: Explanation, name: str, runs_on: str, output: str | None) -> None:
+def show_explanation(
+    explanation: Explanation, name: str, runs_on: str, output: str | None, told: Told | None = None
+) -> None:
+    """`told`: what a policy did to it, if the scheduler asks an extender."""
     if output in ("json", "yaml"):
-        show_document(explanation_document(explanation, name, runs_on), output)
+        show_document(explanation_document(explanation, name, runs_on, told), output)
     else:
-        show(*explanation_view(explanation, name, runs_on, every_node=output == "wide"))
+        show(*explanation_view(explanation, name, runs_on, output == "wide", told))
 
 
 # Replay -----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ pod into a `FilterPart` and/or a `ScorePart`; returning None means it has nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -52,6 +52,7 @@ class FilterPart:
     """A filter compiled for one pod."""
 
     scope = Scope.NODE
+    is_retried = True  # preemption asks it again with pods taken off; False: never, as with an extender's filter
 
     def failing(self, rows: Rows, load: Load) -> list[tuple[Reason, Mask]]:
         """For each reason, which of the nodes in question fail by it. One node may fail by several."""
@@ -132,6 +133,10 @@ class Plugin:
     def broken(self, view: View) -> str:
         """Why scoring this pod fails in every scheduling cycle; "" if it does not."""
         return ""
+
+    def agree(self, view: View, candidates: dict[str, tuple[str, ...]]) -> Collection[str]:
+        """Of the nodes that preemption could free, with the pods that would have to go, those it may."""
+        return candidates
 
 
 def width(rows: Rows, load: Load) -> int:

@@ -21,6 +21,7 @@ from wukong.engine.view import View
 NEVER = "not eligible due to preemptionPolicy=Never."
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
+NOT_AGREED = "no candidate node for preemption"  # an extender dropped them all
 _NOT_STARTED = "~"  # sorts after every timestamp: a pod that has not started yet counts as started just now
 _LOWEST_PRIORITY = 2**31
 # kube-scheduler stops looking once it has this many candidates, from a random node on; we go by name from the first.
@@ -33,6 +34,7 @@ class Attempt:
     preemption: Preemption | None = None
     refused: str = ""  # why the pod may not preempt at all
     reasons: dict[str, tuple[str, ...]] = field(default_factory=dict)  # node → why no candidate
+    error: str = ""  # kube-scheduler stumbled: all it says then
 
 
 @dataclass(frozen=True)
@@ -57,21 +59,41 @@ def preempt(view: View, refusals: dict[str, Refusal]) -> Attempt:
         return Attempt(refused=NEVER)
     candidates: list[_Candidate] = []
     reasons: dict[str, tuple[str, ...]] = {}
+    errors: list[str] = []
     potential = sorted(node for node, refusal in refusals.items() if not refusal.is_final)
     enough = max(_LEAST_CANDIDATES, len(potential) * _CANDIDATE_PERCENT // 100)
     for node in potential:
         found = _try_node(view, node)
-        if isinstance(found, _Candidate):
-            candidates.append(found)
-        else:
+        if not isinstance(found, _Candidate):
             reasons[node] = found
+        elif found.victims:
+            candidates.append(found)
+        else:  # refused by an extender alone: with everybody back, the filters let the pod in
+            errors.append(f'expected at least one victim pod on node "{node}"')
         if len(candidates) >= enough and any(not candidate.violations for candidate in candidates):
             break
     if not candidates:
-        return Attempt(reasons=reasons)
+        return Attempt(reasons=reasons, error=_together(errors))
+    candidates = _agreed(view, candidates)
+    if not candidates:
+        return Attempt(refused=NOT_AGREED)
     best = min(candidates, key=_Candidate.rank)
     every = {candidate.node: tuple(key for key, _ in candidate.victims) for candidate in candidates}
     return Attempt(Preemption(best.node, every[best.node], every, best.violations))
+
+
+def _together(errors: list[str]) -> str:
+    """As Go prints several errors at once."""
+    return f"[{', '.join(errors)}]" if len(errors) > 1 else "".join(errors)
+
+
+def _agreed(view: View, candidates: list[_Candidate]) -> list[_Candidate]:
+    """Those that every plugin agrees to."""
+    for name in view.profile.filters:
+        left = {candidate.node: tuple(key for key, _ in candidate.victims) for candidate in candidates}
+        kept = view.plugins[name].agree(view, left)
+        candidates = [candidate for candidate in candidates if candidate.node in kept]
+    return candidates
 
 
 def _try_node(view: View, node: str) -> _Candidate | tuple[str, ...]:
@@ -99,7 +121,7 @@ class _Trial:
         self.taken: dict[str, Placed] = {}
         self._order = dict(self.snapshot.on_row[row])
         self._ports = dict(self.snapshot.ports.get(row, {}))
-        self._changing = [part for _, part in view.filters if part.scope is not Scope.NODE]
+        self._changing = [part for _, part in view.filters if part.scope is not Scope.NODE and part.is_retried]
         self._spreads = [part for _, part in view.filters if isinstance(part, Hard)]
 
     def take(self, key: str) -> None:
@@ -123,6 +145,8 @@ class _Trial:
         rows = np.array([self.row], dtype=np.intp)
         load = Load(self.snapshot.load[:, rows])
         for _, part in self.view.filters:
+            if not part.is_retried:
+                continue
             part.refresh()
             texts = tuple(reason.text for reason, mask in part.failing(rows, load) if mask[0])
             if texts:
