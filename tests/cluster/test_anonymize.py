@@ -2,13 +2,51 @@
 
 from __future__ import annotations
 
+import msgspec
+import pytest
 from hypothesis import given, settings
 
+from builders import ZONE, a_node, a_pod
 from clusters import Case, cases
+from wukong.api.core import NodeCondition, Pod
+from wukong.api.decode import decode_objects
 from wukong.api.kinds import Objects
 from wukong.cluster.anonymize import anonymize, texts
 from wukong.cluster.files import read_objects
+from wukong.cluster.sharing import Sharing
 from wukong.engine import Scheduler, Snapshot
+from wukong.engine.decision import Decision
+from wukong.placement.leaving import NOTICE, why_leaving
+from wukong.replies.asked import SHIPPED, asking
+from wukong.replies.extender import Extender
+from wukong.state import State
+
+POLICIES = b"""
+apiVersion: placement.novasphere.dev/v1alpha1
+kind: PlacementPolicy
+metadata: {name: rich-tenant, namespace: shop}
+spec:
+  selector: {matchExpressions: [{key: app, operator: In, values: [web, checkout]}]}
+  capacity: {strategy: spot-preferred}
+  scheduling:
+    resourceAffinity:
+      requiredResources: [{resourceType: cpu, minAvailable: "1"}]
+    schedulingPolicy:
+      priority: 10
+      schedulerName: tenant-scheduler
+      rules:
+      - {name: cost-aware, type: score, weight: 30}
+      - {name: spot-risk, type: score, weight: 20, config: {byInstanceType: {m6i.xlarge: 25, house-brand: 1}}}
+      - {name: latency, type: score, weight: 40, config: {from: office, matrix: {office: {eu-west-1a: 5, eu-west-1b: 80}}}}
+      - {name: label-match, type: filter, config: {matchExpressions: [{key: topology.kubernetes.io/zone, operator: NotIn, values: [eu-west-1c]}]}}
+---
+apiVersion: placement.novasphere.dev/v1alpha1
+kind: ClusterPlacementPolicy
+metadata: {name: batch-of-data}
+spec:
+  namespaceSelector: {matchLabels: {team: data}}
+  capacity: {strategy: spot-only}
+"""  # noqa: E501
 
 
 @settings(max_examples=60)
@@ -50,3 +88,76 @@ def test_the_same_text_gets_the_same_name_everywhere() -> None:
     assert {pod.spec.node_name for pod in objects.pods if pod.spec.node_name} <= names
     hosts = {node.metadata.labels.get("kubernetes.io/hostname") for node in objects.nodes}
     assert hosts <= names
+
+
+def decide_by_policy(objects: Objects, pod: Pod) -> Decision:
+    state = State()
+    for kind in ("Node", "Namespace", "Pod", "PlacementPolicy", "ClusterPlacementPolicy"):
+        state.replace(kind, objects.of(kind))
+    return asking(Scheduler(Snapshot.of(objects)), Extender(state), SHIPPED, 0.0)[0].decide(pod)
+
+
+def with_policies() -> Objects:
+    objects = read_objects("examples/cluster.yaml")
+    for policy in decode_objects(POLICIES):
+        objects.add(policy)
+    by_name = {node.metadata.name: node for node in objects.nodes}
+    by_name["spot-a2"].metadata.annotations = {NOTICE: "our man in the data centre said so"}
+    by_name["od-b1"].status.conditions = [NodeCondition(type="Ready", status="False", message="node is shutting down")]
+    by_name["od-a1"].metadata.labels["placement.novasphere.dev/price-per-hour"] = "0.011"
+    by_name["od-a2"].metadata.labels["node.kubernetes.io/instance-type"] = "house-brand"
+    return objects
+
+
+@pytest.mark.parametrize("which", ["shop/web-6d5f9c-a", "shop/checkout-58b7d-a", "batch/nightly-a", "shop/ledger-a"])
+def test_policies_decide_the_same_under_other_names(which: str) -> None:
+    objects = with_policies()
+    number = next(index for index, pod in enumerate(objects.pods) if pod.key == which)
+    renamed = anonymize(objects)
+    one, other = (decide_by_policy(each, unbound(each.pods.pop(number))) for each in (objects, renamed))
+    names = dict(
+        zip(
+            sorted(node.metadata.name for node in objects.nodes),
+            sorted(node.metadata.name for node in renamed.nodes),
+            strict=True,
+        )
+    )
+    assert one.feasible
+    assert [names[name] for name in one.feasible] == list(other.feasible)
+    assert one.final == other.final
+    assert {name: points.tolist() for name, points in one.scores.items()} == {
+        name: points.tolist() for name, points in other.scores.items()
+    }
+
+
+def unbound(pod: Pod) -> Pod:
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name="", affinity=None))
+
+
+def test_of_policies_only_rules_and_their_fields_keep_their_names() -> None:
+    left = set(texts(anonymize(with_policies())))
+    private = {"rich-tenant", "batch-of-data", "web", "checkout", "office", "house-brand", "data", "tenant-scheduler"}
+    assert not private & left
+    assert not [text for text in left if "our man" in text or "eu-west" in text]
+    assert {"cost-aware", "byInstanceType", "m6i.xlarge", "spot-preferred", "label-match"} <= left
+
+
+def test_of_a_node_only_the_news_that_it_leaves_is_kept() -> None:
+    noticed = a_node("noticed")
+    noticed.metadata.annotations = {NOTICE: "2026-11-16T02:00:00Z", "owner.example.com/phone": "555"}
+    closing = a_node("closing")
+    closing.status.conditions = [
+        NodeCondition(type="Ready", status="False", message="kubelet of rack 7: node is shutting down"),
+        NodeCondition(type="DiskPressure", status="False", message="rack 7 is fine"),
+    ]
+    staying = a_node("staying", labels={ZONE: "a"})
+    staying.metadata.annotations = {"owner.example.com/phone": "555", NOTICE: ""}
+    objects = Objects(nodes=[noticed, closing, staying], pods=[a_pod("web")])
+    why = [why_leaving(node) for node in objects.nodes]
+    for node in objects.nodes:
+        Sharing().put(node)
+    assert [why_leaving(node) for node in objects.nodes] == why
+    assert [node.metadata.annotations for node in objects.nodes] == [{NOTICE: "2026-11-16T02:00:00Z"}, {}, {}]
+    renamed = anonymize(objects)
+    assert [why_leaving(node) for node in renamed.nodes] == why
+    assert not [text for text in texts(renamed) if "555" in text or "rack 7" in text or "2026" in text]

@@ -31,9 +31,10 @@ from wukong.errors import InputError
 def command(kubeconfig: str, context: str, output: str | None, is_anonymous: bool) -> None:
     """Capture what decides placement in a live cluster.
 
-    Nodes, pods, workloads, services, budgets, priorities, volumes and claims, without anything that does not decide
-    placement: no secrets or config maps are read, and no environment, arguments or annotations are kept. The file is
-    what -s of the other commands takes. With --anonymize the same is decided on it under other names.
+    Nodes, pods, workloads, services, budgets, priorities, volumes, claims and placement policies, without anything
+    that does not decide placement: no secrets or config maps are read, and no environment, arguments or annotations
+    are kept, but the notice on a node that it is about to go (placement.novasphere.dev/notice). The file is what -s of
+    the other commands takes. With --anonymize the same is decided on it under other names.
 
     \b
     Example:

@@ -2,12 +2,14 @@
 
 Names of objects, values of labels, images and priority classes become `x-0001`, `x-0002`, ... in the order of the
 originals, so that whatever is decided by name order stays so. The same text becomes the same name wherever it stands:
-in labels, selectors, node names, owner references. Kept as they are: label keys, resource names, numbers (Gt and Lt
-compare them), and words that everybody's cluster has, such as spot, linux and true.
+in labels, selectors, node names, owner references, and in what policies tell their rules. Kept as they are: label keys,
+resource names, numbers (Gt and Lt compare them), instance types with a list price, the names of rules, and words that
+everybody's cluster has, such as spot, linux and true. Of annotations and messages only that a node is leaving stays.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,10 +17,13 @@ import msgspec
 
 from wukong.api.kinds import KINDS, Objects
 from wukong.api.meta import Object
+from wukong.placement.leaving import NOTICE, SHUTTING_DOWN
+from wukong.placement.price_table import list_price
 
 _PUBLIC = frozenset(
     {
-        "", "true", "false", "spot", "on-demand", "reserved", "SPOT", "ON_DEMAND", "linux", "windows", "amd64", "arm64",
+        "", "true", "false", "linux", "windows", "amd64", "arm64", "default-scheduler",
+        "spot", "on-demand", "reserved", "on_demand", "preemptible", "standard", "od",
         "default", "kube-system", "kube-public", "kube-node-lease", "system-node-critical", "system-cluster-critical",
     }
 )  # fmt: skip
@@ -30,7 +35,11 @@ _NAMES = frozenset({
 })  # fmt: skip
 _LISTS = frozenset({"values", "namespaces"})
 _IMAGES = frozenset({"image", "reference"})
-_DROPPED = frozenset({"uid", "annotations", "message", "resourceVersion", "finalizers"})
+_DROPPED = frozenset({"uid", "resourceVersion", "finalizers"})
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?%?")
+# What policies tell the built-in rules: maps whose keys are values of node labels, and texts that are none.
+_KEYED = frozenset({"byInstanceType", "matrix"})
+_PLAIN = frozenset({"key", "operator", "label", "topologyKey", "threshold"})
 Rename = Callable[[str], str]
 
 
@@ -50,7 +59,7 @@ def anonymize(objects: Objects) -> Objects:
 
 
 def _remember(seen: set[str], text: str) -> str:
-    if text not in _PUBLIC and not text.lstrip("+-").isdigit():
+    if text.lower() not in _PUBLIC and not _NUMBER.fullmatch(text) and list_price(text) is None:
         seen.add(text)
     return text
 
@@ -60,16 +69,39 @@ def _walk(value: Any, rename: Rename, field: str = "") -> Any:
     if isinstance(value, dict):
         if field in _MAPS or (field in _SELECTORS and all(isinstance(entry, str) for entry in value.values())):
             return {key: rename(entry) for key, entry in value.items()}
+        if field == "annotations":
+            return {NOTICE: "true"} if value.get(NOTICE) else {}
         return {key: _walk(entry, rename, key) for key, entry in value.items() if key not in _DROPPED}
     if isinstance(value, list):
-        return [_walk(entry, rename, field) for entry in value]
+        walk = _walk_rule if field == "rules" else _walk
+        return [walk(entry, rename, field) for entry in value]
     if not isinstance(value, str):
         return value
+    if field == "message":
+        return SHUTTING_DOWN if SHUTTING_DOWN in value else ""
     if field in _NAMES or field in _LISTS:
         return rename(value)
     if field in _IMAGES or field == "names":
         return _rename_image(value, rename)
     return value
+
+
+def _walk_rule(rule: Any, rename: Rename, field: str) -> Any:
+    """A policy's rule keeps its name; what it is told may name zones, instance types and labels."""
+    return {key: _walk_config(entry, rename) if key == "config" else entry for key, entry in rule.items()}
+
+
+def _walk_config(value: Any, rename: Rename, field: str = "", are_keys_values: bool = False) -> Any:
+    if isinstance(value, dict):
+        if field in _MAPS:
+            return {key: rename(entry) for key, entry in value.items()}
+        deeper = are_keys_values or field in _KEYED
+        return {
+            rename(key) if deeper else key: _walk_config(entry, rename, key, deeper) for key, entry in value.items()
+        }
+    if isinstance(value, list):
+        return [_walk_config(entry, rename, field) for entry in value]
+    return rename(value) if isinstance(value, str) and field not in _PLAIN else value
 
 
 def _rename_image(image: str, rename: Rename) -> str:

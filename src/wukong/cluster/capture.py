@@ -1,7 +1,8 @@
 """Takes a snapshot of a live cluster: what decides placement, page by page, and nothing else.
 
 Called by `wukong snapshot` and by the verbs that work on the current context. Secrets and config maps are never asked
-for; of the objects that are, only the fields our structs model are kept, and no annotations.
+for; of the objects that are, only the fields our structs model are kept, and no annotations but the notice on a node
+that it is about to go (placement.leaving).
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import msgspec
 
 from wukong.api.core import Node, Pod, PodSpec, PodStatus, Volume
 from wukong.api.meta import Object, ObjectMeta, OwnerReference
+from wukong.placement.leaving import NOTICE, SHUTTING_DOWN
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -28,12 +29,15 @@ class Sharing:
 
         Raises OverflowError for an object with a number beyond 64 bits.
         """
-        found.metadata.annotations = {}
+        notice = found.metadata.annotations.get(NOTICE) if isinstance(found, Node) else None
+        found.metadata.annotations = {NOTICE: notice} if notice else {}
         if isinstance(found, Pod):
             return self._put_pod(found)
         if isinstance(found, Node):
             for image in found.status.images:
                 image.names = [intern(name) for name in image.names]
+            for condition in found.status.conditions:
+                condition.message = SHUTTING_DOWN if SHUTTING_DOWN in condition.message else ""
         _encode(found)
         return True
 

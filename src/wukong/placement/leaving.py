@@ -22,7 +22,7 @@ TAINTS = (
     "node.kubernetes.io/out-of-service",
 )
 CONDITIONS = ("VMEventScheduled",)  # AKS: an event such as a preemption is scheduled
-_SHUTTING_DOWN = "node is shutting down"  # what kubelet says in its Ready condition
+SHUTTING_DOWN = "node is shutting down"  # what kubelet says in its Ready condition
 
 
 def why_leaving(node: Node) -> str:
@@ -33,8 +33,8 @@ def why_leaving(node: Node) -> str:
     for condition in node.status.conditions:
         if condition.type in CONDITIONS and condition.status == "True":
             return f"condition {condition.type}"
-        if condition.type == "Ready" and condition.status != "True" and _SHUTTING_DOWN in condition.message:
-            return f"condition Ready: {_SHUTTING_DOWN}"
+        if condition.type == "Ready" and condition.status != "True" and SHUTTING_DOWN in condition.message:
+            return f"condition Ready: {SHUTTING_DOWN}"
     if node.metadata.annotations.get(NOTICE):
         return f"annotation {NOTICE}"
     return "deletion" if node.metadata.deletion_timestamp else ""
