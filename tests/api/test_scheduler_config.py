@@ -84,6 +84,17 @@ def test_what_is_not_modelled_is_refused_by_name(text: str, expected: str) -> No
     assert expected in str(caught.value)
 
 
+def test_extenders_are_read_with_their_verbs_and_weight() -> None:
+    (entry,) = profile(
+        "extenders: [{urlPrefix: 'https://wukong:8443', filterVerb: filter, prioritizeVerb: prioritize, weight: 5,"
+        " enableHTTPS: true, tlsConfig: {caFile: ca.pem}, httpTimeout: 2s, nodeCacheCapable: true, ignorable: true,"
+        " managedResources: [{name: example.com/fpga, ignoredByScheduler: true}]}]"
+    ).extenders
+    assert (entry.url_prefix, entry.filter_verb, entry.preempt_verb) == ("https://wukong:8443", "filter", "")
+    assert entry.weight == 5
+    assert [resource.name for resource in entry.managed_resources] == ["example.com/fpga"]
+
+
 def test_another_kind_of_file_is_refused() -> None:
     with pytest.raises(InputError, match="expected kind: KubeSchedulerConfiguration"):
         read_scheduler_config(b"kind: Pod", VERSIONS["1.35"])

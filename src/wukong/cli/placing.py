@@ -16,7 +16,7 @@ from wukong.api.core import Pod
 from wukong.api.kinds import Objects
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.profile import ExtenderEntry, Profile
-from wukong.cli.console import count, note
+from wukong.cli.console import note
 from wukong.cli.measured import measure
 from wukong.cli.policies import held_policies, read_policies
 from wukong.cli.source import Source
@@ -136,7 +136,7 @@ def _entry(wanted: Wanted, profile: Profile) -> ExtenderEntry:
 def _note_replaced(wanted: Wanted, objects: Objects) -> None:
     own = len(objects.placement_policies) + len(objects.cluster_placement_policies)
     if wanted.policies and own:
-        note(f"only --policy counts: the {count(own, 'policy', 'policies')} of the cluster itself are left aside.")
+        note(f"only --policy counts; the policies of the cluster itself ({own}) are left aside.")
 
 
 def _read(path: str | None, read: Callable[[bytes], _T]) -> _T | None:
