@@ -32,6 +32,16 @@ def test_the_next_web_pod_goes_to_a_spot_node() -> None:
     assert (document["feasible"], document["nodes"]) == (11, 12)
 
 
+def test_by_the_policy_it_goes_to_the_spot_node_that_is_rarely_reclaimed() -> None:
+    arguments = ("-s", "examples/cluster.yaml", "-f", "examples/web.yaml", "--policy", "examples/policy.yaml")
+    document = wukong("explain", *arguments)
+    assert document["winner"] == "spot-a2"
+    assert (document["policy"]["name"], document["policy"]["fallback"]) == ("PlacementPolicy shop/web", False)
+    assert [term["name"] for term in document["policy"]["terms"]] == ["preferred cpu", "cost-aware", "spot-risk"]
+    refused = [group for group in document["groups"] if "Extender" in group["refusals"]]
+    assert [group["count"] for group in refused] == [5]  # every on-demand node
+
+
 def test_the_stuck_report_needs_a_little_less_cpu() -> None:
     document = wukong("explain", "-s", "examples/cluster.yaml", "-f", "examples/stuck.yaml")
     assert document["winner"] is None
