@@ -21,5 +21,8 @@ run wukong explain -s examples/cluster.yaml -f examples/web.yaml
 heading "Why does this pod wait, and what is the least that would help?"
 run wukong explain -s examples/cluster.yaml -f examples/stuck.yaml
 
+heading "And with a policy: spot first, then cheap, quiet and rarely reclaimed, as the extender makes kube-scheduler do it?"
+run wukong explain -s examples/cluster.yaml -f examples/web.yaml --policy examples/policy.yaml
+
 heading "Is that what kube-scheduler does? 8,432 decisions recorded from kube-scheduler 1.35, decided again:"
 run wukong replay tests/golden/kube-scheduler-1.35.jsonl.gz

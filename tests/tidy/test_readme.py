@@ -10,13 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from wukong.api.decode import decode_objects
+from wukong.api.placement import PlacementPolicy
+from wukong.placement.compile import problems
+from wukong.placement.rules import BUILT_IN
+
 ROOT = Path(__file__).parents[2]
 READMES = ["README.md", "README.zh-CN.md"]
 
 
 def blocks(name: str, language: str = "") -> list[str]:
     text = (ROOT / name).read_text(encoding="utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    return [block for found, block in fenced if found == language]
 
 
 def run(command: list[str]) -> str:
@@ -40,6 +46,14 @@ def test_the_commands_print_what_the_readme_shows() -> None:
         command, *lines = block.splitlines()
         printed = [line.rstrip() for line in run(["-m", *shlex.split(command.removeprefix("$ "))]).splitlines()]
         assert [line for line in lines if line and line != "…" and line.rstrip() not in printed] == []
+
+
+def test_the_policy_is_accepted_and_the_same_in_both_languages() -> None:
+    (english,), (chinese,) = (blocks(name, "yaml") for name in READMES)
+    assert english == chinese
+    (policy,) = decode_objects(english.encode())
+    assert isinstance(policy, PlacementPolicy)
+    assert problems(policy, BUILT_IN) == []
 
 
 def test_both_languages_show_the_same_commands() -> None:
