@@ -7,7 +7,6 @@ cluster: state, policy, usage, rules, metrics and HTTP are those of `wukong run`
 from __future__ import annotations
 
 import asyncio
-import gc
 import time
 from contextlib import AsyncExitStack
 
@@ -69,8 +68,6 @@ def build() -> Extender:
 async def main() -> None:
     wall, metrics = Wall(), Metrics()
     app = extender_app(Answering(build(), metrics), wall, ExtenderMetrics(metrics), wall)
-    gc.collect()
-    gc.freeze()
     async with AsyncExitStack() as stack:
         print(await serve(stack, app, "127.0.0.1", 0), flush=True)
         await asyncio.Event().wait()
