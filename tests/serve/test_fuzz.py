@@ -125,11 +125,11 @@ def an_offer(rng: random.Random) -> dict[str, Any]:
 
 
 def a_preemption(rng: random.Random) -> dict[str, Any]:
-    names = {a_name(rng) for _ in range(rng.choice([0, 1, 3]))}
+    names = sorted({a_name(rng) for _ in range(rng.choice([0, 1, 3]))})
     if rng.random() < 0.5:
         meta = {name: {"Pods": [{"UID": f"u{rng.random()}"}], "NumPDBViolations": rng.randint(0, 3)} for name in names}
         return {"Pod": a_pod(rng), "NodeNameToVictims": None, "NodeNameToMetaVictims": meta}
-    return {"Pod": a_pod(rng), "NodeNameToVictims": {name: {"Pods": [a_pod(rng)]} for name in sorted(names)}}
+    return {"Pod": a_pod(rng), "NodeNameToVictims": {name: {"Pods": [a_pod(rng)]} for name in names}}
 
 
 def a_name(rng: random.Random) -> str:
