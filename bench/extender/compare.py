@@ -22,7 +22,7 @@ from testbed import build
 Say = Callable[[str], None]
 VERBS = ("filter", "prioritize")
 ROUNDS = 3
-OURS, PLAIN, GO = "Wukong", "aiohttp+json", "Go"
+OURS, PLAIN, GO, SLIM = "Wukong", "aiohttp+json", "Go", "Go, names+labels"
 
 
 class Case(NamedTuple):
@@ -55,8 +55,8 @@ def main(say: Say) -> None:
         minutes=2,
     )
     program = build.built(say, recipe)
-    print("p50 and p99 of a request in ms, requests/s; the ratio is of p50 to Go's, less is better")
-    print(f"{'':22}{'':12}{OURS:>24}{PLAIN:>24}{GO:>24}{'ratio':>8}")
+    print("p50 and p99 of a request in ms, requests/s; the ratios are of p50 to each of Go's, less is better")
+    print(f"{'':22}{'':12}{OURS:>24}{PLAIN:>24}{GO:>24}{SLIM:>24}{'ratios':>14}")
     with ExitStack() as stack:
         ports = {
             OURS: stack.enter_context(running([sys.executable, "-m", "bench.extender.ours"])),
@@ -74,12 +74,15 @@ def main(say: Say) -> None:
 
 def compare(case: Case, verb: str, bodies: list[bytes], ports: Mapping[str, int]) -> dict[str, client.Figures]:
     paths = {OURS: f"/{verb}", PLAIN: f"/{verb}", GO: f"/{'nodes' if case.full else 'names'}/{verb}"}
+    if case.full:
+        paths[SLIM] = f"/slim/{verb}"
     rounds: dict[str, list[client.Figures]] = {name: [] for name in paths}
     for _ in range(ROUNDS):
         for name, path in paths.items():
             few = name == PLAIN and case.full  # it takes most of a second for each
             count = case.connections if few else case.asked
-            rounds[name].append(client.measure(ports[name], path, bodies, count, case.connections))
+            port = ports[GO if name == SLIM else name]
+            rounds[name].append(client.measure(port, path, bodies, count, case.connections))
     return {
         name: client.Figures([each for one in found for each in one.seconds], sum(one.elapsed for one in found))
         for name, found in rounds.items()
@@ -92,7 +95,9 @@ def show(case: Case, verb: str, found: Mapping[str, client.Figures]) -> None:
         p50, p99 = np.percentile(figures.seconds, [50, 99]) * 1e3
         middle[name] = p50
         columns += f"{p50:9.2f}{p99:8.2f}{len(figures.seconds) / figures.elapsed:7,.0f}"
-    print(f"{case.title:22}{verb:12}{columns}{middle[OURS] / middle[GO]:8.2f}", flush=True)
+    columns += "" if SLIM in found else " " * 24
+    ratios = "".join(f"{middle[OURS] / middle[name]:7.2f}" for name in (GO, SLIM) if name in found)
+    print(f"{case.title:22}{verb:12}{columns}{ratios}", flush=True)
 
 
 @contextmanager

@@ -1,9 +1,11 @@
-// Two extenders in Go to compare with, both idiomatic: net/http, encoding/json and the types of k8s.io.
+// Three extenders in Go to compare with, all idiomatic: net/http and encoding/json.
 //
-//	/nodes/…  reads the nodes sent in full and looks at their labels
+//	/nodes/…  reads the nodes sent in full into the types of k8s.io, looks at their labels, and sends them back
+//	/slim/…   reads and sends back only names and labels, with types of its own: quicker, but the scheduler that took
+//	          its answer would go on with nodes that have no capacity
 //	/names/…  reads names and looks them up in a map in memory, filled once by PUT /nodes
 //
-// Both keep the spot nodes (all where there are none) and give spot 10, others 0. Prints the port it listens on.
+// All keep the spot nodes (all where there are none) and give spot 10, others 0. Prints the port it listens on.
 package main
 
 import (
@@ -26,6 +28,8 @@ func main() {
 	http.HandleFunc("PUT /nodes", fill)
 	http.HandleFunc("POST /nodes/filter", answer(filterNodes))
 	http.HandleFunc("POST /nodes/prioritize", answer(prioritizeNodes))
+	http.HandleFunc("POST /slim/filter", answer(filterSlim))
+	http.HandleFunc("POST /slim/prioritize", answer(prioritizeSlim))
 	http.HandleFunc("POST /names/filter", answer(filterNames))
 	http.HandleFunc("POST /names/prioritize", answer(prioritizeNames))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,9 +51,9 @@ func fill(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func answer[T any](decide func(*extender.ExtenderArgs) T) http.HandlerFunc {
+func answer[A, T any](decide func(*A) T) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		var args extender.ExtenderArgs
+		var args A
 		if err := json.NewDecoder(r.Body).Decode(&args); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
@@ -75,6 +79,51 @@ func filterNodes(args *extender.ExtenderArgs) *extender.ExtenderFilterResult {
 		return &extender.ExtenderFilterResult{Nodes: args.Nodes}
 	}
 	return &extender.ExtenderFilterResult{Nodes: kept, FailedNodes: failed}
+}
+
+type slimNode struct {
+	Metadata struct {
+		Name   string            `json:"name"`
+		Labels map[string]string `json:"labels"`
+	} `json:"metadata"`
+}
+
+type slimNodes struct {
+	Items []slimNode `json:"items"`
+}
+
+type slimArgs struct {
+	Nodes slimNodes
+}
+
+type slimResult struct {
+	Nodes       slimNodes
+	FailedNodes extender.FailedNodesMap
+}
+
+func filterSlim(args *slimArgs) *slimResult {
+	kept := make([]slimNode, 0, len(args.Nodes.Items))
+	failed := extender.FailedNodesMap{}
+	for _, node := range args.Nodes.Items {
+		if node.Metadata.Labels[label] == "spot" {
+			kept = append(kept, node)
+		} else {
+			failed[node.Metadata.Name] = "not a spot node"
+		}
+	}
+	if len(kept) == 0 {
+		return &slimResult{Nodes: args.Nodes}
+	}
+	return &slimResult{Nodes: slimNodes{kept}, FailedNodes: failed}
+}
+
+func prioritizeSlim(args *slimArgs) extender.HostPriorityList {
+	result := make(extender.HostPriorityList, 0, len(args.Nodes.Items))
+	for _, node := range args.Nodes.Items {
+		spot := node.Metadata.Labels[label] == "spot"
+		result = append(result, extender.HostPriority{Host: node.Metadata.Name, Score: score(spot)})
+	}
+	return result
 }
 
 func filterNames(args *extender.ExtenderArgs) *extender.ExtenderFilterResult {

@@ -82,7 +82,7 @@ class Extender:
         match = self.match(pod)
         plan = match.plan
         strategy = self.strategy(plan, pod)
-        found = self.judge.filter(plan, fleet, rows, pod, _needed(pod), strategy)
+        found = self.judge.filter(plan, fleet, rows, pod, _needed(pod) if plan.floors else {}, strategy)
         notes = _ambiguity(pod, match)
         if plan.is_enforced:
             is_fallback = found.is_fallback and not _is_bound_to_node(pod)
