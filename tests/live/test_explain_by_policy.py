@@ -1,0 +1,122 @@
+"""What `wukong explain` foretells by policy is what a real kube-scheduler with our extender does, word for word."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from live.extending import (
+    extender_running,
+    free_port,
+    install_policies,
+    make_nodes,
+    make_pod,
+    node_of,
+    place,
+    scheduler_config,
+)
+from testbed.client import Client
+from testbed.pytest_plugin import Bed, OwnBed
+from wukong.cli.explain import command as explain
+
+pytestmark = pytest.mark.slow
+POLICIES = "/apis/placement.novasphere.dev/v1alpha1/namespaces/default/placementpolicies"
+HEAD = {"apiVersion": "placement.novasphere.dev/v1alpha1", "kind": "PlacementPolicy"}
+PODS = "/api/v1/namespaces/default/pods"
+
+
+class Foreteller:
+    """Explains a pod on the live cluster before it is made."""
+
+    def __init__(self, bed: Bed, config: Path, folder: Path) -> None:
+        self._where = ("--kubeconfig", str(bed.kubeconfig), "--scheduler-config", str(config))
+        self._path = folder / "asked.yaml"
+
+    async def explain(self, app: str, cpu: str = "100m", **spec: Any) -> Any:
+        resources = {"requests": {"cpu": cpu}}
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": app, "namespace": "default", "labels": {"app": app}},
+            "spec": {"containers": [{"name": "main", "image": "web", "resources": resources}], **spec},
+        }
+        self._path.write_text(yaml.safe_dump(pod))
+        words = [*self._where, "-f", str(self._path), "-o", "json"]
+        done = await asyncio.to_thread(CliRunner().invoke, explain, words, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)
+
+
+def policy(app: str, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": app}, "spec": {"selector": {"matchLabels": {"app": app}}, **spec}}
+
+
+def floor(cpu: str) -> dict[str, Any]:
+    return {"resourceAffinity": {"requiredResources": [{"resourceType": "cpu", "minAvailable": cpu}]}}
+
+
+def rules(*entries: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"scheduling": {"schedulingPolicy": {"rules": list(entries), **more}}}
+
+
+WANTED = [
+    policy("spot-first", capacity={"strategy": "spot-first"}),
+    policy("on-demand", capacity={"strategy": "on-demand-only"}),
+    policy("zone-b", **rules({"name": "label-match", "type": "score", "config": {"matchLabels": {"zone": "b"}}})),
+    policy("nowhere", **rules({"name": "label-match", "type": "filter", "config": {"matchLabels": {"zone": "x"}}})),
+    policy("roomy", scheduling=floor("5")),
+    policy("polite", **rules(preemptionPolicy="Never")),
+]
+
+
+# The pod, what it asks for, and the words by which the scheduler shows that it asked the extender.
+STUCK: list[tuple[str, str, dict[str, Any], str]] = [
+    ("nowhere", "100m", {}, "3 rule label-match: labels do not match (PlacementPolicy default/nowhere)"),
+    ("roomy", "100m", {}, 'preemption: expected at least one victim pod on node "od-b"'),
+    ("polite", "2", {"nodeSelector": {"zone": "b"}}, "preemption: no candidate node for preemption"),
+]
+
+
+async def words_about(client: Client, name: str) -> str:
+    """What the scheduler says of a pod it cannot place."""
+    found = await client.wait_until(f"{PODS}/{name}", lambda pod: bool(_refusal(pod)))
+    return _refusal(found)
+
+
+def _refusal(pod: Any) -> str:
+    conditions = pod.get("status", {}).get("conditions") or []
+    return next((str(entry["message"]) for entry in conditions if entry.get("reason") == "Unschedulable"), "")
+
+
+async def test_explain_foretells_what_a_scheduler_with_our_extender_does(own_bed: OwnBed, tmp_path: Path) -> None:
+    port = free_port()
+    config = scheduler_config(tmp_path, port)
+    bed = own_bed(nodes=0, scheduler_config=config)
+    foretell = Foreteller(bed, config, tmp_path)
+    async with bed.client() as client:
+        await install_policies(client)
+        for wanted in WANTED:
+            await client.create(POLICIES, {**HEAD, **wanted})
+        await make_nodes(client, "on-demand", "od-a", capacity={"cpu": "4"}, labels={"zone": "a"})
+        await make_nodes(client, "on-demand", "od-b", capacity={"cpu": "4"}, labels={"zone": "b"})
+        await make_nodes(client, "spot", "spot-a", capacity={"cpu": "4"}, labels={"zone": "a"})
+        await client.create("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "low"}, "value": -5})
+        await place(client, "old", cpu="3", nodeSelector={"zone": "b"}, priorityClassName="low")
+        with extender_running(bed, port, tmp_path / "extender.log"):
+            for app in ("spot-first", "on-demand", "zone-b"):
+                foretold = await foretell.explain(app)
+                assert foretold["policy"]["name"] == f"PlacementPolicy default/{app}"
+                best = [name for group in foretold["groups"] if group["best"] for name in group["nodes"]]
+                assert await place(client, app, labels={"app": app}) in best, foretold
+            for app, cpu, spec, said in STUCK:
+                foretold = await foretell.explain(app, cpu, **spec)
+                assert said in foretold["message"]
+                await make_pod(client, app, cpu=cpu, labels={"app": app}, **spec)
+                assert await words_about(client, app) == foretold["message"]
+        assert await node_of(client, "spot-first") == "spot-a"
