@@ -345,6 +345,15 @@ def test_unknown_usage_is_neutral_and_said(wukong: Wukong) -> None:
     assert explain(wukong, strategy("spot-first"))["policy"]["notes"] == []
 
 
+def test_prometheus_must_answer_if_it_is_named(wukong: Wukong) -> None:
+    run = ask(wukong, strategy("spot-first"), more=("--prometheus", "http://127.0.0.1:1"))
+    assert (run.code, run.out) == (3, "")
+    assert "Prometheus at http://127.0.0.1:1 did not answer" in run.err
+    run = ask(wukong, strategy("spot-first"), more=("--prometheus", "prometheus:9090"))
+    assert (run.code, run.out) == (2, "")
+    assert "--prometheus: expected an address such as http://prometheus:9090" in run.err
+
+
 def test_latencies_come_from_a_file(wukong: Wukong, tmp_path: Path) -> None:
     zone = "topology.kubernetes.io/zone"
     write_json(tmp_path / "cluster.json", node("near", **{zone: "a"}), node("far", **{zone: "b"}))
@@ -385,6 +394,13 @@ def test_a_pod_no_policy_selects_is_placed_as_the_extender_does_by_itself(wukong
     assert "No policy selects it: spot-first, as the extender has it for such pods." in ask(wukong, other).out
 
 
+def test_what_holds_without_a_policy_can_be_said(wukong: Wukong) -> None:
+    other = strategy("spot-only", selector={"matchLabels": {"app": "db"}})
+    document = explain(wukong, other, more=("--default-strategy", "on-demand-only"))
+    assert fitting(document) == ["od-1", "od-2"]
+    assert explain(wukong, other, more=("--default-strategy", "none"))["feasible"] == 4
+
+
 def test_the_default_of_the_cluster_holds_where_no_other_does(wukong: Wukong) -> None:
     default = policy("default", "ClusterPlacementPolicy", capacity={"strategy": "on-demand-only"})
     assert explain(wukong, default)["policy"]["name"] == "ClusterPlacementPolicy default"
@@ -406,6 +422,13 @@ def test_the_policies_of_the_snapshot_hold_and_a_bad_one_is_noted_and_left_out(w
     (noted,) = [line for line in run.notes if "PlacementPolicy" in line]
     assert noted.startswith("note: PlacementPolicy default/bad is left out, as the extender leaves it out: $.spec.cap")
     assert 'Did you mean "spot-first"?' in noted
+
+
+def test_capacity_says_that_it_does_not_count_with_policies(wukong: Wukong, tmp_path: Path) -> None:
+    said = "note: placement policies are not counted with: as many fit by the scheduler's own plugins."
+    assert said not in wukong("capacity", "-s", "cluster.json", "-f", "web.yaml").notes
+    write_json(tmp_path / "cluster.json", *NODES, strategy("on-demand-only"))
+    assert said in wukong("capacity", "-s", "cluster.json", "-f", "web.yaml").notes
 
 
 def test_policies_of_a_file_replace_those_of_the_snapshot(wukong: Wukong, tmp_path: Path) -> None:

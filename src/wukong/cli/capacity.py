@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from wukong.api.kinds import OURS
 from wukong.cli import options
 from wukong.cli.console import note, progress
 from wukong.cli.manifest import read_manifest
@@ -54,6 +55,8 @@ def command(
         asked = read_manifest(manifest, found.objects)
         scheduler = make_scheduler(found, kubernetes, scheduler_config)
         note_other_scheduler(asked.pod)
+        if any(found.objects.of(kind) for kind in OURS):
+            note("placement policies are not counted with: as many fit by the scheduler's own plugins.")
         capacity = count_capacity(scheduler, asked.pod, limit, tell)
     for text in unmodelled(asked.pod):
         note(f"{text}.")

@@ -14,7 +14,7 @@ import msgspec
 
 from wukong.api.core import Pod
 from wukong.api.kinds import Objects
-from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
+from wukong.api.placement import STRATEGIES, ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.profile import ExtenderEntry, Profile
 from wukong.cli.console import note
 from wukong.cli.measured import measure
@@ -31,6 +31,7 @@ from wukong.state import State
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
+_NONE = "none"
 
 
 class Wanted(NamedTuple):
@@ -43,6 +44,7 @@ class Wanted(NamedTuple):
     latencies: str | None = None
     prometheus: str = ""
     critical_priority: int = Settings().critical_priority
+    default_strategy: str = Settings().strategy
 
 
 def placing_options(command: _F) -> _F:
@@ -82,6 +84,13 @@ _OPTIONS = (
         metavar="N",
         help="Pods at or above it go on-demand first.",
     ),
+    click.option(
+        "--default-strategy",
+        type=click.Choice([*STRATEGIES, _NONE]),
+        default=Settings().strategy,
+        show_default=True,
+        help="Where no policy matches and none is named default.",
+    ),
 )
 
 
@@ -109,7 +118,8 @@ def make_placing(
     now = time.time()
     state = _mirror(objects, policies, without)
     state.usage = measure(source, objects.nodes, wanted.prometheus, now)
-    settings = Settings(critical_priority=wanted.critical_priority)
+    strategy = "" if wanted.default_strategy == _NONE else wanted.default_strategy
+    settings = Settings(critical_priority=wanted.critical_priority, strategy=strategy)
     return Placing(Extender(state, settings, prices=files[0], latencies=files[1]), entry, now)
 
 

@@ -52,7 +52,7 @@ def policy_view(told: Told, groups: Sequence[NodeGroup], winner: str) -> Iterato
     if winner and told.alone != winner:
         yield f"Without the extender it would go to {told.alone}."
     shown = [group.nodes[0] for group in groups if group.nodes[0] in told.scores][:_MOST_NODES]
-    if told.terms and shown:
+    if told.terms and told.weight and shown:
         yield from ("", _breakdown(told, shown))
         yield f"{_FORMULA}; EXT = score × {told.weight} × {PER_POINT}."
         if told.ranks:
