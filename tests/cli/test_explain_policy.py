@@ -354,6 +354,22 @@ def test_prometheus_must_answer_if_it_is_named(wukong: Wukong) -> None:
     assert "--prometheus: expected an address such as http://prometheus:9090" in run.err
 
 
+def test_prices_nobody_gave_are_said_to_be_list_prices_of_a_day(wukong: Wukong, tmp_path: Path) -> None:
+    label = {TYPE: "m5.large", "placement.novasphere.dev/price-per-hour": "0.03"}
+    nodes = (node("listed", **{TYPE: "m5.large"}, **SPOT), node("labelled", **label), node("odd"))
+    write_json(tmp_path / "cluster.json", *nodes)
+    cost = policy(**scheduling(rules=[rule("cost-aware", costFactor=1)]))
+    told = explain(wukong, cost)["policy"]
+    # per core: 0.35 · 0.096 / 4 is more than 0.03 / 4
+    assert told["points"] == {"listed": 0.0, "labelled": 100.0, "odd": 50.0}
+    assert told["notes"][1:] == [
+        "The price of 1 node is not known, which counts as neutral, too.",
+        "Of 1 node the built-in list prices of 2025-06-01 count, spot at 35% of on-demand: --prices has yours.",
+    ]
+    (tmp_path / "own.yaml").write_text("prices: [{instanceType: m5.large, perHour: 0.01}]\nnodes: {odd: 1}", "utf-8")
+    assert len(explain(wukong, cost, more=("--prices", "own.yaml"))["policy"]["notes"]) == 1
+
+
 def test_latencies_come_from_a_file(wukong: Wukong, tmp_path: Path) -> None:
     zone = "topology.kubernetes.io/zone"
     write_json(tmp_path / "cluster.json", node("near", **{zone: "a"}), node("far", **{zone: "b"}))

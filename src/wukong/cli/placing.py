@@ -24,6 +24,7 @@ from wukong.cluster import place_name, read_text
 from wukong.errors import InputError
 from wukong.placement.compile import Policy
 from wukong.placement.prices import read_prices
+from wukong.placement.rules import BUILT_IN
 from wukong.placement.rules.latency import read_latencies
 from wukong.replies.asked import SHIPPED, is_interested
 from wukong.replies.extender import Extender, Settings
@@ -32,6 +33,7 @@ from wukong.state import State
 _F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
 _NONE = "none"
+RULES = BUILT_IN
 
 
 class Wanted(NamedTuple):
@@ -106,7 +108,7 @@ def make_placing(
     wanted: Wanted, source: Source, objects: Objects, profile: Profile, pod: Pod, without: str
 ) -> Placing | None:
     """None where the scheduler asks no extender. `without` is a pod to leave out, by its key."""
-    policies = read_policies(wanted.policies) if wanted.policies else held_policies(objects)
+    policies = read_policies(wanted.policies, RULES) if wanted.policies else held_policies(objects, RULES)
     files = _read(wanted.prices, read_prices), _read(wanted.latencies, read_latencies)
     _note_replaced(wanted, objects)
     if not (policies or wanted.is_asked or profile.extenders):
@@ -120,7 +122,7 @@ def make_placing(
     state.usage = measure(source, objects.nodes, wanted.prometheus, now)
     strategy = "" if wanted.default_strategy == _NONE else wanted.default_strategy
     settings = Settings(critical_priority=wanted.critical_priority, strategy=strategy)
-    return Placing(Extender(state, settings, prices=files[0], latencies=files[1]), entry, now)
+    return Placing(Extender(state, settings, rules=RULES, prices=files[0], latencies=files[1]), entry, now)
 
 
 def _mirror(objects: Objects, policies: Sequence[Policy], without: str) -> State:

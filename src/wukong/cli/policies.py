@@ -18,7 +18,7 @@ from wukong.cli.console import count, note
 from wukong.cluster import place_name, read_text
 from wukong.errors import InputError, nearest
 from wukong.placement.compile import Policy, problems, title
-from wukong.placement.rules import BUILT_IN
+from wukong.placement.rule import Rules
 
 API_VERSION = f"{GROUP}/{VERSION}"
 KINDS: dict[str, type[Policy]] = {
@@ -27,13 +27,13 @@ KINDS: dict[str, type[Policy]] = {
 }
 
 
-def read_policies(paths: Sequence[str]) -> list[Policy]:
+def read_policies(paths: Sequence[str], rules: Rules) -> list[Policy]:
     """The policies of these files, all of them good. Raises InputError with every problem."""
     found: list[Policy] = []
     wrong: list[str] = []
     for path in paths:
         try:
-            found += _read_file(path)
+            found += _read_file(path, rules)
         except InputError as error:
             wrong += error.problems
     names = [title(policy) for policy in found]
@@ -44,12 +44,12 @@ def read_policies(paths: Sequence[str]) -> list[Policy]:
     return found
 
 
-def held_policies(objects: Objects) -> list[Policy]:
+def held_policies(objects: Objects, rules: Rules) -> list[Policy]:
     """The good ones among those a cluster holds; the others are noted."""
     held: list[Policy] = [*objects.placement_policies, *objects.cluster_placement_policies]
     good: list[Policy] = []
     for policy in held:
-        wrong = problems(policy, BUILT_IN)
+        wrong = problems(policy, rules)
         if not wrong:
             good.append(policy)
             continue
@@ -58,16 +58,16 @@ def held_policies(objects: Objects) -> list[Policy]:
     return good
 
 
-def _read_file(path: str) -> list[Policy]:
+def _read_file(path: str, rules: Rules) -> list[Policy]:
     place = place_name(path)
     data = bytes(read_text(path))
     try:
-        return _read_text(data)
+        return _read_text(data, rules)
     except InputError as error:
         raise error.at(place) from None
 
 
-def _read_text(data: bytes) -> list[Policy]:
+def _read_text(data: bytes, rules: Rules) -> list[Policy]:
     documents = _documents(data)
     misspelt = [problem for where, document in documents for problem in _misspelt(where, document)]
     if not all(_is_policy(document) for _, document in documents):
@@ -77,7 +77,7 @@ def _read_text(data: bytes) -> list[Policy]:
     except InputError as error:
         raise InputError(*misspelt, *error.problems) from None
     policies = [policy for policy in found if isinstance(policy, PlacementPolicy | ClusterPlacementPolicy)]
-    wrong = [*misspelt, *(f"{title(policy)}: {each}" for policy in policies for each in _problems(policy))]
+    wrong = [*misspelt, *(f"{title(policy)}: {each}" for policy in policies for each in _problems(policy, rules))]
     if not policies:
         wrong.append(f"expected a {' or a '.join(KINDS)}, got nothing.")
     if wrong:
@@ -126,9 +126,9 @@ def _unfolded(document: object) -> Iterator[dict[str, object]]:
         yield document
 
 
-def _problems(policy: Policy) -> Iterator[str]:
+def _problems(policy: Policy, rules: Rules) -> Iterator[str]:
     if not policy.metadata.name:
         yield "$.metadata.name: expected a name, got none. Give the policy one."
     if isinstance(policy, ClusterPlacementPolicy) and policy.metadata.namespace:
         yield "$.metadata.namespace: expected none, it is of the whole cluster. Remove it, or use a PlacementPolicy."
-    yield from problems(policy, BUILT_IN)
+    yield from problems(policy, rules)

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from wukong.cli.console import Part, Table, count
 from wukong.engine.explain import NodeGroup
+from wukong.placement.price_table import AS_OF, SPOT_SHARE
 from wukong.replies.asked import PER_POINT
 from wukong.replies.told import Told
 
@@ -66,6 +67,11 @@ def remarks(told: Told) -> Iterator[str]:
     if told.reads_usage and told.unmeasured:
         nodes = count(told.unmeasured, "node")
         yield f"The usage of {nodes} is not known, which counts as neutral: neither good nor bad."
+    if told.reads_prices and told.unpriced:
+        yield f"The price of {count(told.unpriced, 'node')} is not known, which counts as neutral, too."
+    if told.reads_prices and told.listed:
+        share = f"spot at {SPOT_SHARE:.0%} of on-demand"
+        yield f"Of {count(told.listed, 'node')} the built-in list prices of {AS_OF} count, {share}: --prices has yours."
     if told.scheduler_name:
         yield f"{told.policy} is meant for pods of the scheduler {told.scheduler_name}; pods must name it themselves."
     if told.never_preempts:

@@ -58,6 +58,14 @@ class Prices:
         kind = instance_type(labels)
         return self._of_type(kind, labels.get(ZONE_LABEL, ""), is_spot) if kind else math.nan
 
+    def is_listed(self, name: str, labels: Mapping[str, str], is_spot: bool) -> bool:
+        """Whether the price comes from the built-in table, nobody having given one."""
+        kind, zone = instance_type(labels), labels.get(ZONE_LABEL, "")
+        if _number(labels.get(PRICE_LABEL, "")) is not None or name in self._nodes or list_price(kind) is None:
+            return False
+        capacities = ("spot", "on-demand") if is_spot else ("on-demand",)
+        return not any((kind, capacity, place) in self._entries for capacity in capacities for place in (zone, ""))
+
     def _of_type(self, kind: str, zone: str, is_spot: bool) -> float:
         capacity = "spot" if is_spot else "on-demand"
         for place in (zone, ""):

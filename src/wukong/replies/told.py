@@ -11,14 +11,16 @@ import msgspec
 import numpy as np
 
 from wukong.api.core import Pod
-from wukong.engine.arrays import Mask
+from wukong.engine.arrays import Index, Mask
 from wukong.engine.decision import Decision
 from wukong.engine.view import View
 from wukong.placement.fleet import Fleet
 from wukong.placement.judge import to_points
+from wukong.placement.prices import Prices
 from wukong.replies.asked import Asked
 
 _MEASURED = frozenset({"load-aware", "cost-aware"})  # built-in rules that read usage
+_PRICED = frozenset({"cost-aware"})
 
 
 class Term(msgspec.Struct, frozen=True):
@@ -50,6 +52,9 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     never_preempts: bool
     reads_usage: bool
     unmeasured: int  # nodes left whose usage nobody knows
+    reads_prices: bool
+    unpriced: int  # nodes left whose price nobody knows
+    listed: int  # nodes left whose price is that of the built-in table
 
     @property
     def is_critical(self) -> bool:
@@ -65,6 +70,7 @@ def tell(asked: Asked, view: View, pod: Pod, alone: Decision) -> Told:
     kept = np.flatnonzero(filtered.kept).tolist()
     names = [answer.names[number] for number in kept]
     rows = answer.rows[filtered.kept]
+    known = rows[rows >= 0]
     terms = extender.judge.terms(plan, fleet, pod)
     used = {use.rule.name for use in (*plan.filters, *plan.scores, *plan.ranks)}
     return Told(
@@ -89,13 +95,20 @@ def tell(asked: Asked, view: View, pod: Pod, alone: Decision) -> Told:
         scheduler_name=plan.scheduler_name,
         never_preempts=plan.never_preempts,
         reads_usage=bool(plan.preferences or used & _MEASURED),
-        unmeasured=int(_is_unmeasured(fleet)[rows[rows >= 0]].sum()),
+        unmeasured=int(_is_unmeasured(fleet)[known].sum()),
+        reads_prices=bool(used & _PRICED),
+        unpriced=int(np.isnan(fleet.price[known]).sum()),
+        listed=_listed(extender.fleets.prices, fleet, known),
     )
 
 
 def _is_unmeasured(fleet: Fleet) -> Mask:
     unknown: Mask = np.logical_and.reduce(np.isnan(fleet.usage))
     return unknown
+
+
+def _listed(prices: Prices, fleet: Fleet, rows: Index) -> int:
+    return sum(prices.is_listed(fleet.names[row], fleet.labels(row), bool(fleet.is_spot[row])) for row in rows.tolist())
 
 
 def _by_name(names: list[str], points: Iterable[float]) -> dict[str, float]:
