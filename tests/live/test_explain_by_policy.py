@@ -24,6 +24,8 @@ from live.extending import (
 from testbed.client import Client
 from testbed.pytest_plugin import Bed, OwnBed
 from wukong.cli.explain import command as explain
+from wukong.cli.snapshot import command as snapshot
+from wukong.placement.leaving import NOTICE
 
 pytestmark = pytest.mark.slow
 POLICIES = "/apis/placement.novasphere.dev/v1alpha1/namespaces/default/placementpolicies"
@@ -35,10 +37,16 @@ class Foreteller:
     """Explains a pod on the live cluster before it is made."""
 
     def __init__(self, bed: Bed, config: Path, folder: Path) -> None:
-        self._where = ("--kubeconfig", str(bed.kubeconfig), "--scheduler-config", str(config))
+        self._bed, self._config = bed, config
         self._path = folder / "asked.yaml"
 
-    async def explain(self, app: str, cpu: str = "100m", **spec: Any) -> Any:
+    async def snapshot(self, path: Path) -> None:
+        words = ["--kubeconfig", str(self._bed.kubeconfig), "-o", str(path)]
+        done = await asyncio.to_thread(CliRunner().invoke, snapshot, words, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+
+    async def explain(self, app: str, cpu: str = "100m", on: Path | None = None, **spec: Any) -> Any:
+        """`on`: a snapshot to ask instead of the cluster."""
         resources = {"requests": {"cpu": cpu}}
         pod = {
             "apiVersion": "v1",
@@ -47,7 +55,8 @@ class Foreteller:
             "spec": {"containers": [{"name": "main", "image": "web", "resources": resources}], **spec},
         }
         self._path.write_text(yaml.safe_dump(pod))
-        words = [*self._where, "-f", str(self._path), "-o", "json"]
+        where = ("--kubeconfig", str(self._bed.kubeconfig)) if on is None else ("-s", str(on))
+        words = [*where, "--scheduler-config", str(self._config), "-f", str(self._path), "-o", "json"]
         done = await asyncio.to_thread(CliRunner().invoke, explain, words, catch_exceptions=False)
         assert done.exit_code == 0, done.output
         return json.loads(done.stdout)
@@ -119,4 +128,9 @@ async def test_explain_foretells_what_a_scheduler_with_our_extender_does(own_bed
                 assert said in foretold["message"]
                 await make_pod(client, app, cpu=cpu, labels={"app": app}, **spec)
                 assert await words_about(client, app) == foretold["message"]
+        await client.patch("/api/v1/nodes/od-a", {"metadata": {"annotations": {NOTICE: "soon"}}})
+        await foretell.snapshot(tmp_path / "cluster.json")
+        foretold = await foretell.explain("on-demand")
+        assert foretold["winner"] == "od-b"  # the other is leaving
+        assert foretold == await foretell.explain("on-demand", on=tmp_path / "cluster.json")
         assert await node_of(client, "spot-first") == "spot-a"
