@@ -210,6 +210,9 @@ def _config_problems(entry: SchedulingRule, rule: AnyRule, path: str) -> Iterato
         else:
             yield f"{path}{place}: {problem}"
         return
+    except Exception as error:  # a struct of somebody else's may do as it likes when it is made
+        yield f"{path}: the rule {entry.name} failed to read it: {type(error).__name__}: {error}"
+        return
     try:
         yield from (f"{path}.{problem}" for problem in rule.problems(config, entry.type))
     except Exception as error:  # a rule of somebody else's: whatever it does, only its policy suffers

@@ -52,6 +52,7 @@ class Nodes:
         numbers = {why: number for number, why in enumerate(("", *self.why_leaving))}
         # [node] 0: stays; else 1 + the position of its reason
         self.leaving_codes: Ints = np.array([numbers[why] for why in self.leaving], dtype=np.int64)
+        _seal(self.is_spot, self.price, self.price_per_core, self.leaving_codes)
         self._columns: dict[str, list[str | None]] = {}
 
     def column(self, label: str) -> list[str | None]:
@@ -87,6 +88,7 @@ class Fleet:
         self.price, self.price_per_core = nodes.price, nodes.price_per_core
         # percent of allocatable, as measured and raised by what was bound since; NaN where unknown or stale
         self.usage: Floats = np.full((len(USED), self.size), np.nan) if usage is None else usage
+        _seal(self.usage)
         self.free: Free = free or (lambda name: None)
         self.latencies: Latencies = latencies or {}
 
@@ -107,6 +109,12 @@ class Fleet:
 
     def node(self, row: int) -> Node:
         return self.nodes.facts[row].node
+
+
+def _seal(*columns: Floats | Ints | Mask) -> None:
+    """All rules read the same arrays: one that writes to them fails, and only it."""
+    for column in columns:
+        column.setflags(write=False)
 
 
 def _number(text: str | None) -> float:

@@ -2,7 +2,8 @@
 
 Called by replies.extender and by `wukong explain`. What does not depend on the pod is worked out once per plan and
 fleet and kept until the fleet changes. Arrays over the whole fleet have one row more than it: the last stands for a
-node we have not heard of yet, which nothing refuses and everything is neutral about.
+node we have not heard of yet, which everything is neutral about. Only a strategy may refuse it: it is neither known to
+be spot nor to be on-demand.
 
     points  = Σ weight · points of a term / Σ weight      0–100; terms: preferences, score rules, spot-preferred
     score   = points / 10, rounded half up                0–10, what kube-scheduler takes
@@ -100,7 +101,8 @@ class Judge:
         offered = codes[rows]
         kept = offered == 0
         refusals = [_refusal(reasons[code - 1], offered == code) for code in np.unique(offered).tolist() if code]
-        return _by_capacity(plan, strategy, kept, known.spot[rows], refusals)
+        wanted = known.spot[rows] if strategy.startswith("spot-") else ~known.spot[rows]
+        return _by_capacity(plan, strategy, kept, wanted & (rows >= 0), refusals)
 
     def _refuse(self, plan: Plan, fleet: Fleet, pod: Pod) -> tuple[Ints, tuple[Reason, ...]]:
         """The refusals that preemption cannot mend and no other pod changes: leaving nodes, then filter rules."""
@@ -179,7 +181,10 @@ class Judge:
     def _asked(self, use: Use, fleet: Fleet, ask: Callable[[], object], dtype: type) -> npt.NDArray[Any] | None:
         """Rules may be somebody else's: whatever they do, the pod is placed."""
         try:
-            found: npt.NDArray[Any] = np.asarray(ask(), dtype=dtype)
+            found: npt.NDArray[Any] = np.asarray(ask())
+            if not np.can_cast(found.dtype, dtype):  # numbers for a mask: NaN would refuse
+                raise TypeError(f"expected {np.dtype(dtype)}, got {found.dtype}")
+            found = found.astype(dtype, copy=False)
             if found.shape != (fleet.size,):
                 raise ValueError(f"expected one answer for each of {fleet.size} nodes, got shape {found.shape}")
         except Exception as error:
@@ -215,19 +220,18 @@ def to_scores(terms: list[Term], size: int) -> Ints:
 
 
 def to_points(terms: list[Term], size: int) -> Floats:
-    total = sum(term.weight for term in terms)
     points: Floats = np.zeros(size)
     for term in terms:
-        points += term.points * (term.weight / total)
-    return points
+        points += term.points * term.weight
+    # Divided once: what is exact before stays exact, and a score of exactly one half is rounded up as promised.
+    return points / (sum(term.weight for term in terms) or 1)
 
 
-def _by_capacity(plan: Plan, strategy: str, kept: Mask, spot: Mask, refusals: list[Refusal]) -> Judgement:
+def _by_capacity(plan: Plan, strategy: str, kept: Mask, wanted: Mask, refusals: list[Refusal]) -> Judgement:
     """Spot or on-demand only, or first: then the other kind is refused while one of the wanted is left."""
     wanted_name, _, how = strategy.rpartition("-")
     if how not in ("only", "first"):
         return Judgement(kept, tuple(refusals))
-    wanted = spot if wanted_name == "spot" else ~spot
     mine = kept & wanted
     others = kept & ~wanted
     if how == "first" and not mine.any():

@@ -35,6 +35,6 @@ def why_leaving(node: Node) -> str:
             return f"condition {condition.type}"
         if condition.type == "Ready" and condition.status != "True" and SHUTTING_DOWN in condition.message:
             return f"condition Ready: {SHUTTING_DOWN}"
-    if node.metadata.annotations.get(NOTICE):
+    if NOTICE in node.metadata.annotations:
         return f"annotation {NOTICE}"
     return "deletion" if node.metadata.deletion_timestamp else ""

@@ -92,10 +92,11 @@ def read_prices(data: bytes) -> Prices:
     """The prices of a file's bytes. Raises InputError with every problem; the caller adds the file's name."""
     document = load_yaml(data)
     try:
-        file = msgspec.convert(document or {}, _File)
+        file = msgspec.convert({} if document is None else document, _File)
     except msgspec.ValidationError as error:
         raise InputError(readable(error)) from None
     problems = [f"$.prices[{i}].{problem}" for i, entry in enumerate(file.prices) for problem in _problems(entry)]
+    problems += _repetitions(file.prices)
     problems += [
         f"$.nodes.{name}: {_NOT_A_PRICE}, got {price}." for name, price in file.nodes.items() if not _is_price(price)
     ]
@@ -110,7 +111,9 @@ def load_yaml(data: bytes) -> Any:
     """YAML as plain values, dates as text."""
     try:
         return _plain(yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-    except (yaml.YAMLError, ValueError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise InputError("broken YAML: nested too deeply, or within itself.") from None
+    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError) as error:  # the last: !!bool maybe
         place = getattr(error, "problem_mark", None)
         where = f"line {place.line + 1}, column {place.column + 1}: " if place else ""
         raise InputError(f"broken YAML: {where}{getattr(error, 'problem', None) or error}.") from None
@@ -123,6 +126,18 @@ def _problems(entry: _Price) -> list[str]:
     found = [] if _is_price(entry.per_hour) else [f"perHour: {_NOT_A_PRICE}, got {entry.per_hour}."]
     if entry.capacity not in ("spot", "on-demand"):
         found.append(f"capacity: expected spot or on-demand, got {entry.capacity!r}.")
+    return found
+
+
+def _repetitions(entries: list[_Price]) -> list[str]:
+    seen: set[_Entry] = set()
+    found = []
+    for number, entry in enumerate(entries):
+        whose = entry.instance_type, entry.capacity, entry.zone
+        if whose in seen:
+            shown = ", ".join(part for part in whose if part)
+            found.append(f"$.prices[{number}]: expected one price for each, got a second for {shown}.")
+        seen.add(whose)
     return found
 
 

@@ -90,9 +90,7 @@ class Extender:
             return Filtered(found.kept, found.refusals, plan.name, is_fallback, notes=notes)
         binding = tuple(refusal for refusal in found.refusals if refusal.kind == "leaving")
         would_be = tuple(refusal for refusal in found.refusals if refusal.kind != "leaving")
-        kept = np.ones(len(rows), dtype=np.bool_)
-        for refusal in binding:
-            kept &= ~refusal.mask
+        kept = _without_leaving(found.refusals, len(rows))
         notes += _observation(pod, plan, found, len(rows))
         return Filtered(kept, binding, plan.name, observed=would_be, notes=notes)
 
@@ -106,19 +104,17 @@ class Extender:
         plan, fleet = self.match(pod).plan, self.fleet(now)
         if plan.is_enforced and plan.never_preempts:
             return []
-        names = list(candidates)
-        rows = np.array([fleet.row_of.get(name, -1) for name in names], dtype=np.intp)
-        # Floors are left to the end: victims make room.
-        found = self.judge.filter(plan, fleet, rows, pod, None, self.strategy(plan, pod))
-        if not plan.is_enforced:
-            leaving = [refusal.mask for refusal in found.refusals if refusal.kind == "leaving"]
-            return [name for number, name in enumerate(names) if not any(mask[number] for mask in leaving)]
         needed = _needed(pod)
-        return [
+        # Floors first, with the victims gone: a strategy chooses among the nodes that would really do.
+        names = [
             name
-            for name, is_kept in zip(names, found.kept.tolist(), strict=True)
-            if is_kept and self._has_room(plan, fleet, name, needed, candidates[name])
+            for name, victims in candidates.items()
+            if not plan.is_enforced or self._has_room(plan, fleet, name, needed, victims)
         ]
+        rows = np.array([fleet.row_of.get(name, -1) for name in names], dtype=np.intp)
+        found = self.judge.filter(plan, fleet, rows, pod, None, self.strategy(plan, pod))
+        kept = found.kept if plan.is_enforced else _without_leaving(found.refusals, len(rows))
+        return [name for name, is_kept in zip(names, kept.tolist(), strict=True) if is_kept]
 
     def _has_room(
         self, plan: Plan, fleet: Fleet, name: str, needed: Mapping[str, int], victims: Sequence[Victim]
@@ -169,6 +165,15 @@ def _taken(pod: Pod) -> Mapping[str, int]:
         return read_requests(pod).taken
     except InputError:
         return {}
+
+
+def _without_leaving(refusals: Sequence[Refusal], offered: int) -> Mask:
+    """What a policy that only observes keeps: all but the nodes that are leaving."""
+    kept = np.ones(offered, dtype=np.bool_)
+    for refusal in refusals:
+        if refusal.kind == "leaving":
+            kept &= ~refusal.mask
+    return kept
 
 
 def _is_bound_to_node(pod: Pod) -> bool:

@@ -6,6 +6,7 @@ Used by extender.py. What is told from a node alone is worked out when the node 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 
@@ -28,6 +29,7 @@ class Fleets:
         self._nodes = Nodes(())
         self._usage: Floats | None = None
         self._fleet = Fleet(self._nodes)
+        self._alike: tuple[object, ...] = ()  # the nodes and the snapshot's rows that were found to be in one order
 
     def at(self, now: float) -> Fleet:
         """The fleet as it is now."""
@@ -36,7 +38,7 @@ class Fleets:
         usage = self.usages.at(self._nodes, now)
         if self._fleet.nodes is not self._nodes or self._usage is not usage:
             self._usage = usage
-            self._fleet = Fleet(self._nodes, usage, self._free, self.latencies)
+            self._fleet = Fleet(self._nodes, usage, partial(self._free, self._nodes), self.latencies)
         return self._fleet
 
     def of(self, nodes: Iterable[Node], now: float) -> Fleet:
@@ -51,7 +53,7 @@ class Fleets:
 
         def free(name: str) -> Ints | None:
             amounts = [amount_of(entry.node.status.allocatable.get(name, 0), name) for entry in facts]
-            ours = self._free(name)
+            ours = known.free(name)
             for column, row in rows:
                 amounts[column] = 0 if ours is None else int(ours[row])
             return np.array(amounts, dtype=np.int64)
@@ -72,16 +74,19 @@ class Fleets:
         if not is_same:
             self._nodes = Nodes([facts[name] for name in sorted(facts)])
 
-    def _free(self, resource: str) -> Ints | None:
-        """Free by requests, in the order of the fleet: the live snapshot keeps it, its rows sorted by name as ours."""
+    def _free(self, nodes: Nodes, resource: str) -> Ints | None:
+        """Free by requests, in the order of these nodes: the live snapshot keeps it, usually in the very same order."""
         snapshot = self.state.snapshot
         line = snapshot.lines.get(resource)
-        if line is None:
+        if line is None or line >= len(snapshot.room):  # the table of lines is shared with forks, which may have more
             return None
         free: Ints = snapshot.room[line] - snapshot.load[line]
-        if len(free) != len(self._nodes.names):  # a node came or went since this fleet was made
-            rows = [snapshot.row_of.get(name, -1) for name in self._nodes.names]
-            return np.array([free[row] if row >= 0 else 0 for row in rows], dtype=np.int64)
+        rows = snapshot.row_of  # another dict whenever nodes came or went
+        if not (self._alike and self._alike[0] is nodes and self._alike[1] is rows):
+            if list(rows) != nodes.names:  # a node came or went since this fleet was made
+                found = [rows.get(name, -1) for name in nodes.names]
+                return np.array([free[row] if row >= 0 else 0 for row in found], dtype=np.int64)
+            self._alike = nodes, rows
         return free
 
 

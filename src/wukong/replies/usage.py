@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from wukong.api.quantity import parse_quantity, scheduler_amount
-from wukong.engine.arrays import Floats
+from wukong.engine.arrays import Floats, Mask
 from wukong.errors import InputError
 from wukong.placement.fleet import USED, Nodes
 from wukong.ports import Usage
@@ -41,7 +41,7 @@ class Usages:
     @property
     def stale(self) -> int:
         """Nodes whose usage was measured, but too long ago to count."""
-        return int((self._at <= self._asked_at - self.settings.stale_seconds).sum())
+        return int(self._is_stale(self._asked_at).sum())
 
     @property
     def oldest_seconds(self) -> float:
@@ -62,10 +62,15 @@ class Usages:
             self._follow(now)
         return self._current
 
+    def _is_stale(self, now: float) -> Mask:
+        """[node] By the same sum as `_holds_until`: another would be rounded differently."""
+        is_stale: Mask = now >= self._at + self.settings.stale_seconds
+        return is_stale
+
     def _begin(self, now: float) -> None:
         """Everything anew."""
         usage = self._measured.copy()
-        is_stale = self._at <= now - self.settings.stale_seconds
+        is_stale = self._is_stale(now)
         usage[:, is_stale] = np.nan
         fresh = self._at[~is_stale & ~np.isnan(self._at)]
         self._holds_until = float(fresh.min()) + self.settings.stale_seconds if len(fresh) else math.inf
@@ -80,7 +85,7 @@ class Usages:
             self._begin(now)
             return
         usage = self._current.copy()  # fleets made of the other one go on being what they were
-        stale = self._at <= now - self.settings.stale_seconds
+        stale = self._is_stale(now)
         for name in changed:
             row = self._nodes.row_of.get(name)
             if row is not None:
@@ -100,7 +105,7 @@ class Usages:
                 if bound.at >= self._at[row]:
                     is_counted = True
                 else:
-                    is_counted = bound.at > now - damp
+                    is_counted = now < bound.at + damp
                     if is_counted:
                         self._holds_until = min(self._holds_until, bound.at + damp)
                 if is_counted:

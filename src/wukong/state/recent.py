@@ -93,7 +93,8 @@ def _bound_at(pod: Pod) -> float | None:
     for condition in pod.status.conditions:
         if condition.type == "PodScheduled" and condition.status == "True" and condition.last_transition_time:
             try:
-                return datetime.datetime.fromisoformat(condition.last_transition_time).timestamp()
+                at = datetime.datetime.fromisoformat(condition.last_transition_time)
             except ValueError:
                 return None
+            return (at if at.tzinfo else at.replace(tzinfo=datetime.UTC)).timestamp()
     return None

@@ -35,7 +35,7 @@ class CostAware(Rule[Config]):
             yield f"costFactor: expected a number from 0 (load alone counts) to 1 (price), got {config.cost_factor}."
         if type_ == "filter" and config.max_per_hour is None:
             yield "maxPerHour: expected a price per hour, got none. A filter needs one."
-        if config.max_per_hour is not None and config.max_per_hour < 0:
+        if config.max_per_hour is not None and not config.max_per_hour >= 0:  # NaN is not, either
             yield f"maxPerHour: expected a price that is not negative, got {config.max_per_hour}."
 
     def points(self, config: Config, fleet: Fleet, pod: Pod) -> Floats:

@@ -37,7 +37,7 @@ class Latency(Rule[Config]):
     def problems(self, config: Config, type_: str) -> Iterable[str]:
         if bool(config.label) == bool(config.origin):
             yield "label: expected either label (a node label in milliseconds) or from (a place in the matrix)."
-        if config.max_millis <= 0:
+        if not 0 < config.max_millis < np.inf:
             yield f"maxMillis: expected more than 0, got {config.max_millis}."
         yield from _matrix_problems(config.matrix, "matrix")
 
@@ -54,7 +54,8 @@ class Latency(Rule[Config]):
 def read_latencies(data: bytes) -> Latencies:
     """A matrix file: `{zone-a: {zone-a: 0.2, zone-b: 1.4}}` in YAML. Raises InputError with every problem."""
     try:
-        matrix = msgspec.convert(load_yaml(data) or {}, dict[str, dict[str, float]])
+        document = load_yaml(data)
+        matrix = msgspec.convert({} if document is None else document, dict[str, dict[str, float]])
     except msgspec.ValidationError as error:
         raise InputError(readable(error)) from None
     problems = list(_matrix_problems(matrix, "$"))

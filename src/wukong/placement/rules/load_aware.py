@@ -31,7 +31,7 @@ class LoadAware(Rule[Config]):
 
     def problems(self, config: Config, type_: str) -> Iterable[str]:
         for resource in USED:
-            if getattr(config, resource) < 0:
+            if not 0 <= getattr(config, resource) < np.inf:
                 yield f"{resource}: expected how much it counts, 0 or more, got {getattr(config, resource)}."
         if not any(getattr(config, resource) > 0 for resource in USED):
             yield "cpu: expected at least one of cpu, memory and storage above 0. Nothing would count."

@@ -1,0 +1,343 @@
+"""What kube-scheduler is answered: by the pod's policy, its priority, and what is known of the nodes right now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from builders import a_node, a_pod
+from policies import DISRUPTED, a_cluster_policy, a_policy, a_rule, needs, prefers, rows_of, spot, steady
+from wukong.api.core import Namespace, Pod
+from wukong.api.meta import Object, ObjectMeta, OwnerReference
+from wukong.engine.arrays import Floats, Mask
+from wukong.placement.fleet import Fleet
+from wukong.placement.rule import NoConfig, Rule
+from wukong.placement.rules import BUILT_IN
+from wukong.ports import Usage
+from wukong.replies.extender import Extender, Filtered, Settings, Victim
+from wukong.state import State
+
+NOW = 1000.0
+NODES = [spot("s1"), spot("s2"), steady("d1"), steady("d2")]
+GPU = "nvidia.com/gpu"
+
+
+def extender(*objects: Object, nodes: Sequence[Object] = NODES, settings: Settings | None = None) -> Extender:
+    state = State()
+    for found in (*nodes, *objects):
+        state.apply("ADDED", found)
+    return Extender(state, settings)
+
+
+def filtered(ours: Extender, pod: Pod | None = None, *names: str) -> Filtered:
+    fleet = ours.fleet(NOW)
+    return ours.filter(pod or a_pod(), fleet, rows_of(fleet, *(names or fleet.names)), NOW)
+
+
+def kept(ours: Extender, pod: Pod | None = None, *names: str) -> list[str]:
+    found = filtered(ours, pod, *names)
+    return [name for name, is_kept in zip(names or ours.fleet(NOW).names, found.kept.tolist(), strict=True) if is_kept]
+
+
+def scored(ours: Extender, pod: Pod | None = None) -> dict[str, int]:
+    fleet = ours.fleet(NOW)
+    found = ours.prioritize(pod or a_pod(), fleet, np.arange(fleet.size, dtype=np.intp), NOW)
+    return dict(zip(fleet.names, found.tolist(), strict=True))
+
+
+def notes(found: Filtered) -> dict[str, str]:
+    return {note.reason: note.text for note in found.notes}
+
+
+def daemon(pod: Pod) -> Pod:
+    pod.metadata.owner_references = [OwnerReference(name="agent", kind="DaemonSet", controller=True)]
+    return pod
+
+
+# ---- capacity and priority
+
+
+def test_without_any_policy_the_configured_strategy_holds() -> None:
+    assert kept(extender()) == ["s1", "s2"]
+    assert kept(extender(settings=Settings(strategy="on-demand-first"))) == ["d1", "d2"]
+    assert kept(extender(settings=Settings(strategy=""))) == ["d1", "d2", "s1", "s2"]
+    assert filtered(extender()).plan == "no policy"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "priority", "expected"),
+    [
+        ("spot-first", 999, ["s1", "s2"]),
+        ("spot-first", 1000, ["d1", "d2"]),
+        ("spot-first", 2_000_000_000, ["d1", "d2"]),
+        ("spot-preferred", 1000, ["d1", "d2"]),
+        ("", 1000, ["d1", "d2"]),
+        ("", 0, ["d1", "d2", "s1", "s2"]),
+        ("on-demand-first", 0, ["d1", "d2"]),
+        ("spot-only", 1000, ["s1", "s2"]),  # the policy leaves no choice
+        ("on-demand-only", 0, ["d1", "d2"]),
+    ],
+)
+def test_critical_pods_go_on_demand_first(strategy: str, priority: int, expected: list[str]) -> None:
+    assert kept(extender(a_policy(strategy=strategy)), a_pod(priority=priority)) == expected
+
+
+def test_from_which_priority_on_pods_are_critical_is_configured() -> None:
+    ours = extender(settings=Settings(critical_priority=10))
+    assert kept(ours, a_pod(priority=10)) == ["d1", "d2"]
+    assert kept(ours, a_pod(priority=9)) == ["s1", "s2"]
+
+
+def test_a_policy_has_the_last_word_on_priority() -> None:
+    assert kept(extender(a_policy(strategy="spot-first", priority=5000)), a_pod(priority=0)) == ["d1", "d2"]
+    assert kept(extender(a_policy(strategy="spot-first", priority=5)), a_pod(priority=5000)) == ["s1", "s2"]
+
+
+def test_a_pod_without_priority_is_not_critical() -> None:
+    pod = a_pod()
+    pod.spec.priority = None
+    assert kept(extender(), pod) == ["s1", "s2"]
+
+
+def test_a_fallback_is_told_once_about_the_pod() -> None:
+    found = filtered(extender(), None, "d1", "d2")
+    assert found.is_fallback
+    assert notes(found) == {"CapacityFallback": "No spot node is left for spot-first; using on-demand (no policy)."}
+    assert (found.notes[0].key.namespace, found.notes[0].key.name) == ("default", "web-1")
+    critical = filtered(extender(), a_pod(priority=1000), "s1")
+    assert notes(critical) == {
+        "CapacityFallback": "No on-demand node is left for on-demand-first; using spot (no policy)."
+    }
+    assert filtered(extender()).notes == ()
+
+
+def test_that_a_daemon_runs_on_its_own_node_is_no_news() -> None:
+    found = filtered(extender(), daemon(a_pod()), "d1")
+    assert (found.kept.tolist(), found.is_fallback, found.notes) == ([True], False, ())
+
+
+# ---- policies
+
+
+def test_an_edit_holds_for_the_next_question() -> None:
+    ours = extender(a_policy(strategy="spot-only"))
+    assert kept(ours) == ["s1", "s2"]
+    ours.state.apply("MODIFIED", a_policy(strategy="on-demand-only"))
+    assert kept(ours) == ["d1", "d2"]
+    ours.state.apply("DELETED", a_policy(strategy="on-demand-only"))
+    assert kept(ours) == ["s1", "s2"]  # no policy: spot-first
+    ours.state.apply("ADDED", a_cluster_policy("default", strategy="on-demand-only"))
+    assert kept(ours) == ["d1", "d2"]
+
+
+def test_a_namespace_that_changes_its_labels_may_change_its_policy() -> None:
+    policy = a_cluster_policy("prod", namespaces={"env": "prod"}, strategy="on-demand-only")
+    ours = extender(policy, Namespace(kind="Namespace", metadata=ObjectMeta(name="default")))
+    assert kept(ours) == ["s1", "s2"]
+    labelled = Namespace(kind="Namespace", metadata=ObjectMeta(name="default", labels={"env": "prod"}))
+    ours.state.apply("MODIFIED", labelled)
+    assert kept(ours) == ["d1", "d2"]
+
+
+def test_a_bad_policy_never_stands_in_a_pods_way() -> None:
+    wrong: list[dict[str, Any]] = [
+        {"strategy": "nonsense"},
+        {"mode": "Whatever"},
+        {"rules": [a_rule("absent", "filter")]},
+        {"rules": [a_rule("cost-aware", costFactor="much")]},
+        {"floors": [needs("gpus", "many")]},
+        {"preferred_cpu": prefers(0, "all")},
+    ]
+    for spec in wrong:
+        assert kept(extender(a_policy(**spec))) == ["s1", "s2"], spec
+        assert kept(extender(a_policy("a", **spec), a_policy("b", strategy="on-demand-only"))) == ["d1", "d2"], spec
+
+
+def test_policies_just_as_specific_are_reported() -> None:
+    found = filtered(extender(a_policy("b", strategy="on-demand-only"), a_policy("a", strategy="spot-only")))
+    assert notes(found) == {
+        "PolicyAmbiguous": "PlacementPolicy default/a holds, the first by name; just as specific: "
+        "PlacementPolicy default/b."
+    }
+    assert found.plan == "PlacementPolicy default/a"
+
+
+# ---- Observe
+
+
+def test_a_policy_that_observes_says_what_it_would_have_done_and_keeps_all_but_leaving_nodes() -> None:
+    leaving = spot("s3", taints=[DISRUPTED])
+    ours = extender(a_policy(mode="Observe", strategy="spot-only"), nodes=[*NODES, leaving])
+    found = filtered(ours)
+    assert kept(ours) == ["d1", "d2", "s1", "s2"]
+    assert [refusal.kind for refusal in found.refusals] == ["leaving"]
+    assert [(refusal.kind, int(refusal.mask.sum())) for refusal in found.observed] == [("capacity", 2)]
+    assert not found.is_fallback
+    assert notes(found) == {
+        "PlacementObserved": "PlacementPolicy default/web observes only: it would have kept 2 of 5 nodes: "
+        "1 node is leaving: taint karpenter.sh/disrupted; 2 not spot: spot-only (PlacementPolicy default/web)."
+    }
+
+
+def test_a_policy_that_observes_scores_nothing_and_preempts_as_ever() -> None:
+    wish: dict[str, Any] = {"strategy": "spot-preferred", "preemptionPolicy": "Never", "floors": [needs("cpu", 99)]}
+    ours = extender(a_policy(mode="Observe", **wish), nodes=[*NODES, spot("s3", taints=[DISRUPTED])])
+    assert set(scored(ours).values()) == {0}
+    assert preempt(ours, ["s1", "d1", "s3"]) == ["s1", "d1"]
+    assert set(scored(extender(a_policy(**wish))).values()) == {0, 10}
+
+
+# ---- nodes
+
+
+def test_leaving_nodes_are_refused_for_good_and_come_back_when_the_notice_is_withdrawn() -> None:
+    ours = extender(nodes=[spot("s1", taints=[DISRUPTED]), spot("s2")])
+    found = filtered(ours)
+    assert found.kept.tolist() == [False, True]
+    assert [(refusal.reason, refusal.is_final) for refusal in found.refusals] == [
+        ("node is leaving: taint karpenter.sh/disrupted", True)
+    ]
+    ours.state.apply("MODIFIED", spot("s1"))
+    assert kept(ours) == ["s1", "s2"]
+
+
+def test_a_node_the_mirror_has_not_shown_yet_is_kept() -> None:
+    assert kept(extender(a_policy(floors=[needs("cpu", 99)])), None, "new") == ["new"]
+
+
+def test_nodes_given_in_full_are_judged_by_what_they_say() -> None:
+    ours = extender()
+    fleet = ours.fleet_of([spot("s1"), steady("new"), spot("gone", taints=[DISRUPTED])], NOW)
+    found = ours.filter(a_pod(), fleet, np.arange(3, dtype=np.intp), NOW)
+    assert found.kept.tolist() == [True, False, False]
+    assert [refusal.kind for refusal in found.refusals] == ["leaving", "capacity"]
+
+
+def test_points_follow_measured_usage() -> None:
+    ours = extender(a_policy(preferred_cpu=prefers(1, "50%")))
+    ours.state.usage = {"s1": Usage(NOW, cpu=0), "s2": Usage(NOW, cpu=100), "d1": Usage(NOW - 180, cpu=100)}
+    assert scored(ours) == {"s1": 10, "s2": 0, "d1": 5, "d2": 5}
+
+
+def test_a_floor_sees_pods_at_once() -> None:
+    ours = extender(a_policy(floors=[needs("cpu", "2")]), nodes=[steady("a", cpu="4"), steady("b", cpu="4")])
+    assert kept(ours) == ["a", "b"]
+    ours.state.apply("ADDED", a_pod("big", node="a", cpu="2500m"))
+    assert kept(ours) == ["b"]
+    assert kept(ours, a_pod(cpu="4")) == ["b"]
+
+
+def test_a_gpu_is_any_of_the_configured_names() -> None:
+    nodes = [a_node("amd", extra={"amd.com/gpu": "1"}), a_node("own", extra={"x.com/gpu": "1"}), a_node("none")]
+    policy = a_policy(floors=[needs("gpu", 1)])
+    assert kept(extender(policy, nodes=nodes)) == ["amd"]
+    assert kept(extender(policy, nodes=nodes, settings=Settings(gpu_names=("x.com/gpu",)))) == ["own"]
+
+
+# ---- preempt
+
+
+def preempt(
+    ours: Extender, candidates: Mapping[str, Sequence[Victim]] | Sequence[str], pod: Pod | None = None
+) -> list[str]:
+    named = candidates if isinstance(candidates, Mapping) else dict.fromkeys(candidates, ())
+    return ours.preempt(pod or a_pod(), named, NOW)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "candidates", "expected"),
+    [
+        ("", ["s1", "d1"], ["s1", "d1"]),
+        ("spot-only", ["s1", "d1"], ["s1"]),
+        ("on-demand-only", ["s1", "d1"], ["d1"]),
+        ("on-demand-only", ["s1"], []),
+        ("spot-first", ["d1", "s1", "d2"], ["s1"]),
+        ("spot-first", ["d1", "d2"], ["d1", "d2"]),
+        ("on-demand-first", ["s1", "d1"], ["d1"]),
+        ("spot-preferred", ["s1", "d1"], ["s1", "d1"]),
+        ("spot-first", ["leaving", "d1"], ["d1"]),
+        ("", ["leaving"], []),
+        ("", [], []),
+        ("spot-first", ["new"], ["new"]),  # not heard of yet
+    ],
+)
+def test_nobody_is_preempted_where_the_pod_must_not_go(
+    strategy: str, candidates: list[str], expected: list[str]
+) -> None:
+    ours = extender(a_policy(strategy=strategy), nodes=[*NODES, spot("leaving", taints=[DISRUPTED])])
+    assert preempt(ours, candidates) == expected
+
+
+def test_nobody_is_preempted_for_a_policy_that_says_never() -> None:
+    assert preempt(extender(a_policy(preemptionPolicy="Never")), ["s1", "d1"]) == []
+    assert preempt(extender(a_policy(preemptionPolicy="PreemptLowerPriority")), ["s1"]) == ["s1"]
+
+
+def test_critical_pods_preempt_on_demand_first() -> None:
+    assert preempt(extender(), ["s1", "d1"], a_pod(priority=1000)) == ["d1"]
+
+
+def test_filter_rules_hold_for_preemption_too() -> None:
+    policy = a_policy(rules=[a_rule("label-match", "filter", matchLabels={"kubernetes.io/hostname": "d1"})])
+    assert preempt(extender(policy), ["s1", "d1"]) == ["d1"]
+
+
+def with_victims() -> tuple[Extender, Pod, Pod]:
+    """Two nodes of 4 cores, full; a floor of 2. Preempting `large` is enough, preempting `small` is not."""
+    ours = extender(
+        a_policy(strategy="spot-first", floors=[needs("cpu", "2")]), nodes=[spot("s", cpu="4"), steady("d", cpu="4")]
+    )
+    small, large = a_pod("small", node="s", cpu="1"), a_pod("large", node="d", cpu="2")
+    small.metadata.uid, large.metadata.uid = "u-small", "u-large"
+    rest = [a_pod("rest-s", node="s", cpu="3"), a_pod("rest-d", node="d", cpu="2")]
+    for number, pod in enumerate((small, large, *rest)):
+        pod.metadata.uid = pod.metadata.uid or str(number)
+        ours.state.apply("ADDED", pod)
+    return ours, small, large
+
+
+def test_floors_count_what_the_victims_free_whether_named_or_given() -> None:
+    ours, small, large = with_victims()
+    assert preempt(ours, {"d": ["u-large"]}) == ["d"]
+    assert preempt(ours, {"d": [large]}) == ["d"]
+    assert preempt(ours, {"s": ["u-small"]}) == []
+    assert preempt(ours, {"s": [small]}) == []
+    assert preempt(ours, {"d": ["nobody"]}) == []
+    assert preempt(ours, {"d": ["u-large"]}, a_pod(cpu="3")) == []  # the request is more than the floor
+    assert preempt(ours, {"new": ["u-large"]}) == ["new"]
+
+
+def test_a_strategy_chooses_among_the_nodes_that_would_do() -> None:
+    """The spot node stays too full: then on-demand it is, rather than nowhere."""
+    ours, small, large = with_victims()
+    assert preempt(ours, {"s": [small], "d": [large]}) == ["d"]
+
+
+def test_a_pod_whose_requests_make_no_sense_is_still_answered() -> None:
+    pod = a_pod(cpu="lots")
+    ours = extender(a_policy(floors=[needs("cpu", 1)]))
+    assert kept(ours, pod) == ["d1", "d2", "s1", "s2"]
+    assert preempt(ours, {"s1": [pod]}, pod) == ["s1"]
+
+
+class Failing(Rule[NoConfig]):
+    name = "failing"
+    config = NoConfig
+
+    def points(self, config: NoConfig, fleet: Fleet, pod: Pod) -> Floats:
+        raise RuntimeError("boom")
+
+    def refuses(self, config: NoConfig, fleet: Fleet, pod: Pod) -> Mask:
+        raise RuntimeError("boom")
+
+
+def test_a_custom_rule_that_fails_leaves_the_answers_as_they_are() -> None:
+    policy = a_policy(rules=[a_rule("failing"), a_rule("failing", "filter"), a_rule("failing", "prioritize")])
+    ours = Extender(extender(policy).state, rules={**BUILT_IN, "failing": Failing()})
+    assert kept(ours) == ["d1", "d2", "s1", "s2"]
+    assert set(scored(ours).values()) == {0}
+    assert preempt(ours, ["s1"]) == ["s1"]
+    assert ours.judge.faults == {"failing": "RuntimeError: boom"}
