@@ -7,7 +7,7 @@ PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-CODE := $(wildcard src tests testbed bench)
+CODE := $(wildcard src tests testbed bench examples)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check bench format crds lock clean .venv
