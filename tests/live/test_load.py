@@ -8,40 +8,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from live.accounts import audited, service_account, used_by, when
-from testbed.client import ApiError, Client
+from live.node_metrics import metrics_of
+from testbed.client import Client
 from testbed.exporter import Exporter
 from testbed.pytest_plugin import Bed, HollowNodes, RunPrometheus
 from wukong.app.components import COMPONENTS, METRICS_API
 
 DEADLINE_SECONDS = 60.0
-CRD: dict[str, Any] = {
-    "metadata": {
-        "name": "nodes.metrics.k8s.io",
-        "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/metrics"},
-    },
-    "spec": {
-        "group": "metrics.k8s.io",
-        "scope": "Cluster",
-        "names": {"plural": "nodes", "singular": "nodemetrics", "kind": "NodeMetrics", "listKind": "NodeMetricsList"},
-        "versions": [
-            {
-                "name": "v1beta1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-                },
-            }
-        ],
-    },
-}
 
 
 @contextlib.contextmanager
@@ -155,54 +134,6 @@ async def test_when_the_leader_is_killed_the_other_takes_over_and_nothing_is_don
                 assert spec["leaseTransitions"] == 1
     record_property("figure", f"leader killed, lease of 4 s: the other had done its work {seconds:.1f} s later")
     assert len(writes_to(bed, account, node)) == 2  # one change each, by whoever led
-
-
-@contextlib.asynccontextmanager
-async def metrics_of(client: Client, node: str, cpu: str, memory: str) -> AsyncIterator[Callable[[str, str], Any]]:
-    """NodeMetrics, as metrics-server would serve them, from a CRD; kept fresh. Gives a function that changes them."""
-    try:
-        await client.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD)
-    except ApiError as error:
-        if error.status != 409:  # another test was first
-            raise
-    path = "/apis/metrics.k8s.io/v1beta1/nodes"
-    current = {"cpu": cpu, "memory": memory}
-
-    def document() -> dict[str, Any]:
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        return {
-            "apiVersion": "metrics.k8s.io/v1beta1",
-            "kind": "NodeMetrics",
-            "metadata": {"name": node},
-            "timestamp": stamp,
-            "window": "10s",
-            "usage": dict(current),
-        }
-
-    async def refresh() -> None:
-        while True:
-            await asyncio.sleep(1.0)
-            await client.patch(f"{path}/{node}", document())
-
-    async def change(cpu: str, memory: str) -> None:
-        current.update(cpu=cpu, memory=memory)
-        await client.patch(f"{path}/{node}", document())
-
-    async with asyncio.timeout(DEADLINE_SECONDS):
-        while True:
-            try:
-                await client.create(path, document())
-                break
-            except ApiError as error:
-                if error.status not in (404, 429, 503):  # the new kind is served a moment after it was made
-                    raise
-                await asyncio.sleep(0.2)
-    keeper = asyncio.create_task(refresh())
-    try:
-        yield change
-    finally:
-        keeper.cancel()
-        await client.delete(f"{path}/{node}")
 
 
 def writes_to(bed: Bed, account: str, node: str) -> list[str]:
