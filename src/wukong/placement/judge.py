@@ -216,7 +216,8 @@ def by_usage(wish: Preference, fleet: Fleet) -> Floats:
 
 
 def to_scores(terms: list[Term], size: int) -> Ints:
-    return np.floor(to_points(terms, size) / BEST + 0.5).astype(np.int64)
+    exact = np.round(to_points(terms, size), 9)  # 65 points may have come out as 64.99999999999999
+    return np.floor(exact / BEST + 0.5).astype(np.int64)
 
 
 def to_points(terms: list[Term], size: int) -> Floats:
