@@ -154,12 +154,17 @@ async def counted(probes: int, name: str, **labels: str) -> float:
 # The cluster -------------------------------------------------------------------------------------------------------
 
 
-async def furnish(client: Client) -> None:
-    """Our kinds, and what `settle` needs: a node and policies that concern nobody else."""
+async def install_policies(client: Client) -> None:
+    """The kinds, ready to be used."""
     base = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     for crd in crds():
         await client.create(base, crd)
         await client.wait_until(f"{base}/{crd['metadata']['name']}", _is_established)
+
+
+async def furnish(client: Client) -> None:
+    """Our kinds, and what `settle` needs: a node and policies that concern nobody else."""
+    await install_policies(client)
     taint = {"key": SENTINEL, "effect": "NoSchedule"}
     labels = {CAPACITY: "spot", SENTINEL: "0"}
     await nodes.create(client, [nodes.a_node(SENTINEL, now=time.time(), labels=labels, taints=[taint])])
