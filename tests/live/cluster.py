@@ -113,6 +113,11 @@ def refusal(pod: Pod) -> PodCondition | None:
 
 async def furnish(client: Client, rng: Random, count: int) -> dict[str, str]:
     """Make everything but pods, and wait until kube-scheduler must know it; gives the ReplicaSets' uids."""
+    return await furnish_with(client, random_cluster.random_nodes(rng, count, time.time()))
+
+
+async def furnish_with(client: Client, fleet: list[Manifest]) -> dict[str, str]:
+    """The same with these nodes."""
     owners: dict[str, str] = {}
     for path, manifest in random_cluster.surroundings():
         made = await client.create(path, manifest)
@@ -122,7 +127,7 @@ async def furnish(client: Client, rng: Random, count: int) -> dict[str, str]:
         core = f"/api/v1/namespaces/{namespace}"
         await client.wait_until(f"{core}/serviceaccounts/default", lambda account: True)
         await client.wait_until(f"{core}/persistentvolumeclaims/{CLAIM}", lambda it: it["status"]["phase"] == "Bound")
-    await create_nodes(client, random_cluster.random_nodes(rng, count, time.time()))
+    await create_nodes(client, fleet)
     await await_sentinel(client)
     return owners
 

@@ -179,9 +179,9 @@ def _is_established(crd: Json) -> bool:
     return any(entry["type"] == "Established" and entry["status"] == "True" for entry in conditions)
 
 
-async def put_policy(client: Client, kind: str, name: str, spec: Json) -> None:
+async def put_policy(client: Client, kind: str, name: str, spec: Json, namespace: str = "default") -> None:
     """Create it, or give it this spec instead of the one it has."""
-    folder = RESOURCES[kind].path("default" if RESOURCES[kind].namespaced else "")
+    folder = RESOURCES[kind].path(namespace if RESOURCES[kind].namespaced else "")
     body = {"apiVersion": RESOURCES[kind].api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
     async with asyncio.timeout(DEADLINE_SECONDS):
         while True:
