@@ -9,16 +9,12 @@ from pathlib import Path
 import pytest
 
 from live.accounts import service_account
-from live.extending import Extended, extender_running, free_port, furnish, scheduler_config
+from live.extending import ACCOUNT, RULES, Extended, extender_running, free_port, furnish, scheduler_config
 from live.node_metrics import CRD
 from testbed import supervisor
 from testbed.programs import Programs
 from testbed.pytest_plugin import RUN, Bed
 from testbed.supervisor import Order
-from wukong.app.components import COMPONENTS, METRICS_API
-
-ACCOUNT = "extender"
-RULES = (*COMPONENTS["extender"].rules, METRICS_API)
 
 
 @pytest.fixture(scope="session")

@@ -31,11 +31,14 @@ from testbed.client import ApiError, Client
 from testbed.pytest_plugin import Bed
 from wukong.api.crds import crds
 from wukong.api.resources import RESOURCES
+from wukong.app.components import COMPONENTS, METRICS_API
 
 DEADLINE_SECONDS = 60.0
 CAPACITY = "node.kubernetes.io/capacity"
 POLICY, CLUSTER_POLICY = "PlacementPolicy", "ClusterPlacementPolicy"
 SENTINEL = "sentinel"
+ACCOUNT = "extender"  # the service account it runs as in `extended`, and what that may do
+RULES = (*COMPONENTS["extender"].rules, METRICS_API)
 PODS, NODES = "/api/v1/namespaces/default/pods", "/api/v1/nodes"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 Json = dict[str, Any]
@@ -290,6 +293,12 @@ class Scene:
         """Create a pod; the node it is bound to."""
         await self.make(name, **like)
         return await self.node_of(name)
+
+    async def put(self, name: str, node: str, **like: Any) -> str:
+        """A pod that is there already, past the scheduler; its uid."""
+        made = await self.make(name, nodeName=self.full(node), terminationGracePeriodSeconds=0, **like)
+        await self.client.wait_until(f"{PODS}/{name}", lambda pod: pod["status"]["phase"] == "Running")
+        return str(made["metadata"]["uid"])
 
     async def refused(self, name: str) -> str:
         """Why the pod stays pending, once the scheduler has said so; by then it has thought of preemption."""

@@ -67,6 +67,19 @@ async def test_critical_pods_go_on_demand_and_to_spot_when_that_is_full(extended
         assert await here.place("critical-3", cpu="300m", priorityClassName=critical) == "od"
 
 
+async def test_where_all_is_full_a_critical_pod_preempts_on_demand(extended: Extended) -> None:
+    """The scheduler alone would choose the spot node, whose pod counts less."""
+    async with scene(extended.bed, extended.port) as here:
+        critical, low = await here.priority("high-priority", 1000), await here.priority("low", 10)
+        await here.nodes("spot", "spot", capacity={"cpu": "1"})
+        await here.nodes("on-demand", "od", capacity={"cpu": "1"})
+        await here.put("spared", "spot", cpu="900m")
+        await here.put("victim", "od", cpu="900m", priorityClassName=low)
+        await here.settle()
+        assert await here.place("critical", cpu="500m", priorityClassName=critical) == "od"
+        assert [pod["metadata"]["name"] for pod in (await here.client.get(PODS))["items"]] == ["critical", "spared"]
+
+
 async def test_hard_and_soft_node_affinity_hold_beside_the_extender(extended: Extended) -> None:
     async with scene(extended.bed, extended.port) as here:
         await here.nodes("spot", "spot-a", labels={"disk": "hdd"})

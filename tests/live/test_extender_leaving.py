@@ -89,7 +89,7 @@ async def test_nobody_is_preempted_for_a_leaving_node(extended: Extended) -> Non
     async with scene(extended.bed, extended.port) as here:
         high = await here.priority("high", 500)
         await here.nodes("spot", "full", "roomy", capacity={"cpu": "1"})
-        victims = [await put(here, "victim-1", "full", "900m"), await put(here, "victim-2", "roomy", "200m")]
+        victims = [await here.put("victim-1", "full", cpu="900m"), await here.put("victim-2", "roomy", cpu="200m")]
         for node in ("full", "roomy"):
             await here.change(node, tainted(TAINT).given)
         before = await counted(extended.probes, "wukong_extender_requests_total", verb="preempt", code="200")
@@ -109,8 +109,8 @@ async def test_preemption_happens_on_nodes_that_stay_and_only_there(extended: Ex
     async with scene(extended.bed, extended.port) as here:
         high, low = await here.priority("high", 500), await here.priority("low", 10)
         await here.nodes("spot", "leaving", "staying", capacity={"cpu": "1"})
-        spared = await put(here, "spared", "leaving", "900m")  # of the lowest priority: the first choice otherwise
-        await put(here, "victim", "staying", "900m", priorityClassName=low)
+        spared = await here.put("spared", "leaving", cpu="900m")  # of the lowest priority: the first choice otherwise
+        await here.put("victim", "staying", cpu="900m", priorityClassName=low)
         await here.change("leaving", tainted(TAINT).given)
         before = await counted(extended.probes, "wukong_extender_requests_total", verb="preempt", code="200")
         await here.make("high", cpu="500m", priorityClassName=high, tolerations=tolerations)
@@ -118,13 +118,6 @@ async def test_preemption_happens_on_nodes_that_stay_and_only_there(extended: Ex
         assert await here.node_of("high") == "staying"
         assert await counted(extended.probes, "wukong_extender_requests_total", verb="preempt", code="200") > before
         assert await uids(here, "spared") == [spared]
-
-
-async def put(here: Scene, name: str, node: str, cpu: str, **spec: str) -> str:
-    """A pod that is there already; its uid."""
-    made = await here.make(name, cpu=cpu, nodeName=here.full(node), terminationGracePeriodSeconds=0, **spec)
-    await here.client.wait_until(f"{PODS}/{name}", lambda pod: pod["status"]["phase"] == "Running")
-    return str(made["metadata"]["uid"])
 
 
 async def uids(here: Scene, *names: str) -> list[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from live.accounts import used_by, when
-from live.conftest import ACCOUNT, RULES
-from live.extending import CLUSTER_POLICY, PODS, Extended, Json, Scene, ask, counted, scene
+from live.extending import ACCOUNT, CLUSTER_POLICY, PODS, RULES, Extended, Json, Scene, ask, counted, scene
 from live.test_policies import KNOWN_SCHEDULING
 
 pytestmark = pytest.mark.slow
