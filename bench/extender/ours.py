@@ -67,7 +67,7 @@ def build() -> Extender:
 
 async def main() -> None:
     wall, metrics = Wall(), Metrics()
-    app = extender_app(Answering(build(), metrics), wall, ExtenderMetrics(metrics), wall)
+    app = extender_app(Answering(build(), metrics, wall), wall, ExtenderMetrics(metrics), wall)
     async with AsyncExitStack() as stack:
         print(await serve(stack, app, "127.0.0.1", 0), flush=True)
         await asyncio.Event().wait()

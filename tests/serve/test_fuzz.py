@@ -215,7 +215,7 @@ def test_no_request_breaks_the_extender(
 async def play(rng: random.Random) -> tuple[Counter[int], int]:
     noon, statuses, before = Noon(), Counter[int](), 0
     metrics = Metrics()
-    app = extender_app(Answering(an_extender(noon.now()), metrics), noon, ExtenderMetrics(metrics), noon)
+    app = extender_app(Answering(an_extender(noon.now()), metrics, noon), noon, ExtenderMetrics(metrics), noon)
     async with AsyncExitStack() as stack:
         port = await serve(stack, app, "127.0.0.1", 0)
         client = await stack.enter_async_context(ClientSession(f"http://127.0.0.1:{port}"))

@@ -60,7 +60,7 @@ class ExtenderOptions(msgspec.Struct, frozen=True):
 class Answering:
     """An extender that counts and tells. Has the verbs serve.extender asks for."""
 
-    def __init__(self, extender: Extender, metrics: Metrics) -> None:
+    def __init__(self, extender: Extender, metrics: Metrics, clock: Clock) -> None:
         self.extender = extender
         self.notes: deque[Note] = deque(maxlen=_MOST_WAITING)
         self.has_notes = asyncio.Event()
@@ -86,9 +86,9 @@ class Answering:
         stale = Gauge(
             "wukong_usage_stale_nodes", "Nodes whose usage was measured too long ago to count", registry=registry
         )
-        stale.set_function(lambda: extender.fleets.usages.stale)
+        stale.set_function(lambda: extender.fleets.stale(clock.now()))
         age = Gauge("wukong_usage_age_seconds", "Age of the oldest usage of a node", registry=registry)
-        age.set_function(lambda: extender.fleets.usages.oldest_seconds)
+        age.set_function(lambda: extender.fleets.oldest_usage_seconds(clock.now()))
 
     def fleet(self, now: float) -> Fleet:
         return self.extender.fleet(now)
@@ -141,7 +141,7 @@ async def start_extender(
 ) -> Coroutine[None, None, None]:
     """Listen until the stack is left. Gives what must run beside: the writing of Events."""
     extender = Extender(loop.state, options.settings, rules=rules, prices=options.prices, latencies=options.latencies)
-    answering = Answering(extender, metrics)
+    answering = Answering(extender, metrics, loop.clock)
     tls = ssl_context(*options.tls) if options.tls else None
     app = extender_app(answering, loop, ExtenderMetrics(metrics), loop.clock)
     host, port = options.address

@@ -41,6 +41,15 @@ class Fleets:
             self._fleet = Fleet(self._nodes, usage, partial(self._free, self._nodes), self.latencies)
         return self._fleet
 
+    def stale(self, now: float) -> int:
+        """How many nodes have usage too old to count."""
+        self.at(now)
+        return self.usages.stale(now)
+
+    def oldest_usage_seconds(self, now: float) -> float:
+        self.at(now)
+        return self.usages.oldest_seconds(now)
+
     def of(self, nodes: Iterable[Node], now: float) -> Fleet:
         """A fleet of nodes given in full, for those the mirror does not show yet."""
         given = {node.metadata.name: read_facts(node, self.prices) for node in nodes}

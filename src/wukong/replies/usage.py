@@ -35,23 +35,19 @@ class Usages:
         self._measured: Floats = np.zeros((len(USED), 0))
         self._current: Floats = self._measured
         self._bindings = 0  # the version of state.recent that is in it
-        self._asked_at = 0.0
         self._holds_until = 0.0  # then usage turns stale, or a binding is old enough to have been measured
 
-    @property
-    def stale(self) -> int:
-        """Nodes whose usage was measured, but too long ago to count."""
-        return int(self._is_stale(self._asked_at).sum())
+    def stale(self, now: float) -> int:
+        """How many nodes have usage that was measured, but too long ago to count."""
+        return int(self._is_stale(now).sum())
 
-    @property
-    def oldest_seconds(self) -> float:
+    def oldest_seconds(self, now: float) -> float:
         """How old the oldest measurement is; 0 where there is none."""
         known = self._at[~np.isnan(self._at)]
-        return float(self._asked_at - known.min()) if len(known) else 0.0
+        return float(now - known.min()) if len(known) else 0.0
 
     def at(self, nodes: Nodes, now: float) -> Floats:
         """Percent in use by resource and node, NaN where nobody knows: the same array as long as nothing changed."""
-        self._asked_at = now
         if nodes is not self._nodes or self.state.usage is not self._source:
             self._nodes, self._source = nodes, self.state.usage
             self._at, self._measured = _measured(nodes, self.state)
