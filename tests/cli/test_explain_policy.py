@@ -273,8 +273,8 @@ def test_a_policy_that_never_preempts_leaves_no_candidate(wukong: Wukong, tmp_pa
     assert document["message"].endswith("preemption: no candidate node for preemption")
 
 
-def test_a_node_that_only_the_extender_refuses_has_no_victims_to_offer(wukong: Wukong, tmp_path: Path) -> None:
-    """kube-scheduler tries preemption without asking the extender's filter, finds nobody to evict, and stumbles."""
+def test_nobody_is_preempted_for_a_floor(wukong: Wukong, tmp_path: Path) -> None:
+    """kube-scheduler does not know the floor: it would find nobody to evict, and stumble."""
     old = pod("old", cpu="2", on="od-1")
     old["spec"]["priorityClassName"] = "low"
     write_json(tmp_path / "cluster.json", NODES[0], LOW, old)
@@ -282,7 +282,7 @@ def test_a_node_that_only_the_extender_refuses_has_no_victims_to_offer(wukong: W
     document = explain(wukong, policy(scheduling=floor))
     assert document["message"] == (
         "0/1 nodes are available: 1 less than cpu 3 free (PlacementPolicy default/web). "
-        'preemption: expected at least one victim pod on node "od-1"'
+        "no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,16 @@ import yaml
 from click.testing import CliRunner
 
 from live.extending import (
+    CAPACITY,
     extender_running,
     free_port,
-    install_policies,
-    make_nodes,
+    furnish,
     make_pod,
     node_of,
-    place,
     scheduler_config,
+    settle,
 )
+from testbed import nodes
 from testbed.client import Client
 from testbed.pytest_plugin import Bed, OwnBed
 from wukong.cli.explain import command as explain
@@ -87,9 +89,20 @@ WANTED = [
 # The pod, what it asks for, and the words by which the scheduler shows that it asked the extender.
 STUCK: list[tuple[str, str, dict[str, Any], str]] = [
     ("nowhere", "100m", {}, "3 rule label-match: labels do not match (PlacementPolicy default/nowhere)"),
-    ("roomy", "100m", {}, 'preemption: expected at least one victim pod on node "od-b"'),
+    ("roomy", "100m", {}, "3 less than cpu 5 free (PlacementPolicy default/roomy)"),
     ("polite", "2", {"nodeSelector": {"zone": "b"}}, "preemption: no candidate node for preemption"),
 ]
+
+
+async def make_node(client: Client, name: str, capacity: str, zone: str) -> None:
+    labels = {CAPACITY: capacity, "zone": zone}
+    await nodes.create(client, [nodes.a_node(name, now=time.time(), labels=labels, capacity={"cpu": "4"})])
+    await client.wait_until(f"/api/v1/nodes/{name}", nodes.is_usable)
+
+
+async def place(client: Client, name: str, **like: Any) -> str:
+    await make_pod(client, name, **like)
+    return await node_of(client, name)
 
 
 async def words_about(client: Client, name: str) -> str:
@@ -109,15 +122,16 @@ async def test_explain_foretells_what_a_scheduler_with_our_extender_does(own_bed
     bed = own_bed(nodes=0, scheduler_config=config)
     foretell = Foreteller(bed, config, tmp_path)
     async with bed.client() as client:
-        await install_policies(client)
+        await furnish(client)
         for wanted in WANTED:
             await client.create(POLICIES, {**HEAD, **wanted})
-        await make_nodes(client, "on-demand", "od-a", capacity={"cpu": "4"}, labels={"zone": "a"})
-        await make_nodes(client, "on-demand", "od-b", capacity={"cpu": "4"}, labels={"zone": "b"})
-        await make_nodes(client, "spot", "spot-a", capacity={"cpu": "4"}, labels={"zone": "a"})
+        await make_node(client, "od-a", "on-demand", zone="a")
+        await make_node(client, "od-b", "on-demand", zone="b")
+        await make_node(client, "spot-a", "spot", zone="a")
         await client.create("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "low"}, "value": -5})
-        await place(client, "old", cpu="3", nodeSelector={"zone": "b"}, priorityClassName="low")
-        with extender_running(bed, port, tmp_path / "extender.log"):
+        with extender_running(bed.kubeconfig, port, tmp_path / "extender.log"):
+            await settle(client, port)
+            await place(client, "old", cpu="3", nodeSelector={"zone": "b"}, priorityClassName="low")
             for app in ("spot-first", "on-demand", "zone-b"):
                 foretold = await foretell.explain(app)
                 assert foretold["policy"]["name"] == f"PlacementPolicy default/{app}"

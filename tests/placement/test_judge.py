@@ -89,7 +89,7 @@ def test_a_node_we_have_not_heard_of_is_refused_by_nothing_but_a_strategy_that_m
     assert scored.tolist() == [5]
 
 
-def test_reasons_say_what_and_whose_and_whether_preemption_could_help() -> None:
+def test_reasons_say_what_and_whose_and_that_preemption_cannot_help() -> None:
     fleet = a_fleet(S1, D1, GONE_SPOT, steady("ssd", labels={"disk": "ssd"}), free={"cpu": [9, 0, 9, 2000]})
     plan = a_plan(
         strategy="spot-only",
@@ -101,7 +101,7 @@ def test_reasons_say_what_and_whose_and_whether_preemption_could_help() -> None:
     assert [(refusal.reason, refusal.is_final, refusal.kind) for refusal in found.refusals] == [
         ("node is leaving: taint karpenter.sh/disrupted", True, "leaving"),
         (f"rule label-match: labels do not match {whose}", True, "rule"),
-        (f"less than cpu 1 free {whose}", False, "resources"),
+        (f"less than cpu 1 free {whose}", True, "resources"),
     ]
     found = judged(a_plan(strategy="spot-first"), a_fleet(S1, D1))
     assert [refusal.reason for refusal in found.refusals] == [f"not spot: spot-first, and spot nodes are left {whose}"]
@@ -287,13 +287,24 @@ def with_rule(said: Any, type_: str, why: Any = "so it is", **spec: Any) -> Plan
     return a_plan(known={**BUILT_IN, "custom": Answer(said, why)}, rules=[a_rule("custom", type_)], **spec)
 
 
-MISSHAPEN = [
-    RuntimeError("boom"), None, 7, [1.0], [[True, False]], "ab", ["a", "b"], [1, None], {1, 2}, spoil,
-    lambda fleet: (value for value in (1, 2)), np.array([1j, 2j]), np.array([object(), object()]),
-]  # fmt: skip
+MISSHAPEN = {
+    "raises": RuntimeError("boom"),
+    "nothing": None,
+    "a number": 7,
+    "too few": [1.0],
+    "too deep": [[True, False]],
+    "text": "ab",
+    "texts": ["a", "b"],
+    "a hole": [1, None],
+    "a set": {1, 2},
+    "writes to the fleet": spoil,
+    "a generator": lambda fleet: (value for value in (1, 2)),
+    "complex numbers": np.array([1j, 2j]),
+    "objects": np.array([object(), object()]),
+}
 
 
-@pytest.mark.parametrize("said", MISSHAPEN, ids=lambda said: repr(said)[:30])
+@pytest.mark.parametrize("said", MISSHAPEN.values(), ids=MISSHAPEN)
 @pytest.mark.parametrize("type_", ["filter", "score", "prioritize"])
 def test_a_rule_that_fails_counts_as_if_it_were_not_there(said: Any, type_: str) -> None:
     fleet = a_fleet(S1, D1, cpu={"s1": 20, "d1": 90})

@@ -133,9 +133,9 @@ def test_usage_turns_neutral_exactly_when_it_is_stale() -> None:
     ours = fleets(state)
     assert ours.at(NOW).usage[:, 0].tolist() == [50, 60, 70]
     assert cpu(ours.at(NOW + STALE - 0.001)) == {"a": 50, "b": 20}
-    assert ours.usages.stale == 0
+    assert ours.stale(NOW + STALE - 0.001) == 0
     assert cpu(ours.at(NOW + STALE)) == {"b": 20}
-    assert ours.usages.stale == 1
+    assert ours.stale(NOW + STALE) == 1
     assert cpu(ours.at(NOW + STALE + 10)) == {}
 
 

@@ -16,6 +16,7 @@ from wukong.api.core import Pod
 from wukong.api.kinds import Objects
 from wukong.api.placement import STRATEGIES, ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.profile import ExtenderEntry, Profile
+from wukong.app.rules import load_rules
 from wukong.cli.console import note
 from wukong.cli.measured import measure
 from wukong.cli.policies import held_policies, read_policies
@@ -24,7 +25,6 @@ from wukong.cluster import place_name, read_text
 from wukong.errors import InputError
 from wukong.placement.compile import Policy
 from wukong.placement.prices import read_prices
-from wukong.placement.rules import BUILT_IN
 from wukong.placement.rules.latency import read_latencies
 from wukong.replies.asked import SHIPPED, is_interested
 from wukong.replies.extender import Extender, Settings
@@ -33,7 +33,6 @@ from wukong.state import State
 _F = TypeVar("_F", bound=Callable[..., Any])
 _T = TypeVar("_T")
 _NONE = "none"
-RULES = BUILT_IN
 
 
 class Wanted(NamedTuple):
@@ -108,7 +107,8 @@ def make_placing(
     wanted: Wanted, source: Source, objects: Objects, profile: Profile, pod: Pod, without: str
 ) -> Placing | None:
     """None where the scheduler asks no extender. `without` is a pod to leave out, by its key."""
-    policies = read_policies(wanted.policies, RULES) if wanted.policies else held_policies(objects, RULES)
+    rules = load_rules()
+    policies = read_policies(wanted.policies, rules) if wanted.policies else held_policies(objects, rules)
     files = _read(wanted.prices, read_prices), _read(wanted.latencies, read_latencies)
     _note_replaced(wanted, objects)
     if not (policies or wanted.is_asked or profile.extenders):
@@ -122,7 +122,7 @@ def make_placing(
     state.usage = measure(source, objects.nodes, wanted.prometheus, now)
     strategy = "" if wanted.default_strategy == _NONE else wanted.default_strategy
     settings = Settings(critical_priority=wanted.critical_priority, strategy=strategy)
-    return Placing(Extender(state, settings, rules=RULES, prices=files[0], latencies=files[1]), entry, now)
+    return Placing(Extender(state, settings, rules=rules, prices=files[0], latencies=files[1]), entry, now)
 
 
 def _mirror(objects: Objects, policies: Sequence[Policy], without: str) -> State:

@@ -95,7 +95,8 @@ class Judge:
         known = self._of(plan, fleet, pod)
         codes, reasons = known.codes, list(known.reasons)
         for floor in plan.floors if needed is not None else ():
-            reasons.append(Reason("resources", f"less than {floor.said} free ({plan.name})", is_final=False))
+            # Final: kube-scheduler, which does not know the floor, would find nobody to evict, and fail on that.
+            reasons.append(Reason("resources", f"less than {floor.said} free ({plan.name})"))
             lacking = ~_padded(has_room(floor, fleet, needed or {}), True)
             codes = np.where((codes == 0) & lacking, len(reasons), codes)
         offered = codes[rows]
