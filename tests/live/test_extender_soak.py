@@ -78,9 +78,9 @@ async def test_pods_land_where_engine_and_extender_together_say(
     record_property("figure", f"{tally}, in {time.monotonic() - began:.0f} s")
     again = f"the same again: {SEED}={seed} python -m pytest tests/live/{Path(__file__).name}"
     assert tally.mismatches == [], "\n".join([again, *tally.mismatches])
-    assert tally.bound >= 60, (again, tally)
-    assert tally.refused_some >= 30, (again, tally)
-    assert tally.moved >= 20, (again, tally)
+    assert tally.bound >= 40, (again, tally)
+    assert tally.refused_some >= 15, (again, tally)
+    assert tally.moved >= 8, (again, tally)
 
 
 async def compare(client: Client, rng: Random, policies: list[Manifest], owners: dict[str, str], port: int) -> Tally:
