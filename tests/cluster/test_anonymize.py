@@ -151,13 +151,20 @@ def test_of_a_node_only_the_news_that_it_leaves_is_kept() -> None:
         NodeCondition(type="DiskPressure", status="False", message="rack 7 is fine"),
     ]
     staying = a_node("staying", labels={ZONE: "a"})
-    staying.metadata.annotations = {"owner.example.com/phone": "555", NOTICE: ""}
-    objects = Objects(nodes=[noticed, closing, staying], pods=[a_pod("web")])
+    staying.metadata.annotations = {"owner.example.com/phone": "555"}
+    silent = a_node("silent")
+    silent.metadata.annotations = {NOTICE: ""}
+    objects = Objects(nodes=[noticed, closing, staying, silent], pods=[a_pod("web")])
     why = [why_leaving(node) for node in objects.nodes]
     for node in objects.nodes:
         Sharing().put(node)
     assert [why_leaving(node) for node in objects.nodes] == why
-    assert [node.metadata.annotations for node in objects.nodes] == [{NOTICE: "2026-11-16T02:00:00Z"}, {}, {}]
+    assert [node.metadata.annotations for node in objects.nodes] == [
+        {NOTICE: "2026-11-16T02:00:00Z"},
+        {},
+        {},
+        {NOTICE: ""},
+    ]
     renamed = anonymize(objects)
     assert [why_leaving(node) for node in renamed.nodes] == why
     assert not [text for text in texts(renamed) if "555" in text or "rack 7" in text or "2026" in text]

@@ -10,8 +10,16 @@ import pytest
 
 from builders import a_node, a_pod
 from policies import DISRUPTED, a_cluster_policy, a_policy, a_rule, needs, prefers, rows_of, spot, steady
-from wukong.api.core import Namespace, Pod
-from wukong.api.meta import Object, ObjectMeta, OwnerReference
+from wukong.api.core import (
+    Affinity,
+    Namespace,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Pod,
+)
+from wukong.api.meta import Object, ObjectMeta
 from wukong.engine.arrays import Floats, Mask
 from wukong.placement.fleet import Fleet
 from wukong.placement.rule import NoConfig, Rule
@@ -52,9 +60,11 @@ def notes(found: Filtered) -> dict[str, str]:
     return {note.reason: note.text for note in found.notes}
 
 
-def daemon(pod: Pod) -> Pod:
-    pod.metadata.owner_references = [OwnerReference(name="agent", kind="DaemonSet", controller=True)]
-    return pod
+def daemon(node: str) -> Pod:
+    """As the DaemonSet controller makes it: for one node, by name."""
+    field = NodeSelectorRequirement(key="metadata.name", operator="In", values=[node])
+    terms = NodeSelector(node_selector_terms=[NodeSelectorTerm(match_fields=[field])])
+    return a_pod(affinity=Affinity(node_affinity=NodeAffinity(required=terms)))
 
 
 # ---- capacity and priority
@@ -115,8 +125,14 @@ def test_a_fallback_is_told_once_about_the_pod() -> None:
 
 
 def test_that_a_daemon_runs_on_its_own_node_is_no_news() -> None:
-    found = filtered(extender(), daemon(a_pod()), "d1")
+    found = filtered(extender(), daemon("d1"), "d1")
     assert (found.kept.tolist(), found.is_fallback, found.notes) == ([True], False, ())
+
+
+def test_a_pod_that_selects_on_demand_nodes_does_not_fall_back_but_one_that_spot_nodes_would_suit_does() -> None:
+    ours = extender(nodes=[spot("s1", labels={"disk": "ssd"}), steady("d1", labels={"disk": "ssd", "tier": "web"})])
+    assert not filtered(ours, a_pod(node_selector={"tier": "web"}), "d1").is_fallback
+    assert filtered(ours, a_pod(node_selector={"disk": "ssd"}), "d1").is_fallback
 
 
 # ---- policies

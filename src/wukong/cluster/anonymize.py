@@ -70,7 +70,7 @@ def _walk(value: Any, rename: Rename, field: str = "") -> Any:
         if field in _MAPS or (field in _SELECTORS and all(isinstance(entry, str) for entry in value.values())):
             return {key: rename(entry) for key, entry in value.items()}
         if field == "annotations":
-            return {NOTICE: "true"} if value.get(NOTICE) else {}
+            return {NOTICE: "true"} if NOTICE in value else {}
         return {key: _walk(entry, rename, key) for key, entry in value.items() if key not in _DROPPED}
     if isinstance(value, list):
         walk = _walk_rule if field == "rules" else _walk

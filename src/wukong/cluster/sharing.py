@@ -30,7 +30,7 @@ class Sharing:
         Raises OverflowError for an object with a number beyond 64 bits.
         """
         notice = found.metadata.annotations.get(NOTICE) if isinstance(found, Node) else None
-        found.metadata.annotations = {NOTICE: notice} if notice else {}
+        found.metadata.annotations = {NOTICE: notice} if notice is not None else {}
         if isinstance(found, Pod):
             return self._put_pod(found)
         if isinstance(found, Node):

@@ -14,7 +14,6 @@ import numpy as np
 
 from wukong.actions import Note
 from wukong.api.core import Node, Pod
-from wukong.api.meta import controller_of
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.resources import RESOURCES, Key
 from wukong.engine.arrays import Index, Ints, Mask
@@ -29,6 +28,7 @@ from wukong.placement.rule import Rules
 from wukong.placement.rules import BUILT_IN
 from wukong.replies.fleets import Fleets
 from wukong.replies.usage import UsageSettings
+from wukong.rules.selectors import node_selector_selects
 from wukong.state import State
 
 CRITICAL = "on-demand-first"  # what critical pods get instead of a strategy that prefers spot
@@ -85,7 +85,7 @@ class Extender:
         found = self.judge.filter(plan, fleet, rows, pod, _needed(pod) if plan.floors else {}, strategy)
         notes = _ambiguity(pod, match)
         if plan.is_enforced:
-            is_fallback = found.is_fallback and not _is_bound_to_node(pod)
+            is_fallback = found.is_fallback and _might_use(pod, fleet, strategy.startswith("spot"))
             notes += _fallback(pod, strategy, plan) if is_fallback else ()
             return Filtered(found.kept, found.refusals, plan.name, is_fallback, notes=notes)
         binding = tuple(refusal for refusal in found.refusals if refusal.kind == "leaving")
@@ -176,10 +176,19 @@ def _without_leaving(refusals: Sequence[Refusal], offered: int) -> Mask:
     return kept
 
 
-def _is_bound_to_node(pod: Pod) -> bool:
-    """A DaemonSet's pod can go to one node only: that it is not a spot node is no news."""
-    owner = controller_of(pod.metadata)
-    return owner is not None and owner.kind == "DaemonSet"
+def _might_use(pod: Pod, fleet: Fleet, spot: bool) -> bool:
+    """Whether the pod itself would take nodes of this kind. One that its selector or affinity keeps on other nodes, as
+    a DaemonSet's pods on one each, does not fall back: it goes where it was meant to go."""
+    affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
+    required = affinity.required if affinity else None
+    wanted = pod.spec.node_selector
+    if not wanted and required is None:
+        return True
+    return any(
+        wanted.items() <= fleet.labels(row).items()
+        and (required is None or node_selector_selects(required, fleet.labels(row), fleet.names[row]))
+        for row in np.flatnonzero(fleet.is_spot == spot).tolist()
+    )
 
 
 def _note(pod: Pod, reason: str, text: str) -> tuple[Note, ...]:
