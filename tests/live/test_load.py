@@ -121,17 +121,19 @@ async def test_when_the_leader_is_killed_the_other_takes_over_and_nothing_is_don
         lease = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/wukong"
         with running(kubeconfig, namespace, logs[0]) as one:
             await until(client, node, lambda labels: labels.get("cpu") == "25", logs[0])
-            with running(kubeconfig, namespace, logs[1]):
+            with running(kubeconfig, namespace, logs[1]) as two:
                 await when(lambda: "started" in logs[1].read_text(), logs[1].read_text)
-                held = (await client.get(lease))["spec"]["holderIdentity"]
-                one.send_signal(signal.SIGKILL)
+                before = (await client.get(lease))["spec"]
+                held = before["holderIdentity"]  # on a starved machine the lease may have changed hands by itself
+                leader = next(process for process in (one, two) if f"_{process.pid}_" in held)
+                leader.send_signal(signal.SIGKILL)
                 killed = time.monotonic()
                 await measure("3", "1Gi")
-                await until(client, node, lambda labels: labels.get("cpu") == "75", logs[1])
+                await until(client, node, lambda labels: labels.get("cpu") == "75", logs[1 if leader is one else 0])
                 seconds = time.monotonic() - killed
                 spec = (await client.get(lease))["spec"]
                 assert spec["holderIdentity"] != held
-                assert spec["leaseTransitions"] == 1
+                assert spec["leaseTransitions"] == before.get("leaseTransitions", 0) + 1
     record_property("figure", f"leader killed, lease of 4 s: the other had done its work {seconds:.1f} s later")
     assert len(writes_to(bed, account, node)) == 2  # one change each, by whoever led
 
