@@ -26,11 +26,11 @@ from wukong.api.resources import Key, Resource
 from wukong.cluster.credentials import load
 from wukong.cluster.follow import Changed, follow
 from wukong.cluster.kube import Kube
-from wukong.controllers.contract import Watch
 from wukong.errors import ClusterError, Gone
 from wukong.ports import PatchBody
 from wukong.runtime import Backoff, Loop
 from wukong.state import Change, State
+from wukong.state.contract import Watch
 
 Record = Callable[[str, object], None]
 DEADLINE_SECONDS = 40.0

@@ -20,7 +20,6 @@ from prometheus_client import Counter, Gauge
 from wukong.actions import Note
 from wukong.api.core import Node, Pod
 from wukong.api.resources import RESOURCES
-from wukong.controllers.contract import Watch
 from wukong.engine.arrays import Index, Ints
 from wukong.errors import ClusterError, InputError
 from wukong.placement.fleet import Fleet, Latencies
@@ -35,6 +34,7 @@ from wukong.runtime.perform import Performer
 from wukong.serve.extender import extender_app
 from wukong.serve.site import serve
 from wukong.serve.tls import ssl_context
+from wukong.state.contract import Watch
 
 WATCHES = tuple(
     Watch(RESOURCES[kind]) for kind in ("Node", "Pod", "Namespace", "PlacementPolicy", "ClusterPlacementPolicy")

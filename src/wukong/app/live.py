@@ -27,7 +27,6 @@ from wukong.cluster.follow import Changed, Synced, follow
 from wukong.cluster.kube import Kube
 from wukong.cluster.meters import MetricsApi, Prometheus, Queries
 from wukong.controllers import CONTROLLERS
-from wukong.controllers.contract import Controller
 from wukong.controllers.usage_labels import Settings as UsageSettings
 from wukong.errors import InputError, NotFound
 from wukong.placement.rule import Rules
@@ -35,6 +34,7 @@ from wukong.ports import Clock, Cluster, Meter, Selection
 from wukong.runtime import Leader, LeaseTimes, Loop, Metrics
 from wukong.runtime.metering import keep_measuring
 from wukong.serve.probes import probes
+from wukong.state.contract import Controller
 
 log = logging.getLogger(__name__)
 METERED = frozenset({"load", "extender"})  # the components that want to know how much of each node is in use

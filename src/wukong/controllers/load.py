@@ -9,10 +9,10 @@ from __future__ import annotations
 from wukong.actions import DONE, Outcome, Patch
 from wukong.api.core import Node
 from wukong.api.resources import RESOURCES, Key
-from wukong.controllers.contract import Watch
 from wukong.controllers.usage_labels import Settings, wish
 from wukong.ports import PatchBody
 from wukong.state import State
+from wukong.state.contract import Watch
 
 NODES = RESOURCES["Node"]
 

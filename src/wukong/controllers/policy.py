@@ -14,12 +14,12 @@ import msgspec
 from wukong.actions import DONE, Outcome, Patch
 from wukong.api.placement import ClusterPlacementPolicy, Condition, PlacementPolicy
 from wukong.api.resources import RESOURCES, Key
-from wukong.controllers.contract import Watch
 from wukong.placement.compile import Policy as AnyPolicy
 from wukong.placement.compile import problems
 from wukong.placement.rule import Rules
 from wukong.ports import PatchBody
 from wukong.state import State
+from wukong.state.contract import Watch
 
 ACCEPTED = "Accepted"
 LONGEST_MESSAGE = 32_768  # of a condition, in characters

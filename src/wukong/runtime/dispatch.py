@@ -11,11 +11,11 @@ from typing import NamedTuple
 from wukong.actions import Action, Bind, Outcome
 from wukong.api.meta import Object
 from wukong.api.resources import Key
-from wukong.controllers.contract import Controller
 from wukong.errors import TooManyRequests
 from wukong.runtime.echoes import Echoes, Written
 from wukong.runtime.queue import Backoff, Queue
 from wukong.state import Change, State
+from wukong.state.contract import Controller
 
 ASSUMED_SECONDS = 60.0  # how long a pod we bind counts on its node before the watch shows it there
 

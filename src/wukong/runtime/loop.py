@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 
 from wukong.actions import Action, Note, Outcome
-from wukong.controllers.contract import Controller, Watch
 from wukong.errors import ClusterError, OutcomeUnknown, WukongError
 from wukong.ports import EVERYTHING, Clock, Cluster
 from wukong.runtime.dispatch import Dispatch, Item
@@ -26,6 +25,7 @@ from wukong.runtime.leader import Leader
 from wukong.runtime.metrics import Metrics
 from wukong.runtime.perform import Performer, described, subject
 from wukong.state import State
+from wukong.state.contract import Controller, Watch
 
 log = logging.getLogger(__name__)
 _LONGEST_WAIT = 30.0  # after a jump of the clock, keys are late by no more than this

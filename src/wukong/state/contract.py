@@ -1,7 +1,8 @@
 """What a controller is: what it watches, and one pure function from a key to what should be done about it.
 
-Implemented by every module of this folder, called by `runtime.dispatch`. A controller keeps nothing between calls that
-it could not lose: what it knows is in the state, what it wants is in the Outcome, and the same key may come any time.
+Implemented by controllers/ and by the actors of the embedded cluster, called by `runtime.dispatch`. A controller keeps
+nothing between calls that it could not lose: what it knows is in the state, what it wants is in the Outcome, and the
+same key may come any time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from wukong.actions import Outcome
 from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
 from wukong.api.resources import Key, Resource
-from wukong.state import State
+from wukong.state.mirror import State
 
 KeysOf = Callable[[Object, State], Iterable[Key]]
 
