@@ -104,8 +104,6 @@ def _contradictory(view: View, count: int) -> Decision:
 
 def _tail(view: View, attempt: Attempt | None, count: int) -> str:
     """What the plugins asked after a failure have to say for themselves."""
-    if attempt is not None and attempt.error:
-        return f" preemption: {attempt.error}"
     said = ["no new claims to deallocate"] if view.profile.has_claims_message else []
     if attempt is not None:
         said.append(f"preemption: {attempt.refused or _not_helpful(attempt, count)}")

@@ -52,7 +52,6 @@ class FilterPart:
     """A filter compiled for one pod."""
 
     scope = Scope.NODE
-    is_retried = True  # preemption asks it again with pods taken off; False: never, as with an extender's filter
 
     def failing(self, rows: Rows, load: Load) -> list[tuple[Reason, Mask]]:
         """For each reason, which of the nodes in question fail by it. One node may fail by several."""

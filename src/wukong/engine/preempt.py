@@ -34,7 +34,6 @@ class Attempt:
     preemption: Preemption | None = None
     refused: str = ""  # why the pod may not preempt at all
     reasons: dict[str, tuple[str, ...]] = field(default_factory=dict)  # node → why no candidate
-    error: str = ""  # kube-scheduler stumbled: all it says then
 
 
 @dataclass(frozen=True)
@@ -59,32 +58,24 @@ def preempt(view: View, refusals: dict[str, Refusal]) -> Attempt:
         return Attempt(refused=NEVER)
     candidates: list[_Candidate] = []
     reasons: dict[str, tuple[str, ...]] = {}
-    errors: list[str] = []
     potential = sorted(node for node, refusal in refusals.items() if not refusal.is_final)
     enough = max(_LEAST_CANDIDATES, len(potential) * _CANDIDATE_PERCENT // 100)
     for node in potential:
         found = _try_node(view, node)
-        if not isinstance(found, _Candidate):
-            reasons[node] = found
-        elif found.victims:
+        if isinstance(found, _Candidate):
             candidates.append(found)
-        else:  # refused by an extender alone: with everybody back, the filters let the pod in
-            errors.append(f'expected at least one victim pod on node "{node}"')
+        else:
+            reasons[node] = found
         if len(candidates) >= enough and any(not candidate.violations for candidate in candidates):
             break
     if not candidates:
-        return Attempt(reasons=reasons, error=_together(errors))
+        return Attempt(reasons=reasons)
     candidates = _agreed(view, candidates)
     if not candidates:
         return Attempt(refused=NOT_AGREED)
     best = min(candidates, key=_Candidate.rank)
     every = {candidate.node: tuple(key for key, _ in candidate.victims) for candidate in candidates}
     return Attempt(Preemption(best.node, every[best.node], every, best.violations))
-
-
-def _together(errors: list[str]) -> str:
-    """As Go prints several errors at once."""
-    return f"[{', '.join(errors)}]" if len(errors) > 1 else "".join(errors)
 
 
 def _agreed(view: View, candidates: list[_Candidate]) -> list[_Candidate]:
@@ -121,7 +112,7 @@ class _Trial:
         self.taken: dict[str, Placed] = {}
         self._order = dict(self.snapshot.on_row[row])
         self._ports = dict(self.snapshot.ports.get(row, {}))
-        self._changing = [part for _, part in view.filters if part.scope is not Scope.NODE and part.is_retried]
+        self._changing = [part for _, part in view.filters if part.scope is not Scope.NODE]
         self._spreads = [part for _, part in view.filters if isinstance(part, Hard)]
 
     def take(self, key: str) -> None:
@@ -145,8 +136,6 @@ class _Trial:
         rows = np.array([self.row], dtype=np.intp)
         load = Load(self.snapshot.load[:, rows])
         for _, part in self.view.filters:
-            if not part.is_retried:
-                continue
             part.refresh()
             texts = tuple(reason.text for reason, mask in part.failing(rows, load) if mask[0])
             if texts:

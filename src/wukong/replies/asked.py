@@ -1,8 +1,8 @@
 """A scheduler that asks our extender: the engine's decision with the extender as the last plugin of the profile.
 
 Called by `wukong explain`. As in kube-scheduler (schedule_one.go) the extender is offered the nodes that passed every
-filter, the scores are worked out among those it leaves, and its own, 0–10, are added × weight × 10. Preemption tries
-nodes without asking its filter, then asks which of the candidates it agrees to. Pure: the time is an argument.
+filter, the scores are worked out among those it leaves, and its own, 0–10, are added × weight × 10. Preemption leaves
+out the nodes it refused, which it does for good, and asks which of the candidates it agrees to. Pure.
 """
 
 from __future__ import annotations
@@ -128,8 +128,6 @@ class Asked(Plugin):
 
 
 class Refused(FilterPart):
-    is_retried = False
-
     def __init__(self, reasons: list[tuple[Reason, Mask]]) -> None:
         self.reasons = reasons
 
