@@ -6,6 +6,7 @@ up by its name: a recorded pid that was given to somebody else meanwhile has ano
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -86,6 +87,18 @@ def end(processes: Iterable[Identity], *, term_seconds: float = TERM_SECONDS) ->
         for process in living:
             send(process, signal.SIGKILL)
         all_gone(living, term_seconds)
+
+
+def reap() -> None:
+    """Take note of those that outlived their call and have ended since."""
+    OUTLIVING[:] = [process for process in OUTLIVING if process.poll() is None]
+
+
+@atexit.register
+def leave_running() -> None:
+    """They are meant to go on without us: Python need not complain."""
+    for process in OUTLIVING:
+        process.returncode = 0
 
 
 def all_gone(processes: Iterable[Identity], seconds: float) -> bool:

@@ -87,6 +87,7 @@ def down(folder: Path, *, keep_logs: bool = False) -> bool:
     was_up = any(process.is_alive for process in everything)
     processes.end(supervisor, term_seconds=STOP_SECONDS)  # it ends its children in order
     processes.end(everything)
+    processes.reap()
     if keep_logs:
         for path in (folder / "etcd", folder / "keys"):
             shutil.rmtree(path, ignore_errors=True)

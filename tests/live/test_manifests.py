@@ -20,6 +20,7 @@ import yaml
 from aiohttp import web
 from click.testing import CliRunner
 
+import handshakes
 from live.extending import install_policies
 from testbed import nodes, processes
 from testbed.client import ApiError, Client
@@ -134,6 +135,7 @@ async def keeping_all_nodes(port: int, tls: ssl.SSLContext | None) -> AsyncItera
         yield asked
     finally:
         await runner.cleanup()
+        await handshakes.cut(port)
 
 
 def demanding(keys: Path) -> ssl.SSLContext:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientConnectionError, ClientSession, TCPConnector
 
+import handshakes
 from serve.deciding import Extender
 from serve.test_extender import Noon
 from testbed.certificates import Authority
@@ -57,7 +58,10 @@ def context_of(files: Path) -> ssl.SSLContext:
 
 async def started(stack: AsyncExitStack, files: Path) -> str:
     app = extender_app(Extender(["a"]), Noon(), ExtenderMetrics(Metrics()), Noon())
-    return f"https://127.0.0.1:{await serve(stack, app, '127.0.0.1', 0, context_of(files))}/healthz"
+    closing = await stack.enter_async_context(AsyncExitStack())
+    port = await serve(stack, app, "127.0.0.1", 0, context_of(files))
+    closing.push_async_callback(handshakes.cut, port)  # closed after the server
+    return f"https://127.0.0.1:{port}/healthz"
 
 
 async def asked(url: str, tls: ssl.SSLContext) -> int:
