@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from smallest import a_small_cluster
 from testbed.pytest_plugin import Bed, make_namespace, remove
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 from wukong.ports import Cluster
 
 WATCH_SECONDS = 8  # the API server sends a bookmark two seconds before it ends a watch, otherwise once a minute
+EMBEDDED_NAMESPACE = "conformance"
 
 
 class Implementation(NamedTuple):
@@ -39,7 +41,21 @@ def bed_namespace(bed: Bed) -> Iterator[str]:
     asyncio.run(remove(bed, [f"/api/v1/namespaces/{name}"]))
 
 
-IMPLEMENTATIONS = {"kube": Implementation(a_real_one, "bed_namespace")}
+def an_embedded_one(request: pytest.FixtureRequest) -> AbstractAsyncContextManager[Cluster]:
+    """The embedded API server, with the few actors that cases wait for (see smallest.py)."""
+    return a_small_cluster(EMBEDDED_NAMESPACE)
+
+
+@pytest.fixture
+def embedded_namespace() -> str:
+    """Made with the cluster, which every test has for itself."""
+    return EMBEDDED_NAMESPACE
+
+
+IMPLEMENTATIONS = {
+    "kube": Implementation(a_real_one, "bed_namespace"),
+    "embedded": Implementation(an_embedded_one, "embedded_namespace"),
+}
 
 
 @pytest.fixture(params=list(IMPLEMENTATIONS))

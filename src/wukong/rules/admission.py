@@ -25,6 +25,13 @@ _MILLI_NANOS = 10**6
 
 def admit(pod: Pod, objects: Objects) -> Pod:
     """The pod as it would be stored. Raises InputError where its priority cannot be what it says."""
+    admitted = plugged_in(pod, objects)
+    merge_label_keys(admitted)
+    return admitted
+
+
+def plugged_in(pod: Pod, objects: Objects) -> Pod:
+    """The pod as mutating webhooks see it: all of `admit` but the last step, which looks at the labels they leave."""
     admitted = deepcopy(pod)
     admitted.metadata.namespace = admitted.metadata.namespace or "default"
     admitted.spec.scheduler_name = admitted.spec.scheduler_name or "default-scheduler"
@@ -32,7 +39,6 @@ def admit(pod: Pod, objects: Objects) -> Pod:
     _default_ports(admitted)
     _set_priority(admitted, objects.priority_classes)
     _tolerate_failing_nodes(admitted)
-    _merge_label_keys(admitted)
     return admitted
 
 
@@ -150,8 +156,8 @@ def _tolerate_failing_nodes(pod: Pod) -> None:
             pod.spec.tolerations.append(added)
 
 
-def _merge_label_keys(pod: Pod) -> None:
-    """The keys become part of the selectors. A term without a selector selects nobody, with or without them."""
+def merge_label_keys(pod: Pod) -> None:
+    """In place: the keys become part of the selectors. A term without a selector selects nobody, with or without them."""
     labels = pod.metadata.labels
     for term in _affinity_terms(pod):
         _merge(term.label_selector, term.match_label_keys, "In", labels)

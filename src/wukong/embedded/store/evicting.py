@@ -1,0 +1,106 @@
+"""Evictions: a pod is deleted through its disruption budget, which is asked and charged.
+
+    pending, over or leaving already ─► deleted, no budget asked      no budget ─► deleted       two budgets ─► 500
+    not ready: AlwaysAllow, or its budget is met without it ─► deleted, not charged
+    otherwise: not counted yet or none left ─► 429;  else charged (disruptionsAllowed, disruptedPods) ─► deleted
+
+Follows registry/core/pod/storage/eviction.go. Budgets are counted by a controller; here they are only charged. Unlike
+rules.budgets, which serves preemption, an empty selector covers every pod of the namespace.
+"""
+
+from __future__ import annotations
+
+from wukong.api.apps import PodDisruptionBudget
+from wukong.api.resources import Key
+from wukong.embedded.store.database import Database
+from wukong.embedded.store.deleting import Options, delete
+from wukong.embedded.store.documents import at, condition_of, is_leaving, meta_of, stamp, with_condition
+from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.refusals import (
+    BUDGET_RETRY_SECONDS,
+    budget_says_not_now,
+    conflict,
+    forbidden,
+    not_found,
+    two_budgets,
+)
+from wukong.embedded.store.validation import as_struct
+from wukong.ports import Document
+from wukong.rules.selectors import requirements, selects
+
+_MOST_DISRUPTED = 2000
+_TARGET: Document = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
+
+
+def evict(database: Database, pods: Kind, budgets: Kind, key: Key, options: Options, now: float) -> None:
+    pod = database.get(pods.name, key)
+    if pod is None:
+        raise not_found(pods.name, key)
+    _check(key, pod, options)
+    if not _may_ignore_budgets(pod):
+        found = [each for each in database.all(budgets.name, key.namespace) if covers(each, pod)]
+        if len(found) > 1:
+            raise two_budgets()
+        if found and not _is_free(found[0], pod):
+            _charge(database, budgets, found[0], key, now)
+    marked = with_condition(pod, _TARGET | _observed(pod), now)
+    if marked != pod:
+        database.put(pods.name, marked)
+    delete(database, pods, key, options, now)
+
+
+def covers(budget: Document, pod: Document) -> bool:
+    read = as_struct("PodDisruptionBudget", budget)
+    assert isinstance(read, PodDisruptionBudget)
+    return selects(requirements(read.spec.selector), meta_of(pod).get("labels") or {})
+
+
+def _check(key: Key, pod: Document, options: Options) -> None:
+    uid = meta_of(pod)["uid"]
+    if options.uid and options.uid != uid:
+        why = f"the UID in the precondition ({options.uid}) does not match the UID in record ({uid}). "
+        raise conflict("Pod", key, why + "The object might have been deleted and then recreated")
+
+
+def _may_ignore_budgets(pod: Document) -> bool:
+    return is_leaving(pod) or at(pod, "status.phase") in (None, "Pending", "Succeeded", "Failed")
+
+
+def _is_free(budget: Document, pod: Document) -> bool:
+    """A pod that is not ready counts for nothing, so it costs nothing: if its budget says so, or is met without it."""
+    ready = condition_of(pod, "Ready")
+    if ready is not None and ready.get("status") == "True":
+        return False
+    status = budget.get("status") or {}
+    desired, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+    return at(budget, "spec.unhealthyPodEvictionPolicy") == "AlwaysAllow" or bool(healthy >= desired > 0)
+
+
+def _charge(database: Database, kind: Kind, budget: Document, pod: Key, now: float) -> None:
+    status, meta = budget.get("status") or {}, meta_of(budget)
+    allowed, disrupted = status.get("disruptionsAllowed", 0), status.get("disruptedPods") or {}
+    if status.get("observedGeneration", 0) < meta.get("generation", 0):
+        raise budget_says_not_now(BUDGET_RETRY_SECONDS)
+    if allowed < 0:
+        raise forbidden("poddisruptionbudget.policy", meta["name"], "pdb disruptions allowed is negative")
+    if len(disrupted) > _MOST_DISRUPTED:
+        why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise forbidden("poddisruptionbudget.policy", meta["name"], why)
+    if allowed == 0:
+        raise budget_says_not_now(None)
+    charged = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": {**disrupted, pod.name: stamp(now)}}
+    changed = {**budget, "status": charged}
+    if allowed == 1:
+        none_left = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": ""}
+        changed = with_condition(changed, none_left | _observed(budget), now)
+    database.put(kind.name, changed)
+
+
+def _observed(document: Document) -> Document:
+    generation = meta_of(document).get("generation")
+    return {"observedGeneration": generation} if generation else {}

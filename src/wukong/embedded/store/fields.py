@@ -1,0 +1,170 @@
+"""Who wrote which field: sets of fields as managedFields has them (FieldsV1), kept as nested maps.
+
+    {"f:spec": {"f:containers": {'k:{"name":"main"}': {".": {}, "f:image": {}}}}}
+
+A set is changed by its paths; shapes.py says which lists are merged by keys and which maps are one field. Used by
+ownership.py. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from wukong.embedded.store.shapes import Shape
+from wukong.ports import Document
+
+Path = tuple[str, ...]
+Fields = dict[str, Any]  # a tree of steps; a leaf is {}, an item of a list that is also a field itself has "."
+_SELF = "."
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+def leaves(value: Any, shape: Shape, path: Path = ()) -> Iterator[Path]:
+    """The fields that a document sets; an empty one sets none."""
+    steps = list(_steps(value, shape))
+    if not steps and path:
+        yield path
+    for step, child, inner in steps:
+        if step.startswith("k:"):
+            yield (*path, step, _SELF)
+        yield from leaves(child, inner, (*path, step))
+
+
+def differences(before: Any, after: Any, shape: Shape, path: Path = ()) -> Iterator[tuple[Path, bool]]:
+    """Each field that differs, and whether it is set (or was taken away)."""
+    if before == after:
+        return
+    old = {step: (value, inner) for step, value, inner in _steps(before, shape)}
+    new = {step: (value, inner) for step, value, inner in _steps(after, shape)}
+    if not old and not new:
+        yield path, True
+        return
+    for step in {**old, **new}:
+        here = (*path, step)
+        if step not in new:
+            value, inner = old[step]
+            yield from ((gone, False) for gone in _all_of(value, inner, here))
+        elif step not in old:
+            value, inner = new[step]
+            yield from ((made, True) for made in _all_of(value, inner, here))
+        else:
+            yield from differences(old[step][0], new[step][0], new[step][1], here)
+
+
+def add(fields: Fields, path: Path) -> Fields:
+    """A copy of the set with this field in it, sharing what did not change."""
+    if not path:
+        return fields
+    return {**fields, path[0]: add(fields.get(path[0], {}), path[1:])}
+
+
+def remove(fields: Fields, path: Path) -> Fields:
+    """A copy without this field and whatever is below it. Branches that held nothing else go, too."""
+    if not path or path[0] not in fields:
+        return fields
+    rest = {step: inner for step, inner in fields.items() if step != path[0]}
+    if len(path) > 1 and (kept := remove(fields[path[0]], path[1:])):
+        return {**fields, path[0]: kept}
+    return rest
+
+
+def has(fields: Fields, path: Path) -> bool:
+    for step in path:
+        if step not in fields:
+            return False
+        fields = fields[step]
+    return not fields or _SELF in fields
+
+
+def paths_of(fields: Fields, path: Path = ()) -> Iterator[Path]:
+    for step, inner in fields.items():
+        if step == _SELF or not inner:
+            yield (*path, step)
+        else:
+            yield from paths_of(inner, (*path, step))
+
+
+def merged(live: Any, applied: Any, shape: Shape) -> Any:
+    """What is live, with what is applied put over it. Items of a list stand as applied, others where they were."""
+    if shape.is_atomic or not isinstance(live, type(applied)):
+        return applied
+    if isinstance(applied, dict):
+        both = {**live, **{name: value for name, value in applied.items() if name not in live}}
+        return {
+            name: merged(live[name], applied[name], shape.child(name)) if name in live and name in applied else value
+            for name, value in both.items()
+        }
+    if isinstance(applied, list) and (shape.keys or shape.is_set):
+        mine, theirs = dict(_items(applied, shape)), dict(_items(live, shape))
+        order = [step for step in theirs if step not in mine]
+        return [
+            *(merged(theirs[step], mine[step], shape.item()) if step in theirs else mine[step] for step in mine),
+            *(theirs[step] for step in order),
+        ]
+    return applied
+
+
+def cut(document: Any, path: Path, shape: Shape) -> Any:
+    """The document without the field of this path. An item goes as a whole when its "." does."""
+    step, rest = path[0], path[1:]
+    if isinstance(document, dict):
+        name = step.removeprefix("f:")
+        if name not in document:
+            return document
+        if not rest:
+            return {key: value for key, value in document.items() if key != name}
+        return {**document, name: cut(document[name], rest, shape.child(name))}
+    if isinstance(document, list):
+        items = list(_items(document, shape))
+        if not rest or rest == (_SELF,):
+            return [item for own, item in items if own != step]
+        return [cut(item, rest, shape.item()) if own == step else item for own, item in items]
+    return document
+
+
+def shown(path: Path) -> str:
+    """`.spec.containers[name="main"].image`, as in a conflict's message."""
+    text = ""
+    for step in path:
+        if step.startswith("f:"):
+            text += f".{step[2:]}"
+        elif step.startswith("k:"):
+            keys = msgspec.json.decode(step[2:])
+            text += f"[{','.join(f'{name}={_encode(value).decode()}' for name, value in keys.items())}]"
+        elif step.startswith("v:"):
+            text += f"[={step[2:]}]"
+    return text
+
+
+def _all_of(value: Any, shape: Shape, path: Path) -> Iterator[Path]:
+    if path[-1].startswith("k:"):
+        yield (*path, _SELF)
+    yield from leaves(value, shape, path)
+
+
+def _steps(value: Any, shape: Shape) -> Iterator[tuple[str, Any, Shape]]:
+    """The fields or items right below a value; none where it is one field by itself."""
+    if shape.is_atomic:
+        return
+    if isinstance(value, dict):
+        for name, child in value.items():
+            yield f"f:{name}", child, shape.child(name)
+    elif isinstance(value, list) and (shape.keys or shape.is_set):
+        for step, item in _items(value, shape):
+            yield step, item, shape.item()
+
+
+def _items(items: list[Any], shape: Shape) -> Iterator[tuple[str, Any]]:
+    for item in items:
+        if shape.is_set or not isinstance(item, dict):
+            yield f"v:{_encode(item).decode()}", item
+        else:
+            yield f"k:{_encode(_keys(item, shape)).decode()}", item
+
+
+def _keys(item: Document, shape: Shape) -> Document:
+    found = {key: item.get(key, shape.default_of(key)) for key in shape.keys}
+    return {key: value for key, value in found.items() if value is not None}

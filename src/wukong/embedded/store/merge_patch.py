@@ -1,0 +1,24 @@
+"""JSON merge patches (RFC 7386): maps are merged, null takes away, everything else replaces. Pure; knows no kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wukong.embedded.store.refusals import bad_request
+from wukong.ports import Document
+
+
+def patched(document: Document, patch: Any) -> Document:
+    if not isinstance(patch, dict):
+        raise bad_request("error decoding patch: expected an object")
+    return _merged(document, patch)
+
+
+def _merged(document: Any, patch: Document) -> Document:
+    result: Document = dict(document) if isinstance(document, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = _merged(result.get(name), value) if isinstance(value, dict) else value
+    return result

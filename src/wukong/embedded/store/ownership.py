@@ -1,0 +1,134 @@
+"""Field managers: what a write adds to and takes from metadata.managedFields, and server-side apply.
+
+Called by server.py. As deep as our own writes need it: values and owners are merged and compared by field, but no
+field is reset by a strategy, and managers of versions other than the one written are not converted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+
+import msgspec
+
+from wukong.embedded.store import fields as sets
+from wukong.embedded.store.documents import copied, meta_of, stamp, with_meta, without
+from wukong.embedded.store.fields import Fields, Path
+from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.shapes import Described, Named, Shape
+from wukong.errors import Conflict
+from wukong.ports import Document
+
+_SYSTEM = (
+    "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+    "deletionGracePeriodSeconds", "selfLink", "managedFields",
+)  # fmt: skip
+
+
+class Writer(msgspec.Struct, frozen=True):
+    """Who writes, in which way, and through which subresource."""
+
+    manager: str
+    operation: str = "Update"
+    subresource: str = ""
+
+
+def updated(kind: Kind, before: Document | None, after: Document, writer: Writer, now: float) -> Document:
+    """`after` with its managedFields as they are when `writer` made it of `before`."""
+    entries = _entries(before) if before else {}
+    changes = list(sets.differences(_owned(before or {}), _owned(after), _shape(kind)))
+    if not changes:
+        return _with(after, kind, entries)
+    for other, (known, since) in entries.items():
+        lost = [path for path, is_set in changes if not is_set or other != writer]
+        entries[other] = reduce(sets.remove, lost, known), since
+    mine, _ = entries.get(writer, ({}, ""))
+    entries[writer] = reduce(sets.add, [path for path, is_set in changes if is_set], mine), stamp(now)
+    return _with(after, kind, entries)
+
+
+def applied(
+    kind: Kind, live: Document | None, configuration: Document, writer: Writer, *, force: bool, now: float
+) -> Document:
+    """The object that an apply makes, managedFields included. Raises Conflict where others own what it would change."""
+    shape, wanted = _shape(kind), _owned(configuration)
+    if not writer.subresource and kind.has_status:
+        wanted = without(wanted, "status")
+    elif writer.subresource == "status":
+        wanted = {name: value for name, value in wanted.items() if name == "status"}
+    own: Fields = reduce(sets.add, sets.leaves(wanted, shape), {})
+    entries = _entries(live) if live else {}
+    previous, since = entries.pop(writer, ({}, ""))
+    result = sets.merged(live, copied(wanted), shape) if live else copied(configuration)
+    if live:
+        changed = {path for path, is_set in sets.differences(_owned(live), _owned(result), shape) if is_set}
+        entries = _without_conflicts(entries, [path for path in sorted(changed) if sets.has(own, path)], force)
+        for path in sorted(sets.paths_of(previous), key=len):
+            if not sets.has(own, path) and not any(sets.has(known, path) for known, _ in entries.values()):
+                result = sets.cut(result, path, shape)
+    entries[writer] = own, since if live and own == previous and result == live else stamp(now)
+    return _with(result, kind, entries)
+
+
+def _without_conflicts(
+    entries: dict[Writer, tuple[Fields, str]], changed: list[Path], force: bool
+) -> dict[Writer, tuple[Fields, str]]:
+    """What the others own afterwards: with force, not what is taken from them."""
+    conflicts = [(other, path) for other, (known, _) in entries.items() for path in changed if sets.has(known, path)]
+    if conflicts and not force:
+        raise _conflict(conflicts)
+    for other, path in conflicts:
+        known, since = entries[other]
+        entries[other] = sets.remove(known, path), since
+    return entries
+
+
+def _conflict(conflicts: list[tuple[Writer, Path]]) -> Conflict:
+    count = f"{len(conflicts)} conflict{'s' if len(conflicts) > 1 else ''}"
+    said = [f"{_named(other)}: {sets.shown(path)}" for other, path in conflicts]
+    text = said[0] if len(said) == 1 else "conflicts " + " ".join(said)
+    return Conflict(f"Apply failed with {count}: {text}", reason="Conflict")
+
+
+def _named(writer: Writer) -> str:
+    through = f' with subresource "{writer.subresource}"' if writer.subresource else ""
+    return f'conflict with "{writer.manager}"{through}' + (" using v1" if writer.operation == "Update" else "")
+
+
+def _owned(document: Document) -> Document:
+    """The part of a document that managers own."""
+    rest = without(document, "apiVersion", "kind", "metadata")
+    meta = without(meta_of(document), *_SYSTEM)
+    return {"metadata": meta, **rest} if meta else rest
+
+
+def _shape(kind: Kind) -> Shape:
+    return Named() if kind.schema is None else Described(kind.schema)
+
+
+def _entries(document: Document) -> dict[Writer, tuple[Fields, str]]:
+    return dict(_read(document))
+
+
+def _read(document: Document) -> Iterator[tuple[Writer, tuple[Fields, str]]]:
+    for entry in meta_of(document).get("managedFields") or []:
+        writer = Writer(entry["manager"], entry["operation"], entry.get("subresource", ""))
+        yield writer, (entry.get("fieldsV1") or {}, entry.get("time", ""))
+
+
+def _with(document: Document, kind: Kind, entries: dict[Writer, tuple[Fields, str]]) -> Document:
+    made = [
+        {
+            "manager": writer.manager,
+            "operation": writer.operation,
+            "apiVersion": kind.resource.api_version,
+            "time": since,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": known,
+            **({"subresource": writer.subresource} if writer.subresource else {}),
+        }
+        for writer, (known, since) in entries.items()
+        if known
+    ]
+    made.sort(key=lambda entry: (entry["operation"], entry["time"], entry["manager"], entry.get("subresource", "")))
+    return with_meta(document, managedFields=made or None)

@@ -1,0 +1,121 @@
+"""Which lists are merged by keys, which are sets, and what is one field: what server-side apply must know of a kind.
+
+For Kubernetes' own kinds by the names of fields, from the `listType`, `mapType` and `structType` marks of its API; for
+custom kinds from the `x-kubernetes-…` words of their schema. Used by fields.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgspec
+
+from wukong.api.crds import Schema
+
+_KEYS: dict[str, tuple[str, ...]] = {  # field, or parent.field → the keys of its items
+    "containers": ("name",),
+    "initContainers": ("name",),
+    "ephemeralContainers": ("name",),
+    "volumes": ("name",),
+    "env": ("name",),
+    "volumeMounts": ("mountPath",),
+    "volumeDevices": ("devicePath",),
+    "imagePullSecrets": ("name",),
+    "hostAliases": ("ip",),
+    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
+    "schedulingGates": ("name",),
+    "spec.resourceClaims": ("name",),
+    "conditions": ("type",),
+    "addresses": ("type",),
+    "podIPs": ("ip",),
+    "ownerReferences": ("uid",),
+    "spec.ports": ("port", "protocol"),  # of a Service
+    "ports": ("containerPort", "protocol"),
+}
+_SETS = frozenset({"metadata.finalizers"})
+_ATOMIC = frozenset(
+    {
+        "selector", "labelSelector", "namespaceSelector", "nodeSelector", "configMapKeyRef", "secretKeyRef", "fieldRef",
+        "resourceFieldRef", "regarding", "nodeSelectorTerms",
+    }
+)  # fmt: skip
+_DEFAULTS = {"protocol": "TCP"}  # of keys that may be left out
+
+
+class Shape(Protocol):
+    @property
+    def keys(self) -> tuple[str, ...]: ...
+
+    @property
+    def is_set(self) -> bool: ...
+
+    @property
+    def is_atomic(self) -> bool: ...
+
+    def child(self, name: str) -> Shape: ...
+
+    def item(self) -> Shape: ...
+
+    def default_of(self, key: str) -> Any: ...
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A field of one of Kubernetes' own kinds, known by its name and its parent's."""
+
+    name: str = ""
+    parent: str = ""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return _KEYS.get(f"{self.parent}.{self.name}", _KEYS.get(self.name, ()))
+
+    @property
+    def is_set(self) -> bool:
+        return f"{self.parent}.{self.name}" in _SETS
+
+    @property
+    def is_atomic(self) -> bool:
+        return self.name in _ATOMIC
+
+    def child(self, name: str) -> Shape:
+        return Named(name, self.name)
+
+    def item(self) -> Shape:
+        return Named("", self.name)  # its fields see the list as their grandparent, as no table minds
+
+    def default_of(self, key: str) -> Any:
+        return _DEFAULTS.get(key)
+
+
+class Described(msgspec.Struct, frozen=True):
+    """A field of a custom kind, as its schema describes it."""
+
+    schema: Schema
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(self.schema.get("x-kubernetes-list-map-keys") or ())
+
+    @property
+    def is_set(self) -> bool:
+        return self.schema.get("x-kubernetes-list-type") == "set"
+
+    @property
+    def is_atomic(self) -> bool:
+        return self.schema.get("x-kubernetes-map-type") == "atomic"
+
+    def child(self, name: str) -> Shape:
+        if name == "metadata":
+            return Named("metadata")
+        more = self.schema.get("additionalProperties")
+        return Described((self.schema.get("properties") or {}).get(name) or (more if isinstance(more, dict) else {}))
+
+    def item(self) -> Shape:
+        return Described(self.schema.get("items") or {})
+
+    def default_of(self, key: str) -> Any:
+        return ((self.item_properties()).get(key) or {}).get("default")
+
+    def item_properties(self) -> Schema:
+        found: Schema = (self.schema.get("items") or {}).get("properties") or {}
+        return found

@@ -1,0 +1,149 @@
+"""The embedded API server behind the port `wukong.ports.Cluster`: the same doors as cluster.kube, without a network.
+
+    async with Store(clock) as store:
+        await store.create(RESOURCES["Namespace"], {"metadata": {"name": "shop"}})
+
+Every method does all its work before it returns, and nothing sleeps: a watch waits for the next change, and only for
+that. It says a bookmark when it has passed over changes that its selection does not see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any, Self, TypeVar, cast
+
+import msgspec
+
+from wukong.api.decode import readable
+from wukong.api.resources import Key, Resource
+from wukong.embedded.store import selecting, watching
+from wukong.embedded.store.deleting import Options
+from wukong.embedded.store.documents import copied
+from wukong.embedded.store.ownership import Writer
+from wukong.embedded.store.refusals import bad_request, too_old
+from wukong.embedded.store.server import Server
+from wukong.errors import ClusterError
+from wukong.ports import EVERYTHING, Clock, Document, Event, Page, PatchBody, Propagation, Selection
+
+T = TypeVar("T")
+
+
+class Store:
+    """Give it a clock, or a Server that exists. Leaving the `async with` ends all watches."""
+
+    def __init__(self, clock: Clock | None = None, *, server: Server | None = None) -> None:
+        if server is None:
+            assert clock is not None, "a Store needs a clock, or a Server that has one"
+            server = Server(clock)
+        self.server = server
+        self._wakings: dict[str, set[asyncio.Event]] = {}  # name of a kind → who waits for its next change
+        self._era = 0
+        self._deafen = server.database.listen(self._wake)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.end_watches()
+        self._deafen()
+
+    def end_watches(self) -> None:
+        """As a server does that restarts: every watch ends, and its owner begins another."""
+        self._era += 1
+        for name in list(self._wakings):
+            self._wake(name)
+
+    def _wake(self, name: str) -> None:
+        for waking in self._wakings.get(name, ()):
+            waking.set()
+
+    # The port ------------------------------------------------------------------------------------------------------
+
+    async def get(self, resource: Resource, key: Key, read: type[T]) -> T:
+        return _read(self.server.get(resource, key), read, resource)
+
+    async def list(
+        self,
+        resource: Resource,
+        read: type[T],
+        selection: Selection = EVERYTHING,
+        *,
+        limit: int = 0,
+        token: str = "",
+        resource_version: str | None = None,
+    ) -> Page[T]:
+        found = self.server.list(resource, selection, limit=limit, token=token, resource_version=resource_version)
+        return Page([_read(each, read, resource) for each in found.items], str(found.version), found.token)
+
+    async def watch(
+        self, resource: Resource, read: type[T], selection: Selection = EVERYTHING, *, resource_version: str
+    ) -> AsyncGenerator[Event[T], None]:
+        database, kind = self.server.database, self.server.kinds.of(resource)
+        selector = selecting.read(kind, selection)
+        if not (resource_version or "0").isdigit():
+            raise bad_request(f'Invalid value: "{resource_version}": strconv.ParseUint: parsing: invalid syntax')
+        version = int(resource_version or "0")
+        if version == 0:  # the state as of now comes first, as if it had just been made
+            version = database.version
+            for each in self.server.list(resource, selection).items:
+                yield Event("ADDED", _read(each, read, resource))
+        elif version < kind.since:
+            raise too_old(version, kind.since)
+        era, waking = self._era, asyncio.Event()
+        self._wakings.setdefault(kind.name, set()).add(waking)
+        try:
+            while era == self._era:
+                waking.clear()
+                changes = database.since(kind.name, version)
+                seen = version
+                for event in watching.events(changes, selector):
+                    seen = int(event.object["metadata"]["resourceVersion"])
+                    yield Event(event.type, _read(event.object, read, resource))
+                if changes:
+                    version = changes[-1].version
+                    if seen < version:
+                        yield Event("BOOKMARK", _read(watching.bookmark(kind, version).object, read, resource))
+                await waking.wait()
+        finally:
+            self._wakings[kind.name].discard(waking)
+
+    async def create(self, resource: Resource, body: Document, namespace: str = "") -> Document:
+        return copied(self.server.create(resource, body, namespace, Writer("wukong")))
+
+    async def patch(self, resource: Resource, key: Key, patch: PatchBody, subresource: str = "") -> Document:
+        return copied(self.server.patch(resource, key, patch, subresource))
+
+    async def delete(
+        self,
+        resource: Resource,
+        key: Key,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        grace_seconds: int | None = None,
+        propagation: Propagation = "",
+    ) -> None:
+        self.server.delete(resource, key, Options(uid, resource_version, grace_seconds, propagation))
+
+    async def evict(self, key: Key, *, uid: str = "", grace_seconds: int | None = None) -> None:
+        self.server.evict(key, Options(uid=uid, grace_seconds=grace_seconds))
+
+    async def bind(self, key: Key, node: str, *, uid: str = "") -> None:
+        self.server.bind(key, node, uid)
+
+    async def scale(self, resource: Resource, key: Key, replicas: int, *, resource_version: str = "") -> None:
+        body: Document = {"spec": {"replicas": replicas}}
+        body |= {"metadata": {"resourceVersion": resource_version}} if resource_version else {}
+        self.server.patch(resource, key, PatchBody("merge", body), "scale")
+
+
+def _read(document: Document, read: type[T], resource: Resource) -> T:
+    """Into a struct, or a copy of one's own. What is stored stays out of reach."""
+    if cast(Any, read) is dict:
+        return cast(T, copied(document))
+    try:
+        return msgspec.convert(document, read)
+    except msgspec.ValidationError as error:
+        message = f"the answer for {resource.plural} is not what we expect: {readable(error)}"
+        raise ClusterError(message) from None

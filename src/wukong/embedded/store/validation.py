@@ -1,0 +1,181 @@
+"""What the API server refuses to store: names, labels and finalizers of all kinds, and the rules of those we model.
+
+Pods and pod templates by rules.validate, so the wording of their problems is ours; custom kinds by schemas.py and
+policies.py. Called by writing.py. Fields we do not model may hold anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from wukong.api.core import Pod
+from wukong.api.decode import readable
+from wukong.api.kinds import KINDS
+from wukong.api.meta import Object
+from wukong.embedded.store import policies, schemas
+from wukong.embedded.store.changes import changes_refused
+from wukong.embedded.store.documents import at, is_leaving, meta_of
+from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.refusals import bad_request, invalid
+from wukong.ports import Document
+from wukong.rules import validate
+from wukong.rules.labels import is_label_key, is_subdomain
+from wukong.rules.selectors import requirements, selects
+from wukong.rules.validate_affinity import label_selector_problems, labels_problems
+
+_TEMPLATED = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"})
+_STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_DATA_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+_OWNER_FIELDS = ("apiVersion", "kind", "name", "uid")
+_SUBDOMAIN = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character"
+)
+HIGHEST_USER_PRIORITY = 1_000_000_000
+
+
+def as_struct(kind: str, document: Document) -> Object:
+    """The document as the struct of its kind; refused as unreadable where a type is wrong."""
+    try:
+        return msgspec.convert(document, KINDS[kind])
+    except msgspec.ValidationError as error:
+        version = document.get("apiVersion", "v1")
+        message = f'{kind} in version "{version}" cannot be handled as a {kind}: {readable(error)}'
+        raise bad_request(message) from None
+
+
+def check_new(kind: Kind, document: Document) -> None:
+    """Raises Invalid with every problem. A pod comes here before its label keys are merged."""
+    _refuse(kind, document, [*_meta_problems(kind, document), *_own_problems(kind, document)])
+
+
+def check_changed(kind: Kind, before: Document, after: Document) -> None:
+    found = [*_meta_problems(kind, after), *_finalizer_changes(before, after)]
+    if kind.resource.kind != "Pod":  # its selectors hold merged keys by now, and little of it may change
+        found += _own_problems(kind, after)
+    _refuse(kind, after, [*found, *changes_refused(kind.resource.kind, before, after)])
+
+
+def _refuse(kind: Kind, document: Document, problems: list[str]) -> None:
+    if problems:
+        group = kind.resource.group
+        named = f"{kind.resource.kind}.{group}" if group else kind.resource.kind
+        raise invalid(named, meta_of(document).get("name", ""), problems)
+
+
+# Metadata --------------------------------------------------------------------------------------------------------
+
+
+def _meta_problems(kind: Kind, document: Document) -> Iterator[str]:
+    meta = meta_of(document)
+    name = meta.get("name", "")
+    if kind.resource.kind == "Namespace" and not (_LABEL.fullmatch(name) and len(name) <= 63):
+        yield f'metadata.name: Invalid value: "{name}": a lowercase RFC 1123 label is needed'
+    elif not is_subdomain(name):
+        yield f'metadata.name: Invalid value: "{name}": {_SUBDOMAIN}'
+    for field in ("labels", "annotations"):
+        if not all(isinstance(value, str) for value in (meta.get(field) or {}).values()):
+            raise bad_request(f"metadata.{field}: expected texts only, got {meta[field]}")
+    yield from (_worded(each) for each in labels_problems(meta.get("labels") or {}, "$.metadata.labels"))
+    for finalizer in meta.get("finalizers") or []:
+        if not is_label_key(finalizer) or ("/" not in finalizer and finalizer not in _STANDARD_FINALIZERS):
+            why = "name is neither a standard finalizer name nor is it fully qualified"
+            yield f'metadata.finalizers: Invalid value: "{finalizer}": {why}'
+    for index, owner in enumerate(meta.get("ownerReferences") or []):
+        for field in _OWNER_FIELDS:
+            if not owner.get(field):
+                yield f'metadata.ownerReferences[{index}].{field}: Invalid value: "": must not be empty'
+    if len([owner for owner in meta.get("ownerReferences") or [] if owner.get("controller")]) > 1:
+        yield "metadata.ownerReferences: Invalid value: Only one reference can have Controller set to true"
+
+
+def _finalizer_changes(before: Document, after: Document) -> Iterator[str]:
+    added = set(meta_of(after).get("finalizers") or []) - set(meta_of(before).get("finalizers") or [])
+    if added and is_leaving(before):
+        why = f"no new finalizers can be added if the object is being deleted, found new finalizers {sorted(added)}"
+        yield f"metadata.finalizers: Forbidden: {why}"
+
+
+# Kind by kind ----------------------------------------------------------------------------------------------------
+
+
+def _own_problems(kind: Kind, document: Document) -> list[str]:
+    if kind.schema is not None:
+        found = schemas.problems(document, kind.schema)
+        return found or (policies.refused(kind, document) if policies.is_ours(kind) else [])
+    name = kind.resource.kind
+    struct = as_struct(name, document) if name in KINDS else None
+    if isinstance(struct, Pod):
+        return [_worded(each) for each in validate.problems(struct)]
+    if name in _TEMPLATED:
+        return list(_workload_problems(name, document))
+    if name == "PodDisruptionBudget":
+        return list(_budget_problems(document))
+    if name == "PriorityClass":
+        return list(_priority_problems(document))
+    if name in ("ConfigMap", "Secret"):
+        return list(_data_problems(name, document))
+    return []
+
+
+def _workload_problems(kind: str, document: Document) -> Iterator[str]:
+    spec, workload = document.get("spec") or {}, as_struct(kind, document)
+    template, selector = spec.get("template") or {}, workload.spec.selector  # type: ignore[attr-defined]
+    if spec.get("replicas", 0) < 0:
+        yield f"spec.replicas: Invalid value: {spec['replicas']}: must be greater than or equal to 0"
+    if not spec.get("selector"):
+        yield "spec.selector: Required value"
+    else:
+        yield from (_worded(each) for each in label_selector_problems(selector, "$.spec.selector"))
+        labels = (template.get("metadata") or {}).get("labels") or {}
+        if not selects(requirements(selector), labels):
+            yield f"spec.template.metadata.labels: Invalid value: {labels}: `selector` does not match template `labels`"
+    head = {"apiVersion": "v1", "kind": "Pod"}
+    pod = as_struct("Pod", {**head, "metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}})
+    assert isinstance(pod, Pod)
+    yield from (_worded(f"$.spec.template{each.removeprefix('$')}") for each in validate.problems(pod))
+    if at(document, "spec.template.spec.restartPolicy") not in (None, "Always"):
+        yield 'spec.template.spec.restartPolicy: Unsupported value: supported values: "Always"'
+    rolling = at(document, "spec.strategy.rollingUpdate") or {}
+    if [rolling.get(name) in (0, "0%") for name in ("maxSurge", "maxUnavailable")] == [True, True]:
+        why = "may not be 0 when `maxSurge` is 0"
+        yield f"spec.strategy.rollingUpdate.maxUnavailable: Invalid value: {rolling['maxUnavailable']}: {why}"
+
+
+def _budget_problems(document: Document) -> Iterator[str]:
+    spec = document.get("spec") or {}
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        yield "spec: Invalid value: minAvailable and maxUnavailable cannot be both set"
+    for name in ("minAvailable", "maxUnavailable"):
+        value = spec.get(name)
+        if isinstance(value, int) and value < 0:
+            yield f"spec.{name}: Invalid value: {value}: must be greater than or equal to 0"
+        if isinstance(value, str) and not (re.fullmatch(r"[0-9]+%", value) and int(value[:-1]) <= 100):
+            yield f'spec.{name}: Invalid value: "{value}": must be a percentage from 0% to 100%'
+
+
+def _priority_problems(document: Document) -> Iterator[str]:
+    name, value = meta_of(document).get("name", ""), document.get("value", 0)
+    if name.startswith("system-"):
+        if name not in ("system-node-critical", "system-cluster-critical"):
+            yield "metadata.name: Forbidden: names with 'system-' prefix are reserved for system use only"
+    elif value > HIGHEST_USER_PRIORITY:
+        yield f"value: Forbidden: maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
+
+
+def _data_problems(kind: str, document: Document) -> Iterator[str]:
+    for key, value in (document.get("data") or {}).items():
+        if not isinstance(value, str):
+            raise bad_request(f'{kind} in version "v1" cannot be handled as a {kind}: data.{key} is no text')
+        if not _DATA_KEY.fullmatch(key):
+            yield f'data[{key}]: Invalid value: "{key}": a valid config key must consist of alphanumeric characters'
+
+
+def _worded(problem: str) -> str:
+    """Our `$.spec.x: expected …` the way the API server names places."""
+    path, _, rest = problem.partition(": ")
+    return f"{path.removeprefix('$.')}: Invalid value: {rest}"
