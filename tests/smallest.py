@@ -45,6 +45,7 @@ async def a_small_cluster(*spaces: str, nodes: int = 3) -> AsyncIterator[Store]:
         server.create(RESOURCES["Namespace"], {"metadata": {"name": name}})
     for number in range(nodes):
         server.create(NODES, {"metadata": {"name": f"node-{number}"}, "status": {"capacity": CAPACITY}})
+    settle(server)
     async with Store(server=server) as store:
         task = asyncio.create_task(live(server))
         try:
@@ -86,6 +87,16 @@ def run_pods(server: Server) -> None:
             server.patch(PODS, key_of(pod), PatchBody("strategic", {"status": status}, manager="kubelet"), "status")
         elif is_leaving(pod) and meta_of(pod).get("deletionGracePeriodSeconds"):
             server.delete(PODS, key_of(pod), Options(uid=meta_of(pod)["uid"], grace_seconds=0))
+
+
+def welcome_nodes(server: Server) -> None:
+    """The node lifecycle controller, on a good day: every node is ready."""
+    for node in server.list(NODES).items:
+        if condition_of(node, "Ready") is None:
+            ready = [{"type": "Ready", "status": "True"}]
+            server.patch(NODES, key_of(node), PatchBody("strategic", {"status": {"conditions": ready}}), "status")
+            rest = [each for each in node["spec"]["taints"] if each["key"] != "node.kubernetes.io/not-ready"]
+            server.patch(NODES, key_of(node), PatchBody("merge", {"spec": {"taints": rest}}))
 
 
 def count_budgets(server: Server) -> None:
@@ -134,4 +145,10 @@ def perform(server: Server, action: Action) -> None:
             server.patch(action.resource, action.key, action.patch, action.subresource)
 
 
-ACTORS: tuple[Callable[[Server], None], ...] = (run_pods, count_budgets, collect_garbage, empty_namespaces)
+ACTORS: tuple[Callable[[Server], None], ...] = (
+    welcome_nodes,
+    run_pods,
+    count_budgets,
+    collect_garbage,
+    empty_namespaces,
+)

@@ -38,7 +38,7 @@ def plugged_in(pod: Pod, objects: Objects) -> Pod:
     _default_resources(admitted)
     _default_ports(admitted)
     _set_priority(admitted, objects.priority_classes)
-    _tolerate_failing_nodes(admitted)
+    tolerate_failing_nodes(admitted)
     return admitted
 
 
@@ -147,8 +147,8 @@ def _priority_class(name: str, classes: list[PriorityClass]) -> PriorityClass:
 # Tolerations and label keys --------------------------------------------------------------------------------------
 
 
-def _tolerate_failing_nodes(pod: Pod) -> None:
-    """Pods stay 300 s on a node that is not ready or unreachable, unless they say something about that taint."""
+def tolerate_failing_nodes(pod: Pod) -> None:
+    """In place: pods stay 300 s on a node that is not ready or unreachable, unless they name that taint themselves."""
     for taint in _EVICTING_TAINTS:
         said = [each for each in pod.spec.tolerations if each.key in ("", taint) and each.effect in ("", "NoExecute")]
         if not said:
@@ -157,7 +157,7 @@ def _tolerate_failing_nodes(pod: Pod) -> None:
 
 
 def merge_label_keys(pod: Pod) -> None:
-    """In place: the keys become part of the selectors. A term without a selector selects nobody, with or without them."""
+    """In place: the keys join the selectors. A term without a selector selects nobody, with or without them."""
     labels = pod.metadata.labels
     for term in _affinity_terms(pod):
         _merge(term.label_selector, term.match_label_keys, "In", labels)

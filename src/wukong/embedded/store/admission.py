@@ -25,11 +25,12 @@ from wukong.embedded.store.refusals import forbidden
 from wukong.embedded.store.validation import as_struct
 from wukong.errors import InputError
 from wukong.ports import Document
-from wukong.rules.admission import merge_label_keys, plugged_in
+from wukong.rules.admission import merge_label_keys, plugged_in, tolerate_failing_nodes
 from wukong.rules.resources import container_requests
 
 Mutator = Callable[[Resource, Document], Document]  # sees every new object, and gives it back as it shall be
 _CLASSES = "priorityclasses.scheduling.k8s.io"
+_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _CPU_AND_MEMORY = ("cpu", "memory")
 
 
@@ -37,6 +38,16 @@ def mutated(resource: Resource, document: Document, mutators: Sequence[Mutator])
     for mutate in mutators:
         document = mutate(resource, copied(document))
     return document
+
+
+def not_ready(node: Document) -> Document:
+    """A new node takes no pods before somebody found it ready and took this taint away."""
+    spec = node.get("spec") or {}
+    taints = spec.get("taints") or []
+    is_there = any(
+        (each.get("key"), each.get("effect")) == (_NOT_READY["key"], _NOT_READY["effect"]) for each in taints
+    )
+    return node if is_there else {**node, "spec": {**spec, "taints": [*taints, dict(_NOT_READY)]}}
 
 
 def admitted(pod: Document, database: Database, mutators: Sequence[Mutator]) -> Document:
@@ -63,6 +74,18 @@ def prepared(pod: Document) -> Document:
         why = "Scheduling is blocked due to non-empty scheduling gates"
         gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": why}
         made["status"]["conditions"] = [gated]
+    return made
+
+
+def readmitted(old: Document, pod: Document) -> Document:
+    """A changed pod keeps its priority, and tolerates failing nodes for a while, as a new one does."""
+    kept = {name: old["spec"][name] for name in ("priority", "preemptionPolicy") if name in old["spec"]}
+    pod = {**pod, "spec": {**kept, **(pod.get("spec") or {})}}
+    before = as_struct("Pod", pod)
+    after = deepcopy(before)
+    assert isinstance(after, Pod)
+    tolerate_failing_nodes(after)
+    made: Document = _overlaid(pod, msgspec.to_builtins(before), msgspec.to_builtins(after))
     return made
 
 

@@ -34,7 +34,8 @@ def _pod(before: Document, after: Document) -> Iterator[str]:
         return
     yield from _containers(old, new)
     yield from _deadline(old.get("activeDeadlineSeconds"), new.get("activeDeadlineSeconds"))
-    if any(each not in (new.get("tolerations") or []) for each in old.get("tolerations") or []):
+    kept = [without(each, "tolerationSeconds") for each in new.get("tolerations") or []]
+    if any(without(each, "tolerationSeconds") not in kept for each in old.get("tolerations") or []):
         yield "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds"
     gates = old.get("schedulingGates") or []
     if any(each not in gates for each in new.get("schedulingGates") or []):

@@ -41,8 +41,9 @@ def _pod_spec(spec: Document) -> None:
     for name, value in _POD_SPEC.items():
         spec.setdefault(name, value)
     spec.setdefault("securityContext", {})
-    if spec.get("serviceAccountName"):
-        spec.setdefault("serviceAccount", spec["serviceAccountName"])
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:  # the second is the first's old name
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
     for container in [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]:
         _container(container)
     for volume in spec.get("volumes") or []:
@@ -60,6 +61,9 @@ def _container(container: Document) -> None:
         if isinstance(probe := container.get(name), dict):
             for field, value in _PROBE.items():
                 probe.setdefault(field, value)
+            if isinstance(get := probe.get("httpGet"), dict):
+                get.setdefault("path", "/")
+                get.setdefault("scheme", "HTTP")
     for variable in container.get("env") or []:
         reference = (variable.get("valueFrom") or {}).get("fieldRef")
         if isinstance(reference, dict):
@@ -108,7 +112,6 @@ def _stateful_set(stateful_set: Document) -> None:
     strategy.setdefault("type", "RollingUpdate")
     if strategy["type"] == "RollingUpdate" and isinstance(strategy.get("rollingUpdate"), dict):
         strategy["rollingUpdate"].setdefault("partition", 0)
-        strategy["rollingUpdate"].setdefault("maxUnavailable", 1)
 
 
 def _rolling(strategy: Document, how: dict[str, Any]) -> None:
@@ -159,6 +162,16 @@ def _node(node: Document) -> None:
         status.setdefault("allocatable", dict(status["capacity"]))
 
 
+def _claim(claim: Document) -> None:
+    claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+
+
+def _volume_of_the_cluster(volume: Document) -> None:
+    spec = volume.setdefault("spec", {})
+    spec.setdefault("volumeMode", "Filesystem")
+    spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
+
+
 def _secret(secret: Document) -> None:
     secret.setdefault("type", "Opaque")
 
@@ -174,5 +187,7 @@ _BY_KIND: dict[str, Callable[[Document], None]] = {
     "PriorityClass": _priority_class,
     "Namespace": _namespace,
     "Node": _node,
+    "PersistentVolumeClaim": _claim,
+    "PersistentVolume": _volume_of_the_cluster,
     "Secret": _secret,
 }

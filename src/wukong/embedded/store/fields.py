@@ -79,6 +79,21 @@ def has(fields: Fields, path: Path) -> bool:
     return not fields or _SELF in fields
 
 
+def reaches(fields: Fields, path: Path) -> bool:
+    """Whether the field of this path, or one below it, is in the set."""
+    for step in path[:-1] if path[-1] == _SELF else path:
+        if step not in fields:
+            return False
+        fields = fields[step]
+    return True
+
+
+def removable(fields: Fields) -> list[Path]:
+    """The paths of a set and of all that holds them, the highest first. Items of lists go only with their "."."""
+    found = {path[:length] for path in paths_of(fields) for length in range(1, len(path) + 1)}
+    return sorted((path for path in found if not path[-1].startswith("k:")), key=lambda path: (len(path), path))
+
+
 def paths_of(fields: Fields, path: Path = ()) -> Iterator[Path]:
     for step, inner in fields.items():
         if step == _SELF or not inner:
@@ -88,7 +103,7 @@ def paths_of(fields: Fields, path: Path = ()) -> Iterator[Path]:
 
 
 def merged(live: Any, applied: Any, shape: Shape) -> Any:
-    """What is live, with what is applied put over it. Items of a list stand as applied, others where they were."""
+    """What is live, with what is applied put over it."""
     if shape.is_atomic or not isinstance(live, type(applied)):
         return applied
     if isinstance(applied, dict):
@@ -98,13 +113,38 @@ def merged(live: Any, applied: Any, shape: Shape) -> Any:
             for name, value in both.items()
         }
     if isinstance(applied, list) and (shape.keys or shape.is_set):
-        mine, theirs = dict(_items(applied, shape)), dict(_items(live, shape))
-        order = [step for step in theirs if step not in mine]
+        theirs, mine = dict(_items(live, shape)), dict(_items(applied, shape))
         return [
-            *(merged(theirs[step], mine[step], shape.item()) if step in theirs else mine[step] for step in mine),
-            *(theirs[step] for step in order),
+            merged(theirs[step], mine[step], shape.item())
+            if step in theirs and step in mine
+            else (mine if step in mine else theirs)[step]
+            for step in _interleaved(list(theirs), list(mine))
         ]
     return applied
+
+
+def _interleaved(live: list[str], applied: list[str]) -> list[str]:
+    """Items in the order structured-merge-diff gives them: as applied, and the others where they were among those."""
+    shared = [step for step in applied if step in live]
+    made: list[str] = []
+    left, right = 0, 0
+    while left < len(live) or right < len(applied):
+        if left < len(live):
+            step = live[left]
+            if step in made:
+                left += 1
+                continue
+            if right < len(applied) and step != applied[right] and step in shared and step != shared[0]:
+                left += 1  # its turn comes with another applied item
+                continue
+            if step not in applied:
+                made.append(step)
+                left += 1
+                continue
+        made.append(applied[right])
+        shared = [step for step in shared if step != applied[right]]
+        right += 1
+    return made
 
 
 def cut(document: Any, path: Path, shape: Shape) -> Any:

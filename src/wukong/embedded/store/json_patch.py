@@ -1,5 +1,8 @@
 """JSON patches (RFC 6902): operations one after the other, all of them or none.
 
+Where the API server's library (evanphx/json-patch v4) departs from the RFC, so do we: a missing field is null, so it
+can be replaced, copied and tested for null; only to remove or move it is an error.
+
 Called by patching.py with a copy that may be changed. Raises Invalid for what cannot be carried out.
 """
 
@@ -9,8 +12,6 @@ from typing import Any
 
 from wukong.embedded.store.refusals import bad_request, unfit_patch
 from wukong.ports import Document
-
-_NOTHING = object()
 
 
 def patched(document: Document, operations: Any) -> Document:
@@ -31,7 +32,7 @@ def _do(root: Document, operation: Document) -> None:
         raise bad_request("error decoding patch: an operation has no path")
     match kind:
         case "test":
-            if _found(root, path, missing=None) != operation.get("value"):
+            if _found(root, path) != operation.get("value"):
                 raise unfit_patch(f"testing path {path} failed: its value is another")
         case "remove":
             _remove(root, path)
@@ -48,14 +49,14 @@ def _do(root: Document, operation: Document) -> None:
             raise unfit_patch(f"Unexpected kind: {kind}")
 
 
-def _found(root: Document, path: str, missing: Any = _NOTHING) -> Any:
+def _found(root: Document, path: str) -> Any:
     parent, last = _parent(root, path)
+    if isinstance(parent, dict):
+        return parent.get(last)
     try:
-        return parent[last] if isinstance(parent, dict) else parent[_index(parent, last)]
-    except (KeyError, IndexError):
-        if missing is not _NOTHING:
-            return missing
-        raise unfit_patch(f"doc is missing path: {path}") from None
+        return parent[_index(parent, last)]
+    except IndexError:
+        raise unfit_patch(f"Unable to access invalid index: {last}") from None
 
 
 def _add(root: Document, path: str, value: Any) -> None:
@@ -80,6 +81,8 @@ def _set(root: Document, path: str, value: Any) -> None:
 def _remove(root: Document, path: str) -> Any:
     found = _found(root, path)
     parent, last = _parent(root, path)
+    if isinstance(parent, dict) and last not in parent:
+        raise unfit_patch(f"Unable to remove nonexistent key: {last}")
     del parent[last if isinstance(parent, dict) else _index(parent, last)]
     return found
 

@@ -20,5 +20,12 @@ def _merged(document: Any, patch: Document) -> Document:
         if value is None:
             result.pop(name, None)
         else:
-            result[name] = _merged(result.get(name), value) if isinstance(value, dict) else value
+            result[name] = _merged(result.get(name), value) if isinstance(value, dict) else _without_nulls(value)
     return result
+
+
+def _without_nulls(value: Any) -> Any:
+    """Nulls within a new list go, too: so does the API server's library, if not the RFC."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(entry) for name, entry in value.items() if entry is not None}
+    return [_without_nulls(entry) for entry in value if entry is not None] if isinstance(value, list) else value

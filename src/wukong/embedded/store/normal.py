@@ -18,6 +18,7 @@ _TEXTS = frozenset({
     "labels", "annotations", "matchLabels", "nodeSelector", "data", "binaryData", "stringData", "disruptedPods",
     "volumeAttributes", "parameters",
 })  # fmt: skip
+_NULL_IS_EMPTY = _TEXTS - {"disruptedPods"}  # Go reads null as the empty text, or the quantity 0
 # Maps by any name: their entries stay even when they are empty. Without entries they are left out themselves.
 _MAPS = QUANTITIES | _TEXTS
 _ZERO_IS_ABSENT = frozenset({  # plain booleans and numbers; those that are pointers keep their zero
@@ -26,7 +27,6 @@ _ZERO_IS_ABSENT = frozenset({  # plain booleans and numbers; those that are poin
     "readyReplicas", "availableReplicas", "unavailableReplicas", "fullyLabeledReplicas", "initialDelaySeconds",
     "sizeBytes",
 })  # fmt: skip
-_EMPTY_STAYS = frozenset({"value", "path"})  # texts whose emptiness is said: of environment variables and the like
 _OPAQUE = frozenset({"fieldsV1", "openAPIV3Schema"})  # documents of another kind, whose names mean other things
 _EMPTY_LIST_STAYS = frozenset({"nodeSelectorTerms"})
 _BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -51,7 +51,7 @@ def _field(name: str, value: Any) -> Any:
     if isinstance(value, list):
         made = [normal(item) if isinstance(item, dict) else item for item in value]
         return made if made or name in _EMPTY_LIST_STAYS else None
-    if value == "" and name not in _EMPTY_STAYS:
+    if value == "":
         return None
     if name in _ZERO_IS_ABSENT and not value:
         return None
@@ -60,7 +60,9 @@ def _field(name: str, value: Any) -> Any:
 
 def _map(name: str, entries: Document) -> Document:
     if name in QUANTITIES:
-        return {key: _quantity(value, f"{name}.{key}") for key, value in entries.items() if value is not None}
+        return {key: _quantity(value or "0", f"{name}.{key}") for key, value in entries.items()}
+    if name in _NULL_IS_EMPTY:
+        return {key: "" if value is None else value for key, value in entries.items()}
     return {key: value for key, value in entries.items() if value is not None}
 
 

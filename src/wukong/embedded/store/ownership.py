@@ -23,6 +23,7 @@ _SYSTEM = (
     "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
     "deletionGracePeriodSeconds", "selfLink", "managedFields",
 )  # fmt: skip
+_HEAD: Fields = {"f:metadata": {}}  # nobody owns it, and it stays
 
 
 class Writer(msgspec.Struct, frozen=True):
@@ -63,8 +64,9 @@ def applied(
     if live:
         changed = {path for path, is_set in sets.differences(_owned(live), _owned(result), shape) if is_set}
         entries = _without_conflicts(entries, [path for path in sorted(changed) if sets.has(own, path)], force)
-        for path in sorted(sets.paths_of(previous), key=len):
-            if not sets.has(own, path) and not any(sets.has(known, path) for known, _ in entries.values()):
+        holders = [own, _HEAD, *(known for known, _ in entries.values())]
+        for path in sets.removable(previous):
+            if not any(sets.reaches(known, path) for known in holders):
                 result = sets.cut(result, path, shape)
     entries[writer] = own, since if live and own == previous and result == live else stamp(now)
     return _with(result, kind, entries)

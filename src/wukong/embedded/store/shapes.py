@@ -36,7 +36,7 @@ _SETS = frozenset({"metadata.finalizers"})
 _ATOMIC = frozenset(
     {
         "selector", "labelSelector", "namespaceSelector", "nodeSelector", "configMapKeyRef", "secretKeyRef", "fieldRef",
-        "resourceFieldRef", "regarding", "nodeSelectorTerms",
+        "resourceFieldRef", "regarding", "requiredDuringSchedulingIgnoredDuringExecution",
     }
 )  # fmt: skip
 _DEFAULTS = {"protocol": "TCP"}  # of keys that may be left out

@@ -94,7 +94,7 @@ class _Merge:
                 raise bad_request(f"map: {item} does not contain declared merge key: {key}")
             place = next((index for index, each in enumerate(merged) if each.get(key) == item[key]), None)
             if place is None:
-                merged.append(_without_nulls(item))
+                merged.append(_without_marks(item))
             else:
                 merged[place] = self.map(merged[place], item, field)
         return merged
@@ -152,7 +152,7 @@ def _special(original: list[Any], patch: list[Any], key: str) -> tuple[list[Any]
         elif directive not in (None, "replace"):
             raise bad_request(f"Unknown patch type {directive} in map: {item}")
     if any(item.get(_DIRECTIVE) == "replace" for item in patch):
-        return plain, []
+        return [_without_marks(item) for item in plain], []
     return original, plain
 
 
@@ -191,6 +191,13 @@ def _without_directives(value: Any) -> Any:
     if isinstance(value, list):
         return [kept for entry in value if (kept := _without_directives(entry)) is not None]
     return value
+
+
+def _without_marks(value: Any) -> Any:
+    """A new item comes as it is, but no struct knows what its directives would be."""
+    if isinstance(value, dict):
+        return {name: _without_marks(entry) for name, entry in value.items() if not name.startswith("$")}
+    return [_without_marks(entry) for entry in value] if isinstance(value, list) else value
 
 
 def _without_nulls(value: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import msgspec
 
@@ -17,8 +18,9 @@ from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
 from wukong.embedded.store import policies, schemas
 from wukong.embedded.store.changes import changes_refused
-from wukong.embedded.store.documents import at, is_leaving, meta_of
+from wukong.embedded.store.documents import at, is_leaving, meta_of, without
 from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.pod_specs import pod_spec_problems
 from wukong.embedded.store.refusals import bad_request, invalid
 from wukong.ports import Document
 from wukong.rules import validate
@@ -48,16 +50,41 @@ def as_struct(kind: str, document: Document) -> Object:
         raise bad_request(message) from None
 
 
+@contextmanager
+def reading(kind: Kind) -> Iterator[None]:
+    """Around code that trusts a document's types: a field that none of our structs reads may still have another one."""
+    try:
+        yield
+    except (AttributeError, TypeError) as error:
+        raise bad_request(f"{kind.resource.kind} cannot be read: {error}") from None
+
+
+def check_types(kind: Kind, document: Document) -> None:
+    """Raises Invalid (400) where the document cannot be read: a field has another type than Kubernetes gives it."""
+    name, meta = kind.resource.kind, meta_of(document)
+    if name in KINDS:
+        as_struct(name, document)
+    texts = {"metadata.labels": meta.get("labels"), "metadata.annotations": meta.get("annotations")}
+    if name in ("ConfigMap", "Secret"):
+        texts["data"] = document.get("data")
+    for place, entries in texts.items():
+        if entries and not (isinstance(entries, dict) and all(isinstance(each, str) for each in entries.values())):
+            raise bad_request(f'{name} in version "v1" cannot be handled as a {name}: {place} is no map of texts')
+
+
 def check_new(kind: Kind, document: Document) -> None:
     """Raises Invalid with every problem. A pod comes here before its label keys are merged."""
-    _refuse(kind, document, [*_meta_problems(kind, document), *_own_problems(kind, document)])
+    with reading(kind):
+        found = [*_meta_problems(kind, document), *_own_problems(kind, document)]
+    _refuse(kind, document, found)
 
 
 def check_changed(kind: Kind, before: Document, after: Document) -> None:
-    found = [*_meta_problems(kind, after), *_finalizer_changes(before, after)]
-    if kind.resource.kind != "Pod":  # its selectors hold merged keys by now, and little of it may change
-        found += _own_problems(kind, after)
-    _refuse(kind, after, [*found, *changes_refused(kind.resource.kind, before, after)])
+    with reading(kind):
+        found = [*_meta_problems(kind, after), *_finalizer_changes(before, after)]
+        found += _changed_pod_problems(after) if kind.resource.kind == "Pod" else _own_problems(kind, after)
+        found += changes_refused(kind.resource.kind, before, after)
+    _refuse(kind, after, found)
 
 
 def _refuse(kind: Kind, document: Document, problems: list[str]) -> None:
@@ -77,9 +104,6 @@ def _meta_problems(kind: Kind, document: Document) -> Iterator[str]:
         yield f'metadata.name: Invalid value: "{name}": a lowercase RFC 1123 label is needed'
     elif not is_subdomain(name):
         yield f'metadata.name: Invalid value: "{name}": {_SUBDOMAIN}'
-    for field in ("labels", "annotations"):
-        if not all(isinstance(value, str) for value in (meta.get(field) or {}).values()):
-            raise bad_request(f"metadata.{field}: expected texts only, got {meta[field]}")
     yield from (_worded(each) for each in labels_problems(meta.get("labels") or {}, "$.metadata.labels"))
     for finalizer in meta.get("finalizers") or []:
         if not is_label_key(finalizer) or ("/" not in finalizer and finalizer not in _STANDARD_FINALIZERS):
@@ -110,7 +134,8 @@ def _own_problems(kind: Kind, document: Document) -> list[str]:
     name = kind.resource.kind
     struct = as_struct(name, document) if name in KINDS else None
     if isinstance(struct, Pod):
-        return [_worded(each) for each in validate.problems(struct)]
+        spec = document.get("spec") or {}
+        return [*pod_spec_problems(spec, "spec"), *(_worded(each) for each in validate.problems(struct))]
     if name in _TEMPLATED:
         return list(_workload_problems(name, document))
     if name == "PodDisruptionBudget":
@@ -118,15 +143,25 @@ def _own_problems(kind: Kind, document: Document) -> list[str]:
     if name == "PriorityClass":
         return list(_priority_problems(document))
     if name in ("ConfigMap", "Secret"):
-        return list(_data_problems(name, document))
+        return list(_data_problems(document))
     return []
+
+
+def _changed_pod_problems(document: Document) -> list[str]:
+    """Without its affinity and spread: they cannot change, and their selectors hold merged keys by now."""
+    spec = document.get("spec") or {}
+    changeable = {**document, "spec": without(spec, "affinity", "topologySpreadConstraints")}
+    pod = as_struct("Pod", changeable)
+    assert isinstance(pod, Pod)
+    return [*pod_spec_problems(spec, "spec"), *(_worded(each) for each in validate.problems(pod))]
 
 
 def _workload_problems(kind: str, document: Document) -> Iterator[str]:
     spec, workload = document.get("spec") or {}, as_struct(kind, document)
     template, selector = spec.get("template") or {}, workload.spec.selector  # type: ignore[attr-defined]
-    if spec.get("replicas", 0) < 0:
-        yield f"spec.replicas: Invalid value: {spec['replicas']}: must be greater than or equal to 0"
+    for field in ("replicas", "minReadySeconds", "revisionHistoryLimit"):
+        if spec.get(field, 0) < 0 and (kind, field) != ("DaemonSet", "replicas"):
+            yield f"spec.{field}: Invalid value: {spec[field]}: must be greater than or equal to 0"
     if not spec.get("selector"):
         yield "spec.selector: Required value"
     else:
@@ -137,10 +172,24 @@ def _workload_problems(kind: str, document: Document) -> Iterator[str]:
     head = {"apiVersion": "v1", "kind": "Pod"}
     pod = as_struct("Pod", {**head, "metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}})
     assert isinstance(pod, Pod)
+    yield from pod_spec_problems(template.get("spec") or {}, "spec.template.spec")
     yield from (_worded(f"$.spec.template{each.removeprefix('$')}") for each in validate.problems(pod))
     if at(document, "spec.template.spec.restartPolicy") not in (None, "Always"):
         yield 'spec.template.spec.restartPolicy: Unsupported value: supported values: "Always"'
+    yield from _strategy_problems(document)
+
+
+def _strategy_problems(document: Document) -> Iterator[str]:
+    """Of a Deployment's strategy."""
+    type_ = at(document, "spec.strategy.type")
+    if type_ not in (None, "Recreate", "RollingUpdate"):
+        known = '"Recreate", "RollingUpdate"'
+        yield f'spec.strategy.type: Unsupported value: "{type_}": supported values: {known}'
+    if type_ == "Recreate" and at(document, "spec.strategy.rollingUpdate") is not None:
+        yield "spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'"
     rolling = at(document, "spec.strategy.rollingUpdate") or {}
+    for name, value in rolling.items():
+        yield from _amount_problems(value, f"spec.strategy.rollingUpdate.{name}")
     if [rolling.get(name) in (0, "0%") for name in ("maxSurge", "maxUnavailable")] == [True, True]:
         why = "may not be 0 when `maxSurge` is 0"
         yield f"spec.strategy.rollingUpdate.maxUnavailable: Invalid value: {rolling['maxUnavailable']}: {why}"
@@ -151,11 +200,17 @@ def _budget_problems(document: Document) -> Iterator[str]:
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         yield "spec: Invalid value: minAvailable and maxUnavailable cannot be both set"
     for name in ("minAvailable", "maxUnavailable"):
-        value = spec.get(name)
-        if isinstance(value, int) and value < 0:
-            yield f"spec.{name}: Invalid value: {value}: must be greater than or equal to 0"
-        if isinstance(value, str) and not (re.fullmatch(r"[0-9]+%", value) and int(value[:-1]) <= 100):
-            yield f'spec.{name}: Invalid value: "{value}": must be a percentage from 0% to 100%'
+        yield from _amount_problems(spec.get(name), f"spec.{name}")
+
+
+def _amount_problems(value: int | str | None, path: str) -> Iterator[str]:
+    """Of a number or percentage of pods."""
+    if isinstance(value, int) and value < 0:
+        yield f"{path}: Invalid value: {value}: must be greater than or equal to 0"
+    if isinstance(value, str) and not re.fullmatch(r"[0-9]+%", value):
+        yield f'{path}: Invalid value: "{value}": a valid percent string must be a numeric string followed by a %'
+    elif isinstance(value, str) and int(value[:-1]) > 100 and not path.endswith("maxSurge"):
+        yield f'{path}: Invalid value: "{value}": must not be greater than 100%'
 
 
 def _priority_problems(document: Document) -> Iterator[str]:
@@ -167,10 +222,8 @@ def _priority_problems(document: Document) -> Iterator[str]:
         yield f"value: Forbidden: maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
 
 
-def _data_problems(kind: str, document: Document) -> Iterator[str]:
-    for key, value in (document.get("data") or {}).items():
-        if not isinstance(value, str):
-            raise bad_request(f'{kind} in version "v1" cannot be handled as a {kind}: data.{key} is no text')
+def _data_problems(document: Document) -> Iterator[str]:
+    for key in document.get("data") or {}:
         if not _DATA_KEY.fullmatch(key):
             yield f'data[{key}]: Invalid value: "{key}": a valid config key must consist of alphanumeric characters'
 

@@ -12,14 +12,24 @@ from collections.abc import Sequence
 
 from wukong.api.resources import Key
 from wukong.embedded.store import defaults, ownership, schemas
-from wukong.embedded.store.admission import Mutator, admitted, mutated, prepared
+from wukong.embedded.store.admission import Mutator, admitted, mutated, not_ready, prepared, readmitted
 from wukong.embedded.store.database import Database, key_of
 from wukong.embedded.store.documents import copied, is_leaving, meta_of, stamp, with_meta, without
 from wukong.embedded.store.kinds import NAMESPACES, Kind, Kinds
 from wukong.embedded.store.normal import normal
 from wukong.embedded.store.ownership import Writer
-from wukong.embedded.store.refusals import already_exists, another, bad_request, forbidden, modified, not_found
-from wukong.embedded.store.validation import check_changed, check_new
+from wukong.embedded.store.refusals import (
+    already_exists,
+    another,
+    bad_request,
+    forbidden,
+    invalid,
+    modified,
+    not_found,
+    unfit_patch,
+)
+from wukong.embedded.store.validation import check_changed, check_new, check_types, reading
+from wukong.errors import Invalid, ServerFailed
 from wukong.ports import Document
 
 _GIVEN_AT_BIRTH = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -46,6 +56,8 @@ class Writing:
         is_pod = kind.resource.kind == "Pod"
         if is_pod:
             document = admitted(document, self.database, self.mutators)
+        elif kind.resource.kind == "Node":
+            document = mutated(kind.resource, not_ready(document), self.mutators)
         elif self.mutators:
             document = self._filled(kind, mutated(kind.resource, document, self.mutators))
         check_new(kind, document)
@@ -61,7 +73,7 @@ class Writing:
             raise bad_request("the server does not allow this method on the requested resource: name a namespace")
         meta = without(meta_of(document), *_GIVEN_AT_BIRTH, "selfLink")
         if meta.pop("resourceVersion", ""):
-            raise bad_request("resourceVersion should not be set on objects to be created")
+            raise ServerFailed("resourceVersion should not be set on objects to be created")
         if meta.get("namespace", namespace) != namespace and kind.resource.namespaced:
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         meta.pop("namespace", None)
@@ -78,8 +90,7 @@ class Writing:
     def _generated(self, kind: Kind, meta: Document, namespace: str) -> str:
         prefix = meta.get("generateName")
         if not prefix:
-            named = kind.resource.kind
-            raise bad_request(f'{named} "" is invalid: metadata.name: Required value: name or generateName is required')
+            raise invalid(kind.resource.kind, "", ["metadata.name: Required value: name or generateName is required"])
         for _ in range(_TRIES):
             name = f"{prefix[:_NAME_LENGTH]}{self.database.new_suffix()}"
             if self.database.get(kind.name, Key(namespace, name)) is None:
@@ -103,7 +114,9 @@ class Writing:
             return schemas.filled({**document, **meta}, kind.schema)
         document = normal(document)
         document.setdefault("metadata", {})
-        defaults.fill(kind.resource.kind, document)
+        check_types(kind, document)
+        with reading(kind):
+            defaults.fill(kind.resource.kind, document)
         return document
 
     # Update --------------------------------------------------------------------------------------------------------
@@ -112,7 +125,13 @@ class Writing:
         self, kind: Kind, before: Document, after: Document, writer: Writer, now: float, *, is_applied: bool = False
     ) -> Document:
         """`after` is a document of its own. Gives what is stored, or was last: an object let go may end here."""
-        after = self._filled(kind, _with_head(kind, before, after))
+        after = _with_head(kind, before, after)
+        try:
+            after = self._filled(kind, after)
+        except Invalid as error:  # the same that is a bad request for a new object is an unfit patch of an old one
+            raise unfit_patch(str(error)) from None
+        if kind.resource.kind == "Pod":
+            after = readmitted(before, after)
         after = (
             _only_status(kind, before, after)
             if writer.subresource == "status"
