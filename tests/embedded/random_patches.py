@@ -5,6 +5,7 @@ Each is made by one `random.Random`, so a seed says it all. Built for comparing 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -24,7 +25,10 @@ NODE_TERMS: list[Document] = [
 
 def a_workload(random: Random, name: str, **spec: Any) -> Document:
     labels = {"pinned": "yes"}
-    template = {"metadata": {"labels": labels}, "spec": {"schedulerName": "nobody", "containers": [container("main")]}}
+    template: Document = {
+        "metadata": {"labels": labels},
+        "spec": {"schedulerName": "nobody", "containers": [container("main")]},
+    }
     if random.random() < 0.5:
         template["spec"]["containers"].append(container("extra"))
     body = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template, **spec}
@@ -132,7 +136,7 @@ class Body:
         return made
 
     def pod_spec(self) -> Document:
-        makers = {
+        makers: dict[str, Callable[[], Any]] = {
             "containers": self.containers,
             "initContainers": self.containers,
             "tolerations": self.tolerations,

@@ -7,6 +7,7 @@ from typing import Any
 
 from wukong.embedded.store.documents import at, without
 from wukong.ports import Document
+from wukong.rules.findings import shown
 
 _POD = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -109,7 +110,7 @@ def _fixed_data(before: Document, after: Document) -> Iterator[str]:
 def _immutable(before: Document, after: Document, path: str) -> Iterator[str]:
     found: Any = at(after, path)
     if at(before, path) != found:
-        yield f"{path}: Invalid value: {found}: field is immutable"
+        yield f"{path}: Invalid value: {shown(found)}: field is immutable"
 
 
 _BY_KIND: dict[str, Callable[[Document, Document], Iterator[str]]] = {

@@ -15,7 +15,7 @@ from wukong.api.resources import Key
 from wukong.embedded.store.database import Database, key_of
 from wukong.embedded.store.documents import at, is_leaving, meta_of, seconds, stamp, with_meta
 from wukong.embedded.store.kinds import NAMESPACES, Kind
-from wukong.embedded.store.refusals import another, forbidden, not_found
+from wukong.embedded.store.refusals import changed_since, forbidden, not_found, recreated
 from wukong.ports import Document, Propagation
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
@@ -52,9 +52,9 @@ def delete(database: Database, kind: Kind, key: Key, options: Options, now: floa
 def _check(kind: Kind, key: Key, found: Document, options: Options) -> None:
     meta = meta_of(found)
     if options.uid and options.uid != meta["uid"]:
-        raise another(kind.name, key, "UID", options.uid, meta["uid"])
+        raise recreated(kind.title, key, options.uid, meta["uid"])
     if options.resource_version and options.resource_version != meta["resourceVersion"]:
-        raise another(kind.name, key, "ResourceVersion", options.resource_version, meta["resourceVersion"])
+        raise changed_since(kind.title, key, options.resource_version, meta["resourceVersion"])
 
 
 def _delete_gracefully(

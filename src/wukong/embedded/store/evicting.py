@@ -19,9 +19,9 @@ from wukong.embedded.store.kinds import Kind
 from wukong.embedded.store.refusals import (
     BUDGET_RETRY_SECONDS,
     budget_says_not_now,
-    conflict,
     forbidden,
     not_found,
+    recreated,
     two_budgets,
 )
 from wukong.embedded.store.validation import as_struct
@@ -48,7 +48,7 @@ def evict(database: Database, pods: Kind, budgets: Kind, key: Key, options: Opti
             raise two_budgets()
         if found and not _is_free(found[0], pod):
             _charge(database, budgets, found[0], key, now)
-    marked = with_condition(pod, _TARGET | _observed(pod), now)
+    marked = with_condition(pod, _TARGET, now)
     if marked != pod:
         database.put(pods.name, marked)
     delete(database, pods, key, options, now)
@@ -61,10 +61,8 @@ def covers(budget: Document, pod: Document) -> bool:
 
 
 def _check(key: Key, pod: Document, options: Options) -> None:
-    uid = meta_of(pod)["uid"]
-    if options.uid and options.uid != uid:
-        why = f"the UID in the precondition ({options.uid}) does not match the UID in record ({uid}). "
-        raise conflict("Pod", key, why + "The object might have been deleted and then recreated")
+    if options.uid and options.uid != meta_of(pod)["uid"]:
+        raise recreated("Pod", key, options.uid, meta_of(pod)["uid"])
 
 
 def _may_ignore_budgets(pod: Document) -> bool:
@@ -97,10 +95,5 @@ def _charge(database: Database, kind: Kind, budget: Document, pod: Key, now: flo
     changed = {**budget, "status": charged}
     if allowed == 1:
         none_left = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": ""}
-        changed = with_condition(changed, none_left | _observed(budget), now)
+        changed = with_condition(changed, none_left | {"observedGeneration": meta.get("generation", 0)}, now)
     database.put(kind.name, changed)
-
-
-def _observed(document: Document) -> Document:
-    generation = meta_of(document).get("generation")
-    return {"observedGeneration": generation} if generation else {}

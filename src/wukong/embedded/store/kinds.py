@@ -69,6 +69,11 @@ class Kind(msgspec.Struct, frozen=True):
         return f"{self.resource.plural}.{self.resource.group}" if self.resource.group else self.resource.plural
 
     @property
+    def title(self) -> str:
+        """`Pod`, `Deployment.apps`: as in messages about what is wrong with one."""
+        return f"{self.resource.kind}.{self.resource.group}" if self.resource.group else self.resource.kind
+
+    @property
     def is_custom(self) -> bool:
         return self.schema is not None
 

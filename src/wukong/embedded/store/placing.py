@@ -22,15 +22,12 @@ def bind(database: Database, pods: Kind, key: Key, node: str, uid: str, now: flo
         raise not_found(pods.name, key)
     own = meta_of(pod)["uid"]
     if uid and uid != own:
-        raise another(pods.name, key, "UID", uid, own)
+        raise another(pods.name, key, uid, own)
     why = _unbindable(pod)
     if why:
         raise conflict("pods/binding", key, f"pod {key.name} {why}")
     bound = {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": without(pod["status"], "nominatedNodeName")}
-    generation = meta_of(pod).get("generation", 1)
-    scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "observedGeneration": generation}
-    bound = with_condition(bound, scheduled, now)
-    database.put(pods.name, with_meta(bound, generation=generation))
+    database.put(pods.name, with_condition(bound, {"type": "PodScheduled", "status": "True"}, now))
 
 
 def _unbindable(pod: Document) -> str:
@@ -59,7 +56,7 @@ def scaled(kind: Kind, workload: Document, scale: Document) -> Document:
     wanted = at(scale, "spec.replicas") or 0
     if not isinstance(wanted, int) or wanted < 0:
         problem = f"spec.replicas: Invalid value: {wanted}: must be greater than or equal to 0"
-        raise invalid("Scale", meta_of(workload)["name"], [problem])
+        raise invalid("Scale.autoscaling", meta_of(workload)["name"], [problem])
     version = meta_of(scale).get("resourceVersion")
     return with_meta({**workload, "spec": {**workload["spec"], "replicas": wanted}}, resourceVersion=version)
 

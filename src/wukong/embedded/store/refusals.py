@@ -41,10 +41,18 @@ def modified(plural: str, key: Key) -> Conflict:
     return conflict(plural, key, advice)
 
 
-def another(plural: str, key: Key, field: str, asked: str, found: str) -> Conflict:
-    """A precondition does not hold. `field` is UID or ResourceVersion."""
-    why = f"Precondition failed: {field} in precondition: {asked}, {field} in object meta: {found}"
-    return conflict(plural, key, why)
+def recreated(kind: str, key: Key, asked: str, found: str) -> Conflict:
+    why = f"the UID in the precondition ({asked}) does not match the UID in record ({found}). "
+    return conflict(kind, key, why + "The object might have been deleted and then recreated")
+
+
+def changed_since(kind: str, key: Key, asked: str, found: str) -> Conflict:
+    why = f"the ResourceVersion in the precondition ({asked}) does not match the ResourceVersion in record ({found}). "
+    return conflict(kind, key, why + "The object might have been modified")
+
+
+def another(plural: str, key: Key, asked: str, found: str) -> Conflict:
+    return conflict(plural, key, f"Precondition failed: UID in precondition: {asked}, UID in object meta: {found}")
 
 
 def invalid(kind: str, name: str, problems: Iterable[str]) -> Invalid:
@@ -68,6 +76,10 @@ def unsupported(message: str, code: int, reason: str) -> Invalid:
 
 def forbidden(plural: str, name: str, why: str) -> Denied:
     return Denied(f'{plural} "{name}" is forbidden: {why}', reason="Forbidden")
+
+
+def no_version(text: str) -> Invalid:
+    return bad_request(f'invalid resource version: resourceVersion: Invalid value: "{text}": invalid syntax')
 
 
 def too_old(asked: int, oldest: int) -> Gone:

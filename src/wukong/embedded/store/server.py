@@ -22,7 +22,7 @@ from wukong.embedded.store.deleting import Options
 from wukong.embedded.store.kinds import BUDGETS, DEFINITIONS, NAMESPACES, PODS, Kind, Kinds
 from wukong.embedded.store.ownership import Writer
 from wukong.embedded.store.patching import patched
-from wukong.embedded.store.refusals import bad_request, expired_token, no_such_kind, not_found, too_large
+from wukong.embedded.store.refusals import bad_request, expired_token, no_such_kind, no_version, not_found, too_large
 from wukong.embedded.store.writing import Writing
 from wukong.errors import Gone
 from wukong.ports import EVERYTHING, Clock, Document, PatchBody, Selection
@@ -109,7 +109,9 @@ class Server:
         if token:
             read = _read(token)
             return read.version, str(Key(read.namespace, read.name))
-        asked = int(resource_version) if (resource_version or "0").isdigit() and resource_version else 0
+        if not (resource_version or "0").isdigit():
+            raise no_version(str(resource_version))
+        asked = int(resource_version or "0")
         if asked > current:
             raise too_large(asked, current)
         return (asked if limit and asked else current), ""
@@ -158,7 +160,8 @@ class Server:
         given = dict(patch.body.get("metadata") or {})
         for name, value in (("name", key.name), ("namespace", key.namespace)):
             if given.setdefault(name, value) != value:
-                raise bad_request(f"the {name} of the object ({given[name]}) does not match the {name} on the URL")
+                told = f"the {name} of the object ({given[name]}) does not match the {name} on the URL ({value})"
+                raise bad_request(told)
         if "managedFields" in given:
             raise bad_request("metadata.managedFields must be nil")
         configuration = {**head, **patch.body, "metadata": {name: value for name, value in given.items() if value}}

@@ -21,7 +21,7 @@ from wukong.embedded.store import selecting, watching
 from wukong.embedded.store.deleting import Options
 from wukong.embedded.store.documents import copied
 from wukong.embedded.store.ownership import Writer
-from wukong.embedded.store.refusals import bad_request, too_old
+from wukong.embedded.store.refusals import no_version, too_old
 from wukong.embedded.store.server import Server
 from wukong.errors import ClusterError
 from wukong.ports import EVERYTHING, Clock, Document, Event, Page, PatchBody, Propagation, Selection
@@ -82,7 +82,7 @@ class Store:
         database, kind = self.server.database, self.server.kinds.of(resource)
         selector = selecting.read(kind, selection)
         if not (resource_version or "0").isdigit():
-            raise bad_request(f'Invalid value: "{resource_version}": strconv.ParseUint: parsing: invalid syntax')
+            raise no_version(resource_version)
         version = int(resource_version or "0")
         if version == 0:  # the state as of now comes first, as if it had just been made
             version = database.version

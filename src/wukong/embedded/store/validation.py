@@ -24,6 +24,7 @@ from wukong.embedded.store.pod_specs import pod_spec_problems
 from wukong.embedded.store.refusals import bad_request, invalid
 from wukong.ports import Document
 from wukong.rules import validate
+from wukong.rules.findings import shown
 from wukong.rules.labels import is_label_key, is_subdomain
 from wukong.rules.selectors import requirements, selects
 from wukong.rules.validate_affinity import label_selector_problems, labels_problems
@@ -89,9 +90,7 @@ def check_changed(kind: Kind, before: Document, after: Document) -> None:
 
 def _refuse(kind: Kind, document: Document, problems: list[str]) -> None:
     if problems:
-        group = kind.resource.group
-        named = f"{kind.resource.kind}.{group}" if group else kind.resource.kind
-        raise invalid(named, meta_of(document).get("name", ""), problems)
+        raise invalid(kind.title, meta_of(document).get("name", ""), problems)
 
 
 # Metadata --------------------------------------------------------------------------------------------------------
@@ -168,7 +167,8 @@ def _workload_problems(kind: str, document: Document) -> Iterator[str]:
         yield from (_worded(each) for each in label_selector_problems(selector, "$.spec.selector"))
         labels = (template.get("metadata") or {}).get("labels") or {}
         if not selects(requirements(selector), labels):
-            yield f"spec.template.metadata.labels: Invalid value: {labels}: `selector` does not match template `labels`"
+            why = "`selector` does not match template `labels`"
+            yield f"spec.template.metadata.labels: Invalid value: {shown(labels)}: {why}"
     head = {"apiVersion": "v1", "kind": "Pod"}
     pod = as_struct("Pod", {**head, "metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}})
     assert isinstance(pod, Pod)

@@ -20,13 +20,13 @@ from wukong.embedded.store.normal import normal
 from wukong.embedded.store.ownership import Writer
 from wukong.embedded.store.refusals import (
     already_exists,
-    another,
     bad_request,
     forbidden,
     invalid,
     modified,
     not_found,
     unfit_patch,
+    unsupported,
 )
 from wukong.embedded.store.validation import check_changed, check_new, check_types, reading
 from wukong.errors import Invalid, ServerFailed
@@ -70,7 +70,9 @@ class Writing:
 
     def _headed(self, kind: Kind, document: Document, namespace: str, now: float) -> Document:
         if kind.resource.namespaced and not namespace:
-            raise bad_request("the server does not allow this method on the requested resource: name a namespace")
+            raise unsupported(
+                "the server does not allow this method on the requested resource", 405, "MethodNotAllowed"
+            )
         meta = without(meta_of(document), *_GIVEN_AT_BIRTH, "selfLink")
         if meta.pop("resourceVersion", ""):
             raise ServerFailed("resourceVersion should not be set on objects to be created")
@@ -171,10 +173,10 @@ def _with_head(kind: Kind, before: Document, after: Document) -> Document:
     key = Key(old.get("namespace", ""), old["name"])
     for field in ("name", "namespace"):
         if new.get(field, old.get(field)) != old.get(field):
-            found = new.get(field)
-            raise bad_request(f"the {field} of the object ({found}) does not match the {field} on the URL")
+            given, own = new.get(field), old.get(field)
+            raise bad_request(f"the {field} of the object ({given}) does not match the {field} on the URL ({own})")
     if new.get("uid", old["uid"]) != old["uid"]:
-        raise another(kind.name, key, "UID", new["uid"], old["uid"])
+        raise invalid(kind.title, key.name, [f'metadata.uid: Invalid value: "{new["uid"]}": field is immutable'])
     if new.get("resourceVersion") not in (None, "", old["resourceVersion"]):
         raise modified(kind.name, key)
     kept = {name: old[name] for name in (*_GIVEN_AT_BIRTH, "name", "namespace", "resourceVersion") if name in old}
