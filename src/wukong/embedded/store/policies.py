@@ -1,15 +1,17 @@
 """What the CEL rules of our own kinds would refuse, without evaluating CEL.
 
-`placement.compile.problems` knows the same rules and more; of its findings those count here whose place has a CEL rule
-in the schema. So the wording is ours, not the rule's; a finding stands where the rule's fieldPath points; and what only
-the `policy` controller can tell (a rule that is not installed, its config) is stored, as on a real server. Called by
-validation.py after the schema has been found to hold.
+`placement.compile.problems` knows the same rules and more. Of its findings those count whose place has a CEL rule in
+the schema, and what is said is that rule's message; of two rules at one place, the one worded most alike. So a rule
+that `problems` does not know is not kept, and what only the `policy` controller can tell (a rule that is not installed,
+its config) is stored, as on a real server. Called by validation.py after the schema has been found to hold.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 import msgspec
 
@@ -34,22 +36,34 @@ def is_ours(kind: Kind) -> bool:
 
 
 def refused(kind: Kind, document: Document) -> list[str]:
-    """Sentences such as `spec.mode: Invalid value: expected Enforce or Observe, got "observe". …`."""
-    schema = kind.schema or {}
-    places = set(_places(schema, "$"))
+    """Sentences such as `spec.mode: Invalid value: expected Enforce or Observe`."""
+    schema, said = kind.schema or {}, defaultdict[str, list[str]](list)
+    for place, message in _rules(schema, "$"):
+        said[place].append(message)
     policy = msgspec.convert(document, _STRUCTS[kind.resource.kind])
-    found = [each for each in problems(policy, {}) if _INDEX.sub("[]", each.partition(": ")[0]) in places]
-    return [*_about_the_default(schema, document), *(_worded(each) for each in found)]
+    found = [problem.partition(": ")[::2] for problem in problems(policy, {})]
+    return [
+        *_about_the_default(schema, document),
+        *(
+            f"{path.removeprefix('$.')}: Invalid value: {_closest(problem, messages)}"
+            for path, problem in found
+            if (messages := said.get(_INDEX.sub("[]", path)))
+        ),
+    ]
 
 
-def _places(schema: Schema, path: str) -> Iterator[str]:
-    """Where a rule may point to, with [] for any index."""
+def _closest(problem: str, messages: list[str]) -> str:
+    return get_close_matches(problem, messages, n=1, cutoff=0.0)[0]
+
+
+def _rules(schema: Schema, path: str) -> Iterator[tuple[str, str]]:
+    """Every rule's message, and the place it points to, with [] for any index."""
     for rule in schema.get(_RULES) or []:
-        yield path + rule.get("fieldPath", "")
+        yield path + rule.get("fieldPath", ""), rule["message"]
     for name, inner in (schema.get("properties") or {}).items():
-        yield from _places(inner, f"{path}.{name}")
+        yield from _rules(inner, f"{path}.{name}")
     if isinstance(items := schema.get("items"), dict):
-        yield from _places(items, f"{path}[]")
+        yield from _rules(items, f"{path}[]")
 
 
 def _about_the_default(schema: Schema, document: Document) -> Iterator[str]:
@@ -58,8 +72,3 @@ def _about_the_default(schema: Schema, document: Document) -> Iterator[str]:
     is_default = meta_of(document).get("name") == DEFAULT
     if is_default and ("selector" in spec or "namespaceSelector" in spec):
         yield from (f"spec: Invalid value: {rule['message']}" for rule in schema.get(_RULES) or [])
-
-
-def _worded(problem: str) -> str:
-    path, _, rest = problem.partition(": ")
-    return f"{path.removeprefix('$.')}: Invalid value: {rest}"

@@ -68,6 +68,18 @@ class Writing:
             document = ownership.updated(kind, None, document, writer, now)
         return self.database.put(kind.name, document)
 
+    def restored(self, kind: Kind, document: Document, now: float) -> Document:
+        """An object that lived elsewhere: what it lacks to live here is added, with its uid and generation kept."""
+        meta = dict(meta_of(document))
+        meta.setdefault("uid", self.database.new_uid())
+        meta.setdefault("creationTimestamp", stamp(now))
+        if kind.resource.namespaced:
+            meta.setdefault("namespace", "default")
+        if kind.is_counted:
+            meta.setdefault("generation", 1)
+        head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
+        return copied({**head, **_body(document), "metadata": without(meta, "resourceVersion")})
+
     def _headed(self, kind: Kind, document: Document, namespace: str, now: float) -> Document:
         if kind.resource.namespaced and not namespace:
             raise unsupported(
