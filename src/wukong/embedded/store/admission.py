@@ -9,7 +9,6 @@ by writing.py. The service account's token is not mounted, and nobody asks wheth
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -22,7 +21,7 @@ from wukong.embedded.store.documents import copied, meta_of
 from wukong.embedded.store.kinds import PODS
 from wukong.embedded.store.normal import normal
 from wukong.embedded.store.refusals import forbidden
-from wukong.embedded.store.validation import as_struct
+from wukong.embedded.store.validation import as_pod
 from wukong.errors import InputError
 from wukong.ports import Document
 from wukong.rules.admission import merge_label_keys, plugged_in, tolerate_failing_nodes
@@ -63,10 +62,7 @@ def admitted(pod: Document, database: Database, mutators: Sequence[Mutator]) -> 
 
 def prepared(pod: Document) -> Document:
     """The last steps, after validation could read the selectors as they were written: label keys, and the status."""
-    before = as_struct("Pod", pod)
-    after = deepcopy(before)
-    assert isinstance(before, Pod)
-    assert isinstance(after, Pod)
+    before, after = as_pod(pod), as_pod(pod)
     merge_label_keys(after)
     made: Document = _overlaid(pod, msgspec.to_builtins(before), msgspec.to_builtins(after))
     made["status"] = {"phase": "Pending", "qosClass": _quality(after)}
@@ -81,17 +77,16 @@ def readmitted(old: Document, pod: Document) -> Document:
     """A changed pod keeps its priority, and tolerates failing nodes for a while, as a new one does."""
     kept = {name: old["spec"][name] for name in ("priority", "preemptionPolicy") if name in old["spec"]}
     pod = {**pod, "spec": {**kept, **(pod.get("spec") or {})}}
-    before = as_struct("Pod", pod)
-    after = deepcopy(before)
-    assert isinstance(after, Pod)
+    if pod["spec"].get("tolerations") == old["spec"].get("tolerations"):
+        return pod
+    before, after = as_pod(pod), as_pod(pod)
     tolerate_failing_nodes(after)
     made: Document = _overlaid(pod, msgspec.to_builtins(before), msgspec.to_builtins(after))
     return made
 
 
 def _plugged_in(pod: Document, objects: Objects) -> Document:
-    before = as_struct("Pod", pod)
-    assert isinstance(before, Pod)
+    before = as_pod(pod)
     try:
         after = plugged_in(before, objects)
     except InputError as error:

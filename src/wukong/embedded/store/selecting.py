@@ -21,6 +21,7 @@ _OPERATORS = {"in": "In", "notin": "NotIn", "=": "In", "==": "In", "!=": "NotIn"
 _FIELD = re.compile(r"(?P<path>[^=!]*)(?P<operator>==|=|!=)(?P<value>.*)", re.DOTALL)
 _COMMA = re.compile(r"(?<!\\),")
 _ESCAPED = re.compile(r"\\([\\,=])")
+_UNESCAPED = re.compile(r"(?<!\\)=")
 _ABSENT = {"spec.unschedulable": False, "spec.hostNetwork": False, "status.replicas": 0}  # what Go reads from nothing
 
 
@@ -86,7 +87,7 @@ def _requirement(match: re.Match[str]) -> Requirement:
 
 def _field(kind: Kind, term: str) -> FieldRequirement:
     match = _FIELD.fullmatch(term.strip())
-    if match is None:
+    if match is None or _UNESCAPED.search(match["value"]):
         raise bad_request(f"invalid selector: '{term}'; can't understand '{term}'")
     path = match["path"].strip()
     if path not in kind.fields:

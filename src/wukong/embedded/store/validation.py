@@ -51,6 +51,12 @@ def as_struct(kind: str, document: Document) -> Object:
         raise bad_request(message) from None
 
 
+def as_pod(document: Document) -> Pod:
+    pod = as_struct("Pod", document)
+    assert isinstance(pod, Pod)
+    return pod
+
+
 @contextmanager
 def reading(kind: Kind) -> Iterator[None]:
     """Around code that trusts a document's types: a field that none of our structs reads may still have another one."""
@@ -150,9 +156,8 @@ def _changed_pod_problems(document: Document) -> list[str]:
     """Without its affinity and spread: they cannot change, and their selectors hold merged keys by now."""
     spec = document.get("spec") or {}
     changeable = {**document, "spec": without(spec, "affinity", "topologySpreadConstraints")}
-    pod = as_struct("Pod", changeable)
-    assert isinstance(pod, Pod)
-    return [*pod_spec_problems(spec, "spec"), *(_worded(each) for each in validate.problems(pod))]
+    found = validate.problems(as_pod(changeable))
+    return [*pod_spec_problems(spec, "spec"), *(_worded(each) for each in found)]
 
 
 def _workload_problems(kind: str, document: Document) -> Iterator[str]:
@@ -170,8 +175,7 @@ def _workload_problems(kind: str, document: Document) -> Iterator[str]:
             why = "`selector` does not match template `labels`"
             yield f"spec.template.metadata.labels: Invalid value: {shown(labels)}: {why}"
     head = {"apiVersion": "v1", "kind": "Pod"}
-    pod = as_struct("Pod", {**head, "metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}})
-    assert isinstance(pod, Pod)
+    pod = as_pod({**head, "metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}})
     yield from pod_spec_problems(template.get("spec") or {}, "spec.template.spec")
     yield from (_worded(f"$.spec.template{each.removeprefix('$')}") for each in validate.problems(pod))
     if at(document, "spec.template.spec.restartPolicy") not in (None, "Always"):

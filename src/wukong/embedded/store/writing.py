@@ -144,7 +144,7 @@ class Writing:
             after = self._filled(kind, after)
         except Invalid as error:  # the same that is a bad request for a new object is an unfit patch of an old one
             raise unfit_patch(str(error)) from None
-        if kind.resource.kind == "Pod":
+        if kind.resource.kind == "Pod" and not writer.subresource:
             after = readmitted(before, after)
         after = (
             _only_status(kind, before, after)
