@@ -1,6 +1,6 @@
 """The doors to the outside: what Wukong needs from a cluster, a clock and a meter. Implemented above, faked nowhere.
 
-`cluster.kube` implements `Cluster` over HTTP for a real API server; the embedded cluster will implement the same. One
+`cluster.kube` implements `Cluster` over HTTP for a real API server, `embedded.store` in one process without one. One
 conformance suite (tests/conformance) holds for every implementation. Errors are the ClusterErrors of errors.py.
 """
 

@@ -37,7 +37,8 @@ class Store:
             assert clock is not None, "a Store needs a clock, or a Server that has one"
             server = Server(clock)
         self.server = server
-        self._wakings: dict[str, set[asyncio.Event]] = {}  # name of a kind → who waits for its next change
+        # Name of a kind → who waits for its next change. In the order they came, so that they always wake in the same.
+        self._wakings: dict[str, dict[asyncio.Event, None]] = {}
         self._era = 0
         self._deafen = server.database.listen(self._wake)
 
@@ -55,7 +56,7 @@ class Store:
             self._wake(name)
 
     def _wake(self, name: str) -> None:
-        for waking in self._wakings.get(name, ()):
+        for waking in self._wakings.get(name, {}):
             waking.set()
 
     # The port ------------------------------------------------------------------------------------------------------
@@ -91,7 +92,7 @@ class Store:
         elif version < kind.since:
             raise too_old(version, kind.since)
         era, waking = self._era, asyncio.Event()
-        self._wakings.setdefault(kind.name, set()).add(waking)
+        self._wakings.setdefault(kind.name, {})[waking] = None
         try:
             while era == self._era:
                 waking.clear()
@@ -106,7 +107,7 @@ class Store:
                         yield Event("BOOKMARK", _read(watching.bookmark(kind, version).object, read, resource))
                 await waking.wait()
         finally:
-            self._wakings[kind.name].discard(waking)
+            self._wakings[kind.name].pop(waking)
 
     async def create(self, resource: Resource, body: Document, namespace: str = "") -> Document:
         return copied(self.server.create(resource, body, namespace, Writer("wukong")))
