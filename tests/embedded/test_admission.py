@@ -7,6 +7,7 @@ import pytest
 from embedded.serving import CONFIG_MAPS, DEPLOYMENTS, NAMESPACE, PODS, a_map, a_pod, a_server, key, merging
 from live.bad_policies import REFUSED, REPORTED, Bad
 from wukong.api.core import Node
+from wukong.api.crds import crds
 from wukong.api.resources import RESOURCES, Key, Resource
 from wukong.embedded.store import Server, Store
 from wukong.embedded.store.kinds import DEFINITIONS
@@ -175,6 +176,18 @@ def test_a_kind_goes_with_its_definition_and_its_objects_with_it() -> None:
     with pytest.raises(NotFound, match="could not find the requested resource"):
         server.get(POLICIES, key("web"))
     assert server.database.all("placementpolicies.placement.novasphere.dev") == []
+
+
+def test_an_applied_definition_adds_its_kind_and_a_changed_one_changes_it() -> None:
+    server = a_server(definitions=[])
+    [definition] = [each for each in crds() if each["spec"]["names"]["kind"] == "PlacementPolicy"]
+    name = Key("", definition["metadata"]["name"])
+    server.patch(DEFINITIONS, name, PatchBody("apply", definition))
+    server.create(POLICIES, {"metadata": {"name": "web"}, "spec": {}}, NAMESPACE)
+    served = [{**definition["spec"]["versions"][0], "served": False}]
+    server.patch(DEFINITIONS, name, merging(spec={"versions": served}))
+    with pytest.raises(NotFound):
+        server.get(POLICIES, key("web"))
 
 
 def test_without_definitions_our_kinds_are_not_there() -> None:

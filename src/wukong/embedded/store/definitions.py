@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from wukong.embedded.store.database import Database, key_of
 from wukong.embedded.store.documents import stamp
-from wukong.embedded.store.kinds import Kinds, custom
+from wukong.embedded.store.kinds import Kind, Kinds, custom
 from wukong.embedded.store.refusals import invalid
 from wukong.ports import Document
 
@@ -47,13 +47,21 @@ def established(definition: Document, now: float) -> Document:
     }
 
 
-def serve(kinds: Kinds, definition: Document, since: int) -> None:
-    for kind in custom(definition, since):
+def serve(kinds: Kinds, definition: Document, now: int) -> None:
+    """As the definition says now; `now` is the version from which a new kind can be watched."""
+    before = _served(kinds, definition)
+    for kind in before:
+        kinds.remove(kind)
+    for kind in custom(definition, min((kind.since for kind in before), default=now)):
         kinds.add(kind)
 
 
 def withdraw(database: Database, kinds: Kinds, definition: Document) -> None:
-    for kind in custom(definition, 0):
+    for kind in _served(kinds, definition):
         for document in database.all(kind.name):
             database.remove(kind.name, key_of(document))
         kinds.remove(kind)
+
+
+def _served(kinds: Kinds, definition: Document) -> list[Kind]:
+    return [kind for kind in kinds if kind.name == definition["metadata"]["name"]]

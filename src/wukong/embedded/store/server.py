@@ -133,12 +133,17 @@ class Server:
     # Write ---------------------------------------------------------------------------------------------------------
 
     def create(self, resource: Resource, body: Document, namespace: str = "", writer: Writer | None = None) -> Document:
-        kind = self.kinds.of(resource)
+        return self._create(self.kinds.of(resource), body, namespace, writer or Writer("wukong"))
+
+    def _create(
+        self, kind: Kind, body: Document, namespace: str, writer: Writer, *, is_applied: bool = False
+    ) -> Document:
+        now = self.clock.now()
         if kind.resource == DEFINITIONS:
             definitions.check(body)
-        made = self._writing.create(kind, body, namespace, writer or Writer("wukong"), self.clock.now())
+        made = self._writing.create(kind, body, namespace, writer, now, is_applied=is_applied)
         if kind.resource == DEFINITIONS:
-            made = self.database.put(kind.name, definitions.established(made, self.clock.now()))
+            made = self.database.put(kind.name, definitions.established(made, now))
             definitions.serve(self.kinds, made, self.database.version)
         return made
 
@@ -175,8 +180,10 @@ class Server:
             raise not_found(kind.name, key)
         made = ownership.applied(kind, live, configuration, writer, force=patch.force, now=now)
         if live is None:
-            return self._writing.create(kind, made, key.namespace, writer, now, is_applied=True)
-        return self._writing.update(kind, live, made, writer, now, is_applied=True)
+            return self._create(kind, made, key.namespace, writer, is_applied=True)
+        after = self._writing.update(kind, live, made, writer, now, is_applied=True)
+        self._redefine(kind, after)
+        return after
 
     def delete(self, resource: Resource, key: Key, options: Options | None = None) -> None:
         kind = self.kinds.of(resource)
@@ -207,8 +214,7 @@ class Server:
         if self.database.get(kind.name, key_of(after)) is None:
             definitions.withdraw(self.database, self.kinds, after)
         else:
-            since = min((each.since for each in self.kinds if each.name == after["metadata"]["name"]), default=0)
-            definitions.serve(self.kinds, after, since)
+            definitions.serve(self.kinds, after, self.database.version)
 
 
 def _placed(kind: Kind, key: Key) -> Key:

@@ -1,0 +1,92 @@
+"""The runtime that serves real clusters, on the embedded store and in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from conforming import until
+from embedded.serving import NAMESPACE, key
+from runtime.test_on_a_real_cluster import Marker, a_pod
+from runtime.virtual import LoopClock, play
+from smallest import PODS
+from wukong.api.placement import PlacementPolicy
+from wukong.api.resources import EVENTS, LEASES, RESOURCES, Key
+from wukong.cluster.follow import follow
+from wukong.controllers import Controller
+from wukong.controllers.policy import Policy
+from wukong.embedded.store import Store
+from wukong.embedded.store.documents import condition_of
+from wukong.placement.rules import BUILT_IN
+from wukong.runtime import Leader, Loop
+
+POLICIES = RESOURCES["PlacementPolicy"]
+
+
+@asynccontextmanager
+async def a_store() -> AsyncIterator[Store]:
+    async with Store(LoopClock()) as store:
+        await store.create(RESOURCES["Namespace"], {"metadata": {"name": NAMESPACE}})
+        yield store
+
+
+@asynccontextmanager
+async def running(store: Store, controller: Controller, identity: str = "one") -> AsyncIterator[Loop]:
+    leader = Leader(store, Key(NAMESPACE, "leader"), identity, clock=LoopClock())
+    loop = Loop(
+        store, [controller], follow, clock=LoopClock(), random=random.Random(1).random, leader=leader, identity=identity
+    )
+    stop = asyncio.Event()
+    task = asyncio.create_task(loop.run(stop))
+    try:
+        yield loop
+    finally:
+        stop.set()
+        await task
+
+
+def test_a_loop_leads_acts_tells_and_leaves() -> None:
+    async def story() -> None:
+        async with a_store() as store:
+            await store.create(PODS, a_pod(), NAMESPACE)
+            controller = Marker(NAMESPACE)
+            async with running(store, controller):
+                await controller.is_marked.wait()
+                held = await store.get(LEASES, key("leader"), dict)
+            released = await store.get(LEASES, key("leader"), dict)
+            [event] = (await store.list(EVENTS, dict)).items
+        assert held["spec"]["holderIdentity"] == "one"
+        assert not released["spec"].get("holderIdentity")
+        assert (event["reason"], event["regarding"]["name"], event["series"]["count"]) == ("Marked", "web", 2)
+
+    play(story())
+
+
+def test_the_policy_controller_tells_what_the_server_stored() -> None:
+    async def story() -> None:
+        rules = [{"name": "cost-awar", "type": "score"}]
+        body = {"metadata": {"name": "web"}, "spec": {"scheduling": {"schedulingPolicy": {"rules": rules}}}}
+        async with a_store() as store, running(store, Policy(BUILT_IN)):
+            await store.create(POLICIES, body, NAMESPACE)
+            found = await until(
+                store, POLICIES, key("web"), lambda policy: condition_of(policy, "Accepted") is not None
+            )
+            policy = await store.get(POLICIES, key("web"), PlacementPolicy)
+        assert (condition_of(found, "Accepted") or {})["status"] == "False"
+        assert policy.status.observed_generation == policy.metadata.generation == 1
+
+    play(story())
+
+
+def test_a_loop_survives_the_end_of_its_watches_and_a_compaction() -> None:
+    async def story() -> None:
+        async with a_store() as store, running(store, Policy(BUILT_IN)):
+            for name in ("one", "two", "three"):
+                await store.create(POLICIES, {"metadata": {"name": name}, "spec": {}}, NAMESPACE)
+                store.end_watches()
+                store.server.database.compact()
+                await until(store, POLICIES, key(name), lambda policy: condition_of(policy, "Accepted") is not None)
+
+    play(story())
