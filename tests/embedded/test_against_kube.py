@@ -75,11 +75,15 @@ async def test_random_applies_merge_prune_and_conflict_alike(bed: Bed, namespace
         for seed in range(OBJECTS):
             random = Random(f"apply {kind} {seed}")
             name = f"object-{seed}"
-            await both.create(KINDS[kind], an_object(random, kind, name))
+            _, embedded = await both.create(KINDS[kind], an_object(random, kind, name))
+            assert embedded.object is not None
+            last = embedded.object
             for number in range(PATCHES):
-                patch = an_apply(random, kind, name)
+                is_apply = random.random() < 0.7  # other patches take fields from those who apply
+                patch = an_apply(random, kind, name) if is_apply else a_patch(random, kind, last)
                 real, embedded = await both.patch(KINDS[kind], name, patch)
                 assert_same(real, embedded, f"SEED={seed} apply {number}", patch)
+                last = embedded.object or last
 
 
 def assert_same(real: Answer, embedded: Answer, what: str, sent: PatchBody | None = None) -> None:

@@ -42,6 +42,8 @@ def differences(before: Any, after: Any, shape: Shape, path: Path = ()) -> Itera
     if not old and not new:
         yield path, True
         return
+    if shape.is_map and bool(old) != bool(new):  # a map that comes or goes is a field itself
+        yield (*path, _SELF), bool(new)
     for step in {**old, **new}:
         here = (*path, step)
         if step not in new:
@@ -180,6 +182,13 @@ def shown(path: Path) -> str:
 
 
 def _all_of(value: Any, shape: Shape, path: Path) -> Iterator[Path]:
+    """All that comes or goes with a value: maps and items are fields themselves then."""
+    if not shape.is_atomic and isinstance(value, dict) and value:
+        if path[-1].startswith("k:") or shape.is_map:
+            yield (*path, _SELF)
+        for name, child in value.items():
+            yield from _all_of(child, shape.child(name), (*path, f"f:{name}"))
+        return
     if path[-1].startswith("k:"):
         yield (*path, _SELF)
     yield from leaves(value, shape, path)

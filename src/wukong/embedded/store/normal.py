@@ -20,7 +20,7 @@ _TEXTS = frozenset({
 })  # fmt: skip
 _NULL_IS_EMPTY = _TEXTS - {"disruptedPods"}  # Go reads null as the empty text, or the quantity 0
 # Maps by any name: their entries stay even when they are empty. Without entries they are left out themselves.
-_MAPS = QUANTITIES | _TEXTS
+MAPS = QUANTITIES | _TEXTS
 _ZERO_IS_ABSENT = frozenset({  # plain booleans and numbers; those that are pointers keep their zero
     "hostNetwork", "hostPID", "hostIPC", "paused", "unschedulable", "stdin", "stdinOnce", "tty", "readOnly", "hostPort",
     "minReadySeconds", "globalDefault", "generation", "observedGeneration", "updatedReplicas",
@@ -45,7 +45,7 @@ def _field(name: str, value: Any) -> Any:
     if name in _OPAQUE:
         return value
     if isinstance(value, dict):
-        if name in _MAPS:
+        if name in MAPS:
             return _map(name, value) or None
         return normal(value)
     if isinstance(value, list):

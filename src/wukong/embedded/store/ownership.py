@@ -63,7 +63,7 @@ def applied(
     result = sets.merged(live, copied(wanted), shape) if live else copied(configuration)
     if live:
         changed = {path for path, is_set in sets.differences(_owned(live), _owned(result), shape) if is_set}
-        entries = _without_conflicts(entries, [path for path in sorted(changed) if sets.has(own, path)], force)
+        entries = _without_conflicts(entries, sorted(changed), force)
         holders = [own, _HEAD, *(known for known, _ in entries.values())]
         for path in sets.removable(previous):
             if not any(sets.reaches(known, path) for known in holders):

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from wukong.api.crds import Schema
+from wukong.embedded.store.normal import MAPS
 
 _KEYS: dict[str, tuple[str, ...]] = {  # field, or parent.field → the keys of its items
     "containers": ("name",),
@@ -52,6 +53,11 @@ class Shape(Protocol):
     @property
     def is_atomic(self) -> bool: ...
 
+    @property
+    def is_map(self) -> bool:
+        """Whether its names are data, like those of labels."""
+        ...
+
     def child(self, name: str) -> Shape: ...
 
     def item(self) -> Shape: ...
@@ -76,6 +82,10 @@ class Named(msgspec.Struct, frozen=True):
     @property
     def is_atomic(self) -> bool:
         return self.name in _ATOMIC
+
+    @property
+    def is_map(self) -> bool:
+        return self.name in MAPS
 
     def child(self, name: str) -> Shape:
         return Named(name, self.name)
@@ -103,6 +113,10 @@ class Described(msgspec.Struct, frozen=True):
     @property
     def is_atomic(self) -> bool:
         return self.schema.get("x-kubernetes-map-type") == "atomic"
+
+    @property
+    def is_map(self) -> bool:
+        return "additionalProperties" in self.schema
 
     def child(self, name: str) -> Shape:
         if name == "metadata":
