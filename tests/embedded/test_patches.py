@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
 
+from embedded.random_patches import a_workload
+from embedded.serving import DEPLOYMENTS, NAMESPACE, a_server, key
 from wukong.embedded.store import json_patch, merge_patch, strategic
 from wukong.embedded.store.fields import differences, leaves, merged, shown
 from wukong.embedded.store.kinds import PODS, Kinds
 from wukong.embedded.store.selecting import read
 from wukong.embedded.store.shapes import Named
 from wukong.errors import Invalid
-from wukong.ports import Document, Selection
+from wukong.ports import Document, PatchBody, Selection
 
 
 def a_spec(*names: str) -> Document:
@@ -119,6 +122,26 @@ def test_fields_are_named_as_managed_fields_name_them() -> None:
 def test_applied_items_stand_in_their_order_among_those_that_were_there(live: str, applied: str, expected: str) -> None:
     made = merged(a_spec(*live)["spec"], a_spec(*applied)["spec"], Named("spec"))
     assert "".join(each["name"] for each in made["containers"]) == expected
+
+
+def test_an_item_goes_with_who_applied_it_though_others_wrote_into_it() -> None:
+    server = a_server()
+    server.create(DEPLOYMENTS, a_workload(Random(1), "web"), NAMESPACE)
+
+    def apply(manager: str, *keys: str) -> list[str]:
+        spread = [{"topologyKey": each, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"} for each in keys]
+        body = {"spec": {"template": {"spec": {"topologySpreadConstraints": spread}}}}
+        made = server.patch(DEPLOYMENTS, key("web"), PatchBody("apply", body, manager=manager))
+        found: list[Document] = made["spec"]["template"]["spec"].get("topologySpreadConstraints", [])
+        return [each["topologyKey"] for each in found]
+
+    assert apply("alice", "zone", "rack") == ["zone", "rack"]
+    change = [{"op": "replace", "path": "/spec/template/spec/topologySpreadConstraints/0/maxSkew", "value": 5}]
+    server.patch(DEPLOYMENTS, key("web"), PatchBody("json", change, manager="bob"))
+    assert apply("alice", "rack") == ["rack"]
+    assert apply("carol", "rack") == ["rack"]
+    assert apply("alice") == ["rack"]  # it is carol's, too
+    assert apply("carol") == []
 
 
 # Selectors -------------------------------------------------------------------------------------------------------

@@ -82,8 +82,10 @@ def has(fields: Fields, path: Path) -> bool:
 
 
 def reaches(fields: Fields, path: Path) -> bool:
-    """Whether the field of this path, or one below it, is in the set."""
-    for step in path[:-1] if path[-1] == _SELF else path:
+    """Whether the field of this path, or one below it, is in the set. Of an item of a list only the item counts."""
+    if path[-1] == _SELF:
+        return has(fields, path[:-1])
+    for step in path:
         if step not in fields:
             return False
         fields = fields[step]
