@@ -38,8 +38,10 @@ class Twins:
     def __init__(self, real: Cluster, embedded: Cluster, namespaces: tuple[str, str]) -> None:
         self.both = (real, embedded)
         self.namespaces = namespaces
+        self._made: list[tuple[Resource, str]] = []
 
     async def create(self, resource: Resource, body: Document) -> tuple[Answer, Answer]:
+        self._made.append((resource, body["metadata"]["name"]))
         return tuple(
             [
                 await answer(cluster.create(resource, body, namespace if resource.namespaced else ""))
@@ -56,6 +58,12 @@ class Twins:
                 for cluster, namespace in zip(self.both, self.namespaces, strict=True)
             ]
         )  # type: ignore[return-value]
+
+    async def release(self) -> None:
+        """Take the finalizers from everything, so that the real namespace can go after the test."""
+        for resource, name in self._made:
+            free = PatchBody("merge", {"metadata": {"finalizers": None}})
+            await answer(self.both[0].patch(resource, Key(self.namespaces[0], name), free))
 
 
 async def answer(request: Any) -> Answer:

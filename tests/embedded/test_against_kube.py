@@ -28,7 +28,11 @@ OBJECTS, PATCHES = 16, 5
 @asynccontextmanager
 async def twins(bed: Bed, namespace: str) -> AsyncIterator[Twins]:
     async with Kube(load(str(bed.kubeconfig))) as real, a_small_cluster("twin") as embedded:
-        yield Twins(real, embedded, (namespace, "twin"))
+        both = Twins(real, embedded, (namespace, "twin"))
+        try:
+            yield both
+        finally:
+            await both.release()
 
 
 def an_object(random: Random, kind: str, name: str) -> Document:
