@@ -1,0 +1,183 @@
+"""Preemption by the scheduler controller: who is nominated where, who is deleted and told so, who waits for whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from builders import a_node, a_pod
+from scheduling import OURS, World, replace
+from wukong.actions import Delete, Note, Patch
+from wukong.api.core import Pod
+from wukong.controllers.scheduler import Scheduler
+from wukong.engine import Scheduler as Engine
+from wukong.engine.plugin import FilterPart, Plugin, Reason
+from wukong.engine.plugins.registry import PLUGINS
+
+WAITING = (
+    "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+    "preemption: not eligible due to a terminating pod on the nominated node."
+)
+
+
+def full(*, lingers: bool, cpu: str = "1") -> World:
+    world = World(lingers=lingers)
+    world.put(a_node("node-a", cpu=cpu), a_pod("victim", cpu=cpu, node="node-a", priority=1))
+    return world.settle()
+
+
+def test_the_victim_is_marked_and_deleted_and_both_are_told() -> None:
+    world = full(lingers=True)
+    world.put(a_pod("boss", cpu="1", priority=9))
+    world.settle()
+    boss, victim = world.pod("boss"), world.pod("victim")
+    assert [type(action) for action in world.done] == [Note, Patch, Patch, Delete, Note]
+    assert boss.status.nominated_node_name == "node-a"
+    assert not boss.spec.node_name
+    (condition,) = victim.status.conditions
+    assert (condition.type, condition.status, condition.reason) == ("DisruptionTarget", "True", "PreemptionByScheduler")
+    assert condition.message == f"{OURS}: preempting to accommodate a higher priority pod"
+    assert victim.is_terminating
+    (note,) = world.notes("Preempted")
+    assert (note.key.name, note.is_warning) == ("victim", False)
+    assert note.text == f"Preempted by pod {boss.metadata.uid} on node node-a"
+
+
+def test_the_preemptor_gets_its_node_when_the_victim_is_gone() -> None:
+    world = full(lingers=True)
+    world.put(a_pod("boss", cpu="1", priority=9))
+    assert world.settle().binds() == []
+    world.end("Pod", "victim", "default")
+    assert world.settle().binds() == [("boss", "node-a")]
+
+
+def test_while_its_victim_leaves_a_preemptor_drives_out_nobody_else() -> None:
+    world = full(lingers=True)
+    world.put(a_pod("boss", cpu="1", priority=9))
+    world.settle(301)  # tried again
+    assert world.message("boss") == WAITING
+    assert world.pod("boss").status.nominated_node_name == "node-a"
+    assert len([action for action in world.done if isinstance(action, Delete)]) == 1
+
+
+def test_a_lower_pod_does_not_take_the_room_of_a_nominated_one() -> None:
+    world = full(lingers=True)
+    world.put(a_pod("boss", cpu="1", priority=9))
+    world.settle()
+    world.put(a_pod("sneaky", cpu="1", priority=8))
+    world.settle()
+    world.end("Pod", "victim", "default")
+    assert world.settle().binds() == [("boss", "node-a")]
+    assert not world.node_of("sneaky")
+
+
+def test_room_is_kept_even_before_the_nomination_shows() -> None:
+    world = full(lingers=False)
+    world.put(a_node("node-a", cpu="1"), a_pod("boss", cpu="1", priority=9))
+    (item,) = world.dispatch.queue.due(world.now)
+    world.dispatch.reconcile(item, world.now)  # decided; nothing of it is written yet
+    world.end("Pod", "victim", "default")
+    world.put(a_pod("sneaky", cpu="1", priority=8))
+    (other,) = world.dispatch.queue.due(world.now)
+    told = world.dispatch.reconcile(other, world.now).actions[0]
+    assert isinstance(told, Note)
+    assert (told.key.name, told.reason) == ("sneaky", "FailedScheduling")
+    world.dispatch.queue.done(item)
+    assert world.settle(1).binds() == [("boss", "node-a")]
+
+
+def test_a_higher_pod_may_take_the_room_of_a_nominated_one_which_then_looks_elsewhere() -> None:
+    world = full(lingers=True)
+    world.put(a_pod("boss", cpu="1", priority=9))
+    world.settle()
+    world.put(a_pod("chief", cpu="1", priority=10))
+    world.settle()
+    assert world.pod("chief").status.nominated_node_name == "node-a"
+    assert world.pod("boss").status.nominated_node_name == ""
+    world.end("Pod", "victim", "default")
+    assert world.settle().binds() == [("chief", "node-a")]
+
+
+def test_a_nomination_that_leads_nowhere_is_taken_back() -> None:
+    world = full(lingers=True)
+    world.put(a_pod("boss", cpu="1", priority=9))
+    world.settle()
+    world.put(a_node("node-a", cpu="1", taints=["k=v:NoSchedule"]))
+    world.settle(301)
+    assert world.pod("boss").status.nominated_node_name == ""
+    assert world.message("boss").startswith("0/1 nodes are available: 1 node(s) had untolerated taint")
+
+
+def test_one_that_never_preempts_waits() -> None:
+    world = full(lingers=True)
+    pod = a_pod("boss", cpu="1", priority=9)
+    world.put(replace(pod, spec=replace(pod.spec, preemption_policy="Never")))
+    world.settle()
+    assert world.message("boss").endswith("preemption: not eligible due to preemptionPolicy=Never.")
+    assert not world.pod("victim").is_terminating
+
+
+def test_a_deletion_that_fails_is_tried_again() -> None:
+    world = full(lingers=False)
+    world.fails = [Delete]
+    world.put(a_pod("boss", cpu="1", priority=9))
+    assert world.settle().binds() == []
+    assert world.settle(30).binds() == [("boss", "node-a")]
+
+
+# ---- an extender
+
+
+class Refuser(Plugin):
+    """Refuses what it is told to, as an extender does; is asked which candidates it agrees to."""
+
+    name = "Extender"
+
+    def __init__(self, refused: set[str], agrees: bool) -> None:
+        self.refused, self.agrees = refused, agrees
+
+    def filter(self, view: Any) -> FilterPart | None:
+        mask = np.array([row.name in self.refused for row in view.snapshot.rows], dtype=np.bool_)
+        return _Refused(mask)
+
+    def agree(self, view: Any, candidates: Any) -> Any:
+        return candidates if self.agrees else {}
+
+
+class _Refused(FilterPart):
+    is_retried = False
+
+    def __init__(self, mask: Any) -> None:
+        self.mask = mask
+
+    def failing(self, rows: Any, load: Any) -> Any:
+        return [(Reason("policy says no"), self.mask[rows])]
+
+
+def extended(refused: set[str], *, agrees: bool = True) -> World:
+    plugin = Refuser(refused, agrees)
+
+    def extend(engine: Engine, now: float) -> Engine:
+        profile = replace(engine.profile, filters=(*engine.profile.filters, plugin.name))
+        return Engine(engine.snapshot, profile, ties=engine.ties, plugins={**PLUGINS, plugin.name: plugin})
+
+    return World(Scheduler([OURS], extend=extend))
+
+
+def test_an_extender_is_asked_anew_at_every_attempt() -> None:
+    refused = {"node-a", "node-b"}
+    world = extended(refused)
+    world.put(a_node("node-a"), a_node("node-b"), a_pod("web"))
+    world.settle()
+    assert world.message("web").startswith("0/2 nodes are available: 2 policy says no.")
+    refused.discard("node-b")
+    assert world.settle(301).binds() == [("web", "node-b")]
+
+
+def test_an_extender_that_disagrees_spares_the_victims() -> None:
+    world = extended(set(), agrees=False)
+    world.put(a_node("node-a", cpu="1"), a_pod("victim", cpu="1", node="node-a"), a_pod("boss", cpu="1", priority=9))
+    world.settle()
+    assert world.message("boss").endswith("preemption: no candidate node for preemption")
+    assert isinstance(world.pod("victim"), Pod)

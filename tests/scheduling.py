@@ -1,0 +1,136 @@
+"""A world for the scheduler controller: a State, a Dispatch and a clock, and actions carried out at once.
+
+What an API server would make of each action is put into the state: a bound pod gets its node, a patched one its
+condition, a deleted one goes (or stays, terminating, until `end` is called).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from wukong.actions import Action, Bind, Delete, Note, Patch
+from wukong.api.core import Pod, PodCondition
+from wukong.api.meta import Object
+from wukong.api.resources import Key
+from wukong.controllers.scheduler import Scheduler
+from wukong.errors import ClusterError
+from wukong.ports import EventType
+from wukong.runtime.dispatch import Dispatch, Item
+from wukong.state import State
+
+OURS = "ours"
+replace = msgspec.structs.replace
+
+
+class World:
+    def __init__(self, scheduler: Scheduler | None = None, *, lingers: bool = False) -> None:
+        self.state = State()
+        self.scheduler = scheduler or Scheduler([OURS])
+        self.dispatch = Dispatch([self.scheduler], self.state)
+        self.now = 1000.0
+        self.lingers = lingers  # whether deleted pods take their time
+        self.done: list[Action] = []
+        self.fails: list[type[Action]] = []  # what goes wrong next
+        self._version = 0
+
+    # ---- what happens
+
+    def put(self, *found: Object) -> None:
+        """Objects come, or change. Pods without a scheduler get ours."""
+        for each in found:
+            key = Key(each.metadata.namespace, each.metadata.name)
+            held = self.state.objects.get(type(each).__name__, {}).get(key)
+            self._apply("ADDED" if held is None else "MODIFIED", self._stamped(each, held))
+
+    def end(self, kind: str, name: str, namespace: str = "") -> None:
+        self._apply("DELETED", self.state.objects[kind][Key(namespace, name)])
+
+    def settle(self, seconds: float = 0.0) -> World:
+        """Let time pass, doing what is due at its time, until nothing is."""
+        end = self.now + seconds
+        for _ in range(10_000):
+            self.dispatch.expire(self.now)
+            for item in self.dispatch.queue.due(self.now, 1):
+                self._work(item)
+            due = self.dispatch.next_due()
+            if due is None or due > end:
+                self.now = end
+                return self
+            self.now = max(self.now, due)
+        raise AssertionError("the scheduler never comes to rest")
+
+    # ---- what came of it
+
+    def pod(self, name: str) -> Pod:
+        found = self.state.get(Pod, Key("default", name))
+        assert found is not None
+        return found
+
+    def node_of(self, name: str) -> str:
+        return self.pod(name).spec.node_name
+
+    def message(self, name: str) -> str:
+        return next((each.message for each in self.pod(name).status.conditions if each.type == "PodScheduled"), "")
+
+    def binds(self) -> list[tuple[str, str]]:
+        return [(action.key.name, action.node) for action in self.done if isinstance(action, Bind)]
+
+    def notes(self, reason: str = "") -> list[Note]:
+        return [action for action in self.done if isinstance(action, Note) and reason in ("", action.reason)]
+
+    # ---- carrying out
+
+    def _work(self, item: Item) -> None:
+        outcome = self.dispatch.reconcile(item, self.now)
+        for position, action in enumerate(outcome.actions):
+            if type(action) in self.fails:
+                self.fails.remove(type(action))
+                undone = outcome.actions[position:]
+                self.dispatch.failed(item, ClusterError("no"), self.now, 0.0, undone)
+                return
+            self.done.append(action)
+            self._perform(action)
+        self.dispatch.succeeded(item, outcome, self.now)
+
+    def _perform(self, action: Action) -> None:
+        if isinstance(action, Note):
+            return
+        assert isinstance(action, Bind | Patch | Delete)
+        pod = self.state.get(Pod, action.key)
+        assert pod is not None
+        if isinstance(action, Bind):
+            assert not pod.spec.node_name
+            self.put(replace(pod, spec=replace(pod.spec, node_name=action.node)))
+        elif isinstance(action, Delete):
+            assert action.uid == pod.metadata.uid
+            if self.lingers:
+                self.put(replace(pod, metadata=replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")))
+            else:
+                self.end("Pod", action.key.name, action.key.namespace)
+        else:
+            self.put(replace(pod, status=_patched(pod, action.patch.body)))
+
+    def _stamped(self, found: Object, held: Object | None) -> Object:
+        self._version += 1
+        uid = held.metadata.uid if held else found.metadata.uid or f"uid-{self._version}"
+        stamped = replace(found, metadata=replace(found.metadata, uid=uid, resource_version=str(self._version)))
+        if isinstance(stamped, Pod) and not stamped.spec.scheduler_name:
+            return replace(stamped, spec=replace(stamped.spec, scheduler_name=OURS))
+        return stamped
+
+    def _apply(self, event_type: EventType, found: Object) -> None:
+        self.dispatch.observe(self.state.apply(event_type, found), self.now)
+
+
+def _patched(pod: Pod, body: Any) -> Any:
+    assert body["metadata"] == {"uid": pod.metadata.uid}
+    status = pod.status
+    if "nominatedNodeName" in body["status"]:
+        status = replace(status, nominated_node_name=body["status"]["nominatedNodeName"] or "")
+    for raw in body["status"].get("conditions", ()):
+        new = msgspec.convert(raw, PodCondition)
+        others = [each for each in status.conditions if each.type != new.type]
+        status = replace(status, conditions=[*others, new])
+    return status
