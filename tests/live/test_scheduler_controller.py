@@ -24,6 +24,7 @@ from wukong.cluster.kube import Kube
 from wukong.controllers.scheduler import Scheduler
 from wukong.runtime import Loop
 
+HOLD = "example.com/hold"  # a finalizer
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 FLEET: dict[str, Manifest] = {
     "a": {"capacity": {"cpu": "4"}, "labels": {ZONE: "zone-a", "disk": "ssd", "open": ""}},
@@ -34,6 +35,7 @@ FLEET: dict[str, Manifest] = {
         "taints": [{"key": "dedicated", "value": "x", "effect": "NoSchedule"}],
     },
     "d": {"capacity": {"cpu": "2"}, "labels": {ZONE: "zone-a", "arena": ""}},
+    "e": {"capacity": {"cpu": "2"}, "labels": {ZONE: "zone-b", "den": ""}},
 }
 PRIORITIES: tuple[Manifest, ...] = (
     {"metadata": {"name": "low"}, "value": 10},
@@ -132,6 +134,7 @@ async def test_both_schedulers_do_and_say_the_same(
             await compare(both, manifest, node)
         await compare_preemption(both)
         await compare_patience(both)
+        await compare_waiting(both)
         await both.until(lambda: both.told(STOCK) == both.told(OURS), f"{both.told(STOCK)}\nis\n{both.told(OURS)}")
         told = both.told(OURS)
     names = {name for name, *_ in told}
@@ -169,3 +172,36 @@ async def compare_patience(both: Twins) -> None:
     await both.label_node("b", {"late": "yes"})
     await both.settled("patient", is_running)
     assert both.shown(OURS, "patient") == both.shown(STOCK, "patient")
+
+
+async def compare_waiting(both: Twins) -> None:
+    """A victim clings to life: its preemptor waits, and nobody lower takes the room kept for it."""
+    clinging = a_pod("clings", "1500m", priorityClassName="low", **on(den=""))
+    clinging["metadata"]["finalizers"] = [HOLD]
+    await both.create(clinging)
+    await both.settled("clings", is_running)
+    await both.create(a_pod("master", "1500m", priorityClassName="high", **on(den="")))
+    await both.settled("master", is_nominated)
+    await both.settled("clings", is_leaving)
+    for name in ("master", "clings"):
+        assert both.shown(OURS, name) == both.shown(STOCK, name), name
+    await compare(both, a_pod("sneaks", "400m", priorityClassName="low", **on(den="")), "")
+    await both.delete("takes-port")  # that room somewhere gets free makes the master try again
+    await both.settled("master", says("not eligible due to a terminating pod on the nominated node."))
+    assert both.shown(OURS, "master") == both.shown(STOCK, "master")
+    await both.release("clings")
+    await both.settled("master", is_running)
+    for name in ("master", "clings"):
+        assert both.shown(OURS, name) == both.shown(STOCK, name), name
+
+
+def says(text: str) -> Callable[[Any], bool]:
+    return lambda pod: any(text in each.get("message", "") for each in pod["status"]["conditions"])
+
+
+def is_nominated(pod: Any) -> bool:
+    return bool(pod.get("status", {}).get("nominatedNodeName"))
+
+
+def is_leaving(pod: Any) -> bool:
+    return "deletionTimestamp" in pod["metadata"]

@@ -57,6 +57,12 @@ class Twins:
             await self.client.delete(f"/api/v1/namespaces/{world}/pods/{name}", grace_seconds=0)
         await self.until(lambda: all((world, name) in self.gone for world in NAMES), f"{name} gone")
 
+    async def release(self, name: str) -> None:
+        """Take its finalizers away."""
+        for world in NAMES:
+            body = {"metadata": {"finalizers": None}}
+            await self.client.patch(f"/api/v1/namespaces/{world}/pods/{name}", body)
+
     async def label_node(self, name: str, labels: dict[str, str]) -> None:
         for world in NAMES:
             await self.client.patch(f"/api/v1/nodes/{world}-{name}", {"metadata": {"labels": labels}})
