@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from builders import a_node, a_pod
 from scheduling import OURS, World, replace
 from wukong.actions import Delete, Note, Patch
-from wukong.api.core import Pod
-from wukong.controllers.scheduler import Scheduler
-from wukong.engine import Scheduler as Engine
-from wukong.engine.plugin import FilterPart, Plugin, Reason
-from wukong.engine.plugins.registry import PLUGINS
 
 WAITING = (
     "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
@@ -124,60 +115,3 @@ def test_a_deletion_that_fails_is_tried_again() -> None:
     world.put(a_pod("boss", cpu="1", priority=9))
     assert world.settle().binds() == []
     assert world.settle(30).binds() == [("boss", "node-a")]
-
-
-# ---- an extender
-
-
-class Refuser(Plugin):
-    """Refuses what it is told to, as an extender does; is asked which candidates it agrees to."""
-
-    name = "Extender"
-
-    def __init__(self, refused: set[str], agrees: bool) -> None:
-        self.refused, self.agrees = refused, agrees
-
-    def filter(self, view: Any) -> FilterPart | None:
-        mask = np.array([row.name in self.refused for row in view.snapshot.rows], dtype=np.bool_)
-        return _Refused(mask)
-
-    def agree(self, view: Any, candidates: Any) -> Any:
-        return candidates if self.agrees else {}
-
-
-class _Refused(FilterPart):
-    is_retried = False
-
-    def __init__(self, mask: Any) -> None:
-        self.mask = mask
-
-    def failing(self, rows: Any, load: Any) -> Any:
-        return [(Reason("policy says no"), self.mask[rows])]
-
-
-def extended(refused: set[str], *, agrees: bool = True) -> World:
-    plugin = Refuser(refused, agrees)
-
-    def extend(engine: Engine, now: float) -> Engine:
-        profile = replace(engine.profile, filters=(*engine.profile.filters, plugin.name))
-        return Engine(engine.snapshot, profile, ties=engine.ties, plugins={**PLUGINS, plugin.name: plugin})
-
-    return World(Scheduler([OURS], extend=extend))
-
-
-def test_an_extender_is_asked_anew_at_every_attempt() -> None:
-    refused = {"node-a", "node-b"}
-    world = extended(refused)
-    world.put(a_node("node-a"), a_node("node-b"), a_pod("web"))
-    world.settle()
-    assert world.message("web").startswith("0/2 nodes are available: 2 policy says no.")
-    refused.discard("node-b")
-    assert world.settle(301).binds() == [("web", "node-b")]
-
-
-def test_an_extender_that_disagrees_spares_the_victims() -> None:
-    world = extended(set(), agrees=False)
-    world.put(a_node("node-a", cpu="1"), a_pod("victim", cpu="1", node="node-a"), a_pod("boss", cpu="1", priority=9))
-    world.settle()
-    assert world.message("boss").endswith("preemption: no candidate node for preemption")
-    assert isinstance(world.pod("victim"), Pod)

@@ -28,7 +28,7 @@ from wukong.api.profile import Profile, default_profile
 from wukong.api.resources import RESOURCES, Key
 from wukong.controllers import scheduling_writes as writes
 from wukong.controllers.scheduling_choice import Choice, Chooser, Extend
-from wukong.controllers.scheduling_hints import Happened, may_help
+from wukong.controllers.scheduling_hints import Happened, matters, may_help
 from wukong.controllers.scheduling_queue import Entry, Queue
 from wukong.engine import FIRST_BY_NAME, Ties
 from wukong.state import State
@@ -68,7 +68,7 @@ class Scheduler:
         ties: Ties = FIRST_BY_NAME,
         extend: Extend | None = None,
     ) -> None:
-        """`names` are the schedulerNames we answer to. `extend` plugs an extender in, such as replies.asked.asking."""
+        """`names` are the schedulerNames we answer to. `extend` plugs an extender in, as replies.asked.asking does."""
         self.names = frozenset(names)
         self.watches = tuple(Watch(RESOURCES[kind], self._noticed) for kind in KINDS)
         self._chooser = Chooser(profile or default_profile(), ties, extend)
@@ -104,6 +104,9 @@ class Scheduler:
 
     def _decide(self, entry: Entry, pod: Pod, state: State, now: float) -> tuple[Action, ...]:
         choice = self._chooser.choose(pod, state, self._queue.nominated, now)
+        return *choice.notes, *self._carry_out(entry, pod, choice, state, now)
+
+    def _carry_out(self, entry: Entry, pod: Pod, choice: Choice, state: State, now: float) -> tuple[Action, ...]:
         if choice.node:
             return writes.bind(pod, choice.node)
         if choice.error:
@@ -220,6 +223,8 @@ class Scheduler:
 
     def _wake(self, happened: Happened, state: State) -> list[Key]:
         """Give another turn to those this may help."""
+        if not self._queue.parked or not matters(happened):
+            return []
         helped = []
         for key, entry in list(self._queue.parked.items()):
             pod = state.get(Pod, key)

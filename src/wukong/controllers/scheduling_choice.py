@@ -11,18 +11,22 @@ from collections.abc import Callable, Mapping
 import msgspec
 import numpy as np
 
+from wukong.actions import Note
 from wukong.api.core import Pod
 from wukong.api.profile import Profile
 from wukong.api.resources import Key
 from wukong.engine import Decision, Preemption, Scheduler, Snapshot, Ties
 from wukong.engine.decide import decide
+from wukong.engine.view import View
 from wukong.errors import InputError
 from wukong.state import State
 
 PREEMPTION_UNDER_WAY = "not eligible due to a terminating pod on the nominated node."
 PREEMPTED = ("DisruptionTarget", "True", "PreemptionByScheduler")
 
-Extend = Callable[[Scheduler, float], Scheduler]  # gives the same scheduler with more plugins, asked at this time
+Notes = tuple[Note, ...]
+# Gives the same scheduler with an extender in its profile, asked about this pod at this time, and what is to be told.
+Extend = Callable[[Scheduler, Pod, float], tuple[Scheduler, Callable[[View], Notes]]]
 Nominated = Mapping[Key, str]  # pod → node
 
 
@@ -35,6 +39,7 @@ class Choice(msgspec.Struct, frozen=True):
     preemption: Preemption | None = None
     keeps_nomination: bool = False  # its victims are still leaving
     error: str = ""
+    notes: Notes = ()  # what an extender wants told
 
 
 class Chooser:
@@ -56,31 +61,41 @@ class Chooser:
             return Choice(error=str(error))
 
     def _choose(self, pod: Pod, own: str, snapshot: Snapshot, must_wait: bool, now: float) -> Choice:
-        view = self._scheduler(snapshot, self.profile, now).view(pod)
+        view, notes = self._view(pod, snapshot, self.profile, now)
         view.sync()
-        row = snapshot.row_of.get(own)
-        if row is not None and view.feasible[row]:
-            return Choice(node=own)
-        count = np.count_nonzero(view.feasible)
-        if count and not (view.broken and count > 1):
-            best = self.ties.pick(view.total)
-            assert best is not None, "a node is feasible"
-            return Choice(node=snapshot.rows[best].name)
+        node = self._pick(view, own)
+        if node:
+            return Choice(node=node, notes=notes)
         decision = decide(view)
         refusal = decision.refusals.get(own)
         if must_wait and refusal is not None and not refusal.is_final:
-            decision = decide(self._scheduler(snapshot, self._peaceful, now).view(pod))
-            return _read(decision, f"{_joined(decision.message)}preemption: {PREEMPTION_UNDER_WAY}", is_waiting=True)
-        return _read(decision, decision.message)
+            decision = decide(self._view(pod, snapshot, self._peaceful, now)[0])
+            message = f"{_joined(decision.message)}preemption: {PREEMPTION_UNDER_WAY}"
+            return _read(decision, message, notes, is_waiting=True)
+        return _read(decision, decision.message, notes)
 
-    def _scheduler(self, snapshot: Snapshot, profile: Profile, now: float) -> Scheduler:
+    def _pick(self, view: View, own: str) -> str:
+        """The node the pod is nominated to, if it suits; else one of the best; "" if there is none, or no telling."""
+        row = view.snapshot.row_of.get(own)
+        if row is not None and view.feasible[row]:
+            return own
+        if view.broken and np.count_nonzero(view.feasible) > 1:
+            return ""
+        best = self.ties.pick(view.total)
+        return "" if best is None else view.snapshot.rows[best].name
+
+    def _view(self, pod: Pod, snapshot: Snapshot, profile: Profile, now: float) -> tuple[View, Notes]:
         scheduler = Scheduler(snapshot, profile, ties=self.ties)
-        return scheduler if self.extend is None else self.extend(scheduler, now)
+        if self.extend is None:
+            return scheduler.view(pod), ()
+        extended, notes_of = self.extend(scheduler, pod, now)
+        view = extended.view(pod)
+        return view, notes_of(view)
 
 
-def _read(decision: Decision, message: str, *, is_waiting: bool = False) -> Choice:
+def _read(decision: Decision, message: str, notes: Notes, *, is_waiting: bool = False) -> Choice:
     refused_by = frozenset(refusal.plugin for refusal in decision.refusals.values())
-    return Choice("", message, refused_by, decision.preemption, is_waiting, decision.error)
+    return Choice("", message, refused_by, decision.preemption, is_waiting, decision.error, notes)
 
 
 def _joined(message: str) -> str:

@@ -9,7 +9,7 @@ A pod counts as gone when it is finished. Not modelled: storage classes, CSI and
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Set
 from typing import NamedTuple
 
 from wukong.api.core import Node, Pod, PodAffinityTerm
@@ -35,23 +35,21 @@ class Happened(NamedTuple):
     new: Object | None
 
 
-def may_help(pod: Pod, refused_by: Iterable[str], happened: Happened, state: State) -> bool:
-    """Whether the pod should be tried again. If nobody refused it, there was no node at all."""
-    plugins = set(refused_by)
-    old, new = happened
-    if not _matters(old, new):
-        return False
-    if not plugins or EXTENDER in plugins:
+def may_help(pod: Pod, refused_by: Set[str], happened: Happened, state: State) -> bool:
+    """Whether the pod should be tried again, after something that matters. Refused by nobody: there was no node."""
+    if not refused_by or EXTENDER in refused_by:
         return True
+    old, new = happened
     if isinstance(old, Node) or isinstance(new, Node):
-        return _node_helps(pod, plugins, _as_node(old), _as_node(new))
+        return _node_helps(pod, refused_by, _as_node(old), _as_node(new))
     if isinstance(old, Pod) or isinstance(new, Pod):
-        return _pod_helps(pod, plugins, _placed(old), _placed(new), state)
-    return "VolumeBinding" in plugins and new is not None
+        return _pod_helps(pod, refused_by, _placed(old), _placed(new), state)
+    return "VolumeBinding" in refused_by and new is not None
 
 
-def _matters(old: Object | None, new: Object | None) -> bool:
-    """Whether decisions read what changed. Most changes are news of health."""
+def matters(happened: Happened) -> bool:
+    """Whether decisions read what changed. Most changes are news of health. Ask this first: it holds for all pods."""
+    old, new = happened
     if isinstance(old, Node) and isinstance(new, Node):
         return NodeRow(old) != NodeRow(new)
     if isinstance(old, Pod) or isinstance(new, Pod):
@@ -65,7 +63,7 @@ def _reading(pod: Pod | None) -> tuple[object, ...] | None:
     return pod.metadata.uid, pod.spec.node_name, pod.status.nominated_node_name, pod.metadata.labels, pod.is_terminating
 
 
-def _node_helps(pod: Pod, plugins: set[str], old: Node | None, new: Node | None) -> bool:
+def _node_helps(pod: Pod, plugins: Set[str], old: Node | None, new: Node | None) -> bool:
     if "PodTopologySpread" in plugins and _moves_spread(pod, old, new):
         return True
     if new is None:
@@ -128,7 +126,7 @@ def _moves_domains(pod: Pod, old: Node | None, new: Node) -> bool:
     return joined or left or (old is None and not together)
 
 
-def _pod_helps(pod: Pod, plugins: set[str], old: Pod | None, new: Pod | None, state: State) -> bool:
+def _pod_helps(pod: Pod, plugins: Set[str], old: Pod | None, new: Pod | None, state: State) -> bool:
     if old is None and new is None:
         return False
     if new is None and "NodeResourcesFit" in plugins:
