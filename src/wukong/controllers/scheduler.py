@@ -33,6 +33,7 @@ from wukong.controllers.scheduling_queue import Entry, Queue
 from wukong.engine import FIRST_BY_NAME, Ties
 from wukong.state import State
 from wukong.state.contract import Watch
+from wukong.state.mirror import key_of, kind_of
 
 DEFAULT_NAME = "default-scheduler"
 # What decisions read. Pods and nodes come and go; of the others only volumes make room for a pod that waits.
@@ -171,7 +172,7 @@ class Scheduler:
             return
         self._state, self._queue, self._under_way, self._promise = state, Queue(), {}, None
         for pod in state.all(Pod):
-            if self._wants_node(pod) and state.placements.get(writes.key_of(pod)) is None:
+            if self._wants_node(pod) and state.placements.get(key_of(pod)) is None:
                 self._queue.add(pod)
 
     def _noticed(self, found: Object, state: State) -> Iterable[Key]:
@@ -180,15 +181,14 @@ class Scheduler:
         if happened is None:
             return ()
         if state is not self._state:  # the queue is made when we are asked; one occasion is enough for that
-            return (writes.key_of(found),) if isinstance(found, Pod) and self._wants_node(found) else ()
+            return (key_of(found),) if isinstance(found, Pod) and self._wants_node(found) else ()
         own = self._follow(*happened, state) if isinstance(found, Pod) else ()
         return (*own, *self._wake(happened, state))
 
     def _whole(self, found: Object, state: State) -> Happened | None:
         """The change, once both its halves are known."""
-        kind = found.kind or type(found).__name__
-        place = kind, Key(found.metadata.namespace, found.metadata.name)
-        held = state.objects.get(kind, {}).get(place[1])
+        kind, key = place = kind_of(found), key_of(found)
+        held = state.objects.get(kind, {}).get(key)
         if found is held:
             return Happened(self._before.pop(place, None), found)
         if held is not None and held.metadata.uid == found.metadata.uid:
@@ -202,9 +202,9 @@ class Scheduler:
         if not isinstance(new, Pod) or not self._wants_node(new):
             pod = new or old
             assert isinstance(pod, Pod)
-            self._queue.remove(writes.key_of(pod))
+            self._queue.remove(key_of(pod))
             return ()
-        key = writes.key_of(new)
+        key = key_of(new)
         held = self._queue.entries.get(key)
         if held is None or held.uid != new.metadata.uid:
             self._queue.add(new)

@@ -96,12 +96,15 @@ def _has_more_room(pod: Pod, old: Node | None, new: Node) -> bool:
 
 
 def _moves_spread(pod: Pod, old: Node | None, new: Node | None) -> bool:
-    """Domains appear, go or change; or taints do, which may take a node out of its domain."""
+    """Domains appear, go or change; or taints or labels do, which may take a node out of its domain."""
     keys = [each.topology_key for each in pod.spec.topology_spread_constraints]
-    had, has = _domains(old, keys), _domains(new, keys)
-    if had != has:
+    if not keys:  # the profile's constraints refused it
         return True
-    return has is not None and old is not None and new is not None and old.spec.taints != new.spec.taints
+    had, has = _domains(old, keys), _domains(new, keys)
+    if had != has or old is None or new is None:
+        return had != has
+    is_counted_anew = old.spec.taints != new.spec.taints or allows_node(pod, old) != allows_node(pod, new)
+    return has is not None and is_counted_anew
 
 
 def _domains(node: Node | None, keys: list[str]) -> list[str] | None:
@@ -150,7 +153,10 @@ def _counts_differ(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
 
 
 def _company_differs(pod: Pod, old: Pod | None, new: Pod | None, state: State) -> bool:
-    """One that affinity wants has come, or one that stood in the way is gone: matched by a term, or by its own."""
+    """One that affinity speaks of has come or gone; or one that stood in the way is gone, by its terms or the pod's.
+
+    With nobody left whom its affinity speaks of, a pod that matches its own terms may be the first of its kind.
+    """
     together, apart = _terms(pod)
 
     def suits(other: Pod | None) -> bool:
@@ -162,12 +168,14 @@ def _company_differs(pod: Pod, old: Pod | None, new: Pod | None, state: State) -
         own = any(_matches(pod, each, other, state) for each in apart)
         return own or any(_matches(other, each, pod, state) for each in _terms(other)[1])
 
-    return (suits(new) and not suits(old)) or (hinders(old) and not hinders(new))
+    return suits(new) != suits(old) or (hinders(old) and not hinders(new))
 
 
 def _matches(owner: Pod, term: PodAffinityTerm, other: Pod, state: State) -> bool:
+    """Asked without labels of the namespace too: so 1.35 reads the terms of a pod that is to be placed."""
     namespace = state.objects.get("Namespace", {}).get(Key("", other.metadata.namespace))
-    return placed_term(owner, term).matches(other, {} if namespace is None else namespace.metadata.labels)
+    read = placed_term(owner, term)
+    return read.matches(other, {}) or (namespace is not None and read.matches(other, namespace.metadata.labels))
 
 
 def _terms(pod: Pod) -> tuple[list[PodAffinityTerm], list[PodAffinityTerm]]:

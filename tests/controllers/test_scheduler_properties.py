@@ -1,0 +1,108 @@
+"""What holds of the scheduler controller in any cluster, whatever happens: above all, nobody is forgotten."""
+
+from __future__ import annotations
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import clusters
+from scheduling import World
+from wukong.actions import Action, Bind, Delete, Note, Patch
+from wukong.api.core import Node, Pod
+from wukong.engine import Scheduler as Engine
+
+LATE = 20.0  # seconds; longer than any backoff, much shorter than five minutes
+WAITING = [f"wait-{number}" for number in range(6)]
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> World:
+    """A cluster with pods that wait, to which a few things happen, and in which a few actions fail."""
+    world = World()
+    objects = draw(clusters.clusters())
+    for kind in ("namespaces", "services", "replica_sets", "persistent_volumes", "persistent_volume_claims", "nodes"):
+        world.put(*getattr(objects, kind))
+    world.put(*objects.pods, *(draw(clusters.pods(name)) for name in WAITING))
+    world.fails = draw(st.lists(st.sampled_from([Bind, Patch, Delete]), max_size=3))
+    world.settle(draw(st.sampled_from([0.0, 1.0])))
+    for number in range(draw(st.integers(0, 5))):
+        happen(world, draw, number)
+        world.settle(draw(st.sampled_from([0.0, 0.5, 3.0])))
+    return world
+
+
+def happen(world: World, draw: st.DrawFn, number: int) -> None:
+    pods = [pod for pod in world.state.all(Pod) if pod.spec.node_name]
+    event = draw(st.sampled_from(["node", "new node", "pod gone", "relabelled", "new pod"]))
+    if event == "node":
+        node = draw(st.sampled_from(world.state.all(Node)))
+        other = draw(clusters.nodes(node.metadata.name))
+        other.metadata.labels = node.metadata.labels  # of others' anti-affinity only pods are asked, as in Kubernetes
+        world.put(other)
+    elif event == "new node":
+        world.put(draw(clusters.nodes(f"new-{number}")))
+    elif event == "new pod":
+        world.put(draw(clusters.pods(f"more-{number}")))
+    elif pods:
+        pod = draw(st.sampled_from(pods))
+        if event == "pod gone":
+            world.end("Pod", pod.metadata.name, pod.metadata.namespace)
+        else:
+            labels = {"app": draw(st.sampled_from(clusters.APPS))}
+            world.put(msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, labels=labels)))
+
+
+def waiting(world: World) -> list[Pod]:
+    return [pod for pod in world.state.all(Pod) if not pod.spec.node_name and not pod.is_terminating]
+
+
+@settings(max_examples=150, deadline=None)
+@given(histories())
+def test_nobody_waits_who_would_fit(world: World) -> None:
+    world.settle(LATE)
+    if any(pod.status.nominated_node_name for pod in waiting(world)):
+        return  # room may be kept
+    engine = Engine(world.state.snapshot)
+    for pod in waiting(world):
+        decision = engine.decide(pod)
+        assert decision.error or not decision.feasible, (pod.key, decision.feasible, world.notes())
+
+
+@settings(max_examples=100, deadline=None)
+@given(histories())
+def test_who_waits_is_told_why_and_says_so(world: World) -> None:
+    world.settle(LATE)
+    for pod in waiting(world):
+        (condition,) = [each for each in pod.status.conditions if each.type == "PodScheduled"]
+        assert condition.status == "False"
+        last = [note for note in world.notes("FailedScheduling") if note.key.name == pod.metadata.name][-1]
+        assert condition.message == last.text or len(condition.message) > 1024
+
+
+@settings(max_examples=100, deadline=None)
+@given(histories())
+def test_every_pod_is_bound_at_most_once_and_to_a_node_that_is_there(world: World) -> None:
+    world.settle(LATE)
+    bound = [action.key for action in world.done if isinstance(action, Bind)]
+    assert len(bound) == len(set(bound))
+    known = {node.metadata.name for node in world.state.all(Node)}
+    assert all(action.node in known for action in world.done if isinstance(action, Bind))
+
+
+@settings(max_examples=60, deadline=None)
+@given(histories())
+def test_who_is_driven_out_was_lower_and_told_so_first(world: World) -> None:
+    world.settle(LATE)
+    for position, action in enumerate(world.done):
+        if isinstance(action, Delete):
+            told = [each for each in world.done[:position] if _marks(each, action)]
+            assert told
+    preempted = {note.key for note in world.notes("Preempted")}
+    assert {action.key for action in world.done if isinstance(action, Delete)} == preempted
+
+
+def _marks(action: Action, victim: Delete) -> bool:
+    if not isinstance(action, Patch) or action.key != victim.key or isinstance(action, Note):
+        return False
+    return any(each["type"] == "DisruptionTarget" for each in action.patch.body["status"].get("conditions", ()))
