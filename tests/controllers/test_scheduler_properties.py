@@ -57,10 +57,11 @@ def waiting(world: World) -> list[Pod]:
     return [pod for pod in world.state.all(Pod) if not pod.spec.node_name and not pod.is_terminating]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(histories())
-def test_nobody_waits_who_would_fit(world: World) -> None:
+def test_nobody_waits_who_would_fit_and_who_waits_is_told_why(world: World) -> None:
     world.settle(LATE)
+    check_that_who_waits_is_told_why(world)
     if any(pod.status.nominated_node_name for pod in waiting(world)):
         return  # room may be kept
     engine = Engine(world.state.snapshot)
@@ -69,10 +70,7 @@ def test_nobody_waits_who_would_fit(world: World) -> None:
         assert decision.error or not decision.feasible, (pod.key, decision.feasible, world.notes())
 
 
-@settings(max_examples=100, deadline=None)
-@given(histories())
-def test_who_waits_is_told_why_and_says_so(world: World) -> None:
-    world.settle(LATE)
+def check_that_who_waits_is_told_why(world: World) -> None:
     for pod in waiting(world):
         (condition,) = [each for each in pod.status.conditions if each.type == "PodScheduled"]
         assert condition.status == "False"
@@ -80,7 +78,7 @@ def test_who_waits_is_told_why_and_says_so(world: World) -> None:
         assert condition.message == last.text or len(condition.message) > 1024
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(histories())
 def test_every_pod_is_bound_at_most_once_and_to_a_node_that_is_there(world: World) -> None:
     world.settle(LATE)
@@ -90,7 +88,7 @@ def test_every_pod_is_bound_at_most_once_and_to_a_node_that_is_there(world: Worl
     assert all(action.node in known for action in world.done if isinstance(action, Bind))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(histories())
 def test_who_is_driven_out_was_lower_and_told_so_first(world: World) -> None:
     world.settle(LATE)

@@ -7,22 +7,14 @@ is its own, so that nobody else is tempted.
 
 from __future__ import annotations
 
-import asyncio
-import random
-import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any
 
 from live.cluster import await_sentinel
+from live.own_scheduler import scheduling
 from live.random_cluster import Manifest
 from live.twins import NAMES, OURS, STOCK, Twins, is_refused, is_running, twins
-from testbed.pytest_plugin import Bed, OwnBed
-from wukong.cluster.credentials import load
-from wukong.cluster.follow import follow
-from wukong.cluster.kube import Kube
-from wukong.controllers.scheduler import Scheduler
-from wukong.runtime import Loop
+from testbed.pytest_plugin import OwnBed
 
 HOLD = "example.com/hold"  # a finalizer
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -102,30 +94,11 @@ TABLE: tuple[tuple[Manifest, str], ...] = (  # the pod, and the node it gets; ""
 )
 
 
-class Wall:
-    def now(self) -> float:
-        return time.time()
-
-
-@asynccontextmanager
-async def scheduling(bed: Bed) -> AsyncIterator[Loop]:
-    """Our scheduler at work."""
-    async with Kube(load(str(bed.kubeconfig))) as kube:
-        loop = Loop(kube, [Scheduler([NAMES[OURS]])], follow, clock=Wall(), random=random.Random(1).random)
-        stop = asyncio.Event()
-        running = asyncio.create_task(loop.run(stop))
-        try:
-            yield loop
-        finally:
-            stop.set()
-            await running
-
-
 async def test_both_schedulers_do_and_say_the_same(
     own_bed: OwnBed, record_property: Callable[[str, object], None]
 ) -> None:
     bed = own_bed(nodes=0, extra_flags={"scheduler": ["--feature-gates=OpportunisticBatching=false"]})
-    async with bed.client() as client, twins(client) as both, scheduling(bed):
+    async with bed.client() as client, twins(client) as both, scheduling(bed, NAMES[OURS]):
         for priority in PRIORITIES:
             await client.create("/apis/scheduling.k8s.io/v1/priorityclasses", priority)
         await both.nodes(FLEET)
