@@ -358,3 +358,11 @@ def test_a_fork_is_scheduled_from_its_own_state() -> None:
     outcome = world.scheduler.reconcile(Key("default", "web"), fork, world.now)
     assert [type(action) for action in outcome.actions] == [Bind, Note]
     assert msgspec.json.encode(outcome)
+
+
+def test_nothing_is_kept_of_pods_that_have_their_node_or_are_gone() -> None:
+    world = world_of(*FULL, BIG, a_node("node-b", cpu="500m"), a_pod("small", cpu="100m"))
+    world.end("Pod", "web", "default")
+    world.settle()
+    scheduler = world.scheduler
+    assert (len(scheduler._queue), scheduler._under_way, scheduler._queue.parked) == (0, {}, {})

@@ -27,13 +27,14 @@ from wukong.api.meta import Object
 from wukong.api.profile import Profile, default_profile
 from wukong.api.resources import RESOURCES, Key
 from wukong.controllers import scheduling_writes as writes
+from wukong.controllers.scheduling_changes import Changes, Happened
 from wukong.controllers.scheduling_choice import Choice, Chooser, Extend
-from wukong.controllers.scheduling_hints import Happened, matters, may_help
+from wukong.controllers.scheduling_hints import matters, may_help
 from wukong.controllers.scheduling_queue import Entry, Queue
 from wukong.engine import FIRST_BY_NAME, Ties
 from wukong.state import State
 from wukong.state.contract import Watch
-from wukong.state.mirror import key_of, kind_of
+from wukong.state.mirror import key_of
 
 DEFAULT_NAME = "default-scheduler"
 # What decisions read. Pods and nodes come and go; of the others only volumes make room for a pod that waits.
@@ -75,7 +76,7 @@ class Scheduler:
         self._chooser = Chooser(profile or default_profile(), ties, extend)
         self._queue = Queue()
         self._state: State | None = None  # whose pods the queue holds
-        self._before: dict[tuple[str, Key], Object] = {}  # the first half of a change: the object as it was
+        self._changes = Changes()
         self._under_way: dict[Key, Entry] = {}  # occasion → the pod decided on it
         self._promise: Promise | None = None
 
@@ -92,7 +93,8 @@ class Scheduler:
             return Outcome(requeue_after=self._wait(key, now)) if len(self._queue) else DONE
         entry, pod = turn
         actions = self._decide(entry, pod, state, now)
-        self._under_way[key] = entry
+        self._drop_occasion(entry)
+        self._under_way[key], entry.occasion = entry, key
         return Outcome(actions, requeue_after=self._wait(key, now))
 
     def _next(self, state: State, now: float) -> tuple[Entry, Pod] | None:
@@ -100,7 +102,7 @@ class Scheduler:
             pod = state.get(Pod, entry.key)
             if pod is not None and pod.metadata.uid == entry.uid and self._wants_node(pod):
                 return entry, pod
-            self._queue.remove(entry.key)
+            self._remove(entry.key)
         return None
 
     def _decide(self, entry: Entry, pod: Pod, state: State, now: float) -> tuple[Action, ...]:
@@ -177,7 +179,7 @@ class Scheduler:
 
     def _noticed(self, found: Object, state: State) -> Iterable[Key]:
         """The pods to which this change may give a turn. Asked about an object as it was, then as it is."""
-        happened = self._whole(found, state)
+        happened = self._changes.whole(found, state)
         if happened is None:
             return ()
         if state is not self._state:  # the queue is made when we are asked; one occasion is enough for that
@@ -185,24 +187,12 @@ class Scheduler:
         own = self._follow(*happened, state) if isinstance(found, Pod) else ()
         return (*own, *self._wake(happened, state))
 
-    def _whole(self, found: Object, state: State) -> Happened | None:
-        """The change, once both its halves are known."""
-        kind, key = place = kind_of(found), key_of(found)
-        held = state.objects.get(kind, {}).get(key)
-        if found is held:
-            return Happened(self._before.pop(place, None), found)
-        if held is not None and held.metadata.uid == found.metadata.uid:
-            self._before.setdefault(place, found)
-            return None
-        self._before.pop(place, None)
-        return Happened(found, None)
-
     def _follow(self, old: Object | None, new: Object | None, state: State) -> tuple[Key, ...]:
         """Keep the queue in step with one pod; gives its key if it may have its turn now."""
         if not isinstance(new, Pod) or not self._wants_node(new):
             pod = new or old
             assert isinstance(pod, Pod)
-            self._queue.remove(key_of(pod))
+            self._remove(key_of(pod))
             return ()
         key = key_of(new)
         held = self._queue.entries.get(key)
@@ -211,7 +201,7 @@ class Scheduler:
             return (key,)
         if not isinstance(old, Pod):  # told again: nobody confirmed its binding in time
             if held.is_out and state.placements.get(key) is None:
-                self._queue.remove(key)
+                self._remove(key)
                 self._queue.add(new)
             return (key,)
         if old.status.nominated_node_name != new.status.nominated_node_name:
@@ -232,6 +222,16 @@ class Scheduler:
                 self._queue.wake(entry)
                 helped.append(key)
         return helped
+
+    def _remove(self, key: Key) -> None:
+        if (entry := self._queue.entries.get(key)) is not None:
+            self._drop_occasion(entry)
+            self._queue.remove(key)
+
+    def _drop_occasion(self, entry: Entry) -> None:
+        """Nobody needs to look back at it any more."""
+        if entry.occasion is not None and self._under_way.get(entry.occasion) is entry:
+            del self._under_way[entry.occasion]
 
     def _wants_node(self, pod: Pod) -> bool:
         spec = pod.spec

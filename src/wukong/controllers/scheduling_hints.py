@@ -10,11 +10,11 @@ A pod counts as gone when it is finished. Not modelled: storage classes, CSI and
 from __future__ import annotations
 
 from collections.abc import Set
-from typing import NamedTuple
 
 from wukong.api.core import Node, Pod, PodAffinityTerm
 from wukong.api.meta import Object
 from wukong.api.resources import Key
+from wukong.controllers.scheduling_changes import Happened
 from wukong.engine.nodes import NodeRow
 from wukong.engine.requests import read_requests
 from wukong.rules.inter_pod import placed_term
@@ -26,13 +26,6 @@ from wukong.rules.taints import tolerates_node
 from wukong.state import State
 
 EXTENDER = "Extender"  # the name under which an extender refuses
-
-
-class Happened(NamedTuple):
-    """An object came (no `old`), changed, or went (no `new`)."""
-
-    old: Object | None
-    new: Object | None
 
 
 def may_help(pod: Pod, refused_by: Set[str], happened: Happened, state: State) -> bool:

@@ -41,6 +41,7 @@ class Entry(msgspec.Struct):
     plugins: frozenset[str] = frozenset()  # who refused it last
     nominated: str = ""
     is_out: bool = False  # being decided, or its binding under way
+    occasion: Key | None = None  # the key on which it was decided last
     turn: int = 0  # the place in a heap that counts: the last it got
 
     @property
@@ -70,6 +71,7 @@ class Queue:
         self._active: list[Turn] = []  # heaps; turns that are not current are skipped
         self._backing_off: list[Turn] = []
         self._parked: list[Turn] = []
+        self._turns = 0
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -173,7 +175,8 @@ class Queue:
                     self._push(self._active, turn.entry, turn.entry.rank)
 
     def _push(self, heap: list[Turn], entry: Entry, rank: tuple[float, float, Key]) -> None:
-        entry.turn += 1
+        self._turns += 1  # never the same twice, so that no two entries are ever compared
+        entry.turn = self._turns
         heappush(heap, Turn(*rank, entry.turn, entry))
 
 
