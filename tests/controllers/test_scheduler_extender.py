@@ -27,7 +27,7 @@ def extended() -> World:
         asker, asked = asking(engine, extender, SHIPPED, now)
         return asker, lambda view: asked.answer(view).filtered.notes
 
-    world = World(Scheduler([OURS], extend=extend))
+    world = World(Scheduler([OURS], extend=extend, extended_by=["PlacementPolicy", "ClusterPlacementPolicy"]))
     extenders.append(Extender(world.state, Settings(critical_priority=1000)))
     return world
 
@@ -67,9 +67,9 @@ def test_a_policy_may_forbid_preemption() -> None:
     assert not world.pod("victim").is_terminating
 
 
-def test_an_edited_policy_holds_at_the_next_attempt() -> None:
+def test_an_edited_policy_gives_another_turn_to_whom_it_refused() -> None:
     world = extended()
     world.put(a_node("a-steady", labels=STEADY), a_cluster_policy("default", strategy="spot-only"), a_pod("web"))
     world.settle()
     world.put(a_cluster_policy("default", strategy="on-demand-only"))
-    assert world.settle(301).binds() == [("web", "a-steady")]
+    assert world.settle().binds() == [("web", "a-steady")]

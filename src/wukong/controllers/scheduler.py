@@ -34,22 +34,12 @@ from wukong.controllers.scheduling_queue import Entry, Queue
 from wukong.engine import FIRST_BY_NAME, Ties
 from wukong.state import State
 from wukong.state.contract import Watch
+from wukong.state.live import FACTS
 from wukong.state.mirror import key_of
 
 DEFAULT_NAME = "default-scheduler"
 # What decisions read. Pods and nodes come and go; of the others only volumes make room for a pod that waits.
-KINDS = (
-    "Node",
-    "Namespace",
-    "Service",
-    "ReplicationController",
-    "ReplicaSet",
-    "StatefulSet",
-    "PodDisruptionBudget",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "Pod",
-)
+KINDS = ("Node", *FACTS, "Pod")
 
 
 class Promise(NamedTuple):
@@ -69,10 +59,12 @@ class Scheduler:
         *,
         ties: Ties = FIRST_BY_NAME,
         extend: Extend | None = None,
+        extended_by: Iterable[str] = (),
     ) -> None:
-        """`names` are the schedulerNames we answer to. `extend` plugs an extender in, as replies.asked.asking does."""
+        """`names` are the schedulerNames we answer to. `extend` plugs an extender in, as replies.asked.asking does;
+        `extended_by` are the kinds it goes by besides ours, such as policies."""
         self.names = frozenset(names)
-        self.watches = tuple(Watch(RESOURCES[kind], self._noticed) for kind in KINDS)
+        self.watches = tuple(Watch(RESOURCES[kind], self._noticed) for kind in (*KINDS, *extended_by))
         self._chooser = Chooser(profile or default_profile(), ties, extend)
         self._queue = Queue()
         self._state: State | None = None  # whose pods the queue holds
