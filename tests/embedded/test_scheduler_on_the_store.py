@@ -1,0 +1,65 @@
+"""The scheduler controller on the embedded store, in virtual time: what it does live it does here, in no time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conforming import until
+from embedded.serving import NAMESPACE, key
+from embedded.test_runtime_on_the_store import a_store, running
+from runtime.virtual import play
+from smallest import PODS
+from wukong.api.resources import EVENTS, RESOURCES, Key
+from wukong.controllers.scheduler import Scheduler
+from wukong.embedded.store import Store
+from wukong.embedded.store.documents import condition_of
+from wukong.ports import PatchBody
+
+NODES = RESOURCES["Node"]
+
+
+async def add_node(store: Store, name: str) -> None:
+    """A node is tainted when it comes; the node controller, here we, takes that away once it is ready."""
+    room = {"cpu": "1", "memory": "4Gi", "pods": "10"}
+    status = {"capacity": room, "allocatable": room}
+    await store.create(NODES, {"metadata": {"name": name}, "status": status})
+    await store.patch(NODES, Key("", name), PatchBody("merge", {"spec": {"taints": None}}))
+
+
+def a_pod(name: str) -> dict[str, Any]:
+    container = {"name": "main", "image": "web", "resources": {"requests": {"cpu": "1"}}}
+    return {"metadata": {"name": name}, "spec": {"containers": [container], "schedulerName": "ours"}}
+
+
+async def bound(store: Store, name: str) -> str:
+    found = await until(store, PODS, key(name), lambda pod: bool(pod["spec"].get("nodeName")))
+    return str(found["spec"]["nodeName"])
+
+
+async def refused(store: Store, name: str) -> str:
+    def is_told(pod: Any) -> bool:
+        return (condition_of(pod, "PodScheduled") or {}).get("status") == "False"
+
+    found = await until(store, PODS, key(name), is_told)
+    return str((condition_of(found, "PodScheduled") or {})["message"])
+
+
+async def told(store: Store) -> list[tuple[str, str]]:
+    events = (await store.list(EVENTS, dict)).items
+    return sorted({(event["regarding"]["name"], event["reason"]) for event in events})
+
+
+def test_pods_get_nodes_and_who_gets_none_is_told_and_waits_for_one() -> None:
+    async def story() -> None:
+        async with a_store() as store, running(store, Scheduler(["ours"])):
+            await add_node(store, "node-a")
+            await store.create(PODS, a_pod("first"), NAMESPACE)
+            assert await bound(store, "first") == "node-a"
+            await store.create(PODS, a_pod("second"), NAMESPACE)
+            assert (await refused(store, "second")).startswith("0/1 nodes are available: 1 Insufficient cpu.")
+            await add_node(store, "node-b")
+            assert await bound(store, "second") == "node-b"
+            events = await told(store)
+        assert events == [("first", "Scheduled"), ("second", "FailedScheduling"), ("second", "Scheduled")]
+
+    play(story())
