@@ -1,4 +1,4 @@
-"""The scheduler controller under load on a real API server: many pods at once, killed and started again meanwhile."""
+"""The scheduler controller under load on a real API server: many pods at once, cut short and started anew meanwhile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZES = (500, 1000, 250)  # milli, in turn; together they want nearly twice what
 DEADLINE_SECONDS = 60.0
 
 
-async def test_a_burst_of_pods_is_placed_once_each_though_the_scheduler_is_killed(
+async def test_a_burst_of_pods_is_placed_once_each_though_the_scheduler_is_cut_short(
     bed: Bed, namespace: str, hollow_nodes: HollowNodes
 ) -> None:
     names = await hollow_nodes(NODES, capacity={"cpu": str(CPUS)})
