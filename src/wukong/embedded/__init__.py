@@ -1,1 +1,4 @@
-"""Kubernetes in one process, on virtual time. So far: `store`, the semantics of its API server."""
+"""Kubernetes in one process, on virtual time.
+
+`store` has the semantics of its API server, `actors` its built-in controllers and kubelets, `world` plays both.
+"""

@@ -1,0 +1,32 @@
+"""Kubernetes' built-in controllers and kubelets, each small, pure, and as facts about the real ones say.
+
+`built_in` gives all of them; app/embedded.py and tests hand them to a World, beside Wukong's own controllers. An actor
+is a Controller (state/contract.py): it reads the mirror and returns an Outcome, and performs nothing.
+"""
+
+from __future__ import annotations
+
+from wukong.embedded.actors.behaviour import Behaviour
+from wukong.embedded.actors.garbage import Garbage, Namespaces, PodGarbage
+from wukong.embedded.actors.kubelet import Kubelets
+from wukong.embedded.actors.node_lifecycle import NodeLifecycle, TaintEviction
+from wukong.embedded.actors.replica_set import ReplicaSets
+from wukong.embedded.clock import Chance
+from wukong.embedded.store import Server
+from wukong.state.contract import Controller
+
+__all__ = ["Behaviour", "built_in"]
+
+
+def built_in(server: Server, *, seed: int = 0, behaviour: Behaviour | None = None) -> list[Controller]:
+    """Every actor of a cluster. `behaviour` is the table its kubelets go by."""
+    chance = Chance(seed)
+    return [
+        ReplicaSets(),
+        Kubelets(behaviour, chance.named("kubelet")),
+        NodeLifecycle(chance.named("nodelifecycle")),
+        TaintEviction(),
+        PodGarbage(),
+        Garbage(server),
+        Namespaces(server),
+    ]

@@ -1,0 +1,125 @@
+"""What a kubelet does with a pod, as a table: stages in their order, each with the seconds it lasts.
+
+    stage      lasts               phase      ready   what people see
+    PULLING    pull-seconds        Pending    no      ContainerCreating    (for ever with pull-fails: ImagePullBackOff)
+    STARTING   start-seconds       Pending    no      ContainerCreating
+    WARMING    ready-seconds       Running    no      0/1 Running          (for ever with never-ready)
+    READY      unready-after-…     Running    yes     1/1 Running          (for ever unless that is set)
+    FAILING    for ever            Running    no      readiness fails
+    EXITED     for ever            Succeeded or Failed, run-seconds after it started; not where it would be restarted
+
+The table of the test bed's hollow kubelets and their annotations, so that one manifest behaves alike on both; a test
+compares the two. Read by kubelet.py. Nothing here knows of time or of the API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+
+import msgspec
+
+PREFIX = "testbed.wukong/"
+SILENT = f"{PREFIX}silent"  # on a Node: "true" and its kubelet is not heard of until it is removed
+
+
+class Behaviour(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
+    """One row of numbers; the fields are the names of the annotations. `spread` is the share left to chance."""
+
+    pull_seconds: float = 0.1
+    start_seconds: float = 0.05
+    ready_seconds: float = 0.1
+    never_ready: bool = False
+    unready_after_seconds: float | None = None
+    stop_seconds: float = 0.1
+    pull_fails: bool = False
+    run_seconds: float | None = None
+    exit_code: int = 0
+    spread: float = 0.0
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """What the pod's status says while a stage lasts."""
+
+    phase: str
+    is_ready: bool = False
+    waiting: str = ""
+    exit_code: int | None = None
+
+
+Rows = list[tuple[Stage, float]]
+PULLING = Stage("Pending", waiting="ContainerCreating")
+PULL_FAILED = Stage("Pending", waiting="ImagePullBackOff")
+STARTING = Stage("Pending", waiting="ContainerCreating")
+WARMING = Stage("Running")
+READY = Stage("Running", is_ready=True)
+FAILING = Stage("Running")
+_NAMES = {field.encode_name: field.type for field in msgspec.structs.fields(Behaviour)}
+
+
+class BadAnnotationError(ValueError):
+    """An annotation that nobody can follow; the pod's status will say so."""
+
+
+def timeline(behaviour: Behaviour, *, may_exit: bool, chance: float = 0.0) -> Rows:
+    """The stages and how long each lasts; the last one lasts for ever. `chance` in [0, 1) stretches the first three."""
+    slow = 1.0 + behaviour.spread * chance
+    pull, start = behaviour.pull_seconds * slow, behaviour.start_seconds * slow
+    if behaviour.pull_fails:
+        return [(PULLING, pull), (PULL_FAILED, inf)]
+    rows = [(PULLING, pull), (STARTING, start)]
+    rows.append((WARMING, inf if behaviour.never_ready else behaviour.ready_seconds * slow))
+    rows.append((READY, inf if behaviour.unready_after_seconds is None else behaviour.unready_after_seconds))
+    rows.append((FAILING, inf))
+    if behaviour.run_seconds is None or not may_exit:
+        return rows
+    return _cut(rows, pull + start + behaviour.run_seconds, _exited(behaviour.exit_code))
+
+
+def stage_at(rows: Rows, age: float) -> tuple[Stage, float]:
+    """The stage of a pod of this age, and the seconds until the next."""
+    for stage, seconds in rows:
+        if age < seconds - 1e-6:  # the clock's own rounding must not make a stage last for another instant
+            return stage, seconds - age
+        age -= seconds
+    return rows[-1][0], inf
+
+
+def may_exit(restart_policy: str, code: int) -> bool:
+    """Whether a container that ends stays ended. Restarts are not played: such a container runs on."""
+    return restart_policy == "Never" or (restart_policy == "OnFailure" and code == 0)
+
+
+def overridden(base: Behaviour, *annotations: Mapping[str, str]) -> Behaviour:
+    """The table with the annotations' numbers in it, later ones last. Raises BadAnnotationError."""
+    for given in annotations:
+        ours = {key: text for key, text in given.items() if key.startswith(PREFIX) and key != SILENT}
+        if ours:
+            read = {key.removeprefix(PREFIX): _value(key, text) for key, text in ours.items()}
+            base = msgspec.convert({**msgspec.to_builtins(base), **read}, Behaviour)
+    return base
+
+
+def _value(key: str, text: str) -> object:
+    name = key.removeprefix(PREFIX)
+    if name not in _NAMES:
+        raise BadAnnotationError(f"{key} is unknown.")
+    try:
+        return msgspec.convert(text, _NAMES[name], strict=False)
+    except msgspec.ValidationError:
+        raise BadAnnotationError(f'{key}: expected another value than "{text}"') from None
+
+
+def _cut(rows: Rows, age: float, last: Stage) -> Rows:
+    """The same rows until `age`, then `last` for ever."""
+    kept, left = [], age
+    for stage, seconds in rows:
+        if left <= 0:
+            break
+        kept.append((stage, min(seconds, left)))
+        left -= seconds
+    return [*kept, (last, inf)]
+
+
+def _exited(code: int) -> Stage:
+    return Stage("Failed" if code else "Succeeded", exit_code=code)

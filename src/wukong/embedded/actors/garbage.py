@@ -1,0 +1,101 @@
+"""Who goes with what is gone: the garbage collector, the namespace controller and the pod garbage collector as actors.
+
+What is due is said by store/garbage.py and store/namespaces.py, which read the database itself; here it is asked near
+every change and handed to the world to perform. Garbage's keys are uids: of what changed, and of its owners.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wukong.actions import DONE, Delete, Outcome, Patch
+from wukong.api.core import Node, Pod
+from wukong.api.meta import Object
+from wukong.api.resources import EVENTS, LEASES, RESOURCES, Key
+from wukong.embedded.performing import FINALIZE
+from wukong.embedded.store import Server, garbage, namespaces
+from wukong.ports import PatchBody
+from wukong.state import State
+from wukong.state.contract import Watch
+
+_PODS, _NODES, _NAMESPACES = RESOURCES["Pod"], RESOURCES["Node"], RESOURCES["Namespace"]
+_PERIOD, _QUARANTINE = 20.0, 40.0
+
+
+class Garbage:
+    name = "garbage"
+
+    def __init__(self, server: Server) -> None:
+        self.database, self.kinds = server.database, server.kinds
+        watched = [kind.resource for kind in server.kinds if kind.resource not in (EVENTS, LEASES)]
+        self.watches = tuple(Watch(resource, _uids) for resource in watched)
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        own = self.database.by_uid.get(key.name)
+        places = {*self.database.dependents.get(key.name, ()), *([own] if own else [])}
+        return Outcome(tuple(garbage.due(self.database, self.kinds, sorted(places))))
+
+
+def _uids(found: Object, _: State) -> Iterable[Key]:
+    return [Key("", uid) for uid in (found.metadata.uid, *(each.uid for each in found.metadata.owner_references))]
+
+
+class Namespaces:
+    """Empties a namespace that is being deleted, then ends it. Looks again every second while it is not empty."""
+
+    name = "namespace"
+    watches = (Watch(_NAMESPACES),)
+
+    def __init__(self, server: Server) -> None:
+        self.database, self.kinds = server.database, server.kinds
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        if key.name not in namespaces.leaving(self.database):
+            return DONE
+        if namespaces.is_empty(self.database, self.kinds, key.name):
+            return Outcome((Patch(_NAMESPACES, key, PatchBody("merge", {}), FINALIZE),))
+        return Outcome(tuple(namespaces.content_due(self.database, self.kinds, key.name)), requeue_after=1.0)
+
+
+class PodGarbage:
+    """Pods whose node is gone for 40 s, and terminating ones that never had a node. Looks every 20 s, as PodGC does."""
+
+    name = "podgc"
+    watches = (Watch(_PODS), Watch(_NODES, lambda node, state: state.pods.on_node(node.metadata.name)))
+
+    def __init__(self) -> None:
+        self._missing: dict[str, float] = {}  # node → when it was first found missing
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        pod = state.get(Pod, key)
+        if pod is None:
+            return DONE
+        node = pod.spec.node_name
+        if not node:
+            return Outcome((_forced(key, pod),)) if pod.is_terminating else DONE
+        if state.get(Node, Key("", node)) is not None:
+            self._missing.pop(node, None)
+            return DONE
+        since = self._missing.setdefault(node, _next_round(now))
+        due = _next_round(since + _QUARANTINE)
+        if now < due:
+            return Outcome(requeue_after=due - now)
+        return Outcome((*_failing(key, pod), _forced(key, pod)))
+
+
+def _next_round(now: float) -> float:
+    return -(-now // _PERIOD) * _PERIOD
+
+
+def _forced(key: Key, pod: Pod) -> Delete:
+    return Delete(_PODS, key, uid=pod.metadata.uid, grace_seconds=0)
+
+
+def _failing(key: Key, pod: Pod) -> tuple[Patch, ...]:
+    """A pod that ran is failed first, so that whoever counts its end sees it."""
+    if pod.is_finished:
+        return ()
+    told = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC"}
+    told["message"] = "PodGC: node no longer exists"
+    patch = {"metadata": {"uid": pod.metadata.uid}, "status": {"phase": "Failed", "conditions": [told]}}
+    return (Patch(_PODS, key, PatchBody("strategic", patch, manager="kube-controller-manager"), "status"),)

@@ -1,0 +1,191 @@
+"""The node lifecycle controller: nodes that fall silent, their taints, their pods' readiness; and taint eviction.
+
+    heard ─► no taint      silent ≥ 50 s ─► Ready Unknown, pods NotReady, NoSchedule ─► NoExecute (0.1 node/s per zone)
+                                                         pods deleted tolerationSeconds after the NoExecute taint
+
+Nobody renews leases here: a node is heard of until its annotation `testbed.wukong/silent` says otherwise, and its last
+heartbeat was up to ten seconds before that, by chance. The monitor looks every five seconds. Taint eviction is a plain
+deletion: budgets are not asked. A zone that is mostly down is not treated differently yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import inf
+
+from wukong.actions import DONE, Action, Outcome, Patch
+from wukong.api.core import Taint
+from wukong.api.meta import Object
+from wukong.api.resources import RESOURCES, Key
+from wukong.embedded.actors import pods
+from wukong.embedded.actors.kubelet import is_silent
+from wukong.embedded.clock import Chance
+from wukong.embedded.objects import Node, Pod
+from wukong.embedded.store.documents import at, condition_of, seconds, stamp
+from wukong.ports import Document, PatchBody
+from wukong.rules.taints import tolerates
+from wukong.state import State
+from wukong.state.contract import Watch
+
+NODES = RESOURCES["Node"]
+NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
+GRACE, HEARTBEAT, MONITOR, BETWEEN_NODES = 50.0, 10.0, 5.0, 10.0
+_ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+
+
+class NodeLifecycle:
+    name = "nodelifecycle"
+    watches = (Watch(NODES), Watch(pods.PODS, lambda pod, _: _node_keys(pod)))
+
+    def __init__(self, chance: Chance | None = None) -> None:
+        self.chance = chance or Chance()
+        self._heard: dict[str, float] = {}  # silent node → its last heartbeat
+        self._next: dict[str, float] = {}  # zone → when the next of its nodes may be tainted NoExecute
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        node = state.get(Node, key)
+        if node is None:
+            self._heard.pop(key.name, None)
+            return DONE
+        if not is_silent(node):
+            self._heard.pop(key.name, None)
+            return self._keep_taints(key, node, state, now, wait=None)
+        heard = self._heard.setdefault(key.name, now - HEARTBEAT * self.chance.share(key.name, now))
+        left = _rounded(heard + GRACE) - now
+        ready = condition_of(node.document, "Ready") or {}
+        if ready.get("status") != "Unknown":
+            if left > 0:
+                return Outcome(requeue_after=left)
+            return Outcome((_status(key, _unknown(node, heard, now)),))
+        return self._keep_taints(key, node, state, now, wait=None)
+
+    def _keep_taints(self, key: Key, node: Node, state: State, now: float, wait: float | None) -> Outcome:
+        ready = (condition_of(node.document, "Ready") or {}).get("status", "Unknown")
+        actions: list[Action] = []
+        if not is_silent(node) and ready != "True":
+            return Outcome((_status(key, _recovered(node, now)),))
+        if ready != "True":
+            actions += _marked_pods(state, key.name, now)
+        kept, wanted = _others(node), _wanted(ready)
+        if any(each["effect"] == "NoExecute" for each in wanted) and not _has(node, wanted[-1]):
+            wait = self._turn(node, now) - now
+            if wait > 0:
+                wanted = wanted[:-1]
+            else:
+                self._next[_zone(node)] = now + BETWEEN_NODES
+                wait = None
+        made = [*kept, *(_has(node, each) or {**each, "timeAdded": stamp(now)} for each in wanted)]
+        if made != (at(node.document, "spec.taints") or []):
+            patch = {"metadata": {"uid": node.metadata.uid}, "spec": {"taints": made or None}}
+            actions.append(Patch(NODES, key, PatchBody("merge", patch, manager=pods.MANAGER)))
+        return Outcome(tuple(actions), wait)
+
+    def _turn(self, node: Node, now: float) -> float:
+        return self._next.get(_zone(node), now)
+
+
+class TaintEviction:
+    name = "tainteviction"
+    watches = (Watch(pods.PODS), Watch(NODES, lambda node, state: state.pods.on_node(node.metadata.name)))
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        pod = state.get(Pod, key)
+        if pod is None or pod.is_terminating or not pod.spec.node_name:
+            return DONE
+        node = state.get(Node, Key("", pod.spec.node_name))
+        left = inf if node is None else _seconds_left(pod, node, now)
+        if left == inf:
+            return DONE
+        if left > 0:
+            return Outcome(requeue_after=left)
+        told = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}
+        told["message"] = "Taint manager: deleting due to NoExecute taint"
+        marked = {"metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [told]}}
+        patch = PatchBody("strategic", marked, manager=pods.MANAGER)
+        return Outcome((Patch(pods.PODS, key, patch, "status"), pods.deletion(pod)))
+
+
+def _seconds_left(pod: Pod, node: Node, now: float) -> float:
+    """Until the pod must leave: at once where a taint is not tolerated, else the shortest time it tolerates one."""
+    found = [each for each in at(node.document, "spec.taints") or () if each.get("effect") == "NoExecute"]
+    left = inf
+    for each in found:
+        taint = Taint(key=each["key"], value=each.get("value", ""), effect="NoExecute")
+        matching = [it.toleration_seconds for it in pod.spec.tolerations if tolerates(it, taint)]
+        if not matching:
+            return 0.0
+        limits = [limit for limit in matching if limit is not None]
+        if limits:
+            since = seconds(each["timeAdded"]) if each.get("timeAdded") else now
+            left = min(left, max(0.0, since + max(0, min(limits)) - now))
+    return left
+
+
+def _node_keys(pod: Object) -> Iterable[Key]:
+    assert isinstance(pod, Pod)
+    return (Key("", pod.spec.node_name),) if pod.spec.node_name else ()
+
+
+def _rounded(moment: float) -> float:
+    return -(-moment // MONITOR) * MONITOR
+
+
+def _zone(node: Node) -> str:
+    return f"{node.metadata.labels.get(_REGION, '')}:{node.metadata.labels.get(_ZONE, '')}"
+
+
+def _wanted(ready: str) -> list[Document]:
+    key = {"True": "", "False": NOT_READY}.get(ready, UNREACHABLE)
+    return [{"key": key, "effect": effect} for effect in ("NoSchedule", "NoExecute")] if key else []
+
+
+def _others(node: Node) -> list[Document]:
+    return [each for each in at(node.document, "spec.taints") or () if each["key"] not in (NOT_READY, UNREACHABLE)]
+
+
+def _has(node: Node, taint: Document) -> Document | None:
+    found = at(node.document, "spec.taints") or ()
+    same = (each for each in found if (each["key"], each["effect"]) == (taint["key"], taint["effect"]))
+    return next(same, None)
+
+
+def _unknown(node: Node, heard: float, now: float) -> list[Document]:
+    """What the node last said of itself is not believed any more."""
+    made = []
+    for each in at(node.document, "status.conditions") or [{"type": "Ready", "status": "Unknown"}]:
+        told = {"reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
+        times = {"lastHeartbeatTime": stamp(heard), "lastTransitionTime": stamp(now)}
+        made.append({**each, "status": "Unknown", **told, **times})
+    return made
+
+
+def _recovered(node: Node, now: float) -> list[Document]:
+    """What a kubelet says that starts or comes back."""
+    made = []
+    for each in at(node.document, "status.conditions") or [{"type": "Ready"}]:
+        is_ready = each["type"] == "Ready"
+        reason = "KubeletReady" if is_ready else f"KubeletHasNo{each['type']}"
+        times = {"lastHeartbeatTime": stamp(now), "lastTransitionTime": stamp(now)}
+        made.append({**each, "status": "True" if is_ready else "False", "reason": reason, "message": "", **times})
+    if not any(each["type"] == "Ready" for each in made):
+        made.append({"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": stamp(now)})
+    return made
+
+
+def _status(key: Key, conditions: list[Document]) -> Patch:
+    return Patch(
+        NODES, key, PatchBody("strategic", {"status": {"conditions": conditions}}, manager="kubelet"), "status"
+    )
+
+
+def _marked_pods(state: State, node: str, now: float) -> list[Action]:
+    """A node that is not ready has no ready pods."""
+    made: list[Action] = []
+    for found in state.pods_on(node):
+        if not pods.is_ready(found):
+            continue
+        told = {"type": "Ready", "status": "False", "reason": "NodeNotReady", "message": "Node is not ready"}
+        status = {"conditions": [{**told, "lastTransitionTime": stamp(now)}]}
+        patch = {"metadata": {"uid": found.metadata.uid}, "status": status}
+        made.append(Patch(pods.PODS, pods.key_of(found), PatchBody("strategic", patch, manager=pods.MANAGER), "status"))
+    return made

@@ -1,0 +1,116 @@
+"""The ReplicaSet controller: as many active pods as asked for, and a status that counts them.
+
+Follows kube-controller-manager 1.35. Terminating pods are not active, so they are replaced at once. New pods are made
+in one go (at most 500), each after the other has succeeded: that is slow start without its parallel batches. Pods that
+nobody owns are not adopted. ReplicaFailure is said while pods cannot be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wukong.actions import DONE, Action, Outcome, Patch
+from wukong.api.meta import Object, controller_of
+from wukong.api.resources import RESOURCES, Key, Resource
+from wukong.embedded.actors import pods
+from wukong.embedded.actors.ranking import in_order_of_leaving
+from wukong.embedded.objects import Pod, ReplicaSet, template_of
+from wukong.embedded.store.documents import stamp
+from wukong.ports import Document, PatchBody
+from wukong.state import State
+from wukong.state.attempts import Attempt
+from wukong.state.contract import KeysOf, Watch
+
+REPLICA_SETS = RESOURCES["ReplicaSet"]
+BURST = 500  # pods made or deleted in one go
+
+
+def controlled_by(kind: str) -> KeysOf:
+    """Keys of the controllers of this kind that own a changed object."""
+
+    def keys(found: Object, _: State) -> Iterable[Key]:
+        owner = controller_of(found.metadata)
+        return (Key(found.metadata.namespace, owner.name),) if owner is not None and owner.kind == kind else ()
+
+    return keys
+
+
+class ReplicaSets:
+    name = "replicaset"
+    watches = (Watch(REPLICA_SETS), Watch(pods.PODS, controlled_by("ReplicaSet")))
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        replica_set = state.get(ReplicaSet, key)
+        if replica_set is None:
+            return DONE
+        owned = pods.owned_pods(state, replica_set)
+        active = [pod for pod in owned if pods.is_active(pod)]
+        actions: list[Action] = []
+        if replica_set.metadata.deletion_timestamp is None:
+            actions += _manage(replica_set, active, state, now)
+        failure = state.attempts.get(self.name, key) if actions else None
+        status = counted(replica_set, owned, active, now, failure)
+        if status != (replica_set.document.get("status") or {}):
+            # Said before pods are made: what fails must not keep the status from being true.
+            actions.insert(0, _writing(key, replica_set, status))
+        return Outcome(tuple(actions), pods.next_available(active, replica_set.spec.min_ready_seconds, now))
+
+
+def _manage(replica_set: ReplicaSet, active: list[Pod], state: State, now: float) -> list[Action]:
+    wanted = 1 if replica_set.spec.replicas is None else replica_set.spec.replicas
+    missing = wanted - len(active)
+    if missing > 0:
+        owner = pods.reference("ReplicaSet", "apps/v1", replica_set)
+        return [pods.new_pod(template_of(replica_set), replica_set, owner)] * min(missing, BURST)
+    if missing == 0:
+        return []
+    leaving = in_order_of_leaving(active, _related(replica_set, state), now)
+    return [pods.deletion(pod) for pod in leaving[: min(-missing, BURST)]]
+
+
+def _related(replica_set: ReplicaSet, state: State) -> list[Pod]:
+    """The active pods of all ReplicaSets of the same owner: a Deployment's versions crowd a node together."""
+    owner = controller_of(replica_set.metadata)
+    sets = [replica_set]
+    if owner is not None:
+        found = [state.get(ReplicaSet, key) for key in state.owners.owned_by(owner.uid, "ReplicaSet")]
+        sets = [each for each in found if each is not None]
+    return [pod for each in sets for pod in pods.owned_pods(state, each) if pods.is_active(pod)]
+
+
+def counted(
+    replica_set: ReplicaSet, owned: list[Pod], active: list[Pod], now: float, failure: Attempt | None = None
+) -> Document:
+    """The status as Kubernetes writes it: zeros are left out, but for `replicas`."""
+    labels = ((template_of(replica_set).get("metadata") or {}).get("labels") or {}).items()
+    at_least = replica_set.spec.min_ready_seconds
+    status: Document = {
+        "replicas": len(active),
+        "fullyLabeledReplicas": sum(labels <= pod.metadata.labels.items() for pod in active),
+        "readyReplicas": sum(map(pods.is_ready, active)),
+        "availableReplicas": sum(pods.is_available(pod, at_least, now) for pod in active),
+        "observedGeneration": replica_set.metadata.generation,
+    }
+    made = {name: value for name, value in status.items() if value or name == "replicas"}
+    made["terminatingReplicas"] = sum(pod.is_terminating and not pod.is_finished for pod in owned)
+    conditions = _conditions(replica_set, now, failure)
+    return {**made, "conditions": conditions} if conditions else made
+
+
+def _conditions(replica_set: ReplicaSet, now: float, failure: Attempt | None) -> list[Document]:
+    others = [each for each in replica_set.status.conditions if each["type"] != "ReplicaFailure"]
+    if failure is None:
+        return others
+    before = [each for each in replica_set.status.conditions if each["type"] == "ReplicaFailure"]
+    made = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": failure.error}
+    return [*others, before[0] if before else {**made, "lastTransitionTime": stamp(now)}]
+
+
+def _writing(key: Key, replica_set: ReplicaSet, status: Document) -> Patch:
+    """A merge patch; what the status said before and says no more is taken away."""
+    return writing_status(REPLICA_SETS, key, replica_set.document.get("status") or {}, status)
+
+
+def writing_status(resource: Resource, key: Key, before: Document, status: Document) -> Patch:
+    gone = {name: None for name in before if name not in status}
+    return Patch(resource, key, PatchBody("merge", {"status": {**gone, **status}}, manager=pods.MANAGER), "status")

@@ -1,0 +1,113 @@
+"""What the tests of the actors share: a small world with nodes, a binder that deals pods out, and manifests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wukong.actions import DONE, Bind, Outcome
+from wukong.api.core import Node, Pod
+from wukong.api.resources import RESOURCES, Key
+from wukong.embedded.actors import Behaviour, built_in
+from wukong.embedded.clock import VirtualClock
+from wukong.embedded.store import Server
+from wukong.embedded.world import World
+from wukong.ports import Document, PatchBody
+from wukong.state import State
+from wukong.state.contract import Watch
+
+NAMESPACE = "shop"
+PODS, NODES = RESOURCES["Pod"], RESOURCES["Node"]
+REPLICA_SETS, DEPLOYMENTS = RESOURCES["ReplicaSet"], RESOURCES["Deployment"]
+STATEFUL_SETS, DAEMON_SETS = RESOURCES["StatefulSet"], RESOURCES["DaemonSet"]
+BUDGETS = RESOURCES["PodDisruptionBudget"]
+LABELS = {"app": "web"}
+
+
+class Binder:
+    """Deals pods out to the nodes without NoSchedule taints, to whichever has the fewest: no scheduler, but enough."""
+
+    name = "binder"
+    watches = (Watch(PODS), Watch(NODES, lambda _, state: _unbound(state)))
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        pod = state.get(Pod, key)
+        if pod is None or pod.spec.node_name or pod.is_terminating or pod.spec.scheduler_name == "nobody":
+            return DONE
+        if pod.spec.affinity is not None:  # of a DaemonSet, which names its node
+            return self._to_named(key, pod, state)
+        usable = [it for it in state.all(Node) if not it.spec.taints and not it.spec.unschedulable]
+        if not usable:
+            return DONE
+        node = min(usable, key=lambda it: (len(state.pods_on(it.metadata.name)), it.metadata.name))
+        return Outcome((Bind(key, node.metadata.name, pod.metadata.uid),))
+
+    def _to_named(self, key: Key, pod: Pod, state: State) -> Outcome:
+        affinity = pod.spec.affinity
+        assert affinity is not None
+        assert affinity.node_affinity is not None
+        assert affinity.node_affinity.required
+        name = affinity.node_affinity.required.node_selector_terms[0].match_fields[0].values[0]
+        return Outcome((Bind(key, name, pod.metadata.uid),)) if state.get(Node, Key("", name)) else DONE
+
+
+def _unbound(state: State) -> list[Key]:
+    return [Key(NAMESPACE, it.metadata.name) for it in state.all(Pod) if not it.spec.node_name]
+
+
+def a_world(nodes: int = 3, *, seed: int = 0, behaviour: Behaviour | None = None) -> World:
+    clock = VirtualClock()
+    server = Server(clock)
+    world = World([*built_in(server, seed=seed, behaviour=behaviour), Binder()], server=server, clock=clock, seed=seed)
+    server.create(RESOURCES["Namespace"], {"metadata": {"name": NAMESPACE}})
+    for number in range(nodes):
+        add_node(world, f"n{number}")
+    world.run()
+    return world
+
+
+def add_node(world: World, name: str, **labels: str) -> None:
+    ready = {"type": "Ready", "status": "True"}
+    status = {"capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"}, "conditions": [ready]}
+    meta = {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}}
+    world.server.create(NODES, {"metadata": meta, "status": status})
+
+
+def a_template(image: str = "app:1", **annotations: str) -> Document:
+    meta: Document = {"labels": LABELS, **({"annotations": annotations} if annotations else {})}
+    return {"metadata": meta, "spec": {"containers": [{"name": "main", "image": image}]}}
+
+
+def a_workload(name: str = "web", replicas: int | None = 3, template: Document | None = None, **spec: Any) -> Document:
+    counted = {} if replicas is None else {"replicas": replicas}
+    made = {**counted, "selector": {"matchLabels": LABELS}, "template": template or a_template(), **spec}
+    return {"metadata": {"name": name}, "spec": made}
+
+
+def merging(world: World, resource: Any, name: str, body: Document, subresource: str = "") -> Document:
+    return world.server.patch(resource, Key(NAMESPACE, name), PatchBody("merge", body), subresource)
+
+
+def scale(world: World, resource: Any, replicas: int, name: str = "web") -> None:
+    merging(world, resource, name, {"spec": {"replicas": replicas}})
+
+
+def get(world: World, resource: Any, name: str = "web") -> Document:
+    return world.server.get(resource, Key(NAMESPACE, name))
+
+
+def status(world: World, resource: Any, name: str = "web") -> Document:
+    found: Document = get(world, resource, name).get("status") or {}
+    return found
+
+
+def all_pods(world: World) -> list[Document]:
+    return world.server.list(PODS).items
+
+
+def is_ready(pod: Document) -> bool:
+    conditions = pod["status"].get("conditions") or []
+    return any(it["type"] == "Ready" and it["status"] == "True" for it in conditions)
+
+
+def names(documents: list[Document]) -> list[str]:
+    return [it["metadata"]["name"] for it in documents]

@@ -1,0 +1,164 @@
+"""ReplicaSets, the kubelets under them, and what goes when they go."""
+
+from __future__ import annotations
+
+from embedded.actors.playing import (
+    NAMESPACE,
+    NODES,
+    PODS,
+    REPLICA_SETS,
+    a_template,
+    a_workload,
+    a_world,
+    all_pods,
+    get,
+    is_ready,
+    merging,
+    names,
+    scale,
+    status,
+)
+from wukong.api.resources import Key
+from wukong.ports import PatchBody
+
+
+def test_pods_are_made_bound_started_and_counted() -> None:
+    world = a_world()
+    world.server.create(REPLICA_SETS, a_workload(), NAMESPACE)
+    assert world.run() == "quiet"
+    assert [is_ready(it) for it in all_pods(world)] == [True] * 3
+    assert status(world, REPLICA_SETS) == {
+        "replicas": 3,
+        "fullyLabeledReplicas": 3,
+        "readyReplicas": 3,
+        "availableReplicas": 3,
+        "terminatingReplicas": 0,
+        "observedGeneration": 1,
+    }
+
+
+def test_a_deleted_pod_is_replaced_while_it_still_terminates() -> None:
+    world = a_world()
+    world.server.create(REPLICA_SETS, a_workload(replicas=1), NAMESPACE)
+    world.run()
+    world.server.delete(PODS, Key(NAMESPACE, names(all_pods(world))[0]))
+    world.run(lambda state: len(state.objects["Pod"]) == 2)
+    assert status(world, REPLICA_SETS)["terminatingReplicas"] == 1
+    world.run()
+    assert len(all_pods(world)) == 1
+    assert status(world, REPLICA_SETS)["availableReplicas"] == 1
+
+
+def test_a_deleted_set_takes_its_pods_along() -> None:
+    world = a_world()
+    world.server.create(REPLICA_SETS, a_workload(), NAMESPACE)
+    world.run()
+    world.server.delete(REPLICA_SETS, Key(NAMESPACE, "web"))
+    world.run()
+    assert all_pods(world) == []
+
+
+def test_pods_are_available_only_after_min_ready_seconds() -> None:
+    world = a_world()
+    world.server.create(REPLICA_SETS, a_workload(minReadySeconds=30), NAMESPACE)
+    world.run(seconds=20)
+    assert status(world, REPLICA_SETS)["readyReplicas"] == 3
+    assert "availableReplicas" not in status(world, REPLICA_SETS)
+    world.run(seconds=20)
+    assert status(world, REPLICA_SETS)["availableReplicas"] == 3
+
+
+def test_scaling_down_spares_pods_by_their_deletion_cost() -> None:
+    world = a_world()
+    world.server.create(REPLICA_SETS, a_workload(), NAMESPACE)
+    world.run()
+    dear = names(all_pods(world))[1]
+    cost = {"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "5"}}}
+    merging(world, PODS, dear, cost)
+    scale(world, REPLICA_SETS, 1)
+    world.run()
+    assert names(all_pods(world)) == [dear]
+
+
+def test_pods_that_are_not_ready_go_before_ready_ones() -> None:
+    world = a_world()
+    world.server.create(REPLICA_SETS, a_workload(), NAMESPACE)
+    world.run()
+    sick = names(all_pods(world))[2]
+    merging(world, PODS, sick, {"metadata": {"annotations": {"testbed.wukong/never-ready": "true"}}})
+    world.run()
+    assert status(world, REPLICA_SETS)["readyReplicas"] == 2
+    scale(world, REPLICA_SETS, 2)
+    world.run()
+    assert sick not in names(all_pods(world))
+
+
+def test_of_crowded_nodes_the_pods_go_first() -> None:
+    world = a_world(nodes=2)
+    world.server.create(REPLICA_SETS, a_workload(), NAMESPACE)
+    world.run()
+    scale(world, REPLICA_SETS, 2)
+    world.run()
+    assert sorted(it["spec"]["nodeName"] for it in all_pods(world)) == ["n0", "n1"]
+
+
+def test_a_pod_whose_image_cannot_be_pulled_stays_pending() -> None:
+    world = a_world()
+    template = a_template(**{"testbed.wukong/pull-fails": "true"})
+    world.server.create(REPLICA_SETS, a_workload(replicas=1, template=template), NAMESPACE)
+    world.run()
+    (pod,) = all_pods(world)
+    assert pod["status"]["phase"] == "Pending"
+    assert pod["status"]["containerStatuses"][0]["state"] == {"waiting": {"reason": "ImagePullBackOff"}}
+
+
+def test_a_set_that_can_make_no_pods_says_so_and_tries_again() -> None:
+    world = a_world()
+    template = a_template()
+    template["spec"]["priorityClassName"] = "unheard-of"
+    world.server.create(REPLICA_SETS, a_workload(template=template), NAMESPACE)
+    world.run(seconds=30)
+    (condition,) = status(world, REPLICA_SETS)["conditions"]
+    assert (condition["type"], condition["reason"]) == ("ReplicaFailure", "FailedCreate")
+    world.server.create(
+        type(NODES)(kind="PriorityClass", group="scheduling.k8s.io", plural="priorityclasses", namespaced=False),
+        {"metadata": {"name": "unheard-of"}, "value": 5},
+    )
+    world.run(seconds=600)
+    assert status(world, REPLICA_SETS)["availableReplicas"] == 3
+    assert "conditions" not in status(world, REPLICA_SETS)
+
+
+def test_pods_of_a_node_that_is_gone_are_collected_after_forty_seconds() -> None:
+    world = a_world(nodes=1)
+    world.server.create(REPLICA_SETS, a_workload(replicas=1), NAMESPACE)
+    world.run()
+    gone = names(all_pods(world))
+    world.server.delete(NODES, Key("", "n0"))
+    world.run(seconds=39)
+    assert names(all_pods(world)) == gone
+    world.run(seconds=45)
+    assert gone[0] not in names(all_pods(world))
+    assert len(all_pods(world)) == 1
+
+
+def test_a_deleted_namespace_is_emptied_and_ends() -> None:
+    world = a_world()
+    world.server.create(REPLICA_SETS, a_workload(), NAMESPACE)
+    world.run()
+    namespaces = type(NODES)(kind="Namespace", plural="namespaces", namespaced=False)
+    world.server.delete(namespaces, Key("", NAMESPACE))
+    assert world.run() == "quiet"
+    assert all_pods(world) == []
+    assert NAMESPACE not in names(world.server.list(namespaces).items)
+
+
+def test_a_status_is_counted_again_after_a_foreign_edit() -> None:
+    world = a_world()
+    world.server.create(REPLICA_SETS, a_workload(), NAMESPACE)
+    world.run()
+    world.server.patch(
+        REPLICA_SETS, Key(NAMESPACE, "web"), PatchBody("merge", {"status": {"readyReplicas": 1}}), "status"
+    )
+    world.run()
+    assert get(world, REPLICA_SETS)["status"]["readyReplicas"] == 3
