@@ -28,7 +28,7 @@ from wukong.state import Change, State
 from wukong.state.contract import Controller
 
 Ending = Literal["held", "quiet", "deadline"]
-MOST_STEPS_AT_ONCE = 100_000  # decisions without the clock moving: more of them is a quarrel, not work
+MOST_STEPS = 100_000  # decisions in one run without a deadline, or without the clock moving: more is a quarrel
 
 
 class Step(NamedTuple):
@@ -84,9 +84,9 @@ class World:
             if until is not None and until(self.state):
                 return "held"
             if self.step():
-                steps = steps + 1 if moment == self.clock.now() else 0
+                steps = steps + 1 if deadline is None or moment == self.clock.now() else 0
                 moment = self.clock.now()
-                assert steps < MOST_STEPS_AT_ONCE, f"controllers quarrel: {[str(it) for it in self.trace[-6:]]}"
+                assert steps < MOST_STEPS, f"controllers quarrel: {[str(it) for it in self.trace[-6:]]}"
                 continue
             due = self.dispatch.next_due()
             if deadline is not None and (due is None or due > deadline):

@@ -7,6 +7,7 @@ is a Controller (state/contract.py): it reads the mirror and returns an Outcome,
 from __future__ import annotations
 
 from wukong.embedded.actors.behaviour import Behaviour
+from wukong.embedded.actors.deployment import Deployments
 from wukong.embedded.actors.garbage import Garbage, Namespaces, PodGarbage
 from wukong.embedded.actors.kubelet import Kubelets
 from wukong.embedded.actors.node_lifecycle import NodeLifecycle, TaintEviction
@@ -22,6 +23,7 @@ def built_in(server: Server, *, seed: int = 0, behaviour: Behaviour | None = Non
     """Every actor of a cluster. `behaviour` is the table its kubelets go by."""
     chance = Chance(seed)
     return [
+        Deployments(),
         ReplicaSets(),
         Kubelets(behaviour, chance.named("kubelet")),
         NodeLifecycle(chance.named("nodelifecycle")),

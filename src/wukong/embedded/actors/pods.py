@@ -1,4 +1,4 @@
-"""Pods as controllers see them: active, ready, available; and new pods from a template. Pure; used by every workload."""
+"""Pods as controllers see them: active, ready, available; and new pods from a template. For every workload actor."""
 
 from __future__ import annotations
 

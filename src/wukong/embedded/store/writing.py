@@ -152,7 +152,8 @@ class Writing:
             else _all_but_status(kind, before, after)
         )
         check_changed(kind, before, after)
-        after = _counted(kind, before, after)
+        if writer.subresource != "status":  # the Deployment controller writes its revision through that door
+            after = _counted(kind, before, after)
         if not is_applied:
             after = with_meta(after, managedFields=meta_of(before).get("managedFields"))
             after = ownership.updated(kind, before, after, writer, now)
