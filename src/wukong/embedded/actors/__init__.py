@@ -7,13 +7,18 @@ is a Controller (state/contract.py): it reads the mirror and returns an Outcome,
 from __future__ import annotations
 
 from wukong.embedded.actors.behaviour import Behaviour
+from wukong.embedded.actors.daemon_set import DaemonSets
 from wukong.embedded.actors.deployment import Deployments
+from wukong.embedded.actors.disruption import Disruption
 from wukong.embedded.actors.garbage import Garbage, Namespaces, PodGarbage
 from wukong.embedded.actors.kubelet import Kubelets
 from wukong.embedded.actors.node_lifecycle import NodeLifecycle, TaintEviction
 from wukong.embedded.actors.replica_set import ReplicaSets
+from wukong.embedded.actors.stateful_set import StatefulSets
 from wukong.embedded.clock import Chance
+from wukong.embedded.objects import CONTROLLER_REVISIONS
 from wukong.embedded.store import Server
+from wukong.embedded.store.kinds import Kind
 from wukong.state.contract import Controller
 
 __all__ = ["Behaviour", "built_in"]
@@ -22,9 +27,13 @@ __all__ = ["Behaviour", "built_in"]
 def built_in(server: Server, *, seed: int = 0, behaviour: Behaviour | None = None) -> list[Controller]:
     """Every actor of a cluster. `behaviour` is the table its kubelets go by."""
     chance = Chance(seed)
+    server.kinds.add(Kind(resource=CONTROLLER_REVISIONS, has_status=False, is_counted=False))
     return [
         Deployments(),
         ReplicaSets(),
+        StatefulSets(),
+        DaemonSets(),
+        Disruption(),
         Kubelets(behaviour, chance.named("kubelet")),
         NodeLifecycle(chance.named("nodelifecycle")),
         TaintEviction(),

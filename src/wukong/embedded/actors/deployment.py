@@ -96,7 +96,7 @@ class Sync:
         if self.new is None:
             return
         key, has = pods.key_of(self.new), self.new.metadata.annotations
-        wanted = revisions.annotations(self.deployment, self.new, self.old)
+        wanted = revisions.annotated(self.deployment, self.new, self.old)
         at_least = self.deployment.spec.min_ready_seconds
         patch: dict[str, Any] = {}
         if wanted != has:

@@ -49,7 +49,7 @@ def revision_of(found: ReplicaSet | Deployment) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def annotations(deployment: Deployment, replica_set: ReplicaSet | None, old: Sequence[ReplicaSet]) -> dict[str, str]:
+def annotated(deployment: Deployment, replica_set: ReplicaSet | None, old: Sequence[ReplicaSet]) -> dict[str, str]:
     """What the new version's annotations shall say, sizes left out."""
     has = dict(replica_set.metadata.annotations) if replica_set is not None else {}
     wanted = has | {key: text for key, text in deployment.metadata.annotations.items() if key not in _NOT_COPIED}
@@ -76,7 +76,7 @@ def created(deployment: Deployment, old: Sequence[ReplicaSet], replicas: int, mo
             "name": f"{deployment.metadata.name}-{word}",
             "namespace": deployment.metadata.namespace,
             "labels": labels,
-            "annotations": annotations(deployment, None, old) | sizes,
+            "annotations": annotated(deployment, None, old) | sizes,
             "ownerReferences": [reference("Deployment", "apps/v1", deployment)],
         },
         "spec": {

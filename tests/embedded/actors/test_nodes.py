@@ -1,0 +1,103 @@
+"""Nodes that fall silent, and the same trace for the same seed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from embedded.actors.playing import (
+    DEPLOYMENTS,
+    NAMESPACE,
+    NODES,
+    REPLICA_SETS,
+    a_template,
+    a_workload,
+    a_world,
+    all_pods,
+    get,
+    is_ready,
+    merging,
+)
+from wukong.api.resources import Key
+from wukong.embedded.actors import Behaviour
+from wukong.embedded.world import World
+from wukong.ports import Document, PatchBody
+
+
+def silence(world: World, node: str, is_silent: bool = True) -> None:
+    body = {"metadata": {"annotations": {"testbed.wukong/silent": "true" if is_silent else None}}}
+    world.server.patch(NODES, Key("", node), PatchBody("merge", body))
+
+
+def taints(world: World, node: str) -> set[tuple[str, str]]:
+    found = world.server.get(NODES, Key("", node))["spec"].get("taints") or []
+    return {(it["key"].removeprefix("node.kubernetes.io/"), it["effect"]) for it in found}
+
+
+def ready(node: Document) -> str:
+    return next(str(it["status"]) for it in node["status"]["conditions"] if it["type"] == "Ready")
+
+
+def test_new_nodes_lose_the_taint_of_admission_when_they_are_ready() -> None:
+    assert taints(a_world(1), "n0") == set()
+
+
+def test_a_silent_node_is_unknown_then_tainted_and_its_pods_leave_after_five_minutes() -> None:
+    world = a_world(2)
+    world.server.create(REPLICA_SETS, a_workload(replicas=2), NAMESPACE)
+    world.run()
+    silence(world, "n0")
+    world.run(seconds=39)
+    assert ready(world.server.get(NODES, Key("", "n0"))) == "True"
+    world.run(seconds=17)
+    assert ready(world.server.get(NODES, Key("", "n0"))) == "Unknown"
+    assert taints(world, "n0") == {("unreachable", "NoSchedule"), ("unreachable", "NoExecute")}
+    assert [is_ready(it) for it in all_pods(world) if it["spec"]["nodeName"] == "n0"] == [False]
+    world.run(seconds=280)
+    assert len(all_pods(world)) == 2
+    world.run(seconds=30)
+    leaving = [it for it in all_pods(world) if "deletionTimestamp" in it["metadata"]]
+    assert [it["spec"]["nodeName"] for it in leaving] == ["n0"]
+    assert get(world, REPLICA_SETS)["status"]["availableReplicas"] == 2
+
+
+def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
+    world = a_world(2)
+    world.server.create(REPLICA_SETS, a_workload(replicas=2), NAMESPACE)
+    world.run()
+    silence(world, "n0")
+    world.run(seconds=100)
+    silence(world, "n0", is_silent=False)
+    assert world.run() == "quiet"
+    assert taints(world, "n0") == set()
+    assert [is_ready(it) for it in all_pods(world)] == [True, True]
+
+
+def told_trace(seed: int) -> str:
+    world = a_world(3, seed=seed, behaviour=Behaviour(spread=0.5))
+    world.server.create(DEPLOYMENTS, a_workload(replicas=7), NAMESPACE)
+    world.run()
+    merging(world, DEPLOYMENTS, "web", {"spec": {"template": a_template("app:2")}})
+    silence(world, "n1")
+    world.run(seconds=900)
+    return "\n".join(map(str, world.trace))
+
+
+def test_the_same_seed_gives_the_same_trace_in_another_process() -> None:
+    own = hashlib.sha256(told_trace(7).encode()).hexdigest()
+    code = (
+        "import hashlib; from embedded.actors.test_nodes import told_trace;"
+        "print(hashlib.sha256(told_trace(7).encode()).hexdigest())"
+    )
+    tests = Path(__file__).parents[2]
+    for hash_seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": f"{tests}:{tests.parent}"}
+        ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        assert ran.stdout.strip() == own
+
+
+def test_another_seed_gives_another_trace() -> None:
+    assert told_trace(1) != told_trace(2)

@@ -1,0 +1,153 @@
+"""StatefulSets, DaemonSets and PodDisruptionBudgets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from embedded.actors.playing import (
+    BUDGETS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    LABELS,
+    NAMESPACE,
+    PODS,
+    STATEFUL_SETS,
+    a_template,
+    a_workload,
+    a_world,
+    add_node,
+    all_pods,
+    is_ready,
+    merging,
+    names,
+    scale,
+    status,
+)
+from wukong.api.resources import Key
+from wukong.embedded.world import World
+from wukong.errors import TooManyRequests
+
+
+def images(world: World) -> list[str]:
+    return [it["spec"]["containers"][0]["image"] for it in all_pods(world)]
+
+
+def test_a_stateful_set_makes_its_pods_one_after_the_other() -> None:
+    world = a_world()
+    world.server.create(STATEFUL_SETS, a_workload(serviceName="web"), NAMESPACE)
+    world.run(lambda state: len(state.objects.get("Pod", {})) == 2)
+    assert names(all_pods(world)) == ["web-0", "web-1"]
+    assert is_ready(all_pods(world)[0])
+    world.run()
+    told = status(world, STATEFUL_SETS)
+    assert (told["replicas"], told["readyReplicas"], told["availableReplicas"], told["updatedReplicas"]) == (3, 3, 3, 3)
+    assert told["currentRevision"] == told["updateRevision"]
+
+
+def test_a_parallel_stateful_set_makes_them_all_at_once() -> None:
+    world = a_world()
+    made = a_workload(serviceName="web", podManagementPolicy="Parallel")
+    world.server.create(STATEFUL_SETS, made, NAMESPACE)
+    world.run(lambda state: len(state.objects.get("Pod", {})) == 3)
+    assert not any(map(is_ready, all_pods(world)))
+
+
+def test_a_stateful_set_shrinks_from_the_top() -> None:
+    world = a_world()
+    world.server.create(STATEFUL_SETS, a_workload(serviceName="web"), NAMESPACE)
+    world.run()
+    scale(world, STATEFUL_SETS, 1)
+    world.run()
+    assert names(all_pods(world)) == ["web-0"]
+
+
+def test_a_partition_holds_lower_ordinals_back_even_when_they_are_made_again() -> None:
+    world = a_world()
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
+    world.server.create(STATEFUL_SETS, a_workload(serviceName="web", updateStrategy=strategy), NAMESPACE)
+    world.run()
+    merging(world, STATEFUL_SETS, "web", {"spec": {"template": a_template("app:2")}})
+    world.run()
+    assert images(world) == ["app:1", "app:1", "app:2"]
+    world.server.delete(PODS, Key(NAMESPACE, "web-0"))
+    world.run()
+    assert images(world) == ["app:1", "app:1", "app:2"]
+    merging(world, STATEFUL_SETS, "web", {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 0}}}})
+    world.run()
+    assert images(world) == ["app:2"] * 3
+
+
+def test_a_daemon_set_has_a_pod_on_every_node_and_on_new_ones() -> None:
+    world = a_world(2)
+    world.server.create(DAEMON_SETS, a_workload(replicas=None), NAMESPACE)
+    world.run()
+    add_node(world, "n9")
+    world.run()
+    assert sorted(it["spec"]["nodeName"] for it in all_pods(world)) == ["n0", "n1", "n9"]
+    told = status(world, DAEMON_SETS)
+    assert (told["desiredNumberScheduled"], told["numberReady"], told["numberAvailable"]) == (3, 3, 3)
+
+
+def test_a_daemon_set_is_updated_one_node_at_a_time() -> None:
+    world = a_world(3)
+    world.server.create(DAEMON_SETS, a_workload(replicas=None), NAMESPACE)
+    world.run()
+    least = [3]
+    world.listen(lambda _: least.append(sum(map(is_ready, all_pods(world)))))
+    merging(world, DAEMON_SETS, "web", {"spec": {"template": a_template("app:2")}})
+    world.run()
+    assert images(world) == ["app:2"] * 3
+    assert min(least) == 2
+
+
+def budget(world: World, **spec: Any) -> None:
+    body = {"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": LABELS}, **spec}}
+    world.server.create(BUDGETS, body, NAMESPACE)
+    world.run()
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected", "desired", "allowed"),
+    [
+        ({"minAvailable": 2}, 5, 2, 3),
+        ({"minAvailable": "50%"}, 5, 3, 2),
+        ({"maxUnavailable": 1}, 5, 4, 1),
+        ({"maxUnavailable": "30%"}, 5, 3, 2),
+        ({"minAvailable": 9}, 5, 9, 0),
+    ],
+)
+def test_a_budget_counts_as_kubernetes_does(spec: Any, expected: int, desired: int, allowed: int) -> None:
+    world = a_world()
+    world.server.create(DEPLOYMENTS, a_workload(replicas=5), NAMESPACE)
+    budget(world, **spec)
+    told = status(world, BUDGETS)
+    assert (told["expectedPods"], told["desiredHealthy"], told["disruptionsAllowed"]) == (expected, desired, allowed)
+    assert told["currentHealthy"] == 5
+    assert told["conditions"][0]["reason"] == ("SufficientPods" if allowed else "InsufficientPods")
+
+
+def test_an_eviction_is_charged_until_the_replacement_is_ready() -> None:
+    world = a_world()
+    world.server.create(DEPLOYMENTS, a_workload(replicas=3), NAMESPACE)
+    budget(world, maxUnavailable=1)
+    first, second, _ = names(all_pods(world))
+    world.server.evict(Key(NAMESPACE, first))
+    with pytest.raises(TooManyRequests):
+        world.server.evict(Key(NAMESPACE, second))
+    world.run()
+    assert status(world, BUDGETS)["disruptionsAllowed"] == 1
+    assert "disruptedPods" not in status(world, BUDGETS)
+    world.server.evict(Key(NAMESPACE, second))
+
+
+def test_a_budget_of_percent_over_bare_pods_cannot_be_counted() -> None:
+    world = a_world()
+    world.server.create(
+        PODS,
+        {"metadata": {"name": "bare"}, **a_template()} | {"metadata": {"name": "bare", "labels": LABELS}},
+        NAMESPACE,
+    )
+    budget(world, maxUnavailable="50%")
+    assert status(world, BUDGETS)["conditions"][0]["reason"] == "SyncFailed"
