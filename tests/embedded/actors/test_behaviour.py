@@ -1,0 +1,40 @@
+"""The kubelets' table is the test bed's: one manifest behaves alike on both."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from testbed import behaviour as hollow
+from wukong.embedded.actors import behaviour as ours
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        {},
+        {"pull-seconds": "2", "start-seconds": "3", "ready-seconds": "5"},
+        {"never-ready": "true"},
+        {"pull-fails": "true"},
+        {"unready-after-seconds": "7"},
+        {"run-seconds": "4", "exit-code": "1"},
+        {"run-seconds": "4", "ready-seconds": "9"},
+    ],
+)
+def test_every_pod_goes_through_the_same_stages_as_on_the_test_bed(annotations: dict[str, str]) -> None:
+    given = {f"{ours.PREFIX}{name}": text for name, text in annotations.items()}
+    own = ours.overridden(ours.Behaviour(), given)
+    theirs = hollow.overridden(hollow.Behaviour(), given)
+    for policy in ("Always", "OnFailure", "Never"):
+        rows = ours.timeline(own, may_exit=ours.may_exit(policy, own.exit_code))
+        others = hollow.timeline(theirs, may_exit=hollow.may_exit(policy, theirs.exit_code))
+        assert [(msgspec.structs.asdict(stage), left) for stage, left in rows] == [
+            (msgspec.structs.asdict(stage), left) for stage, left in others
+        ]
+
+
+def test_an_annotation_nobody_knows_is_refused_by_both() -> None:
+    with pytest.raises(ours.BadAnnotationError):
+        ours.overridden(ours.Behaviour(), {f"{ours.PREFIX}sleepy": "1"})
+    with pytest.raises(hollow.BadAnnotationError):
+        hollow.overridden(hollow.Behaviour(), {f"{hollow.PREFIX}sleepy": "1"})

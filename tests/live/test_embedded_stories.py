@@ -1,0 +1,266 @@
+"""The same manifests played on a real control plane with hollow kubelets and in the embedded cluster: the same story.
+
+Compared: the fewest ready and the most pods of a rollout, and what statuses say when it is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing, suppress
+from typing import Any, NamedTuple
+
+import pytest
+
+from embedded.actors.playing import (
+    BUDGETS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    LABELS,
+    NAMESPACE,
+    PODS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    a_template,
+    a_workload,
+    a_world,
+    all_pods,
+    is_ready,
+)
+from testbed.pytest_plugin import Bed
+from wukong.api.resources import Key, Resource
+from wukong.cluster.credentials import load
+from wukong.cluster.kube import Kube
+from wukong.ports import Document, PatchBody, Selection
+
+SECONDS = 60.0
+
+
+class Extremes:
+    """The fewest ready and the most pods that are not leaving, over a history of them."""
+
+    def __init__(self, pods: list[Document]) -> None:
+        self.pods = {it["metadata"]["name"]: it for it in pods}
+        self.fewest, self.most = 10**6, 0
+        self._count()
+
+    def see(self, kind: str, pod: Document) -> None:
+        if kind == "DELETED":
+            self.pods.pop(pod["metadata"]["name"], None)
+        else:
+            self.pods[pod["metadata"]["name"]] = pod
+        self._count()
+
+    def _count(self) -> None:
+        staying = [it for it in self.pods.values() if "deletionTimestamp" not in it["metadata"]]
+        self.fewest = min(self.fewest, sum(map(is_ready, staying)))
+        self.most = max(self.most, len(staying))
+
+    def are_all(self, image: str, replicas: int) -> bool:
+        rows = [(it["spec"]["containers"][0]["image"], is_ready(it)) for it in self.pods.values()]
+        return rows == [(image, True)] * replicas
+
+
+def is_settled(status: Document, replicas: int, generation: int) -> bool:
+    counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+    is_counted = all(status.get(name, 0) == replicas for name in counts) and not status.get("terminatingReplicas")
+    progressing = [it["reason"] for it in status.get("conditions") or [] if it["type"] == "Progressing"]
+    return is_counted and status.get("observedGeneration") == generation and progressing == ["NewReplicaSetAvailable"]
+
+
+def said(status: Document) -> Document:
+    """Without times, messages and names that hashes are part of."""
+    made = {name: value for name, value in status.items() if not name.endswith("Revision")}
+    if "conditions" in made:
+        made["conditions"] = [(it["type"], it["status"], it.get("reason")) for it in made["conditions"]]
+    return made
+
+
+def looks(found: list[Document]) -> list[Any]:
+    """ReplicaSets by revision: wanted pods, annotations and status."""
+    rows = [(it["metadata"]["annotations"], it["spec"]["replicas"], _counts(it["status"])) for it in found]
+    return sorted(rows, key=lambda row: row[0]["deployment.kubernetes.io/revision"])
+
+
+def _counts(status: Document) -> Document:
+    """How often a ReplicaSet was scaled depends on which pods got ready together: its generation is left out."""
+    return {name: value for name, value in said(status).items() if name != "observedGeneration"}
+
+
+def rolling(surge: int | str, unavailable: int | str) -> Document:
+    return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
+
+
+TO_VERSION_2 = PatchBody("merge", {"spec": {"template": a_template("app:2")}})
+
+
+class Told(NamedTuple):
+    fewest: int
+    most: int
+    status: Document
+    sets: list[Any]
+    revision: str
+
+
+def rollout(replicas: int, spec: Document) -> Document:
+    return a_workload("web", replicas, None, **spec)
+
+
+async def on_the_test_bed(bed: Bed, namespace: str, replicas: int, spec: Document) -> Told:
+    key = Key(namespace, "web")
+    async with Kube(load(str(bed.kubeconfig))) as cluster, bed.client() as client:
+        path = DEPLOYMENTS.path(namespace, "web")
+        await cluster.create(DEPLOYMENTS, rollout(replicas, spec), namespace)
+        await client.wait_until(path, lambda it: is_settled(it.get("status") or {}, replicas, 1), SECONDS)
+        page = await cluster.list(PODS, dict, Selection(namespace))
+        seen = Extremes(page.items)
+        await cluster.patch(DEPLOYMENTS, key, TO_VERSION_2)
+        stream = cluster.watch(PODS, dict, Selection(namespace), resource_version=page.resource_version)
+        async with asyncio.timeout(SECONDS), aclosing(stream):
+            async for event in stream:
+                if event.type != "BOOKMARK":
+                    seen.see(event.type, event.object)
+                if seen.are_all("app:2", replicas):
+                    break
+        found = await client.wait_until(path, lambda it: is_settled(it.get("status") or {}, replicas, 2), SECONDS)
+        sets = (await cluster.list(REPLICA_SETS, dict, Selection(namespace))).items
+        return Told(seen.fewest, seen.most, said(found["status"]), looks(sets), _revision(found))
+
+
+def embedded(replicas: int, spec: Document) -> Told:
+    world = a_world()
+    world.server.create(DEPLOYMENTS, rollout(replicas, spec), NAMESPACE)
+    world.run()
+    seen = Extremes(all_pods(world))
+    world.listen(
+        lambda it: seen.see(it.type, (it.new or it.old).document) if it.kind == "Pod" else None  # type: ignore[union-attr]
+    )
+    world.server.patch(DEPLOYMENTS, Key(NAMESPACE, "web"), TO_VERSION_2)
+    assert world.run() == "quiet"
+    found = world.server.get(DEPLOYMENTS, Key(NAMESPACE, "web"))
+    sets = world.server.list(REPLICA_SETS).items
+    return Told(seen.fewest, seen.most, said(found["status"]), looks(sets), _revision(found))
+
+
+def _revision(found: Document) -> str:
+    return str(found["metadata"]["annotations"]["deployment.kubernetes.io/revision"])
+
+
+@pytest.mark.parametrize(
+    ("replicas", "spec"),
+    [
+        (4, {}),
+        (3, {}),
+        (1, {}),
+        (3, {"strategy": rolling(0, 1)}),
+        (6, {"strategy": rolling("50%", 0)}),
+        (5, {"strategy": rolling(2, 2)}),
+        (4, {"strategy": rolling(0, "100%")}),
+        (3, {"strategy": {"type": "Recreate"}}),
+        (2, {"minReadySeconds": 1, "strategy": rolling(1, 0)}),
+    ],
+)
+async def test_a_rollout_tells_the_same_story(bed: Bed, namespace: str, replicas: int, spec: Document) -> None:
+    assert embedded(replicas, spec) == await on_the_test_bed(bed, namespace, replicas, spec)
+
+
+# Statuses at rest ------------------------------------------------------------------------------------------------
+
+BUDGET = {"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": LABELS}, "maxUnavailable": "30%"}}
+NEVER_READY = {"spec": {"template": a_template("app:2", **{"testbed.wukong/never-ready": "true"})}}
+
+
+class Scene(NamedTuple):
+    """What is created, what is changed when that is at rest, and what is looked at in the end."""
+
+    create: list[tuple[Resource, Document]]
+    look: list[Resource]
+    change: tuple[Resource, Document] | None = None
+
+
+SCENES = {
+    "a stateful set": Scene([(STATEFUL_SETS, a_workload(serviceName="web"))], [STATEFUL_SETS]),
+    "a stateful set that was updated": Scene(
+        [(STATEFUL_SETS, a_workload(serviceName="web"))],
+        [STATEFUL_SETS],
+        (STATEFUL_SETS, {"spec": {"template": a_template("app:2")}}),
+    ),
+    "a stateful set with a partition": Scene(
+        [(STATEFUL_SETS, a_workload(serviceName="web", updateStrategy={"rollingUpdate": {"partition": 2}}))],
+        [STATEFUL_SETS],
+        (STATEFUL_SETS, {"spec": {"template": a_template("app:2")}}),
+    ),
+    "a daemon set that was updated": Scene(
+        [(DAEMON_SETS, a_workload(replicas=None))],
+        [DAEMON_SETS],
+        (DAEMON_SETS, {"spec": {"template": a_template("app:2")}}),
+    ),
+    "a budget over a deployment": Scene([(DEPLOYMENTS, a_workload(replicas=5)), (BUDGETS, BUDGET)], [BUDGETS]),
+    "a rollout out of time": Scene(
+        [(DEPLOYMENTS, a_workload(replicas=4, progressDeadlineSeconds=3)), (BUDGETS, BUDGET)],
+        [DEPLOYMENTS, REPLICA_SETS, BUDGETS],
+        (DEPLOYMENTS, NEVER_READY),
+    ),
+    "a paused deployment that was scaled": Scene(
+        [(DEPLOYMENTS, a_workload(replicas=2))],
+        [DEPLOYMENTS, REPLICA_SETS],
+        (DEPLOYMENTS, {"spec": {"paused": True, "replicas": 4, "template": a_template("app:2")}}),
+    ),
+}
+
+
+def played(scene: Scene) -> list[list[str]]:
+    world = a_world()
+    for resource, body in scene.create:
+        world.server.create(resource, body, NAMESPACE)
+    world.run()
+    if scene.change is not None:
+        world.server.patch(scene.change[0], Key(NAMESPACE, "web"), PatchBody("merge", scene.change[1]))
+        world.run()
+    return [seen(world.server.list(resource, Selection(NAMESPACE)).items) for resource in scene.look]
+
+
+def seen(found: list[Document]) -> list[str]:
+    """How often a ReplicaSet was scaled depends on which pods got ready together: its generation is left out."""
+    rows = []
+    for it in found:
+        status = said(it["status"])
+        counted = status.pop("observedGeneration", 0), it["metadata"]["generation"]
+        rows.append(repr((None if "ownerReferences" in it["metadata"] else counted, sorted(status.items()))))
+    return sorted(rows)
+
+
+async def at_rest(cluster: Kube, namespace: str, scene: Scene, expected: list[list[str]]) -> list[list[str]]:
+    """What is looked at, each kind as soon as it is as expected, or as it is when the time is up."""
+    return [
+        await _becoming(cluster, resource, Selection(namespace), wanted)
+        for resource, wanted in zip(scene.look, expected, strict=True)
+    ]
+
+
+async def _becoming(cluster: Kube, resource: Resource, selection: Selection, wanted: list[str]) -> list[str]:
+    page = await cluster.list(resource, dict, selection)
+    held = {it["metadata"]["name"]: it for it in page.items}
+    stream = cluster.watch(resource, dict, selection, resource_version=page.resource_version)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(SECONDS / 2), aclosing(stream):
+            while seen(list(held.values())) != wanted:
+                event = await anext(stream)
+                if event.type == "DELETED":
+                    held.pop(event.object["metadata"]["name"])
+                elif event.type != "BOOKMARK":
+                    held[event.object["metadata"]["name"]] = event.object
+    return seen(list(held.values()))
+
+
+@pytest.mark.parametrize("title", SCENES)
+async def test_statuses_at_rest_are_the_same(bed: Bed, namespace: str, title: str) -> None:
+    scene = SCENES[title]
+    expected = played(scene)
+    async with Kube(load(str(bed.kubeconfig))) as cluster:
+        for resource, body in scene.create:
+            await cluster.create(resource, body, namespace)
+        if scene.change is not None:
+            before = Scene(scene.create, scene.look)
+            await at_rest(cluster, namespace, before, played(before))
+            await cluster.patch(scene.change[0], Key(namespace, "web"), PatchBody("merge", scene.change[1]))
+        assert await at_rest(cluster, namespace, scene, expected) == expected
