@@ -107,7 +107,10 @@ WHOLE: dict[str, type[Object]] = {
 def read(kind: str, document: Document, struct: type[Object] | None = None) -> Object:
     """The object as the mirror holds it. `struct` is for kinds that are neither here nor in wukong.api."""
     chosen = WHOLE.get(kind) or struct or KINDS.get(kind, Object)
-    found = msgspec.convert(without_nulls(document), chosen)
+    try:
+        found = msgspec.convert(document, chosen)
+    except msgspec.ValidationError:
+        found = msgspec.convert(without_nulls(document), chosen)  # only then pay for the slow way
     found.kind = kind
     if kind in WHOLE:
         found.document = document  # type: ignore[attr-defined]
@@ -115,15 +118,11 @@ def read(kind: str, document: Document, struct: type[Object] | None = None) -> O
 
 
 def without_nulls(value: Any) -> Any:
-    """Kubernetes reads null as an absent field. Gives the value itself where it holds none."""
+    """Kubernetes reads null as an absent field."""
     if isinstance(value, dict):
-        made = {name: without_nulls(entry) for name, entry in value.items() if entry is not None}
-        same = len(made) == len(value) and all(made[name] is value[name] for name in made)
-        return value if same else made
+        return {name: without_nulls(entry) for name, entry in value.items() if entry is not None}
     if isinstance(value, list):
-        rows = [without_nulls(entry) for entry in value if entry is not None]
-        same = len(rows) == len(value) and all(one is other for one, other in zip(rows, value, strict=True))
-        return value if same else rows
+        return [without_nulls(entry) for entry in value if entry is not None]
     return value
 
 

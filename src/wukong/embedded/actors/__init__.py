@@ -11,12 +11,13 @@ from wukong.embedded.actors.daemon_set import DaemonSets
 from wukong.embedded.actors.deployment import Deployments
 from wukong.embedded.actors.disruption import Disruption
 from wukong.embedded.actors.garbage import Garbage, Namespaces, PodGarbage
+from wukong.embedded.actors.job import Jobs
 from wukong.embedded.actors.kubelet import Kubelets
 from wukong.embedded.actors.node_lifecycle import NodeLifecycle, TaintEviction
 from wukong.embedded.actors.replica_set import ReplicaSets
 from wukong.embedded.actors.stateful_set import StatefulSets
 from wukong.embedded.clock import Chance
-from wukong.embedded.objects import CONTROLLER_REVISIONS
+from wukong.embedded.objects import CONTROLLER_REVISIONS, JOBS
 from wukong.embedded.store import Server
 from wukong.embedded.store.kinds import Kind
 from wukong.state.contract import Controller
@@ -28,11 +29,13 @@ def built_in(server: Server, *, seed: int = 0, behaviour: Behaviour | None = Non
     """Every actor of a cluster. `behaviour` is the table its kubelets go by."""
     chance = Chance(seed)
     server.kinds.add(Kind(resource=CONTROLLER_REVISIONS, has_status=False, is_counted=False))
+    server.kinds.add(Kind(resource=JOBS))
     return [
         Deployments(),
         ReplicaSets(),
         StatefulSets(),
         DaemonSets(),
+        Jobs(),
         Disruption(),
         Kubelets(behaviour, chance.named("kubelet")),
         NodeLifecycle(chance.named("nodelifecycle")),
