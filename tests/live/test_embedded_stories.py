@@ -17,6 +17,7 @@ from embedded.actors.playing import (
     DEPLOYMENTS,
     LABELS,
     NAMESPACE,
+    NODES,
     PODS,
     REPLICA_SETS,
     STATEFUL_SETS,
@@ -26,10 +27,13 @@ from embedded.actors.playing import (
     all_pods,
     is_ready,
 )
-from testbed.pytest_plugin import Bed
+from testbed import nodes
+from testbed.behaviour import SILENT
+from testbed.pytest_plugin import Bed, HollowNodes
 from wukong.api.resources import Key, Resource
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
+from wukong.embedded.objects import JOBS
 from wukong.ports import Document, PatchBody, Selection
 
 SECONDS = 60.0
@@ -69,7 +73,8 @@ def is_settled(status: Document, replicas: int, generation: int) -> bool:
 
 def said(status: Document) -> Document:
     """Without times, messages and names that hashes are part of."""
-    made = {name: value for name, value in status.items() if not name.endswith("Revision")}
+    made = {name: value for name, value in status.items() if not name.endswith(("Revision", "Time", "Pods"))}
+    made |= {"expectedPods": status["expectedPods"]} if "expectedPods" in status else {}
     if "conditions" in made:
         made["conditions"] = [(it["type"], it["status"], it.get("reason")) for it in made["conditions"]]
     return made
@@ -169,6 +174,12 @@ BUDGET = {"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": LABE
 NEVER_READY = {"spec": {"template": a_template("app:2", **{"testbed.wukong/never-ready": "true"})}}
 
 
+def a_job(exit_code: str, **spec: Any) -> Document:
+    template = a_template(**{"testbed.wukong/run-seconds": "0.2", "testbed.wukong/exit-code": exit_code})
+    template["spec"]["restartPolicy"] = "Never"
+    return {"metadata": {"name": "web"}, "spec": {"template": template, **spec}}
+
+
 class Scene(NamedTuple):
     """What is created, what is changed when that is at rest, and what is looked at in the end."""
 
@@ -200,6 +211,8 @@ SCENES = {
         [DEPLOYMENTS, REPLICA_SETS, BUDGETS],
         (DEPLOYMENTS, NEVER_READY),
     ),
+    "a job that completes": Scene([(JOBS, a_job("0", completions=3, parallelism=2))], [JOBS]),
+    "a job that fails": Scene([(JOBS, a_job("1", backoffLimit=0))], [JOBS]),
     "a paused deployment that was scaled": Scene(
         [(DEPLOYMENTS, a_workload(replicas=2))],
         [DEPLOYMENTS, REPLICA_SETS],
@@ -264,3 +277,51 @@ async def test_statuses_at_rest_are_the_same(bed: Bed, namespace: str, title: st
             await at_rest(cluster, namespace, before, played(before))
             await cluster.patch(scene.change[0], Key(namespace, "web"), PatchBody("merge", scene.change[1]))
         assert await at_rest(cluster, namespace, scene, expected) == expected
+
+
+# A silent node ---------------------------------------------------------------------------------------------------
+
+SILENCE = {"metadata": {"annotations": {SILENT: "true"}}}
+
+
+def a_brief_pod(whom: str) -> Document:
+    """One that stays two seconds on a node that is not heard of."""
+    pod = {"metadata": {"name": "web"}, "spec": {**a_template()["spec"], **nodes.on_reserved(whom)}}
+    key = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"}
+    pod["spec"]["tolerations"] = [*pod["spec"]["tolerations"], {**key, "tolerationSeconds": 2}]
+    return pod
+
+
+def lost(node: Document, pod: Document) -> tuple[Any, ...]:
+    taints = [(it["key"].replace(node["metadata"]["name"], ""), it["effect"]) for it in node["spec"]["taints"]]
+    told = [
+        [(it["type"], it["status"], it.get("reason")) for it in each["status"]["conditions"]] for each in (node, pod)
+    ]
+    return sorted(taints), *map(sorted, told), pod["status"]["phase"], pod["metadata"]["deletionGracePeriodSeconds"]
+
+
+def lost_in_the_embedded_cluster() -> tuple[Any, ...]:
+    world = a_world(0)
+    made = nodes.a_node("n0", now=world.clock.now(), **nodes.reserved("x"))
+    world.server.create(NODES, made)
+    world.run()
+    world.server.create(PODS, {**a_brief_pod("x"), "spec": {**a_brief_pod("x")["spec"], "nodeName": "n0"}}, NAMESPACE)
+    world.run()
+    world.server.patch(NODES, Key("", "n0"), PatchBody("merge", SILENCE))
+    world.run()
+    return lost(world.server.get(NODES, Key("", "n0")), world.server.get(PODS, Key(NAMESPACE, "web")))
+
+
+@pytest.mark.slow
+async def test_a_silent_node_loses_its_pods_in_the_same_way(
+    bed: Bed, namespace: str, hollow_nodes: HollowNodes
+) -> None:
+    (name,) = await hollow_nodes(1)
+    async with bed.client() as client:
+        await client.create(PODS.path(namespace), a_brief_pod(namespace))
+        path = PODS.path(namespace, "web")
+        await client.wait_until(path, is_ready, SECONDS)
+        await client.patch(NODES.path("", name), SILENCE)
+        pod = await client.wait_until(path, lambda it: "deletionTimestamp" in it["metadata"], 3 * SECONDS)
+        node = await client.get(NODES.path("", name))
+    assert lost(node, pod) == lost_in_the_embedded_cluster()

@@ -1,8 +1,8 @@
 """The Job controller, simple: so many pods at once until so many have succeeded, or too many have failed.
 
-Follows kube-controller-manager 1.35 for completions, parallelism, backoffLimit and suspend. Not played: Indexed jobs,
-pod failure and success policies, deadlines, ttlSecondsAfterFinished, and the finalizer by which the real one counts pods
-that were removed; what was counted once stays counted in the status.
+Follows kube-controller-manager 1.35 for completions, parallelism, backoffLimit and suspend. Not played: indexes,
+pod failure and success policies, deadlines, ttlSecondsAfterFinished, and the finalizer by which the real one counts
+pods that were removed; what was counted once stays counted in the status.
 """
 
 from __future__ import annotations

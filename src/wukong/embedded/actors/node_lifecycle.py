@@ -184,7 +184,7 @@ def _marked_pods(state: State, node: str, now: float) -> list[Action]:
     for found in state.pods_on(node):
         if not pods.is_ready(found):
             continue
-        told = {"type": "Ready", "status": "False", "reason": "NodeNotReady", "message": "Node is not ready"}
+        told = {"type": "Ready", "status": "False"}  # the real one gives no reason either
         status = {"conditions": [{**told, "lastTransitionTime": stamp(now)}]}
         patch = {"metadata": {"uid": found.metadata.uid}, "status": status}
         made.append(Patch(pods.PODS, pods.key_of(found), PatchBody("strategic", patch, manager=pods.MANAGER), "status"))
