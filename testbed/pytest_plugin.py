@@ -31,7 +31,7 @@ from typing import Any, Protocol
 import msgspec
 import pytest
 
-from testbed import nodes, supervisor
+from testbed import connections, nodes, supervisor
 from testbed import programs as available
 from testbed import prometheus as prometheus_program
 from testbed.build import locked
@@ -256,5 +256,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
-    asyncio.run(pyfuncitem.obj(**arguments))
+    asyncio.run(to_the_end(pyfuncitem.obj(**arguments)))
     return True
+
+
+async def to_the_end(test: Awaitable[None]) -> None:
+    try:
+        await test
+    finally:
+        await connections.cut()

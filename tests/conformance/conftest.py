@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from smallest import a_small_cluster
-from testbed.pytest_plugin import Bed, make_namespace, remove
+from testbed.pytest_plugin import Bed, make_namespace, remove, to_the_end
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 from wukong.ports import Cluster
@@ -77,7 +77,7 @@ def namespace(request: pytest.FixtureRequest, implementation: Implementation) ->
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
     arguments = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
-    asyncio.run(in_open_cluster(pyfuncitem.obj, arguments))
+    asyncio.run(to_the_end(in_open_cluster(pyfuncitem.obj, arguments)))
     return True
 
 

@@ -20,9 +20,8 @@ import yaml
 from aiohttp import web
 from click.testing import CliRunner
 
-import handshakes
 from live.extending import install_policies
-from testbed import nodes, processes
+from testbed import connections, nodes, processes
 from testbed.client import ApiError, Client
 from testbed.components import free_ports
 from testbed.programs import Programs
@@ -135,7 +134,7 @@ async def keeping_all_nodes(port: int, tls: ssl.SSLContext | None) -> AsyncItera
         yield asked
     finally:
         await runner.cleanup()
-        await handshakes.cut(port)
+        await connections.cut(port)
 
 
 def demanding(keys: Path) -> ssl.SSLContext:

@@ -7,6 +7,7 @@ import contextlib
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,11 @@ import pytest
 
 from live.accounts import DEADLINE_SECONDS, service_account, used_by, when
 from live.bad_policies import REFUSED, REPORTED, Bad
+from testbed import supervisor
 from testbed.client import ApiError, Client, as_json
-from testbed.pytest_plugin import Bed
+from testbed.programs import Programs
+from testbed.pytest_plugin import RUN, Bed
+from testbed.supervisor import Order
 from wukong.api.crds import crds
 from wukong.api.resources import RESOURCES
 from wukong.app.components import COMPONENTS
@@ -76,8 +80,19 @@ KNOWN_SCHEDULING: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
+def bed(
+    request: pytest.FixtureRequest, testbed_programs: Programs, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Bed]:
+    """A control plane of this worker's own: the controller of another worker would judge our policies before ours."""
+    folder = tmp_path_factory.mktemp("policies") / "bed"
+    state = supervisor.up(folder, Order(nodes=0, owner=request.config.stash[RUN].owner), lambda line: None)
+    yield Bed(state.kubeconfig, state.seconds)
+    supervisor.down(folder, keep_logs=True)
+
+
+@pytest.fixture(scope="module")
 def kinds(bed: Bed) -> Bed:
-    """The control plane with our kinds in it. They stay: tests share it."""
+    """The control plane with our kinds in it."""
     asyncio.run(install(bed))
     return bed
 
@@ -137,6 +152,11 @@ def running(kubeconfig: Path, namespace: str, log: Path) -> Iterator[None]:
     with log.open("ab") as output:
         process = subprocess.Popen([sys.executable, "-m", "wukong", *words], stdout=output, stderr=output)
     try:
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while "started" not in log.read_text():  # before that it does not know what SIGTERM means
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
         yield
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=20) == 0, log.read_text()

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientConnectionError, ClientSession, TCPConnector
 
-import handshakes
 from serve.deciding import Extender
 from serve.test_extender import Noon
+from testbed import connections
 from testbed.certificates import Authority
 from wukong.errors import InputError
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
@@ -60,7 +60,7 @@ async def started(stack: AsyncExitStack, files: Path) -> str:
     app = extender_app(Extender(["a"]), Noon(), ExtenderMetrics(Metrics()), Noon())
     closing = await stack.enter_async_context(AsyncExitStack())
     port = await serve(stack, app, "127.0.0.1", 0, context_of(files))
-    closing.push_async_callback(handshakes.cut, port)  # closed after the server
+    closing.push_async_callback(connections.cut, port)  # closed after the server
     return f"https://127.0.0.1:{port}/healthz"
 
 
