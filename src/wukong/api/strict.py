@@ -13,7 +13,6 @@ from functools import cache
 import msgspec
 from msgspec import inspect
 
-from wukong.api.meta import Object
 from wukong.errors import nearest
 
 # What the API server adds to metadata and our structs leave out.
@@ -21,7 +20,7 @@ _METADATA = frozenset({"managedFields", "selfLink", "deletionGracePeriodSeconds"
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
-def unknown_fields(document: object, struct: type[Object]) -> list[str]:
+def unknown_fields(document: object, struct: type[msgspec.Struct]) -> list[str]:
     """`$.spec.capcity: unknown field. Did you mean "capacity"?`, for each there is. The status is the server's own."""
     described = _described(struct)
     return [
@@ -32,7 +31,7 @@ def unknown_fields(document: object, struct: type[Object]) -> list[str]:
 
 
 @cache
-def _described(struct: type[Object]) -> inspect.Type:
+def _described(struct: type[msgspec.Struct]) -> inspect.Type:
     return inspect.type_info(struct)
 
 

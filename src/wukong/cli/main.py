@@ -24,6 +24,7 @@ VERBS: dict[str, Verb] = {
     "replay": Verb("wukong.cli.replay", "Decide recorded scheduling attempts again and compare."),
     "capacity": Verb("wukong.cli.capacity", "Count how many more pods like this one fit, and why no more do."),
     "explain": Verb("wukong.cli.explain", "Show how every node fares for a pod, rule by rule."),
+    "sim": Verb("wukong.cli.sim", "Play scenarios in an embedded cluster, on virtual time."),
     "manifests": Verb("wukong.cli.manifests", "Print what to install in a cluster."),
 }
 

@@ -1,0 +1,10 @@
+"""Scenarios: what a file says should happen to an embedded cluster, how it is played, the story that comes of it."""
+
+from __future__ import annotations
+
+from wukong.embedded.scenario.playing import play
+from wukong.embedded.scenario.reading import read_scenario
+from wukong.embedded.scenario.shape import Scenario
+from wukong.embedded.scenario.story import Story
+
+__all__ = ["Scenario", "Story", "play", "read_scenario"]

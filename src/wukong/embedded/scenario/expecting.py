@@ -1,0 +1,62 @@
+"""What a scenario expects held against its story: one line for each difference. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from wukong.embedded.scenario.shape import Expected
+from wukong.embedded.scenario.story import Story
+from wukong.errors import nearest
+
+_BOUND = re.compile(r"(>=|<=|>|<)\s*(\d+(?:\.\d+)?)")
+
+
+def differences(expected: Expected, story: Story) -> list[str]:
+    """`workloads.default/web.maxPods: expected 4, got 5`, for each there is."""
+    return [*_differences(expected, story)]
+
+
+def _differences(expected: Expected, story: Story) -> Iterator[str]:
+    if story.settled != expected.settled:
+        told = "settled" if story.settled else f"not settled: {'; '.join(story.stuck) or 'time was up'}"
+        yield f"settled: expected {_shown(expected.settled)}, got {told}"
+    for text in [expected.stuck] if isinstance(expected.stuck, str) else expected.stuck:
+        if not any(text in reason for reason in story.stuck):
+            yield f"stuck: expected a reason with {text!r}, got {'; '.join(story.stuck) or 'none'}"
+    document = story.document()
+    for name, wanted in expected.workloads.items():
+        if name not in story.workloads:
+            known = nearest(name, story.workloads) or f" There are: {', '.join(story.workloads) or 'none'}."
+            yield f"workloads.{name}: expected this workload, found none.{known}"
+        else:
+            yield from _compare(msgspec.to_builtins(wanted), document["workloads"][name], f"workloads.{name}")
+    yield from _compare(msgspec.to_builtins(expected.nodes), document["nodes"], "nodes")
+    yield from _compare({"virtualSeconds": expected.virtual_seconds}, document, "")
+
+
+def _compare(wanted: dict[str, Any], found: dict[str, Any], place: str) -> Iterator[str]:
+    for name, value in wanted.items():
+        at = f"{place}.{name}".lstrip(".")
+        if value is None:
+            continue
+        if isinstance(value, dict):
+            yield from _compare(value, dict.fromkeys(value, 0) | found.get(name, {}), at)
+        elif not _holds(value, found[name]):
+            yield f"{at}: expected {_shown(value)}, got {_shown(found[name])}"
+
+
+def _holds(wanted: Any, found: Any) -> bool:
+    bound = _BOUND.fullmatch(wanted) if isinstance(wanted, str) else None
+    if bound is None:
+        return bool(wanted == found)
+    limit = float(bound[2])
+    holds: dict[str, bool] = {">=": found >= limit, "<=": found <= limit, ">": found > limit, "<": found < limit}
+    return holds[bound[1]]
+
+
+def _shown(value: Any) -> str:
+    return msgspec.json.encode(value).decode() if isinstance(value, bool) else str(value)

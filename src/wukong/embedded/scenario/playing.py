@@ -1,0 +1,133 @@
+"""Plays a scenario on a world: nodes, manifests, the timeline, and on until nothing changes any more. Gives its story.
+
+    begin ─► moment ─► … ─► last moment ─► nothing changed for `patience` seconds, or nothing is due ─► settled or stuck
+                                       └─► until ─► not settled
+
+Called by app/embedded.py. The trace is every action of everybody, one JSON line each; the digest is its SHA-256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from wukong.actions import Action, Delete
+from wukong.api.resources import RESOURCES, Key
+from wukong.embedded.objects import Deployment
+from wukong.embedded.performing import perform
+from wukong.embedded.scenario import acts
+from wukong.embedded.scenario.recording import Recorder
+from wukong.embedded.scenario.shape import Moment, Scenario, seconds_of
+from wukong.embedded.scenario.story import Story
+from wukong.embedded.world import Step, World
+from wukong.errors import ClusterError, InputError
+from wukong.runtime.dispatch import Item
+
+FLUSH_SECONDS = 300.0  # the scheduler looks again at pods that nothing helped
+PROGRESS_SECONDS = 600  # of a Deployment that does not say
+
+
+def play(world: World, scenario: Scenario, drains: acts.Drains) -> Story:
+    """`drains` is one of the world's controllers. Raises InputError where the API server refuses what is written."""
+    return _Play(world, scenario, drains).story()
+
+
+class _Play:
+    def __init__(self, world: World, scenario: Scenario, drains: acts.Drains) -> None:
+        self.world, self.scenario, self.drains = world, scenario, drains
+        self.recorder = Recorder(world)
+        self.begun, self.version = world.clock.now(), world.server.database.version
+        self.limit = self.begun + (seconds_of(scenario.until) or 0)
+
+    def story(self) -> Story:
+        self._do(acts.nodes(self.scenario.nodes), "nodes")
+        for index, document in enumerate(self.scenario.manifests):
+            self._do(acts.applied([document], self._namespaces()), f"manifests[{index}]")
+        self.recorder.nodes.start = len(self.world.state.objects.get("Node", {}))
+        moments = sorted(enumerate(self.scenario.timeline), key=lambda entry: (entry[1].seconds, entry[0]))
+        for index, moment in moments:
+            self.world.run(deadline=self.begun + moment.seconds)
+            self._happen(moment, f"timeline[{index}]")
+        is_at_rest = self._rest()
+        stuck = self.recorder.finish()
+        end = self.recorder.last_change if is_at_rest else self.world.clock.now()
+        trace = [line(step, self.begun) for step in self.world.trace]
+        return Story(
+            settled=is_at_rest and not stuck,
+            stuck=stuck,
+            workloads=dict(sorted(self.recorder.fates.items())),
+            nodes=self.recorder.nodes,
+            writes=self.world.server.database.version - self.version,
+            virtual_seconds=round(end - self.begun, 3),
+            digest=hashlib.sha256("".join(trace).encode()).hexdigest(),
+            events=self.recorder.events,
+            trace=trace,
+        )
+
+    def _rest(self) -> bool:
+        """Play on until nothing changes any more; False if that takes longer than the scenario allows."""
+        while True:
+            patient = self.recorder.last_change + self._patience()
+            ending = self.world.run(deadline=min(self.limit, max(patient, self.world.clock.now())))
+            if ending == "quiet":
+                return True
+            if self.recorder.last_change + self._patience() <= self.world.clock.now():
+                return True
+            if self.world.clock.now() >= self.limit:
+                return False
+
+    def _patience(self) -> float:
+        """Whoever waits without a change waits no longer: for a deadline, the scheduler, or a pod to be available."""
+        waits = [0.0]
+        for each in self.world.state.all(Deployment):
+            spec = each.document.get("spec") or {}
+            waits.append(float(spec.get("progressDeadlineSeconds") or PROGRESS_SECONDS))
+        for kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"):
+            for found in self.world.state.objects.get(kind, {}).values():
+                waits.append(float((getattr(found, "document", {}).get("spec") or {}).get("minReadySeconds") or 0))
+        return FLUSH_SECONDS + max(waits)
+
+    # ---- what the scenario does
+
+    def _happen(self, moment: Moment, place: str) -> None:
+        name = moment.drain or moment.uncordon or ""
+        if moment.drain is not None:
+            self.drains.nodes.add(name)
+        elif moment.uncordon is not None:
+            self.drains.nodes.discard(name)
+        self._do(acts.actions(moment, self._namespaces()), f"{place}.{_written(moment)}")
+        if moment.drain is not None:
+            self.recorder.tell(f"node {name}", "drain begins")
+            for key in sorted(self.world.state.pods.on_node(name)):
+                self.world.dispatch.queue.add(Item(self.drains.name, key), self.world.clock.now())
+
+    def _do(self, actions: list[Action], place: str) -> None:
+        item = Item("scenario", Key("", place))
+        for action in actions:
+            try:
+                if isinstance(action, Delete):
+                    self.world.server.get(action.resource, action.key)  # what is not there cannot be what was meant
+                perform(self.world.server, action)
+            except ClusterError as error:
+                raise InputError(f"$.{place}: the API server refuses it: {error}") from None
+            self.world.trace.append(Step(self.world.clock.now(), item, action))
+
+    def _namespaces(self) -> frozenset[str]:
+        return frozenset(each["metadata"]["name"] for each in self.world.server.list(RESOURCES["Namespace"]).items)
+
+
+def line(step: Step, begun: float) -> str:
+    """One line of the trace."""
+    written = {
+        "at": round(step.at - begun, 3),
+        "by": step.item.controller,
+        "key": str(step.item.key),
+        "action": msgspec.to_builtins(step.action),
+        **({"error": step.error} if step.error else {}),
+    }
+    return msgspec.json.encode(written, order="deterministic").decode() + "\n"
+
+
+def _written(moment: Moment) -> str:
+    return "notReady" if moment.act == "not_ready" else moment.act

@@ -1,0 +1,58 @@
+"""The story of a scenario: what became of each workload, in numbers, and the events on the way. Only data.
+
+Made by recording.py, compared by expecting.py, shown by the command line, whose -o json is `document()`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+VERSION = 1
+
+
+class Event(NamedTuple):
+    """Something that happened, at a number of seconds from the beginning."""
+
+    at: float
+    subject: str
+    text: str
+
+
+class Fate(msgspec.Struct, rename="camel", kw_only=True):
+    """Of one workload. Minimum and unavailable seconds count from when it was first wholly available."""
+
+    kind: str
+    replicas: int = 0
+    available: int = 0
+    min_available: int = 0
+    max_pods: int = 0  # at once, terminating ones too: they still take room
+    restarts: int = 0  # pods evicted, preempted, driven out by a taint or lost with their node
+    unavailable_seconds: float = 0.0
+    per_node: dict[str, int] = {}
+
+
+class NodeCount(msgspec.Struct):
+    start: int = 0
+    max: int = 0
+    end: int = 0
+
+
+class Story(msgspec.Struct, rename="camel", kw_only=True):
+    version: int = VERSION
+    settled: bool
+    stuck: list[str]
+    workloads: dict[str, Fate]
+    nodes: NodeCount
+    writes: int
+    virtual_seconds: float
+    digest: str
+    events: list[Event] = []
+    trace: list[str] = []
+
+    def document(self) -> dict[str, Any]:
+        """For programs: without the events and the trace, which the digest stands for."""
+        made: dict[str, Any] = msgspec.to_builtins(self)
+        del made["events"], made["trace"]
+        return made
