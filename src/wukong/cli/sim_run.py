@@ -66,7 +66,7 @@ def read_file(path: str) -> Scenario:
         where = str(Path(path).parent / file)
         try:
             documents = parse_all(bytes(read_text(where)))
-            problems += [f"{where}: {problem}" for problem in check_documents(documents, "document ")]
+            problems += [f"{where}: {problem}" for problem in check_documents(documents, "documents")]
             found += documents
         except InputError as error:
             problems += [text if text.startswith(where) else f"{where}: {text}" for text in error.problems]

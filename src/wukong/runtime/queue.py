@@ -10,7 +10,7 @@ Used by `dispatch`. Of several times asked for one item the earliest holds: whoe
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from heapq import heappop, heappush
 from typing import Generic, TypeVar
 
@@ -44,6 +44,11 @@ class Queue(Generic[Item]):
     def __len__(self) -> int:
         """How many items wait, those in flight left out."""
         return len(self._waiting)
+
+    @property
+    def waiting(self) -> Mapping[Item, float]:
+        """What waits, and until when."""
+        return self._waiting
 
     @property
     def in_flight(self) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from wukong.actions import DONE, Action, Create, Delete, Evict, Outcome, Patch, Scale
 from wukong.api.core import Pod
-from wukong.api.meta import controller_of
+from wukong.api.meta import Object, controller_of
 from wukong.api.resources import RESOURCES, Key
 from wukong.embedded.actors.behaviour import SILENT
 from wukong.embedded.scenario.shape import Moment, NodeGroup, Target, as_list
@@ -31,8 +31,16 @@ class Drains:
 
     def __init__(self) -> None:
         self.nodes: set[str] = set()
+        self.watches = (Watch(RESOURCES["Pod"]), Watch(RESOURCES["PodDisruptionBudget"], self._waiting))
 
-    watches = (Watch(RESOURCES["Pod"]),)
+    def _waiting(self, budget: Object, state: State) -> list[Key]:
+        """The pods that a changed budget may let go."""
+        return [
+            key
+            for node in sorted(self.nodes)
+            for key in sorted(state.pods.on_node(node))
+            if key.namespace == budget.metadata.namespace
+        ]
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         pod = state.get(Pod, key)

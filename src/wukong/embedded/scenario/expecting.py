@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from wukong.embedded.scenario.shape import Expected
+from wukong.embedded.scenario.shape import Expected, bound_of
 from wukong.embedded.scenario.story import Story
 from wukong.errors import nearest
-
-_BOUND = re.compile(r"(>=|<=|>|<)\s*(\d+(?:\.\d+)?)")
 
 
 def differences(expected: Expected, story: Story) -> list[str]:
@@ -22,11 +19,11 @@ def differences(expected: Expected, story: Story) -> list[str]:
 
 def _differences(expected: Expected, story: Story) -> Iterator[str]:
     if story.settled != expected.settled:
-        told = "settled" if story.settled else f"not settled: {'; '.join(story.stuck) or 'time was up'}"
-        yield f"settled: expected {_shown(expected.settled)}, got {told}"
+        yield f"settled: expected {_shown(expected.settled)}, got {_shown(story.settled)}"
     for text in [expected.stuck] if isinstance(expected.stuck, str) else expected.stuck:
         if not any(text in reason for reason in story.stuck):
-            yield f"stuck: expected a reason with {text!r}, got {'; '.join(story.stuck) or 'none'}"
+            found = f"found {len(story.stuck)} without it" if story.stuck else "nothing is stuck"
+            yield f'stuck: expected a reason that contains "{text}"; {found}'
     document = story.document()
     for name, wanted in expected.workloads.items():
         if name not in story.workloads:
@@ -50,12 +47,12 @@ def _compare(wanted: dict[str, Any], found: dict[str, Any], place: str) -> Itera
 
 
 def _holds(wanted: Any, found: Any) -> bool:
-    bound = _BOUND.fullmatch(wanted) if isinstance(wanted, str) else None
+    bound = bound_of(wanted) if isinstance(wanted, str) else None
     if bound is None:
         return bool(wanted == found)
-    limit = float(bound[2])
+    sign, limit = bound
     holds: dict[str, bool] = {">=": found >= limit, "<=": found <= limit, ">": found > limit, "<": found < limit}
-    return holds[bound[1]]
+    return holds[sign]
 
 
 def _shown(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Plays a scenario on a world: nodes, manifests, the timeline, and on until nothing changes any more. Gives its story.
 
-    begin ─► moment ─► … ─► last moment ─► nothing changed for `patience` seconds, or nothing is due ─► settled or stuck
-                                       └─► until ─► not settled
+    begin ─► moment ─► … ─► last moment ─► nobody waits for anything but retries, and those change nothing ─► at rest
+                                       └─► until ─► not at rest
 
 Called by app/embedded.py. The trace is every action of everybody, one JSON line each; the digest is its SHA-256.
 """
@@ -14,7 +14,6 @@ import msgspec
 
 from wukong.actions import Action, Delete
 from wukong.api.resources import RESOURCES, Key
-from wukong.embedded.objects import Deployment
 from wukong.embedded.performing import perform
 from wukong.embedded.scenario import acts
 from wukong.embedded.scenario.recording import Recorder
@@ -24,8 +23,8 @@ from wukong.embedded.world import Step, World
 from wukong.errors import ClusterError, InputError
 from wukong.runtime.dispatch import Item
 
-FLUSH_SECONDS = 300.0  # the scheduler looks again at pods that nothing helped
-PROGRESS_SECONDS = 600  # of a Deployment that does not say
+REST_SECONDS = 360.0  # within which everybody who failed has tried again: the scheduler after five minutes at most
+SCHEDULER = "scheduler"  # its name as a controller
 
 
 def play(world: World, scenario: Scenario, drains: acts.Drains) -> Story:
@@ -41,14 +40,14 @@ class _Play:
         self.limit = self.begun + (seconds_of(scenario.until) or 0)
 
     def story(self) -> Story:
-        self._do(acts.nodes(self.scenario.nodes), "nodes")
-        for index, document in enumerate(self.scenario.manifests):
-            self._do(acts.applied([document], self._namespaces()), f"manifests[{index}]")
+        self._do(acts.nodes(self.scenario.nodes), "$.nodes")
+        for document in self.scenario.manifests:
+            self._do(acts.applied([document], self._namespaces()), f"{document['kind']} {document['metadata']['name']}")
         self.recorder.nodes.start = len(self.world.state.objects.get("Node", {}))
         moments = sorted(enumerate(self.scenario.timeline), key=lambda entry: (entry[1].seconds, entry[0]))
         for index, moment in moments:
             self.world.run(deadline=self.begun + moment.seconds)
-            self._happen(moment, f"timeline[{index}]")
+            self._happen(moment, f"$.timeline[{index}]")
         is_at_rest = self._rest()
         stuck = self.recorder.finish()
         end = self.recorder.last_change if is_at_rest else self.world.clock.now()
@@ -67,26 +66,23 @@ class _Play:
 
     def _rest(self) -> bool:
         """Play on until nothing changes any more; False if that takes longer than the scenario allows."""
-        while True:
-            patient = self.recorder.last_change + self._patience()
-            ending = self.world.run(deadline=min(self.limit, max(patient, self.world.clock.now())))
-            if ending == "quiet":
+        while self.world.run(deadline=min(self.limit, self._last_hope())) != "quiet":
+            now = self.world.clock.now()
+            if now >= self._last_hope():
                 return True
-            if self.recorder.last_change + self._patience() <= self.world.clock.now():
-                return True
-            if self.world.clock.now() >= self.limit:
+            if now >= self.limit:
                 return False
+        return True
 
-    def _patience(self) -> float:
-        """Whoever waits without a change waits no longer: for a deadline, the scheduler, or a pod to be available."""
-        waits = [0.0]
-        for each in self.world.state.all(Deployment):
-            spec = each.document.get("spec") or {}
-            waits.append(float(spec.get("progressDeadlineSeconds") or PROGRESS_SECONDS))
-        for kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"):
-            for found in self.world.state.objects.get(kind, {}).values():
-                waits.append(float((getattr(found, "document", {}).get("spec") or {}).get("minReadySeconds") or 0))
-        return FLUSH_SECONDS + max(waits)
+    def _last_hope(self) -> float:
+        """Until when something may happen by itself. Who only tries again what failed has had its chance by then."""
+        attempts, waiting = self.world.state.attempts, self.world.dispatch.queue.waiting
+        hopeful = (
+            at
+            for item, at in waiting.items()
+            if item.controller != SCHEDULER and attempts.get(item.controller, item.key) is None
+        )
+        return max([self.recorder.last_change + REST_SECONDS, *hopeful])
 
     # ---- what the scenario does
 
@@ -110,7 +106,7 @@ class _Play:
                     self.world.server.get(action.resource, action.key)  # what is not there cannot be what was meant
                 perform(self.world.server, action)
             except ClusterError as error:
-                raise InputError(f"$.{place}: the API server refuses it: {error}") from None
+                raise InputError(f"{place}: the API server refuses it: {error}") from None
             self.world.trace.append(Step(self.world.clock.now(), item, action))
 
     def _namespaces(self) -> frozenset[str]:
@@ -130,4 +126,4 @@ def line(step: Step, begun: float) -> str:
 
 
 def _written(moment: Moment) -> str:
-    return "notReady" if moment.act == "not_ready" else moment.act
+    return "".join(moment.acts)

@@ -5,8 +5,8 @@ Pure: the documents of `files` are handed in by whoever can read files. Called b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 import msgspec
 import yaml
@@ -15,11 +15,12 @@ from wukong.api.decode import readable
 from wukong.api.quantity import parse_quantity
 from wukong.api.resources import RESOURCES
 from wukong.api.strict import unknown_fields
-from wukong.embedded.scenario.shape import WRITTEN, Moment, NodeGroup, Scenario, as_list, seconds_of
+from wukong.embedded.scenario.shape import ACTS, Moment, NodeGroup, Scenario, as_list, bound_of, seconds_of
 from wukong.errors import InputError, nearest
 from wukong.ports import Document
 
-_LISTS = ("nodes", "timeline")  # read entry by entry, so that each tells its own problem
+Entry = TypeVar("Entry", NodeGroup, Moment)
+_LISTS = ("nodes", "timeline")
 _DURATION = 'expected a duration such as "90s", "10m" or "1h"'
 _PATCHES = ("strategic", "merge", "json")
 
@@ -62,35 +63,49 @@ def check_documents(documents: list[Any], place: str) -> list[str]:
 
 
 def _convert(document: Document) -> tuple[list[str], Scenario | None]:
-    problems: list[str] = []
-    parts: dict[str, list[Any]] = {name: [] for name in _LISTS}
-    for name, struct in zip(_LISTS, (NodeGroup, Moment), strict=True):
-        entries = document.get(name)
-        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
-            try:
-                parts[name].append(msgspec.convert(entry, struct))
-            except msgspec.ValidationError as error:
-                problems.append(_placed(readable(error), f"$.{name}[{index}]"))
+    """Nodes and moments one by one, so that each tells its own problem; then the rest."""
+    nodes, problems = _entries(document.get("nodes"), NodeGroup, _group, "$.nodes")
+    moments, more = _entries(document.get("timeline"), Moment, _moment, "$.timeline")
+    problems += more
     rest = {name: value for name, value in document.items() if name not in _LISTS or not isinstance(value, list)}
     try:
         scenario = msgspec.convert(rest, Scenario)
     except msgspec.ValidationError as error:
         return [*problems, readable(error)], None
-    scenario.nodes, scenario.timeline = scenario.nodes or parts["nodes"], scenario.timeline or parts["timeline"]
+    scenario.nodes, scenario.timeline = nodes, moments
     return problems, scenario
+
+
+def _entries(
+    entries: Any, struct: type[Entry], check: Callable[[Entry], Iterable[str]], place: str
+) -> tuple[list[Entry], list[str]]:
+    read: list[Entry] = []
+    problems: list[str] = []
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        try:
+            read.append(msgspec.convert(entry, struct))
+            problems += [f"{place}[{index}]{problem}" for problem in check(read[-1])]
+        except msgspec.ValidationError as error:
+            problems.append(f"{place}[{index}]{readable(error).removeprefix('$')}")
+    return read, problems
 
 
 def _checks(scenario: Scenario) -> Iterator[str]:
     yield from _until(scenario)
-    names: list[str] = []
-    for index, group in enumerate(scenario.nodes):
-        yield from (f"$.nodes[{index}]{problem}" for problem in _group(group))
-        names += group.names()
+    names = [name for group in scenario.nodes for name in group.names()]
     for twice in sorted({name for name in names if names.count(name) > 1}):
         yield f'$.nodes: the name "{twice}" is there twice. Rename one of the two.'
     yield from check_documents(scenario.manifests, "$.manifests")
-    for index, moment in enumerate(scenario.timeline):
-        yield from (f"$.timeline[{index}]{problem}" for problem in _moment(moment))
+    yield from _bounds(msgspec.to_builtins(scenario.expect), "$.expect")
+
+
+def _bounds(expected: dict[str, Any], place: str) -> Iterator[str]:
+    """Texts stand for bounds here, but for what is a text in the story, too."""
+    for name, value in expected.items():
+        if isinstance(value, dict):
+            yield from _bounds(value, f"{place}.{name}")
+        elif isinstance(value, str) and name not in ("kind", "stuck") and bound_of(value) is None:
+            yield f'{place}.{name}: expected a number or a bound such as ">=2", got {value!r}.'
 
 
 def _until(scenario: Scenario) -> Iterator[str]:
@@ -98,9 +113,9 @@ def _until(scenario: Scenario) -> Iterator[str]:
     if limit is None:
         yield f"$.until: {_DURATION}, got {scenario.until!r}. Add a unit."
         return
-    for index, moment in enumerate(scenario.timeline):
+    for moment in scenario.timeline:
         if moment.seconds > limit:
-            yield f"$.timeline[{index}].at: {moment.at} is after until, {scenario.until}. Make until longer."
+            yield f"$.until: something happens at {moment.at}, after {scenario.until}. Make until longer."
 
 
 def _group(group: NodeGroup) -> Iterator[str]:
@@ -122,7 +137,7 @@ def _moment(moment: Moment) -> Iterator[str]:
     if seconds_of(moment.at) is None:
         yield f".at: {_DURATION}, got {moment.at!r}. Add a unit."
     if len(moment.acts) != 1:
-        yield f": expected at and one of {', '.join(WRITTEN)}, found {', '.join(moment.acts) or 'none'}."
+        yield f": expected at and one of {', '.join(ACTS.values())}, found {', '.join(moment.acts) or 'none'}."
     for index, each in enumerate(as_list(moment.apply)):
         yield from _document(each, f".apply[{index}]" if isinstance(moment.apply, list) else ".apply")
     for name, target in (("patch", moment.patch), ("delete", moment.delete), ("scale", moment.scale)):
@@ -151,10 +166,6 @@ def _document(document: Any, place: str) -> Iterator[str]:
 
 def _kinds(kind: str) -> str:
     return f'unknown kind "{kind}".{nearest(kind, RESOURCES)} Scenarios know: {", ".join(RESOURCES)}.'
-
-
-def _placed(problem: str, place: str) -> str:
-    return place + problem.removeprefix("$")
 
 
 def _plain(value: Any) -> Any:

@@ -10,6 +10,7 @@ from wukong.api.resources import Key
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.objects import Node, Pod, ReplicaSet
 from wukong.embedded.scenario import workloads
+from wukong.embedded.scenario.acts import Drains
 from wukong.embedded.scenario.story import Event, Fate, NodeCount
 from wukong.embedded.store.documents import condition_of
 from wukong.embedded.world import World
@@ -50,6 +51,7 @@ class Recorder:
         if change.new is None:
             self._stop_short(name)
             self.fates.pop(name, None)
+            self._was_whole.discard(name)
             self.tell(name, f"{found.kind} deleted")
             return
         fate = self.fates.setdefault(name, Fate(kind=found.kind))
@@ -140,6 +142,9 @@ class Recorder:
                 told = scheduled.message if scheduled is not None and scheduled.message else "not scheduled"
                 reasons = found.setdefault(self._owner[pod.metadata.uid], [])
                 reasons.extend([f"pending: {told}"] if f"pending: {told}" not in reasons else [])
+            attempt = self.world.state.attempts.get(Drains.name, podlike.key_of(pod))
+            if attempt is not None:
+                found.setdefault(f"node {pod.spec.node_name}", []).append(f"drain: pod {pod.key}: {attempt.error}")
         for name, reasons in found.items():
             if not reasons:
                 fate = self.fates[name]

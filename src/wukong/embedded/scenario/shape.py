@@ -12,6 +12,7 @@ import msgspec
 
 from wukong.ports import Document
 
+_BOUND = re.compile(r"(>=|<=|>|<)\s*(\d+(?:\.\d+)?)")
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 
 
@@ -58,7 +59,7 @@ class Scaled(Target, kw_only=True):
 class Moment(_Fields):
     """One thing that happens, and when; exactly one field besides `at` is there."""
 
-    at: str
+    at: str | int
     apply: Document | list[Document] | None = None
     patch: Patched | None = None
     delete: Target | None = None
@@ -75,19 +76,12 @@ class Moment(_Fields):
         return seconds_of(self.at) or 0
 
     @property
-    def act(self) -> str:
-        """The field that is there."""
-        return next(iter(self.acts), "")
-
-    @property
     def acts(self) -> list[str]:
-        return [name for name in ACTS if getattr(self, name) is not None]
+        """The fields that are there, as they are written."""
+        return [written for name, written in ACTS.items() if getattr(self, name) is not None]
 
 
-ACTS = tuple(field.name for field in msgspec.structs.fields(Moment) if field.name != "at")
-WRITTEN = tuple(field.encode_name for field in msgspec.structs.fields(Moment) if field.name != "at")
-
-
+ACTS = {field.name: field.encode_name for field in msgspec.structs.fields(Moment) if field.name != "at"}
 Count = int | str  # a number, or a bound such as ">=2"
 
 
@@ -121,7 +115,7 @@ class Scenario(_Fields):
     manifests: list[Document] = []
     files: list[str] = []
     timeline: list[Moment] = []
-    until: str = "1h"
+    until: str | int = "1h"
     extender: bool | None = None
     expect: Expected = msgspec.field(default_factory=Expected)
 
@@ -131,13 +125,19 @@ class Scenario(_Fields):
         return [*self.manifests, *(each for moment in self.timeline for each in as_list(moment.apply))]
 
 
+def bound_of(text: str) -> tuple[str, float] | None:
+    """`>=2` as sign and number; None for anything else."""
+    found = _BOUND.fullmatch(text)
+    return (found[1], float(found[2])) if found else None
+
+
 def as_list(given: Document | list[Document] | None) -> list[Document]:
     return given if isinstance(given, list) else [given] if given else []
 
 
-def seconds_of(text: str) -> int | None:
+def seconds_of(text: str | int) -> int | None:
     """`90s`, `10m`, `1h`, `1h30m` in seconds; None for anything else."""
-    found = _DURATION.fullmatch(text)
+    found = _DURATION.fullmatch(text) if isinstance(text, str) else None
     if not found or not text:
         return None
     return sum(int(part) * unit for part, unit in zip(found.groups(), (3600, 60, 1), strict=True) if part)

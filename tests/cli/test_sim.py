@@ -1,0 +1,88 @@
+"""`wukong sim run`: what it prints, how it ends, and which files it reads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cli.conftest import Wukong
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "sim"
+POD = "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: a, image: b}]}}"
+
+
+def test_the_deadlock_is_told_to_people(wukong: Wukong) -> None:
+    run = wukong("sim", "run", EXAMPLES / "deadlock.yaml")
+    assert run.code == 0
+    lines = run.out.splitlines()
+    assert "00:00:00  nodes        3 added" in lines
+    assert "00:11:01  default/web  ProgressDeadlineExceeded" in lines
+    assert "Not settled:" in lines
+    assert "  default/web: pending: 0/3 nodes are available: 3 node(s) didn't match pod anti-affinity rules." in run.out
+
+
+def test_a_story_for_programs_holds_what_the_view_shows(wukong: Wukong) -> None:
+    run = wukong("sim", "run", EXAMPLES / "no-surge.yaml", "-o", "json")
+    assert (run.code, run.err) == (0, "")
+    story = run.document
+    assert list(story) == [
+        *("version", "settled", "stuck", "workloads", "nodes", "writes", "virtualSeconds", "digest"),
+    ]
+    assert (story["version"], story["settled"], story["stuck"]) == (1, True, [])
+    fate = story["workloads"]["default/web"]
+    assert (fate["minAvailable"], fate["perNode"]) == (2, {"node-1": 1, "node-2": 1, "node-3": 1})
+    assert yaml.safe_load(wukong("sim", "run", EXAMPLES / "no-surge.yaml", "-o", "yaml").out) == story
+
+
+def test_the_digest_is_that_of_the_trace(wukong: Wukong) -> None:
+    run = wukong("sim", "run", EXAMPLES / "no-surge.yaml", "-o", "json", "--trace", "trace.jsonl")
+    text = Path("trace.jsonl").read_bytes()
+    assert hashlib.sha256(text).hexdigest() == run.document["digest"]
+    first = json.loads(text.splitlines()[0])
+    assert (first["at"], first["by"], first["action"]["type"]) == (0.0, "scenario", "Create")
+
+
+@pytest.mark.parametrize("output", [(), ("-o", "json")])
+def test_an_expectation_that_is_not_met_ends_with_one(wukong: Wukong, output: tuple[str, ...]) -> None:
+    scenario = b"{nodes: [{name: a}], expect: {nodes: {end: 2}}}"
+    run = wukong("sim", "run", "-", *output, stdin=scenario)
+    assert run.code == 1
+    assert "nodes.end: expected 2, got 1" in run.out + run.err
+
+
+def test_who_expects_nothing_expects_to_settle(wukong: Wukong) -> None:
+    assert wukong("sim", "run", "-", stdin=f"{{nodes: [{{name: a}}], manifests: [{POD}]}}".encode()).code == 0
+    run = wukong("sim", "run", "-", stdin=f"manifests: [{POD}]".encode())
+    assert run.code == 1
+    assert "pod default/web: pending: no nodes available to schedule pods" in run.out
+
+
+def test_files_are_found_beside_the_scenario(wukong: Wukong) -> None:
+    Path("deep").mkdir()
+    Path("deep/scenario.yaml").write_text("{nodes: [{name: a}], files: [pods.yaml]}", "utf-8")
+    Path("deep/pods.yaml").write_text(f"{POD}\n---\n{POD.replace('web', 'more')}", "utf-8")
+    run = wukong("sim", "run", "deep/scenario.yaml")
+    assert run.code == 0
+    assert "pod default/more" in run.out
+
+
+def test_a_bad_scenario_ends_with_two_and_names_the_files(wukong: Wukong) -> None:
+    Path("scenario.yaml").write_text("{files: [pods.yaml, gone.yaml]}", "utf-8")
+    Path("pods.yaml").write_text("{apiVersion: v1, kind: Pot, metadata: {name: a}}", "utf-8")
+    run = wukong("sim", "run", "scenario.yaml")
+    assert run.code == 2
+    assert 'error: pods.yaml: documents[0].kind: unknown kind "Pot". Did you mean "Pod"?' in run.err
+    assert "error: gone.yaml: no such file." in run.err
+    run = wukong("sim", "run", "-", stdin=b"{nods: []}")
+    assert run.code == 2
+    assert 'error: standard input: $.nods: unknown field. Did you mean "nodes"?' in run.err
+
+
+def test_a_trace_that_cannot_be_written_is_told(wukong: Wukong) -> None:
+    run = wukong("sim", "run", "-", "--trace", "no/such/place", stdin=b"{}")
+    assert run.code == 2
+    assert "--trace no/such/place: cannot be written: No such file or directory." in run.err

@@ -1,0 +1,34 @@
+"""Every scenario in docs/scenarios.md is played, and every field is explained there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from wukong.api.resources import RESOURCES
+from wukong.app.embedded import play_scenario
+from wukong.embedded.scenario import Scenario, read_scenario
+from wukong.embedded.scenario.expecting import differences
+from wukong.embedded.scenario.shape import ACTS, NodeGroup
+from wukong.embedded.scenario.story import Fate, Story
+
+DOCS = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text("utf-8")
+BLOCKS = re.findall(r"```yaml\n(.*?)```", DOCS, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_a_documented_scenario_is_as_it_expects(block: str) -> None:
+    scenario = read_scenario(block)
+    assert differences(scenario.expect, play_scenario(scenario)) == []
+
+
+def test_every_field_and_kind_is_explained() -> None:
+    fields = [
+        field.encode_name for struct in (Scenario, NodeGroup, Fate, Story) for field in msgspec.structs.fields(struct)
+    ]
+    unsaid = {"kind", "version", "events", "trace"}  # not the reader's to write, or not in the document
+    for name in [*fields, *ACTS.values(), *RESOURCES]:
+        assert name in unsaid or re.search(rf"\b{name}\b", DOCS), name
