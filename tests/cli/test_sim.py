@@ -70,12 +70,22 @@ def test_files_are_found_beside_the_scenario(wukong: Wukong) -> None:
     assert "pod default/more" in run.out
 
 
+def test_what_does_not_decide_placement_is_left_out_of_files_and_noted(wukong: Wukong) -> None:
+    Path("scenario.yaml").write_text("{nodes: [{name: a}], files: [all.yaml]}", "utf-8")
+    others = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}, {apiVersion: example.com/v1, kind: Thing}"
+    Path("all.yaml").write_text(f"{{apiVersion: v1, kind: List, items: [{others}, {POD}]}}", "utf-8")
+    run = wukong("sim", "run", "scenario.yaml")
+    assert run.code == 0
+    assert run.notes == ["note: left out of the files, for they do not decide placement: ConfigMap, Thing."]
+    assert "pod default/web" in run.out
+
+
 def test_a_bad_scenario_ends_with_two_and_names_the_files(wukong: Wukong) -> None:
     Path("scenario.yaml").write_text("{files: [pods.yaml, gone.yaml]}", "utf-8")
     Path("pods.yaml").write_text("{apiVersion: v1, kind: Pot, metadata: {name: a}}", "utf-8")
     run = wukong("sim", "run", "scenario.yaml")
     assert run.code == 2
-    assert 'error: pods.yaml: documents[0].kind: unknown kind "Pot". Did you mean "Pod"?' in run.err
+    assert 'error: pods.yaml: object 1.kind: unknown kind "Pot". Did you mean "Pod"?' in run.err
     assert "error: gone.yaml: no such file." in run.err
     run = wukong("sim", "run", "-", stdin=b"{nods: []}")
     assert run.code == 2

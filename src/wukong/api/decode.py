@@ -96,7 +96,7 @@ def _one_json(data: bytes | bytearray | msgspec.Raw, implied: _Head, skipped: Ta
     except msgspec.ValidationError as error:
         raise InputError(readable(error)) from None
     kind = head.kind or implied.kind or ""
-    if not _is_ours(kind, head.api_version or implied.api_version or "", skipped):
+    if not is_ours(kind, head.api_version or implied.api_version or "", skipped):
         return
     yield _complete(_typed_or_converted(data, kind), kind)
 
@@ -140,7 +140,7 @@ def _one_document(document: object, skipped: Tally[str] | None) -> Iterator[Obje
             (f"items[{index}]", _one_document({**implied, **item} if isinstance(item, dict) else item, skipped))
             for index, item in enumerate(items)
         )
-    elif _is_ours(kind, api_version, skipped):
+    elif is_ours(kind, api_version, skipped):
         yield _complete(_convert(document, kind), kind)
 
 
@@ -156,7 +156,7 @@ def _all(parts: Iterable[tuple[str, Iterator[Object]]]) -> Iterator[Object]:
         raise InputError(*problems)
 
 
-def _is_ours(kind: str, api_version: str, skipped: Tally[str] | None) -> bool:
+def is_ours(kind: str, api_version: str, skipped: Tally[str] | None) -> bool:
     """Whether we read this kind. Knative's Service is not Kubernetes' Service, so the group must be right, too."""
     if not kind:
         raise InputError('expected a Kubernetes object with a "kind", such as kind: Pod. Add apiVersion and kind.')

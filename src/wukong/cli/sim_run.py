@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from pathlib import Path
-from typing import Any
 
 import click
 
 from wukong.app.embedded import play_scenario
-from wukong.cli.console import show, show_document
+from wukong.cli.console import note, show, show_document
 from wukong.cli.story_view import story_view
 from wukong.cluster import place_name, read_text
 from wukong.embedded.scenario import Scenario, read_scenario
 from wukong.embedded.scenario.expecting import differences
-from wukong.embedded.scenario.reading import check_documents, parse_all
+from wukong.embedded.scenario.reading import read_manifests
 from wukong.errors import InputError
+from wukong.ports import Document
 
 NOT_MET = 1
 
@@ -60,18 +61,19 @@ def read_file(path: str) -> Scenario:
         if str(error).startswith(f"{name}: "):  # the file itself cannot be read
             raise
         raise error.at(name) from None
-    found: list[Any] = []
+    found: list[Document] = []
     problems: list[str] = []
+    skipped: Tally[str] = Tally()
     for file in scenario.files:
         where = str(Path(path).parent / file)
         try:
-            documents = parse_all(bytes(read_text(where)))
-            problems += [f"{where}: {problem}" for problem in check_documents(documents, "documents")]
-            found += documents
+            found += read_manifests(bytes(read_text(where)), skipped)
         except InputError as error:
             problems += [text if text.startswith(where) else f"{where}: {text}" for text in error.problems]
     if problems:
         raise InputError(*problems)
+    if skipped:
+        note(f"left out of the files, for they do not decide placement: {', '.join(sorted(skipped))}.")
     scenario.manifests = [*found, *scenario.manifests]
     return scenario
 

@@ -10,6 +10,7 @@ from rich.text import Text
 from wukong.cli.console import Part, Table, count
 from wukong.embedded.scenario.story import Event, Story
 
+_MOST_NODES = 6
 _COUNTED = (
     "added",
     "created",
@@ -69,6 +70,13 @@ def _workloads(story: Story) -> Table:
     made = Table("WORKLOAD", "KIND", *numbers, "NODES", numbers=numbers)
     for name, fate in story.workloads.items():
         counts = (fate.replicas, fate.available, fate.min_available, fate.max_pods, fate.restarts)
-        spread = ", ".join(f"{node} {number}" for node, number in fate.per_node.items())
-        made.add_row(name, fate.kind, *map(str, counts), f"{fate.unavailable_seconds:g} s", spread)
+        made.add_row(name, fate.kind, *map(str, counts), f"{fate.unavailable_seconds:g} s", _spread(fate.per_node))
     return made
+
+
+def _spread(per_node: dict[str, int]) -> str:
+    """By name while they are few; of many, how many and how full."""
+    if len(per_node) <= _MOST_NODES:
+        return ", ".join(f"{node} {number}" for node, number in per_node.items())
+    least, most = min(per_node.values()), max(per_node.values())
+    return f"{count(len(per_node), 'node')}, {least if least == most else f'{least} to {most}'} each"

@@ -5,13 +5,14 @@ Pure: the documents of `files` are handed in by whoever can read files. Called b
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import msgspec
 import yaml
 
-from wukong.api.decode import readable
+from wukong.api.decode import is_ours, readable
 from wukong.api.quantity import parse_quantity
 from wukong.api.resources import RESOURCES
 from wukong.api.strict import unknown_fields
@@ -55,6 +56,34 @@ def parse_all(text: str | bytes) -> list[Any]:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise InputError(f"broken YAML: {place}{getattr(error, 'problem', None) or error}.") from None
+
+
+def read_manifests(text: str | bytes, skipped: Tally[str]) -> list[Document]:
+    """The objects of a file, Lists unfolded. Kinds that do not decide placement are left out and counted."""
+    found: list[Document] = []
+    problems: list[str] = []
+    for index, each in enumerate(_unfolded(parse_all(text))):
+        if not _is_skipped(each, skipped):
+            problems += _document(each, f"object {index + 1}")
+            found.append(each)
+    if problems:
+        raise InputError(*problems)
+    return found
+
+
+def _unfolded(documents: list[Any]) -> Iterator[Any]:
+    for each in documents:
+        is_list = isinstance(each, dict) and each.get("kind") == "List" and isinstance(each.get("items"), list)
+        yield from each["items"] if is_list else [each]
+
+
+def _is_skipped(document: Any, skipped: Tally[str]) -> bool:
+    if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
+        return False
+    try:
+        return not is_ours(document["kind"], str(document.get("apiVersion") or ""), skipped)
+    except InputError:
+        return False  # a typo: told with the others
 
 
 def check_documents(documents: list[Any], place: str) -> list[str]:
@@ -154,9 +183,9 @@ def _document(document: Any, place: str) -> Iterator[str]:
     if not isinstance(document, dict):
         yield f"{place}: expected a Kubernetes object, got {document!r:.100}."
         return
-    kind, meta = document.get("kind"), document.get("metadata")
+    kind, meta = str(document.get("kind") or ""), document.get("metadata")
     if kind not in RESOURCES:
-        yield f"{place}.kind: {_kinds(str(kind or ''))}"
+        yield f"{place}.kind: {_kinds(kind)}"
     elif document.get("apiVersion") != RESOURCES[kind].api_version:
         right = RESOURCES[kind].api_version
         yield f"{place}.apiVersion: expected {right} for kind {kind}, got {document.get('apiVersion')!r}."
