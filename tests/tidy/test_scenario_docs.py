@@ -15,7 +15,8 @@ from wukong.embedded.scenario.expecting import differences
 from wukong.embedded.scenario.shape import ACTS, NodeGroup
 from wukong.embedded.scenario.story import Fate, Story
 
-DOCS = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text("utf-8")
+ROOT = Path(__file__).parents[2]
+DOCS = (ROOT / "docs" / "scenarios.md").read_text("utf-8")
 BLOCKS = re.findall(r"```yaml\n(.*?)```", DOCS, flags=re.DOTALL)
 
 
@@ -32,3 +33,8 @@ def test_every_field_and_kind_is_explained() -> None:
     unsaid = {"kind", "version", "events", "trace"}  # not the reader's to write, or not in the document
     for name in [*fields, *ACTS.values(), *RESOURCES]:
         assert name in unsaid or re.search(rf"\b{name}\b", DOCS), name
+
+
+def test_every_example_is_named() -> None:
+    for path in (ROOT / "examples" / "sim").iterdir():
+        assert f"`{path.stem}`" in DOCS, path.name

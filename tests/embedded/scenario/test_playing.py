@@ -76,6 +76,14 @@ def test_a_drained_node_is_empty() -> None:
     assert story.workloads["default/web"].restarts == 1
 
 
+def test_a_drain_leaves_the_pods_of_daemon_sets() -> None:
+    daemons = WEB.replace("kind: Deployment", "kind: DaemonSet").replace("      replicas: 2\n", "")
+    story = played("{at: 10s, drain: n1}", start=NODES + daemons)
+    assert story.settled
+    assert story.workloads["default/web"].per_node == {"n1": 1, "n2": 1}
+    assert story.workloads["default/web"].restarts == 0
+
+
 def test_a_drain_that_a_budget_never_allows_is_stuck_and_says_so() -> None:
     story = played("{at: 10s, drain: n1}", start=NODES + WEB + BUDGET)
     assert not story.settled
@@ -140,6 +148,35 @@ def test_pods_that_never_get_ready_are_no_settled_workload() -> None:
     story = played(start=NODES + never)
     assert not story.settled
     assert "ProgressDeadlineExceeded" in story.stuck[0]
+
+
+def test_a_pod_of_higher_priority_takes_the_place_of_another() -> None:
+    crowd = WEB.replace('image: "web:1"', 'image: "web:1", resources: {requests: {cpu: "3"}}')
+    container = "{name: a, image: b, resources: {requests: {cpu: 2}}}"
+    boss = f"spec: {{priorityClassName: system-node-critical, containers: [{container}]}}"
+    applied = f"apply: {{apiVersion: v1, kind: Pod, metadata: {{name: boss, namespace: kube-system}}, {boss}}}"
+    story = played(f"{{at: 10s, {applied}}}", start=NODES + crowd)
+    assert not story.settled
+    assert (story.workloads["default/web"].restarts, story.workloads["default/web"].available) == (1, 1)
+    assert "pending: 0/2 nodes are available: 2 Insufficient cpu" in "\n".join(story.stuck)
+
+
+SPOT = "nodes: [{name: a-steady, spot: false}, {name: b-spot, spot: true}]\n"
+POLICY = """
+  - apiVersion: placement.novasphere.dev/v1alpha1
+    kind: PlacementPolicy
+    metadata: {name: web}
+    spec: {selector: {matchLabels: {app: web}}, capacity: {strategy: spot-only}}
+"""
+
+
+def test_a_policy_holds_because_the_scheduler_asks_the_extender() -> None:
+    assert played(start=SPOT + WEB + POLICY).workloads["default/web"].per_node == {"b-spot": 2}
+
+
+def test_nobody_asks_the_extender_where_the_scenario_says_so() -> None:
+    story = played(start=f"extender: false\n{SPOT}{WEB}{POLICY}")
+    assert story.workloads["default/web"].per_node == {"a-steady": 1, "b-spot": 1}
 
 
 def test_time_that_is_up_is_not_settled() -> None:
