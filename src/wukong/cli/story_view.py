@@ -22,7 +22,9 @@ _COUNTED = (
 
 
 def story_view(story: Story, unmet: list[str]) -> Iterable[Part]:
-    yield from (_timeline(story.events), "", _workloads(story), "")
+    yield from (_timeline(story.events), "")
+    if story.workloads:
+        yield from (_workloads(story), "")
     nodes = story.nodes
     yield f"Nodes: {nodes.start} at the start, {nodes.max} at most, {nodes.end} at the end."
     took = f"{count(story.writes, 'write')} in {clock(story.virtual_seconds)} of virtual time"

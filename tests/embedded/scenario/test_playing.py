@@ -63,6 +63,28 @@ def test_a_deleted_workload_takes_its_pods_along() -> None:
     assert [text for _, text in told(story)].count("gone") == 2
 
 
+def test_two_workloads_of_one_name_are_told_apart_to_the_end() -> None:
+    second = (
+        WEB.removeprefix("\nmanifests:\n")
+        .replace("kind: Deployment", "kind: StatefulSet")
+        .replace("app: web", "app: db")
+    )
+    story = played(start=NODES + WEB + second)
+    assert {name: fate.kind for name, fate in story.workloads.items()} == {
+        "default/web": "Deployment",
+        "default/web.statefulset": "StatefulSet",
+    }
+    gone = ("{at: 10s, delete: {kind: Deployment, name: web}}", "{at: 20s, delete: {kind: StatefulSet, name: web}}")
+    assert played(*gone, start=NODES + WEB + second).workloads == {}
+
+
+def test_pods_that_the_server_refuses_are_told() -> None:
+    refused = WEB.replace("spec: {containers", "spec: {priorityClassName: nope, containers")
+    reasons = "\n".join(played(start=NODES + refused).stuck)
+    assert "default/web: ProgressDeadlineExceeded: " in reasons
+    assert "default/web: FailedCreate: " in reasons
+
+
 def test_a_cordoned_node_gets_no_pods_until_it_is_uncordoned() -> None:
     grow = "{at: 20s, scale: {kind: Deployment, name: web, replicas: 6}}"
     assert played("{at: 10s, cordon: n1}", grow).workloads["default/web"].per_node == {"n1": 1, "n2": 5}

@@ -24,6 +24,7 @@ class Recorder:
         self.events: list[Event] = []
         self.fates: dict[str, Fate] = {}
         self.nodes = NodeCount()
+        self._names: dict[tuple[str, str], str] = {}  # kind and key of a workload → what it is called
         self._was_whole: set[str] = set()
         self._short_since: dict[str, float] = {}
         self._pods: dict[str, set[str]] = {}  # workload → uids of its pods
@@ -134,8 +135,7 @@ class Recorder:
         for kind in workloads.KINDS:
             for each in self.world.state.objects.get(kind, {}).values():
                 if workloads.is_top(each) and not workloads.counted(each).is_complete:
-                    reason = workloads.trouble(each)
-                    found.setdefault(self._name(each), []).extend([reason] if reason else [])
+                    found.setdefault(self._name(each), []).extend(workloads.troubles(each))
         for pod in self.world.state.all(Pod):
             scheduled = podlike.condition(pod, "PodScheduled")
             if not pod.spec.node_name and podlike.is_active(pod):
@@ -155,9 +155,12 @@ class Recorder:
 
     def _name(self, found: Object) -> str:
         """`ns/name`; with the kind where another workload has that name already."""
-        name = found.key
-        held = self.fates.get(name)
-        return name if held is None or held.kind == found.kind else f"{name}.{found.kind.lower()}"
+        known = self._names.get((found.kind, found.key))
+        if known is None:
+            is_taken = found.key in self._names.values()
+            known = f"{found.key}.{found.kind.lower()}" if is_taken else found.key
+            self._names[found.kind, found.key] = known
+        return known
 
     def _workload_of(self, pod: Pod) -> str:
         state, owner = self.world.state, controller_of(pod.metadata)

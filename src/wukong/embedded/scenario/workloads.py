@@ -53,10 +53,11 @@ def _is_partial(document: Document) -> bool:
     return strategy.get("type") == "OnDelete" or bool(at(strategy, "rollingUpdate.partition"))
 
 
-def trouble(found: Object) -> str:
-    """What its condition Progressing says once it has given up, or a failure to make pods."""
+def troubles(found: Object) -> list[str]:
+    """What its condition Progressing says once it has given up, and a failure to make pods."""
+    told = []
     for kind, status in (("Progressing", "False"), ("ReplicaFailure", "True")):
         condition = condition_of(document_of(found), kind) or {}
         if condition.get("status") == status:
-            return f"{condition.get('reason', '')}: {condition.get('message', '')}"
-    return ""
+            told.append(f"{condition.get('reason', '')}: {condition.get('message', '')}")
+    return told
