@@ -165,7 +165,10 @@ def _revision(found: Document) -> str:
     ],
 )
 async def test_a_rollout_tells_the_same_story(bed: Bed, namespace: str, replicas: int, spec: Document) -> None:
-    assert embedded(replicas, spec) == await on_the_test_bed(bed, namespace, replicas, spec)
+    ours, real = embedded(replicas, spec), await on_the_test_bed(bed, namespace, replicas, spec)
+    # Two ReplicaSets are synced side by side there: the new one's next pod may be made before the old one's is deleted.
+    assert real.most >= ours.most
+    assert ours._replace(most=0) == real._replace(most=0)
 
 
 # Statuses at rest ------------------------------------------------------------------------------------------------
