@@ -14,7 +14,6 @@ from contextlib import AsyncExitStack
 
 import aiohttp
 import msgspec
-from aiohttp import web
 
 from wukong.api.kinds import OURS
 from wukong.api.meta import Object
@@ -34,6 +33,7 @@ from wukong.ports import Clock, Cluster, Meter, Selection
 from wukong.runtime import Leader, LeaseTimes, Loop, Metrics
 from wukong.runtime.metering import keep_measuring
 from wukong.serve.probes import probes
+from wukong.serve.site import serve
 from wukong.state.contract import Controller
 
 log = logging.getLogger(__name__)
@@ -78,7 +78,10 @@ async def run(credentials: Credentials, components: Sequence[Component], options
             metrics=metrics,
         )
         if options.probes:
-            await _serve(stack, probes(loop, metrics), *options.probes)
+            try:
+                await serve(stack, probes(loop, metrics), *options.probes)
+            except InputError as error:
+                raise InputError(*(f"--probes {problem}" for problem in error.problems)) from None
         beside: list[Coroutine[None, None, None]] = []
         if METERED & names:
             meter = await _meter(stack, kube, options)
@@ -127,13 +130,3 @@ async def _meter(stack: AsyncExitStack, kube: Kube, options: Options) -> Meter:
         return MetricsApi(kube, time.time)
     session = await stack.enter_async_context(aiohttp.ClientSession(trust_env=True))
     return Prometheus(options.prometheus, options.queries, session=session)
-
-
-async def _serve(stack: AsyncExitStack, app: web.Application, host: str, port: int) -> None:
-    runner = web.AppRunner(app, access_log=None)  # probes ask every few seconds: that is no news
-    await runner.setup()
-    stack.push_async_callback(runner.cleanup)
-    try:
-        await web.TCPSite(runner, host, port).start()
-    except OSError as error:
-        raise InputError(f"--probes {host}:{port}: cannot listen there: {error.strerror or error}.") from None

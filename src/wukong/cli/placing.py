@@ -14,15 +14,21 @@ import msgspec
 
 from wukong.api.core import Pod
 from wukong.api.kinds import Objects
-from wukong.api.placement import STRATEGIES, ClusterPlacementPolicy, PlacementPolicy
+from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.profile import ExtenderEntry, Profile
 from wukong.app.rules import load_rules
 from wukong.cli.console import note
+from wukong.cli.extender_options import (
+    CRITICAL_PRIORITY,
+    DEFAULT_STRATEGY,
+    LATENCIES,
+    PRICES,
+    read_file,
+    strategy_of,
+)
 from wukong.cli.measured import measure
 from wukong.cli.policies import held_policies, read_policies
 from wukong.cli.source import Source
-from wukong.cluster import place_name, read_text
-from wukong.errors import InputError
 from wukong.placement.compile import Policy
 from wukong.placement.prices import read_prices
 from wukong.placement.rules.latency import read_latencies
@@ -31,8 +37,6 @@ from wukong.replies.extender import Extender, Settings
 from wukong.state import State
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_T = TypeVar("_T")
-_NONE = "none"
 
 
 class Wanted(NamedTuple):
@@ -70,28 +74,16 @@ _OPTIONS = (
         metavar="N",
         help=f"What its scores count, × 10.  [default: as in --scheduler-config, else {SHIPPED.weight}]",
     ),
-    click.option("--prices", metavar="FILE", help="What nodes cost.  [default: labels, then list prices]"),
-    click.option("--latencies", metavar="FILE", help="Milliseconds between zones, for the rule latency."),
+    PRICES,
+    LATENCIES,
     click.option(
         "--prometheus",
         default="",
         metavar="URL",
         help="Where usage comes from.  [default: metrics.k8s.io, or the usage labels of the nodes]",
     ),
-    click.option(
-        "--critical-priority",
-        default=Settings().critical_priority,
-        show_default=True,
-        metavar="N",
-        help="Pods at or above it go on-demand first.",
-    ),
-    click.option(
-        "--default-strategy",
-        type=click.Choice([*STRATEGIES, _NONE]),
-        default=Settings().strategy,
-        show_default=True,
-        help="Where no policy matches and none is named default.",
-    ),
+    CRITICAL_PRIORITY,
+    DEFAULT_STRATEGY,
 )
 
 
@@ -109,7 +101,7 @@ def make_placing(
     """None where the scheduler asks no extender. `without` is a pod to leave out, by its key."""
     rules = load_rules()
     policies = read_policies(wanted.policies, rules) if wanted.policies else held_policies(objects, rules)
-    files = _read(wanted.prices, read_prices), _read(wanted.latencies, read_latencies)
+    files = read_file(wanted.prices, read_prices), read_file(wanted.latencies, read_latencies)
     _note_replaced(wanted, objects)
     if not (policies or wanted.is_asked or profile.extenders):
         return None
@@ -120,8 +112,7 @@ def make_placing(
     now = time.time()
     state = _mirror(objects, policies, without)
     state.usage = measure(source, objects.nodes, wanted.prometheus, now)
-    strategy = "" if wanted.default_strategy == _NONE else wanted.default_strategy
-    settings = Settings(critical_priority=wanted.critical_priority, strategy=strategy)
+    settings = Settings(wanted.critical_priority, strategy_of(wanted.default_strategy))
     return Placing(Extender(state, settings, rules=rules, prices=files[0], latencies=files[1]), entry, now)
 
 
@@ -149,13 +140,3 @@ def _note_replaced(wanted: Wanted, objects: Objects) -> None:
     own = len(objects.placement_policies) + len(objects.cluster_placement_policies)
     if wanted.policies and own:
         note(f"only --policy counts; the policies of the cluster itself ({own}) are left aside.")
-
-
-def _read(path: str | None, read: Callable[[bytes], _T]) -> _T | None:
-    if path is None:
-        return None
-    data = bytes(read_text(path))
-    try:
-        return read(data)
-    except InputError as error:
-        raise error.at(place_name(path)) from None

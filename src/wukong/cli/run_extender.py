@@ -8,9 +8,15 @@ from typing import TypeVar
 
 import click
 
-from wukong.api.placement import STRATEGIES
 from wukong.app.extender import ExtenderOptions, TlsFiles
-from wukong.cluster import place_name, read_text
+from wukong.cli.extender_options import (
+    CRITICAL_PRIORITY,
+    DEFAULT_STRATEGY,
+    LATENCIES,
+    PRICES,
+    read_file,
+    strategy_of,
+)
 from wukong.errors import InputError
 from wukong.placement.compile import GPU_NAMES
 from wukong.placement.prices import Prices, read_prices
@@ -19,9 +25,7 @@ from wukong.replies.extender import Settings
 from wukong.replies.usage import UsageSettings
 
 _F = TypeVar("_F", bound=Callable[..., object])
-_T = TypeVar("_T")
 _SECURE, _PLAIN = "0.0.0.0:8443", "0.0.0.0:8080"
-_NONE = "none"
 
 
 def extender_options(command: _F) -> _F:
@@ -45,21 +49,10 @@ _OPTIONS = (
         "--extender-client-ca", type=Path, metavar="FILE", help="Who signs the scheduler's certificate (PEM)."
     ),
     click.option("--extender-plain-http", is_flag=True, help="No TLS: anyone who reaches the port may ask."),
-    click.option(
-        "--critical-priority",
-        default=Settings().critical_priority,
-        show_default=True,
-        help="Pods at or above it go on-demand first.",
-    ),
-    click.option(
-        "--default-strategy",
-        type=click.Choice([*STRATEGIES, _NONE]),
-        default=Settings().strategy,
-        show_default=True,
-        help="Where no policy matches and none is named default.",
-    ),
-    click.option("--prices", default="", metavar="FILE", help="What nodes cost.  [default: labels, then list prices]"),
-    click.option("--latencies", default="", metavar="FILE", help="Milliseconds between zones, for the rule latency."),
+    CRITICAL_PRIORITY,
+    DEFAULT_STRATEGY,
+    PRICES,
+    LATENCIES,
     click.option(
         "--gpu-resources", default=",".join(GPU_NAMES), show_default=True, metavar="NAMES", help="What gpu means."
     ),
@@ -71,20 +64,21 @@ def read_extender_options(given: Mapping[str, object]) -> ExtenderOptions:
     tls = _tls(given, is_plain)
     stale = given["stale_seconds"]
     assert isinstance(stale, int | float)
-    priority = given["critical_priority"]
+    priority, prices, latencies = (given[name] for name in ("critical_priority", "prices", "latencies"))
     assert isinstance(priority, int)
-    strategy = str(given["default_strategy"])
+    assert prices is None or isinstance(prices, str)
+    assert latencies is None or isinstance(latencies, str)
     return ExtenderOptions(
         address=address(str(given["extender"]) or (_PLAIN if is_plain else _SECURE), "--extender"),
         tls=tls,
         settings=Settings(
             critical_priority=priority,
-            strategy="" if strategy == _NONE else strategy,
+            strategy=strategy_of(str(given["default_strategy"])),
             gpu_names=tuple(name.strip() for name in str(given["gpu_resources"]).split(",") if name.strip()),
             usage=UsageSettings(stale_seconds=float(stale)),
         ),
-        prices=_read(str(given["prices"]), read_prices) or Prices(),
-        latencies=_read(str(given["latencies"]), read_latencies) or {},
+        prices=read_file(prices, read_prices) or Prices(),
+        latencies=read_file(latencies, read_latencies) or {},
     )
 
 
@@ -102,18 +96,6 @@ def _tls(given: Mapping[str, object], is_plain: bool) -> TlsFiles | None:
         )
     cert, key, client_ca = (path for path in files.values() if isinstance(path, Path))
     return TlsFiles(cert, key, client_ca)
-
-
-def _read(path: str, read: Callable[[bytes], _T]) -> _T | None:
-    if not path:
-        return None
-    try:
-        return read(bytes(read_text(path)))
-    except InputError as error:
-        name = place_name(path)
-        if error.problems and error.problems[0].startswith(f"{name}: "):
-            raise
-        raise error.at(name) from None
 
 
 def address(text: str, option: str) -> tuple[str, int]:
