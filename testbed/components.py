@@ -6,8 +6,6 @@ here is where things listen, who they are, and client limits that do not hold a 
 
 from __future__ import annotations
 
-import random
-import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,13 +14,11 @@ import yaml
 
 from testbed.certificates import FRONT_PROXY_USER
 from testbed.errors import TestbedError
+from testbed.ports import free_ports
 
 SERVICE_RANGE = "10.96.0.0/12"
 SERVICE_ADDRESS = "10.96.0.1"
 QPS, BURST = 500, 1000
-# Below the range from which the kernel takes ports for outgoing connections: while a component is down nobody's
-# connection can sit on its port.
-PORTS = range(20000, 32000)
 
 
 class Ports(msgspec.Struct, frozen=True):
@@ -208,17 +204,3 @@ def scheduler_configuration(layout: Layout, given: Path | None) -> str:
     config["clientConnection"] = {**connection, "kubeconfig": str(layout.kubeconfig("scheduler"))}
     config["leaderElection"] = {"leaderElect": False}
     return yaml.safe_dump(config, sort_keys=False)
-
-
-def free_ports(count: int) -> list[int]:
-    found: list[int] = []
-    for port in random.sample(PORTS, len(PORTS)):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        found.append(port)
-        if len(found) == count:
-            return found
-    raise TestbedError(f"no {count} free ports on 127.0.0.1 between {PORTS.start} and {PORTS.stop}")

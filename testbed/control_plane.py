@@ -26,7 +26,7 @@ from testbed.processes import Identity
 from testbed.programs import COMPONENTS, Programs
 
 START_SECONDS = 60.0
-ATTEMPTS = 3  # a port may be taken between choosing it and using it
+ATTEMPTS = 3  # a program that is not ours may take a port between our choosing and using it
 PROCESSES_FILE = "processes.json"
 # The controller manager calls itself healthy long before its controllers run, and gives up if it loses the API server
 # meanwhile. All of them are set up before the first one runs, so this object says that all do.

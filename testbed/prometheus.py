@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from testbed.build import Say
-from testbed.components import free_ports
 from testbed.errors import TestbedError, UnavailableError
+from testbed.ports import free_ports
 from testbed.processes import Identity, end, spawn
 
 PACKAGE = "prometheus"

@@ -14,7 +14,6 @@ import contextlib
 import itertools
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -28,6 +27,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from testbed import nodes
 from testbed.client import ApiError, Client
+from testbed.ports import free_ports
 from testbed.pytest_plugin import Bed
 from wukong.api.crds import crds
 from wukong.api.resources import RESOURCES
@@ -54,10 +54,7 @@ class Extended(NamedTuple):
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    return free_ports(1)[0]
 
 
 # The scheduler's configuration -------------------------------------------------------------------------------------

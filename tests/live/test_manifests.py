@@ -23,7 +23,7 @@ from click.testing import CliRunner
 from live.extending import install_policies
 from testbed import connections, nodes, processes
 from testbed.client import ApiError, Client
-from testbed.components import free_ports
+from testbed.ports import free_ports
 from testbed.programs import Programs
 from testbed.pytest_plugin import Bed, OwnBed
 from wukong.app.components import COMPONENTS, METRICS_API
