@@ -1,28 +1,38 @@
 """Actions become calls of the embedded API server, at once. The world performs with it what controllers decide.
 
-The twin of runtime.perform without a network: there is no answer to be lost, so nothing is looked at again. Raises the
+The twin of runtime.perform without a network. `perform` is for who sees every write at once; a `Port` is the way of a
+process whose answers may get lost: it looks and repeats as the live runtime does, by the same code. Raises the
 ClusterErrors of errors.py; to remove what is gone already is no failure. Never decides what to do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Scale
+from wukong.api.resources import Key, Resource
 from wukong.embedded.store import Server
 from wukong.embedded.store.deleting import Options
-from wukong.errors import NotFound
-from wukong.ports import PatchBody
+from wukong.errors import ClusterError, NotFound
+from wukong.ports import Document, PatchBody
+from wukong.runtime import carrying
+from wukong.runtime.echoes import Written
+from wukong.runtime.happened import Write
 
 FINALIZE = "finalize"  # of a Namespace: the last word, which only its controller has
+Do = Callable[[Write], Written | None]
+Look = Callable[[Resource, Key], Document]
 
 
-def perform(server: Server, action: Action) -> None:
+def perform(server: Server, action: Action) -> Written | None:
     match action:
         case Create(resource, body, namespace):
-            server.create(resource, body, namespace or (body.get("metadata") or {}).get("namespace", ""))
+            made = server.create(resource, body, namespace or (body.get("metadata") or {}).get("namespace", ""))
+            return carrying.written_of(resource, made)
         case Patch(_, key, _, subresource) if subresource == FINALIZE:
             server.finalize(key.name)
         case Patch(resource, key, patch, subresource):
-            server.patch(resource, key, patch, subresource)
+            return carrying.written_of(resource, server.patch(resource, key, patch, subresource))
         case Delete() | Evict():
             _remove(server, action)
         case Bind(key, node, uid):
@@ -32,6 +42,44 @@ def perform(server: Server, action: Action) -> None:
             server.patch(resource, key, PatchBody("merge", {**meta, "spec": {"replicas": replicas}}), "scale")
         case Note():
             pass  # an Event changes nothing that happens; the world's trace has it
+    return None
+
+
+class Port:
+    """A process's way to the server. `do` and `look` are the server's own, or have faults in them."""
+
+    def __init__(self, do: Do, look: Look) -> None:
+        self._do, self._look = do, look
+
+    def perform(self, action: Action) -> Written | None:
+        if isinstance(action, Note):
+            return None
+        steps = carrying.carried_out(action)
+        try:
+            ask = next(steps)
+            while True:
+                try:
+                    answer = self._do(action) if ask is carrying.DO else self.look(action)
+                except ClusterError as error:
+                    ask = steps.throw(error)
+                else:
+                    ask = steps.send(answer)
+        except StopIteration as end:
+            written: Written | None = end.value
+            return written
+
+    def look_again(self, action: Action) -> Written | None:
+        """After an unknown outcome: the version to wait for if it has happened. OutcomeUnknown if none can tell yet."""
+        return None if isinstance(action, Note) else carrying.looked_again(action, self.look(action))
+
+    def look(self, action: Write) -> Document | None:
+        resource, key = carrying.sought(action)
+        try:
+            return self._look(resource, key)
+        except NotFound:
+            return None
+        except ClusterError as error:
+            raise carrying.unseen(action, error) from error
 
 
 def _remove(server: Server, action: Delete | Evict) -> None:

@@ -1,73 +1,110 @@
-"""The embedded cluster as a whole: server, mirror, clock, and controllers played one decision at a time.
+"""The embedded cluster as a whole: server, clock, and the processes that play controllers one decision at a time.
 
-    write ─► the server's history ─► mirror ─► keys due ─► reconcile ─► actions ─► write …
-                                                  └─ nothing due now: the clock jumps to the next key's time
+    write ─► the server's history ─► mirrors ─► keys due ─► reconcile ─► actions ─► write …
+                                                  └─ nothing due now: the clock jumps to the next moment
 
 Built by app/embedded.py and by tests. Nothing sleeps and nothing is drawn from a global source: the same seed and the
-same calls give the same trace, byte for byte. The mirror is current after every write, so nobody decides on old news.
+same calls give the same trace, byte for byte. With one process its mirror is current after every write, so nobody
+decides on old news. With several, each has a mirror of its own, fed by watches that faults may delay or break, and the
+world keeps one more that is always current: `state` is the truth, for stories and checkers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
-from wukong.actions import Action, Outcome
-from wukong.api.meta import Object
-from wukong.api.resources import Resource
+from wukong.actions import Action
 from wukong.embedded import objects
 from wukong.embedded.clock import Chance, VirtualClock
-from wukong.embedded.performing import perform
+from wukong.embedded.feeding import Agenda, Feed, News
+from wukong.embedded.performing import Port, perform
+from wukong.embedded.process import Crashed, Process, Role, Step, Structs, Way
 from wukong.embedded.store import Server
-from wukong.embedded.store.kinds import Kind
-from wukong.errors import ClusterError
-from wukong.ports import Document
 from wukong.runtime.dispatch import Dispatch, Item
-from wukong.runtime.perform import described
-from wukong.state import Change, State
+from wukong.runtime.echoes import Written
+from wukong.state import Attempt, Change, State
 from wukong.state.contract import Controller
 
+__all__ = ["Ending", "Role", "Step", "World"]
 Ending = Literal["held", "quiet", "deadline"]
 MOST_STEPS = 100_000  # decisions in one run without a deadline, or without the clock moving: more is a quarrel
 
 
-class Step(NamedTuple):
-    """One action of one controller, and what became of it."""
+class Waiting(NamedTuple):
+    """A key that a process will look at, and when; `is_retry`: because it failed."""
 
-    at: float
     item: Item
-    action: Action
-    error: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.at:.3f} {self.item}: {described(self.action)}" + (f": {self.error}" if self.error else "")
+    at: float
+    is_retry: bool
 
 
 class World:
     def __init__(
         self,
-        controllers: Iterable[Controller],
+        controllers: Iterable[Controller] = (),
         *,
         server: Server,
         clock: VirtualClock,
         seed: int = 0,
+        roles: Sequence[Role] = (),
     ) -> None:
-        self.server, self.clock, self.state = server, clock, State()
-        self.trace: list[Step] = []
-        self.dispatch = Dispatch(controllers, self.state)
+        """`controllers` make one process that knows everything at once; `roles` make one each, with watches."""
+        self.server, self.clock, self.trace = server, clock, list[Step]()
+        self.agenda = Agenda()
+        self.way: Callable[[Process], Way] = lambda process: Plain(server)  # how a new process reaches the server
+        self.on_start: Callable[[Process, list[Feed]], None] | None = None  # hears of every process that starts
         self._chance = Chance(seed, "backoff")
         self._listeners: list[Callable[[Change], None]] = []
-        self._structs: dict[str, tuple[Resource, type[Object]]] = {}  # name of a kind → how it is mirrored
-        for controller in self.dispatch.controllers.values():
-            for watch in controller.watches:
-                name = Kind(resource=watch.resource).name
-                self._structs.setdefault(name, (watch.resource, watch.struct))
         self._seen: dict[str, int] = {}
+        self._feeds: dict[str, list[Feed]] = {}
+        self._direct: Process | None = None
+        self.processes: list[Process] = []
+        self.acting: Process | None = None  # who is carrying something out
+        if roles:
+            self.state = State()
+            self.processes = [self._process(role) for role in roles]
+        else:
+            made = tuple(controllers)
+            self._direct = self._process(Role("all", lambda _: made))
+            self.state, self.processes = self._direct.state, [self._direct]
+        self._structs: Structs = {}
+        for process in self.processes:
+            self._structs = process.structs | self._structs
         self._begin()
 
+    @property
+    def dispatch(self) -> Dispatch:
+        """Of the one process."""
+        assert self._direct is not None, "each process has its own"
+        return self._direct.dispatch
+
     def listen(self, hear: Callable[[Change], None]) -> None:
-        """`hear` is called with every change of the mirror, in order: for stories and checkers."""
+        """`hear` is called with every change of the truth, in order: for stories and checkers."""
         self._listeners.append(hear)
+
+    def waiting(self) -> Iterator[Waiting]:
+        """All that processes have in their queues."""
+        for process in self.processes:
+            attempts = process.state.attempts
+            for item, at in process.dispatch.queue.waiting.items():
+                yield Waiting(item, at - process.skew, attempts.get(item.controller, item.key) is not None)
+
+    def attempt(self, item: Item) -> Attempt | None:
+        """The failures of an item since it last succeeded."""
+        found = (it.state.attempts.get(item.controller, item.key) for it in self._playing(item.controller))
+        return next((each for each in found if each is not None), None)
+
+    def enqueue(self, item: Item) -> None:
+        """Have this looked at now."""
+        for process in self._playing(item.controller):
+            process.dispatch.queue.add(item, process.now)
+
+    def _playing(self, controller: str) -> list[Process]:
+        return [process for process in self.processes if controller in process.dispatch.controllers]
+
+    # ---- playing
 
     def run(
         self,
@@ -88,7 +125,7 @@ class World:
                 moment = self.clock.now()
                 assert steps < MOST_STEPS, f"controllers quarrel: {[str(it) for it in self.trace[-6:]]}"
                 continue
-            due = self.dispatch.next_due()
+            due = self._next_due()
             if deadline is not None and (due is None or due > deadline):
                 self.clock.move_to(deadline)
                 return "quiet" if due is None else "deadline"
@@ -98,34 +135,59 @@ class World:
 
     def step(self) -> bool:
         """Play one decision that is due now; False if there is none."""
-        now = self.clock.now()
-        self.dispatch.expire(now)
-        for item in self.dispatch.queue.due(now, limit=1):
-            self._play(item, now)
+        if self.agenda.happen(self.clock.now()):
             return True
+        for process in self.processes:
+            self.acting = process
+            try:
+                if process.step():
+                    return True
+            except Crashed as crash:
+                self.stop(process)
+                self.agenda.at(self.clock.now() + crash.seconds, partial(self.start, process.role))
+                return True
+            finally:
+                self.acting = None
         return False
 
-    # ---- decisions
+    def _next_due(self) -> float | None:
+        times = (self.agenda.next_due(), *(process.next_due() for process in self.processes))
+        return min((at for at in times if at is not None), default=None)
 
-    def _play(self, item: Item, now: float) -> None:
-        outcome = self.dispatch.reconcile(item, now)
-        for index, action in enumerate(outcome.actions):
-            try:
-                perform(self.server, action)
-            except ClusterError as error:
-                self._failed(item, outcome, index, error, now)
-                return
-            self.trace.append(Step(now, item, action))
-        self.dispatch.succeeded(item, outcome, now)
+    # ---- processes
 
-    def _failed(self, item: Item, outcome: Outcome, index: int, error: ClusterError, now: float) -> None:
-        action = outcome.actions[index]
-        self.trace.append(Step(now, item, action, f"{type(error).__name__}: {error}"))
-        before = self.state.attempts.get(item.controller, item.key)
-        jitter = self._chance.share(item, before.count if before else 0)
-        self.dispatch.failed(item, error, now, jitter, outcome.actions[index:])
+    def start(self, role: Role) -> Process:
+        """A new process, with an empty mirror that lists everything."""
+        process = self._process(role)
+        self.processes.append(process)
+        self._connect(process)
+        return process
 
-    # ---- the mirror
+    def stop(self, process: Process) -> None:
+        """It is gone, with all it knew."""
+        self.processes.remove(process)
+        for feeds in self._feeds.values():
+            for feed in [each for each in feeds if each.process is process]:
+                feed.disconnect()
+                feeds.remove(feed)
+
+    def feeds_of(self, process: Process) -> list[Feed]:
+        return [feed for _, feeds in sorted(self._feeds.items()) for feed in feeds if feed.process is process]
+
+    def _process(self, role: Role) -> Process:
+        process = Process(role, clock=self.clock, trace=self.trace, chance=self._chance)
+        process.way = self.way(process)
+        return process
+
+    def _connect(self, process: Process) -> None:
+        for name in sorted(process.structs):
+            feed = Feed(process, name, truth=self.state, server=self.server, clock=self.clock, agenda=self.agenda)
+            self._feeds.setdefault(name, []).append(feed)
+            feed.relist()
+        if self.on_start is not None:
+            self.on_start(process, self.feeds_of(process))
+
+    # ---- the truth
 
     def _begin(self) -> None:
         """Take in what is there, then hear of every write."""
@@ -134,6 +196,9 @@ class World:
             self._seen[name] = self.server.database.version
             kind = resource.kind
             self._observe(self.state.replace(kind, [objects.read(kind, each, struct) for each in found]))
+        if self._direct is None:
+            for process in self.processes:
+                self._connect(process)
         self.server.database.listen(self._heard)
 
     def _heard(self, name: str) -> None:
@@ -142,12 +207,30 @@ class World:
         resource, struct = self._structs[name]
         for change in self.server.database.since(name, self._seen[name]):
             self._seen[name] = change.version
-            document: Document = change.document
-            found = objects.read(resource.kind, document, struct)
+            found = objects.read(resource.kind, change.document, struct)
             self._observe(self.state.apply(change.type, found, resource.kind))
+            for feed in self._feeds.get(name, ()):
+                feed.hear(News(change.version, change.type, change.key, found))
 
     def _observe(self, changes: list[Change]) -> None:
-        self.dispatch.observe(changes, self.clock.now())
+        if self._direct is not None:
+            self._direct.dispatch.observe(changes, self.clock.now())
         for change in changes:
             for hear in self._listeners:
                 hear(change)
+
+
+class Plain:
+    """The way to the server of who sees every write at once: nothing is lost, so nothing is waited for."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+
+    def begin(self, item: Item, actions: Sequence[Action]) -> None:
+        pass
+
+    def perform(self, action: Action) -> None:
+        perform(self.server, action)
+
+    def look_again(self, action: Action) -> Written | None:
+        return Port(lambda it: perform(self.server, it), self.server.get).look_again(action)

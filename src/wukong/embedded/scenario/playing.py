@@ -76,12 +76,8 @@ class _Play:
 
     def _last_hope(self) -> float:
         """Until when something may happen by itself. Who only tries again what failed has had its chance by then."""
-        attempts, waiting = self.world.state.attempts, self.world.dispatch.queue.waiting
-        hopeful = (
-            at
-            for item, at in waiting.items()
-            if item.controller != SCHEDULER and attempts.get(item.controller, item.key) is None
-        )
+        waiting = self.world.waiting()
+        hopeful = (each.at for each in waiting if each.item.controller != SCHEDULER and not each.is_retry)
         return max([self.recorder.last_change + REST_SECONDS, *hopeful])
 
     # ---- what the scenario does
@@ -96,7 +92,7 @@ class _Play:
         if moment.drain is not None:
             self.recorder.tell(f"node {name}", "drain begins")
             for key in sorted(self.world.state.pods.on_node(name)):
-                self.world.dispatch.queue.add(Item(self.drains.name, key), self.world.clock.now())
+                self.world.enqueue(Item(self.drains.name, key))
 
     def _do(self, actions: list[Action], place: str) -> None:
         item = Item("scenario", Key("", place))

@@ -14,6 +14,7 @@ from wukong.embedded.scenario.acts import Drains
 from wukong.embedded.scenario.story import Event, Fate, NodeCount
 from wukong.embedded.store.documents import condition_of
 from wukong.embedded.world import World
+from wukong.runtime.dispatch import Item
 from wukong.state import Change
 
 
@@ -142,7 +143,7 @@ class Recorder:
                 told = scheduled.message if scheduled is not None and scheduled.message else "not scheduled"
                 reasons = found.setdefault(self._owner[pod.metadata.uid], [])
                 reasons.extend([f"pending: {told}"] if f"pending: {told}" not in reasons else [])
-            attempt = self.world.state.attempts.get(Drains.name, podlike.key_of(pod))
+            attempt = self.world.attempt(Item(Drains.name, podlike.key_of(pod)))
             if attempt is not None:
                 found.setdefault(f"node {pod.spec.node_name}", []).append(f"drain: pod {pod.key}: {attempt.error}")
         for name, reasons in found.items():
