@@ -31,7 +31,7 @@ check: .venv ## Lint, format, types, import rows: what a change must pass beside
 	@$(BIN)/mypy $(CODE)
 	@$(BIN)/python -m pytest -q tests/tidy
 
-bench: .venv ## Measure the engine (ARGS are its own)
+bench: .venv ## Measure the engine (ARGS=--embedded: the embedded cluster; --help lists more)
 	@$(BIN)/python -m bench $(ARGS)
 
 format: .venv ## Format the code and mend what ruff can mend

@@ -11,6 +11,7 @@ import sys
 import numpy as np
 
 from bench import building, mirror, placing, versus
+from bench.embedded import compare as embedded
 from bench.extender import compare
 from bench.workloads import WORKLOADS
 
@@ -26,6 +27,8 @@ def main() -> None:
     parser.add_argument("--versus", action="store_true", help="only compare with the Go simulator cluster-capacity")
     parser.add_argument("--mirror", action="store_true", help="only compare with the official Python client")
     parser.add_argument("--extender", action="store_true", help="only compare the extender with plain Python and Go")
+    parser.add_argument("--embedded", action="store_true", help="only measure the embedded cluster")
+    parser.add_argument("--hours", type=int, default=embedded.HOURS, help="virtual hours of churn with --embedded")
     options = parser.parse_args()
     sizes = [int(text) for text in options.nodes.split(",")]
     today = datetime.datetime.now(tz=datetime.UTC).date()
@@ -39,6 +42,9 @@ def main() -> None:
         return
     if options.extender:
         compare.main(versus.say_aside)
+        return
+    if options.embedded:
+        embedded.main(versus.say_aside, options.hours)
         return
     print("every node is scored for every pod, no sampling\n")
     for per_node in (int(text) for text in options.pods_per_node.split(",")):

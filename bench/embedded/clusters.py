@@ -1,0 +1,122 @@
+"""Worlds to be measured: a cluster as `wukong sim run` plays it, with its story recorded, and what is done to it.
+
+Used by measure.py in processes of their own. Everything is drawn by a seed, so two runs measure the same story.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from wukong.actions import Action, Delete, Patch
+from wukong.api.resources import RESOURCES, Key
+from wukong.app.embedded import Settings, assemble
+from wukong.embedded.performing import perform
+from wukong.embedded.scenario import acts
+from wukong.embedded.scenario.acts import Drains
+from wukong.embedded.scenario.recording import Recorder
+from wukong.embedded.scenario.shape import Moment, NodeGroup
+from wukong.ports import Document, PatchBody
+from wukong.runtime.dispatch import Item
+
+DEPLOYMENTS, PODS = RESOURCES["Deployment"], RESOURCES["Pod"]
+ANNOTATIONS: dict[str, dict[str, str]] = {  # how kubelets treat pods: by their usual table, or each a bit differently
+    "alike": {},
+    "spread": {
+        f"testbed.wukong/{name}": text
+        for name, text in (
+            *(("pull-seconds", "4"), ("start-seconds", "1"), ("ready-seconds", "5")),  # ready after 10 to 20 s
+            *(("stop-seconds", "2"), ("spread", "1")),
+        )
+    },
+}
+PER_DEPLOYMENT = 50  # pods, in the cluster with churn
+BETWEEN_ACTS = 60  # virtual seconds
+
+
+class Cluster:
+    """A world with its recorder, and how many seconds it has played."""
+
+    def __init__(self, nodes: int, seed: int = 0) -> None:
+        self.drains = Drains()
+        self.world = assemble(Settings(seed), self.drains)
+        self.recorder = Recorder(self.world)
+        self.begun, self.random = self.world.clock.now(), Random(seed)
+        sizes: dict[str, str | int | float] = {"cpu": "16", "memory": "64Gi", "pods": "110"}
+        self.do(acts.nodes([NodeGroup(name_prefix="node-", count=nodes, capacity=sizes)]))
+        self.world.run()
+
+    @property
+    def writes(self) -> int:
+        return self.world.server.database.version
+
+    @property
+    def virtual_seconds(self) -> float:
+        return self.world.clock.now() - self.begun
+
+    def do(self, actions: list[Action]) -> None:
+        for action in actions:
+            perform(self.world.server, action)
+
+    def add(self, name: str, replicas: int, annotations: dict[str, str]) -> None:
+        self.do(acts.applied([a_deployment(name, replicas, annotations)], frozenset({"default"})))
+
+    def roll(self, name: str, image: str) -> None:
+        container = {"name": "main", "image": image}
+        body = {"spec": {"template": {"spec": {"containers": [container]}}}}
+        self.do([Patch(DEPLOYMENTS, Key("default", name), PatchBody("strategic", body))])
+
+    def available(self) -> int:
+        return sum(fate.available for fate in self.recorder.fates.values())
+
+    # ---- churn
+
+    def churn(self, deployments: list[str], seconds: float) -> None:
+        """Once a minute somebody rolls a Deployment, deletes pods, drains a node or lets one fall silent."""
+        end, turns = self.world.clock.now() + seconds, self._turns(deployments)
+        while self.world.clock.now() < end:
+            next(turns)
+            self.world.run(deadline=min(end, self.world.clock.now() + BETWEEN_ACTS))
+
+    def _turns(self, deployments: list[str]) -> Iterator[None]:
+        nodes, turn = sorted(key.name for key in self.world.state.objects["Node"]), 0
+        while True:
+            turn += 1
+            node = self.random.choice(nodes)
+            match self.random.choice(("roll", "delete", "drain", "flap")):
+                case "roll":
+                    self.roll(self.random.choice(deployments), f"registry.example.com/web:{turn}")
+                    yield
+                case "delete":
+                    pods = sorted(self.world.state.objects["Pod"])
+                    self.do([Delete(PODS, key) for key in self.random.sample(pods, min(10, len(pods)))])
+                    yield
+                case "drain":
+                    self._drain(node)
+                    yield
+                    self.drains.nodes.discard(node)
+                    self.do(acts.actions(Moment(at=0, uncordon=node), frozenset()))
+                case "flap":  # long enough for its pods to be unready, not for them to go
+                    self.do(acts.actions(Moment(at=0, not_ready=node), frozenset()))
+                    yield
+                    self.do(acts.actions(Moment(at=0, ready=node), frozenset()))
+
+    def _drain(self, node: str) -> None:
+        self.drains.nodes.add(node)
+        self.do(acts.actions(Moment(at=0, drain=node), frozenset()))
+        for key in self.world.state.pods.on_node(node):
+            self.world.dispatch.queue.add(Item(self.drains.name, key), self.world.clock.now())
+
+
+def a_deployment(name: str, replicas: int, annotations: dict[str, str]) -> Document:
+    requests = {"cpu": "100m", "memory": "128Mi"}
+    main = {
+        "name": "main",
+        "image": "registry.example.com/web:0",
+        "env": [{"name": "GREETING", "value": "hello"}],
+        "ports": [{"containerPort": 8080}],
+        "resources": {"requests": requests},
+    }
+    template = {"metadata": {"labels": {"app": name}, "annotations": annotations}, "spec": {"containers": [main]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
