@@ -201,6 +201,22 @@ def test_nobody_asks_the_extender_where_the_scenario_says_so() -> None:
     assert story.workloads["default/web"].per_node == {"a-steady": 1, "b-spot": 1}
 
 
+def test_a_pod_that_is_deleted_by_force_does_not_wait_for_its_kubelet() -> None:
+    spec = "spec: {nodeName: n1, containers: [{name: a, image: b}]}"
+    lone = f"apply: {{apiVersion: v1, kind: Pod, metadata: {{name: lone}}, {spec}}}"
+    gone = "delete: {kind: Pod, name: lone, gracePeriodSeconds: 0}"
+    story = played(f"{{at: 10s, {lone}}}", "{at: 20s, notReady: n1}", f"{{at: 30s, {gone}}}")
+    assert [event.at for event in story.events if event.subject == "pod default/lone" and event.text == "gone"] == [30]
+
+
+def test_crowds_and_mixed_versions_are_seen_while_they_last() -> None:
+    update = (
+        "patch: {kind: Deployment, name: web, patch: {spec: {template: {spec: {containers: [{name: web, image: x}]}}}}}"
+    )
+    fate = played(f"{{at: 10s, {update}}}", start="nodes: [{name: n1}]\n" + WEB).workloads["default/web"]
+    assert (fate.max_per_node, fate.mixed_nodes) == (fate.max_pods, 1)
+
+
 def test_time_that_is_up_is_not_settled() -> None:
     story = played("{at: 10s, notReady: n1}", until="2m")
     assert not story.settled
@@ -231,6 +247,19 @@ def test_what_the_server_refuses_is_told_with_its_place(moment: str, problem: st
         ("{settled: false}", ["settled: expected false, got true"]),
         ("{stuck: preempt}", ['stuck: expected a reason that contains "preempt"; nothing is stuck']),
         ("{nodes: {max: 3}}", ["nodes.max: expected 3, got 2"]),
+        ("{events: [{text: created, count: 2}, {text: stopping, count: 0}]}", []),
+        ("{events: [{subject: default/web, text: ready, before: 5s}]}", []),
+        (
+            "{events: [{subject: default/web, text: ready, after: 5s}]}",
+            ['events[0]: expected "default/web: ready" at least once after 5s, got 0; it happened at 0.25s, 0.25s'],
+        ),
+        (
+            "{events: [{text: created, count: '>2'}, {text: on fire}]}",
+            [
+                'events[0]: expected "created" >2 times, got 2; it happened at 0s, 0s',
+                'events[1]: expected "on fire" at least once, got 0; it happened never',
+            ],
+        ),
         (
             "{workloads: {default/wb: {}}}",
             ['workloads.default/wb: expected this workload, found none. Did you mean "default/web"?'],

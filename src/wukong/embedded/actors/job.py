@@ -18,6 +18,8 @@ from wukong.state import State
 from wukong.state.contract import Watch
 
 FIRST_BACKOFF, LONGEST_BACKOFF, LIMIT = 10.0, 600.0, 6
+_GIVEN_UP = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+_DONE = ("CompletionsReached", "Reached expected number of succeeded pods")
 
 
 class Jobs:
@@ -35,9 +37,9 @@ class Jobs:
         again = None
         if _is_failed(job, status):
             actions += [pods.deletion(pod) for pod in active]
-            status |= _ended("Failed", "FailureTarget", "BackoffLimitExceeded", now)
+            status |= _ended("Failed", "FailureTarget", _GIVEN_UP, now)
         elif _is_complete(job, status, active):
-            status |= _ended("Complete", "SuccessCriteriaMet", "CompletionsReached", now)
+            status |= _ended("Complete", "SuccessCriteriaMet", _DONE, now)
             status["completionTime"] = stamp(now)
         else:
             wait = _backoff(owned, now)
@@ -119,7 +121,8 @@ def _pod(job: Job) -> Action:
     return pods.new_pod(template, job, pods.reference("Job", "batch/v1", job), labels=labels)
 
 
-def _ended(kind: str, first: str, reason: str, now: float) -> Document:
+def _ended(kind: str, first: str, why: tuple[str, str], now: float) -> Document:
     """Both conditions at once; the real one writes the first of them a moment earlier."""
-    told = {"status": "True", "reason": reason, "lastProbeTime": stamp(now), "lastTransitionTime": stamp(now)}
+    times = {"lastProbeTime": stamp(now), "lastTransitionTime": stamp(now)}
+    told = {"status": "True", "reason": why[0], "message": why[1], **times}
     return {"conditions": [{"type": first, **told}, {"type": kind, **told}]}

@@ -13,7 +13,7 @@ from wukong.api.core import Pod
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import RESOURCES, Key
 from wukong.embedded.actors.behaviour import SILENT
-from wukong.embedded.scenario.shape import Moment, NodeGroup, Target, as_list
+from wukong.embedded.scenario.shape import RESOURCE_OF, Moment, NodeGroup, Target, as_list
 from wukong.placement.capacity import OWN_LABEL
 from wukong.ports import Document, PatchBody
 from wukong.state import State
@@ -79,13 +79,13 @@ def applied(documents: Iterable[Document], present: frozenset[str]) -> list[Acti
     documents = list(documents)
     given = [each for each in documents if each["kind"] == "Namespace"]
     known = present | {each["metadata"]["name"] for each in given}
-    named = {_namespace(each) for each in documents if RESOURCES[each["kind"]].namespaced}
+    named = {_namespace(each) for each in documents if RESOURCE_OF[each["kind"]].namespaced}
     made = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in sorted(named - known)]
     return [_apply(each) for each in (*given, *made, *(each for each in documents if each["kind"] != "Namespace"))]
 
 
 def _apply(document: Document) -> Action:
-    resource = RESOURCES[document["kind"]]
+    resource = RESOURCE_OF[document["kind"]]
     if resource == NODES:  # who creates a node writes its status, too
         return Create(resource, document)
     key = Key(_namespace(document) if resource.namespaced else "", document["metadata"]["name"])
@@ -103,11 +103,11 @@ def actions(moment: Moment, present: frozenset[str]) -> list[Action]:
             return applied(as_list(given), present)
         case Moment(patch=given) if given is not None:
             body = PatchBody(given.type, given.patch, manager=MANAGER)  # type: ignore[arg-type]  # read strictly
-            return [Patch(RESOURCES[given.kind], _key(given), body)]
+            return [Patch(RESOURCE_OF[given.kind], _key(given), body)]
         case Moment(delete=given) if given is not None:
-            return [Delete(RESOURCES[given.kind], _key(given))]
+            return [Delete(RESOURCE_OF[given.kind], _key(given), grace_seconds=given.grace_period_seconds)]
         case Moment(scale=given) if given is not None:
-            return [Scale(RESOURCES[given.kind], _key(given), given.replicas)]
+            return [Scale(RESOURCE_OF[given.kind], _key(given), given.replicas)]
         case Moment(kill=name) if name is not None:
             return [Delete(NODES, Key("", name))]
         case Moment(not_ready=name) if name is not None:
@@ -126,4 +126,4 @@ def _on_node(name: str, body: Document) -> Patch:
 
 
 def _key(target: Target) -> Key:
-    return Key(target.namespace if RESOURCES[target.kind].namespaced else "", target.name)
+    return Key(target.namespace if RESOURCE_OF[target.kind].namespaced else "", target.name)

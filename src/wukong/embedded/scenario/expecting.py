@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 from typing import Any
 
 import msgspec
 
-from wukong.embedded.scenario.shape import Expected, bound_of
+from wukong.embedded.scenario.shape import EventExpected, Expected, bound_of, seconds_of
 from wukong.embedded.scenario.story import Story
 from wukong.errors import nearest
+
+_MOST_TIMES = 6
 
 
 def differences(expected: Expected, story: Story) -> list[str]:
@@ -33,6 +36,22 @@ def _differences(expected: Expected, story: Story) -> Iterator[str]:
             yield from _compare(msgspec.to_builtins(wanted), document["workloads"][name], f"workloads.{name}")
     yield from _compare(msgspec.to_builtins(expected.nodes), document["nodes"], "nodes")
     yield from _compare({"virtualSeconds": expected.virtual_seconds}, document, "")
+    for index, wanted_event in enumerate(expected.events):
+        yield from _event(wanted_event, story, f"events[{index}]")
+
+
+def _event(wanted: EventExpected, story: Story, place: str) -> Iterator[str]:
+    alike = [it for it in story.events if wanted.text in it.text and wanted.subject in ("", it.subject)]
+    after = 0 if wanted.after is None else seconds_of(wanted.after) or 0
+    before = inf if wanted.before is None else seconds_of(wanted.before) or 0
+    found = sum(after <= event.at <= before for event in alike)
+    if _holds(">=1" if wanted.count is None else wanted.count, found):
+        return
+    times = "at least once" if wanted.count is None else f"{wanted.count} times"
+    whose = f"{wanted.subject}: {wanted.text}" if wanted.subject else wanted.text
+    when = f"{f' after {wanted.after}' if after else ''}{f' before {wanted.before}' if before != inf else ''}"
+    at = ", ".join(f"{event.at:g}s" for event in alike[:_MOST_TIMES]) + (", …" if len(alike) > _MOST_TIMES else "")
+    yield f'{place}: expected "{whose}" {times}{when}, got {found}; it happened {f"at {at}" if alike else "never"}'
 
 
 def _compare(wanted: dict[str, Any], found: dict[str, Any], place: str) -> Iterator[str]:

@@ -17,6 +17,7 @@ from wukong.api.resources import RESOURCES, Key
 from wukong.embedded.performing import perform
 from wukong.embedded.scenario import acts
 from wukong.embedded.scenario.recording import Recorder
+from wukong.embedded.scenario.refusals import refusals
 from wukong.embedded.scenario.shape import Moment, Scenario, seconds_of
 from wukong.embedded.scenario.story import Story
 from wukong.embedded.world import Step, World
@@ -60,7 +61,7 @@ class _Play:
             writes=self.world.server.database.version - self.version,
             virtual_seconds=round(end - self.begun, 3),
             digest=hashlib.sha256("".join(trace).encode()).hexdigest(),
-            events=self.recorder.events,
+            events=sorted([*self.recorder.events, *refusals(self.world.trace, self.begun)], key=lambda event: event.at),
             trace=trace,
         )
 

@@ -14,9 +14,19 @@ import yaml
 
 from wukong.api.decode import is_ours, readable
 from wukong.api.quantity import parse_quantity
-from wukong.api.resources import RESOURCES
 from wukong.api.strict import unknown_fields
-from wukong.embedded.scenario.shape import ACTS, Moment, NodeGroup, Scenario, as_list, bound_of, seconds_of
+from wukong.embedded.objects import JOBS
+from wukong.embedded.scenario.shape import (
+    ACTS,
+    RESOURCE_OF,
+    EventExpected,
+    Moment,
+    NodeGroup,
+    Scenario,
+    as_list,
+    bound_of,
+    seconds_of,
+)
 from wukong.errors import InputError, nearest
 from wukong.ports import Document
 
@@ -80,6 +90,8 @@ def _unfolded(documents: list[Any]) -> Iterator[Any]:
 def _is_skipped(document: Any, skipped: Tally[str]) -> bool:
     if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
         return False
+    if document["kind"] == JOBS.kind and document.get("apiVersion") == JOBS.api_version:
+        return False
     try:
         return not is_ours(document["kind"], str(document.get("apiVersion") or ""), skipped)
     except InputError:
@@ -126,6 +138,8 @@ def _checks(scenario: Scenario) -> Iterator[str]:
         yield f'$.nodes: the name "{twice}" is there twice. Rename one of the two.'
     yield from check_documents(scenario.manifests, "$.manifests")
     yield from _bounds(msgspec.to_builtins(scenario.expect), "$.expect")
+    for index, event in enumerate(scenario.expect.events):
+        yield from _event(event, f"$.expect.events[{index}]")
 
 
 def _bounds(expected: dict[str, Any], place: str) -> Iterator[str]:
@@ -135,6 +149,22 @@ def _bounds(expected: dict[str, Any], place: str) -> Iterator[str]:
             yield from _bounds(value, f"{place}.{name}")
         elif isinstance(value, str) and name not in ("kind", "stuck") and bound_of(value) is None:
             yield f'{place}.{name}: expected a number or a bound such as ">=2", got {value!r}.'
+
+
+def _event(event: EventExpected, place: str) -> Iterator[str]:
+    if not event.text:
+        yield f'{place}.text: expected a part of what happened, such as "not ready".'
+    times = {
+        name: (text, seconds_of(text)) for name in ("after", "before") if (text := getattr(event, name)) is not None
+    }
+    for name, (text, seconds) in times.items():
+        if seconds is None:
+            yield f"{place}.{name}: {_DURATION}, got {text!r}. Add a unit."
+    after, before = (times.get(name, ("", None))[1] for name in ("after", "before"))
+    if after is not None and before is not None and after > before:
+        yield f"{place}: nothing is after {event.after} and before {event.before}. Exchange the two."
+    if isinstance(event.count, str) and bound_of(event.count) is None:
+        yield f'{place}.count: expected a number or a bound such as ">=2", got {event.count!r}.'
 
 
 def _until(scenario: Scenario) -> Iterator[str]:
@@ -170,13 +200,15 @@ def _moment(moment: Moment) -> Iterator[str]:
     for index, each in enumerate(as_list(moment.apply)):
         yield from _document(each, f".apply[{index}]" if isinstance(moment.apply, list) else ".apply")
     for name, target in (("patch", moment.patch), ("delete", moment.delete), ("scale", moment.scale)):
-        if target is not None and target.kind not in RESOURCES:
+        if target is not None and target.kind not in RESOURCE_OF:
             yield f".{name}.kind: {_kinds(target.kind)}"
     if moment.patch is not None:
         if moment.patch.type not in _PATCHES:
             yield f".patch.type: expected one of {', '.join(_PATCHES)}, got {moment.patch.type!r}."
         if moment.patch.patch is None:
             yield ".patch.patch: expected what to change, such as {spec: {replicas: 2}}."
+    if moment.delete is not None and (moment.delete.grace_period_seconds or 0) < 0:
+        yield ".delete.gracePeriodSeconds: expected 0 or more seconds. 0 removes it at once."
 
 
 def _document(document: Any, place: str) -> Iterator[str]:
@@ -184,17 +216,17 @@ def _document(document: Any, place: str) -> Iterator[str]:
         yield f"{place}: expected a Kubernetes object, got {document!r:.100}."
         return
     kind, meta = str(document.get("kind") or ""), document.get("metadata")
-    if kind not in RESOURCES:
+    if kind not in RESOURCE_OF:
         yield f"{place}.kind: {_kinds(kind)}"
-    elif document.get("apiVersion") != RESOURCES[kind].api_version:
-        right = RESOURCES[kind].api_version
+    elif document.get("apiVersion") != RESOURCE_OF[kind].api_version:
+        right = RESOURCE_OF[kind].api_version
         yield f"{place}.apiVersion: expected {right} for kind {kind}, got {document.get('apiVersion')!r}."
     if not isinstance(meta, dict) or not isinstance(meta.get("name"), str) or not meta["name"]:
         yield f"{place}.metadata.name: expected a name. Give the object one."
 
 
 def _kinds(kind: str) -> str:
-    return f'unknown kind "{kind}".{nearest(kind, RESOURCES)} Scenarios know: {", ".join(RESOURCES)}.'
+    return f'unknown kind "{kind}".{nearest(kind, RESOURCE_OF)} Scenarios know: {", ".join(RESOURCE_OF)}.'
 
 
 def _plain(value: Any) -> Any:

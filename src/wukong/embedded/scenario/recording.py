@@ -11,6 +11,7 @@ from wukong.embedded.actors import pods as podlike
 from wukong.embedded.objects import Node, Pod, ReplicaSet
 from wukong.embedded.scenario import workloads
 from wukong.embedded.scenario.acts import Drains
+from wukong.embedded.scenario.sharing import Sharing
 from wukong.embedded.scenario.story import Event, Fate, NodeCount
 from wukong.embedded.store.documents import condition_of
 from wukong.embedded.world import World
@@ -31,6 +32,7 @@ class Recorder:
         self._pods: dict[str, set[str]] = {}  # workload → uids of its pods
         self._owner: dict[str, str] = {}  # uid of a pod → its workload
         self._disrupted: set[str] = set()
+        self._sharing = Sharing()
         world.listen(self._heard)
 
     def tell(self, subject: str, text: str) -> None:
@@ -71,7 +73,7 @@ class Recorder:
         self._tell_conditions(name, change.old, found)
 
     def _tell_conditions(self, name: str, old: Object | None, new: Object) -> None:
-        for kind in ("Progressing", "ReplicaFailure"):
+        for kind in ("Progressing", "ReplicaFailure", "Complete", "Failed"):
             now = condition_of(workloads.document_of(new), kind) or {}
             before = condition_of(workloads.document_of(old), kind) or {} if old is not None else {}
             is_news = (now.get("status"), now.get("reason")) != (before.get("status"), before.get("reason"))
@@ -110,6 +112,8 @@ class Recorder:
         fate = self.fates.get(name)
         if fate is not None:
             fate.max_pods = max(fate.max_pods, len(held))
+            crowd, fate.mixed_nodes = self._sharing.hear(name, pod, is_gone=new is None)
+            fate.max_per_node = max(fate.max_per_node, crowd)
             target = podlike.condition(pod, "DisruptionTarget")
             if target is not None and target.status == "True" and uid not in self._disrupted:
                 self._disrupted.add(uid)

@@ -10,8 +10,11 @@ from typing import Any
 
 import msgspec
 
+from wukong.api.resources import RESOURCES
+from wukong.embedded.objects import JOBS
 from wukong.ports import Document
 
+RESOURCE_OF = {**RESOURCES, JOBS.kind: JOBS}  # the kinds that scenarios know
 _BOUND = re.compile(r"(>=|<=|>|<)\s*(\d+(?:\.\d+)?)")
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 
@@ -56,13 +59,19 @@ class Scaled(Target, kw_only=True):
     replicas: int
 
 
+class Deleted(Target):
+    """`gracePeriodSeconds: 0` removes it at once, whatever its kubelet says: `kubectl delete --force`."""
+
+    grace_period_seconds: int | None = None
+
+
 class Moment(_Fields):
     """One thing that happens, and when; exactly one field besides `at` is there."""
 
     at: str | int
     apply: Document | list[Document] | None = None
     patch: Patched | None = None
-    delete: Target | None = None
+    delete: Deleted | None = None
     scale: Scaled | None = None
     cordon: str | None = None
     uncordon: str | None = None
@@ -94,6 +103,18 @@ class WorkloadExpected(_Fields):
     restarts: Count | None = None
     unavailable_seconds: Count | float | None = None
     per_node: dict[str, Count] | None = None
+    max_per_node: Count | None = None
+    mixed_nodes: Count | None = None
+
+
+class EventExpected(_Fields):
+    """Something that the story tells: once or more, between two times if they are given."""
+
+    text: str
+    subject: str = ""
+    after: str | int | None = None
+    before: str | int | None = None
+    count: Count | None = None
 
 
 class NodesExpected(_Fields):
@@ -108,6 +129,7 @@ class Expected(_Fields):
     workloads: dict[str, WorkloadExpected] = {}
     nodes: NodesExpected = msgspec.field(default_factory=NodesExpected)
     virtual_seconds: Count | float | None = None
+    events: list[EventExpected] = []
 
 
 class Scenario(_Fields):

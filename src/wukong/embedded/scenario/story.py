@@ -31,6 +31,8 @@ class Fate(msgspec.Struct, rename="camel", kw_only=True):
     restarts: int = 0  # pods evicted, preempted, driven out by a taint or lost with their node
     unavailable_seconds: float = 0.0
     per_node: dict[str, int] = {}
+    max_per_node: int = 0  # its pods on one node at once, terminating ones too
+    mixed_nodes: int = 0  # nodes that had pods of two of its versions at once
 
 
 class NodeCount(msgspec.Struct):

@@ -11,7 +11,7 @@ from wukong.api.meta import Object, controller_of
 from wukong.embedded.store.documents import at, condition_of
 from wukong.ports import Document
 
-KINDS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+KINDS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
 
 
 class Counted(NamedTuple):
@@ -33,6 +33,8 @@ def is_top(found: Object) -> bool:
 def counted(found: Object) -> Counted:
     document = document_of(found)
     status: Document = document.get("status") or {}
+    if found.kind == "Job":
+        return _job(document, status)
     is_seen = status.get("observedGeneration", 0) >= found.metadata.generation
     if found.kind == "DaemonSet":
         wanted, available = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
@@ -47,6 +49,13 @@ def counted(found: Object) -> Counted:
     return Counted(wanted, available, is_seen and wanted == available == updated == there)
 
 
+def _job(document: Document, status: Document) -> Counted:
+    """Wanted are completions, available are successes. Without completions one success is enough."""
+    wanted = at(document, "spec.completions")
+    is_complete = (condition_of(document, "Complete") or {}).get("status") == "True"
+    return Counted(1 if wanted is None else wanted, status.get("succeeded", 0), is_complete)
+
+
 def _is_partial(document: Document) -> bool:
     """A StatefulSet that is not meant to be wholly of its latest revision."""
     strategy = at(document, "spec.updateStrategy") or {}
@@ -54,9 +63,9 @@ def _is_partial(document: Document) -> bool:
 
 
 def troubles(found: Object) -> list[str]:
-    """What its condition Progressing says once it has given up, and a failure to make pods."""
+    """What its condition Progressing says once it has given up, a failure to make pods, and why a Job failed."""
     told = []
-    for kind, status in (("Progressing", "False"), ("ReplicaFailure", "True")):
+    for kind, status in (("Progressing", "False"), ("ReplicaFailure", "True"), ("Failed", "True")):
         condition = condition_of(document_of(found), kind) or {}
         if condition.get("status") == status:
             told.append(f"{condition.get('reason', '')}: {condition.get('message', '')}")

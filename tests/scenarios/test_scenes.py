@@ -1,0 +1,177 @@
+"""What the examples cannot say in `expect`: exact times, who was chosen, and the answers of the API server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wukong.api.core import Pod
+from wukong.api.profile import default_profile
+from wukong.api.resources import Key
+from wukong.app.embedded import Settings, assemble, play_scenario
+from wukong.cli.sim_run import read_file
+from wukong.embedded.performing import perform
+from wukong.embedded.scenario import Scenario, Story, acts
+from wukong.embedded.scenario.shape import Moment
+from wukong.embedded.world import World
+from wukong.engine import Scheduler as Engine
+from wukong.errors import ServerFailed, TooManyRequests
+from wukong.rules import decide
+from wukong.rules.cluster import Cluster
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "sim"
+SEEDS = range(5)
+
+
+def example(name: str) -> Scenario:
+    return read_file(str(EXAMPLES / f"{name}.yaml"))
+
+
+def at(story: Story, subject: str, text: str) -> list[float]:
+    return [event.at for event in story.events if event.subject == subject and event.text == text]
+
+
+def steps(story: Story) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in story.trace]
+
+
+def before(name: str, seconds: float) -> World:
+    """The world of an example at this time, before anything that happens then. Drains are left out."""
+    scenario = example(name)
+    world = assemble(Settings(), acts.Drains())
+    for action in [*acts.nodes(scenario.nodes), *acts.applied(scenario.manifests, frozenset({"default"}))]:
+        perform(world.server, action)
+    start = world.clock.now()
+    for moment in scenario.timeline:
+        if moment.seconds < seconds:
+            world.run(deadline=start + moment.seconds)
+            happen(world, moment)
+    world.run(deadline=start + seconds)
+    return world
+
+
+def happen(world: World, moment: Moment) -> None:
+    for action in acts.actions(moment, frozenset({"default"})):
+        perform(world.server, action)
+
+
+def pods_of(world: World, app: str) -> list[Pod]:
+    return [pod for pod in world.state.all(Pod) if pod.metadata.labels.get("app") == app]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_silent_node_is_doubted_after_its_grace_and_emptied_three_hundred_seconds_later(seed: int) -> None:
+    story = play_scenario(example("node-silent"), seed)
+    (doubted,) = at(story, "node node-1", "not ready")
+    (stopping,) = at(story, "default/web", "stopping")
+    assert 100 <= doubted <= 115  # 50 s after a heartbeat that may be 10 s old, seen by a monitor that looks every 5
+    assert stopping - doubted == pytest.approx(300, abs=1.001)  # times are written in whole seconds
+    evicted = [it for it in steps(story) if it["by"] == "tainteviction" and it["action"]["type"] == "Delete"]
+    assert [it["at"] for it in evicted] == [stopping]
+
+
+def test_the_pod_of_a_dead_node_keeps_its_name_from_being_given_again() -> None:
+    story = play_scenario(example("stateful-set-dead-node"))
+    made = [
+        it["at"]
+        for it in steps(story)
+        if it["by"] == "statefulset" and it["action"]["type"] == "Create" and "db-0" in json.dumps(it["action"])
+    ]
+    assert len(made) == 2
+    assert made[0] < 1
+    assert 150 <= made[1] < 151
+
+
+def test_an_eviction_under_two_budgets_is_answered_with_500() -> None:
+    world = before("two-budgets", 60)
+    with pytest.raises(ServerFailed, match="This pod has more than one PodDisruptionBudget, which the") as caught:
+        world.server.evict(Key("default", pods_of(world, "web")[0].metadata.name))
+    assert caught.value.code == 500
+
+
+def test_an_eviction_that_a_budget_has_no_room_for_is_answered_with_429() -> None:
+    world = before("budget-waits", 60)
+    with pytest.raises(TooManyRequests, match="Cannot evict pod as it would violate the pod's disruption budget"):
+        world.server.evict(Key("default", pods_of(world, "web")[0].metadata.name))
+    assert len(pods_of(world, "web")) == 2
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_drain_goes_on_as_soon_as_the_budget_allows_it(seed: int) -> None:
+    story = play_scenario(example("budget-waits"), seed)
+    (third,) = [moment for moment in at(story, "default/web", "ready") if 120 <= moment < 120.5]
+    (stopping,) = at(story, "default/web", "stopping")
+    assert stopping - third < 0.01
+
+
+def test_preemption_chooses_the_victims_that_engine_and_rules_say() -> None:
+    world = before("preemption", 30)
+    young = sorted(pod.key for pod in pods_of(world, "cheap") if (pod.status.start_time or "") > "2026-01-01T00:00:10")
+    happen(world, example("preemption").timeline[-1])  # nobody has decided yet
+    urgent = world.state.get(Pod, Key("default", "urgent"))
+    assert urgent is not None
+    by_engine = Engine(world.state.snapshot.fork()).decide(urgent).preemption
+    by_rules = decide(Cluster(world.state.listing()), urgent, default_profile()).preemption
+    assert by_engine is not None
+    assert by_rules is not None
+    assert (by_engine.node, sorted(by_engine.victims)) == (by_rules.node, young)
+    assert sorted(by_rules.victims) == young
+    marked = {}
+
+    def hear(change: Any) -> None:
+        if isinstance(change.new, Pod) and change.new.is_terminating:
+            found = [it for it in change.new.status.conditions if it.type == "DisruptionTarget"]
+            marked[change.new.key] = [(it.status, it.reason) for it in found]
+
+    world.listen(hear)
+    world.run(seconds=60)
+    assert sorted(marked) == sorted(by_engine.victims)
+    assert set(map(str, marked.values())) == {"[('True', 'PreemptionByScheduler')]"}
+    settled = world.state.get(Pod, Key("default", "urgent"))
+    assert settled is not None
+    assert settled.spec.node_name == by_engine.node == "node-3"
+
+
+def test_pods_fall_back_to_on_demand_only_where_spot_is_full_or_leaving() -> None:
+    story = play_scenario(example("spot-first"))
+    bound = [(it["at"], it["action"]["node"]) for it in steps(story) if it["action"]["type"] == "Bind"]
+    assert all(node.startswith("spot") for moment, node in bound if moment < 30)
+    after = [node for moment, node in bound if moment >= 30]
+    assert "spot-1" not in after
+    assert sum(node.startswith("steady") for node in after) >= 2
+
+
+def test_daemons_come_to_cordoned_nodes_and_others_do_not() -> None:
+    story = play_scenario(example("daemon-set-cordon"))
+    bound = [it["action"] for it in steps(story) if it["action"]["type"] == "Bind" and it["at"] > 40]
+    apps = {(it["key"]["name"].split("-")[0], it["node"]) for it in bound}
+    assert {node for app, node in apps if app == "agent"} == {"node-1", "node-2", "node-3"}
+    assert {node for app, node in apps if app == "logs"} == {"node-1", "node-2", "node-3"}
+    assert {node for app, node in apps if app == "web"} == {"node-3"}
+
+
+def test_a_partition_is_updated_from_the_top_and_what_is_below_comes_back_as_it_was() -> None:
+    story = play_scenario(example("partition"))
+    made = [
+        it["action"]["body"] for it in steps(story) if it["action"]["type"] == "Create" and it["by"] == "statefulset"
+    ]
+    named = [
+        (it["metadata"]["name"], it["spec"]["containers"][0]["image"])
+        for it in made
+        if "containers" in it.get("spec", {})
+    ]
+    first, then, last = named[:4], named[4:7], named[7:]
+    assert first == [(f"db-{number}", "db:1") for number in range(4)]
+    assert then == [("db-3", "db:2"), ("db-2", "db:2"), ("db-0", "db:1")]
+    assert last == [("db-1", "db:2"), ("db-0", "db:2")]
+
+
+def test_a_paused_rollout_makes_one_version_of_two_changes() -> None:
+    story = play_scenario(example("paused"))
+    sets = [it for it in steps(story) if it["by"] == "deployment" and it["action"]["type"] == "Create"]
+    images = [it["action"]["body"]["spec"]["template"]["spec"]["containers"][0]["image"] for it in sets]
+    assert images == ["web:1", "web:3"]
+    assert sets[1]["at"] >= 70
