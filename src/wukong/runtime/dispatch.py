@@ -15,7 +15,7 @@ from wukong.errors import TooManyRequests
 from wukong.runtime.echoes import Echoes, Written
 from wukong.runtime.queue import Backoff, Queue
 from wukong.state import Change, State
-from wukong.state.contract import Controller
+from wukong.state.contract import Controller, KeysOf
 
 ASSUMED_SECONDS = 60.0  # how long a pod we bind counts on its node before the watch shows it there
 
@@ -34,20 +34,18 @@ class Dispatch:
         self.state = state
         self.queue: Queue[Item] = Queue(backoff)
         self._echoes: Echoes[Item] = Echoes()
-        self._watchers = [
-            (watch.resource.kind, controller.name, watch.keys)
-            for controller in self.controllers.values()
-            for watch in controller.watches
-        ]
+        self._watchers: dict[str, list[tuple[str, KeysOf]]] = {}  # kind → who watches it
+        for controller in self.controllers.values():
+            for watch in controller.watches:
+                self._watchers.setdefault(watch.resource.kind, []).append((controller.name, watch.keys))
 
     def observe(self, changes: Iterable[Change], now: float) -> None:
         """Queue every key that these changes concern: of the object as it was, and as it is."""
         changes = list(changes)
         for change in changes:
-            for kind, name, keys in self._watchers:
-                if kind != change.kind:
-                    continue
-                for found in _sides(change):
+            sides = _sides(change)
+            for name, keys in self._watchers.get(change.kind, ()):
+                for found in sides:
                     for key in keys(found, self.state):
                         self.queue.add(Item(name, key), now)
         for item in self._echoes.saw(changes):
@@ -78,8 +76,7 @@ class Dispatch:
         self.state.attempts.succeeded(item.controller, item.key)
         if outcome.requeue_after is not None:
             self.queue.add_after(item, outcome.requeue_after, now)
-        watched = {kind for kind, _, _ in self._watchers}
-        if not self._echoes.hold(item, (write for write in written if write.kind in watched), now):
+        if not self._echoes.hold(item, (write for write in written if write.kind in self._watchers), now):
             self.queue.done(item)
 
     def failed(self, item: Item, error: Exception, now: float, jitter: float, undone: Sequence[Action] = ()) -> float:

@@ -21,6 +21,7 @@ from wukong.api.resources import Key
 from wukong.engine import Snapshot
 from wukong.ports import EventType, Usage
 from wukong.state.attempts import Attempts
+from wukong.state.followers import F, Followers
 from wukong.state.indexes import OwnerIndex, PodIndex
 from wukong.state.live import Live, in_order
 from wukong.state.placements import Placements
@@ -50,6 +51,7 @@ class State:
         self.recent = Recent()
         self.versions: Tally[str] = Tally()  # kind → how often something of it changed
         self._live = Live(self.objects)
+        self._followers = Followers()
 
     # ---- reading
 
@@ -65,6 +67,10 @@ class State:
     def pods_on(self, node: str) -> list[Pod]:
         """The pods bound to a node, finished ones too. Assumed ones are only in the snapshot."""
         return [pod for key in self.pods.on_node(node) if (pod := self.get(Pod, key)) is not None]
+
+    def follower(self, make: type[F]) -> F:
+        """What this class keeps count of, as of now; made when first asked for."""
+        return self._followers.get(make, self.objects)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -131,6 +137,7 @@ class State:
             mirrored[key] = new
         self.versions[kind] += 1
         self._index(kind, key, old, new)
+        self._followers.note(kind, key, old, new)
         if kind == "Pod":
             self.recent.note(key, old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None)
             self.placements.settle(key, new if isinstance(new, Pod) else None)
@@ -140,12 +147,14 @@ class State:
         return Change("ADDED" if old is None else "DELETED" if new is None else "MODIFIED", kind, key, old, new)
 
     def _index(self, kind: str, key: Key, old: Object | None, new: Object | None) -> None:
-        if old is not None:
-            self.owners.remove(kind, key, old)
+        if old is None or new is None or old.metadata.owner_references != new.metadata.owner_references:
+            if old is not None:
+                self.owners.remove(kind, key, old)
+            if new is not None:
+                self.owners.add(kind, key, new)
+        if kind == "Pod" and not _is_indexed_alike(old, new):
             if isinstance(old, Pod):
                 self.pods.remove(key, old)
-        if new is not None:
-            self.owners.add(kind, key, new)
             if isinstance(new, Pod):
                 self.pods.add(key, new)
 
@@ -214,6 +223,15 @@ def key_of(found: Object) -> Key:
 
 def _is_another(held: Object, found: Object) -> bool:
     return held.metadata.uid != found.metadata.uid
+
+
+def _is_indexed_alike(old: Object | None, new: Object | None) -> bool:
+    return (
+        isinstance(old, Pod)
+        and isinstance(new, Pod)
+        and old.spec.node_name == new.spec.node_name
+        and old.metadata.labels == new.metadata.labels
+    )
 
 
 def _intern_strings(found: Object) -> None:

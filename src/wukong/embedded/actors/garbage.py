@@ -27,13 +27,13 @@ class Garbage:
 
     def __init__(self, server: Server) -> None:
         self.database, self.kinds = server.database, server.kinds
+        self._doubts = garbage.Doubts(server.database)
         watched = [kind.resource for kind in server.kinds if kind.resource not in (EVENTS, LEASES)]
         self.watches = tuple(Watch(resource, _uids) for resource in watched)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
-        own = self.database.by_uid.get(key.name)
-        places = {*self.database.dependents.get(key.name, ()), *([own] if own else [])}
-        return Outcome(tuple(garbage.due(self.database, self.kinds, sorted(places))))
+        places = self._doubts.near(key.name)
+        return Outcome(tuple(garbage.due(self.database, self.kinds, places))) if places else DONE
 
 
 def _uids(found: Object, _: State) -> Iterable[Key]:

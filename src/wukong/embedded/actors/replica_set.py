@@ -7,14 +7,14 @@ nobody owns are not adopted. ReplicaFailure is said while pods cannot be made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from wukong.actions import DONE, Action, Outcome, Patch
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import RESOURCES, Key, Resource
 from wukong.embedded.actors import pods
-from wukong.embedded.actors.ranking import in_order_of_leaving
-from wukong.embedded.objects import Pod, ReplicaSet, template_of
+from wukong.embedded.actors.crews import Crew, Crews
+from wukong.embedded.objects import ReplicaSet, template_of
 from wukong.embedded.store.documents import stamp
 from wukong.ports import Document, PatchBody
 from wukong.state import State
@@ -43,56 +43,52 @@ class ReplicaSets:
         replica_set = state.get(ReplicaSet, key)
         if replica_set is None:
             return DONE
-        owned = pods.owned_pods(state, replica_set)
-        active = [pod for pod in owned if pods.is_active(pod)]
+        crew = state.follower(Crews).of(replica_set)
         actions: list[Action] = []
         if replica_set.metadata.deletion_timestamp is None:
-            actions += _manage(replica_set, active, state, now)
+            actions += _manage(replica_set, crew, state, now)
         failure = state.attempts.get(self.name, key) if actions else None
-        status = counted(replica_set, owned, active, now, failure)
+        status = counted(replica_set, crew, now, failure)
         if status != (replica_set.document.get("status") or {}):
             # Said before pods are made: what fails must not keep the status from being true.
             actions.insert(0, _writing(key, replica_set, status))
-        return Outcome(tuple(actions), pods.next_available(active, replica_set.spec.min_ready_seconds, now))
+        return Outcome(tuple(actions), crew.next_available(replica_set.spec.min_ready_seconds, now))
 
 
-def _manage(replica_set: ReplicaSet, active: list[Pod], state: State, now: float) -> list[Action]:
+def _manage(replica_set: ReplicaSet, crew: Crew, state: State, now: float) -> list[Action]:
     wanted = 1 if replica_set.spec.replicas is None else replica_set.spec.replicas
-    missing = wanted - len(active)
+    missing = wanted - crew.active
     if missing > 0:
         owner = pods.reference("ReplicaSet", "apps/v1", replica_set)
         return [pods.new_pod(template_of(replica_set), replica_set, owner)] * min(missing, BURST)
     if missing == 0:
         return []
-    leaving = in_order_of_leaving(active, _related(replica_set, state), now)
-    return [pods.deletion(pod) for pod in leaving[: min(-missing, BURST)]]
+    leaving = crew.ranks.leaving(min(-missing, BURST), _related(replica_set, state), now)
+    return [pods.deletion(pod) for pod in leaving]
 
 
-def _related(replica_set: ReplicaSet, state: State) -> list[Pod]:
-    """The active pods of all ReplicaSets of the same owner: a Deployment's versions crowd a node together."""
+def _related(replica_set: ReplicaSet, state: State) -> list[Mapping[str, int]]:
+    """Of all ReplicaSets of the same owner, how many pods are where: a Deployment's versions crowd a node together."""
     owner = controller_of(replica_set.metadata)
     sets = [replica_set]
     if owner is not None:
         found = [state.get(ReplicaSet, key) for key in state.owners.owned_by(owner.uid, "ReplicaSet")]
         sets = [each for each in found if each is not None]
-    return [pod for each in sets for pod in pods.owned_pods(state, each) if pods.is_active(pod)]
+    crews = state.follower(Crews)
+    return [crew.nodes for each in sets if (crew := crews.of(each)).active]
 
 
-def counted(
-    replica_set: ReplicaSet, owned: list[Pod], active: list[Pod], now: float, failure: Attempt | None = None
-) -> Document:
+def counted(replica_set: ReplicaSet, crew: Crew, now: float, failure: Attempt | None = None) -> Document:
     """The status as Kubernetes writes it: zeros are left out, but for `replicas`."""
-    labels = ((template_of(replica_set).get("metadata") or {}).get("labels") or {}).items()
-    at_least = replica_set.spec.min_ready_seconds
     status: Document = {
-        "replicas": len(active),
-        "fullyLabeledReplicas": sum(labels <= pod.metadata.labels.items() for pod in active),
-        "readyReplicas": sum(map(pods.is_ready, active)),
-        "availableReplicas": sum(pods.is_available(pod, at_least, now) for pod in active),
+        "replicas": crew.active,
+        "fullyLabeledReplicas": crew.labelled((template_of(replica_set).get("metadata") or {}).get("labels") or {}),
+        "readyReplicas": crew.ready,
+        "availableReplicas": crew.available(replica_set.spec.min_ready_seconds, now),
         "observedGeneration": replica_set.metadata.generation,
     }
     made = {name: value for name, value in status.items() if value or name == "replicas"}
-    made["terminatingReplicas"] = sum(pod.is_terminating and not pod.is_finished for pod in owned)
+    made["terminatingReplicas"] = crew.terminating
     conditions = _conditions(replica_set, now, failure)
     return {**made, "conditions": conditions} if conditions else made
 

@@ -49,6 +49,7 @@ class Database:
         self._oldest: dict[str, int] = {}  # kind → the version after which its log is whole
         self._floor = 0  # the same for all kinds, after `compact`
         self._listeners: list[Callable[[str], None]] = []
+        self._followers: list[Callable[[str, Change], None]] = []
         self._uids = self._suffixes = 0
 
     # Objects -------------------------------------------------------------------------------------------------------
@@ -127,12 +128,18 @@ class Database:
         self._listeners.append(hear)
         return lambda: self._listeners.remove(hear)
 
+    def follow(self, note: Callable[[str, Change], None]) -> None:
+        """`note` is given every change before anybody hears of it: for indexes that others keep."""
+        self._followers.append(note)
+
     def _log(self, name: str, change: Change) -> None:
         log = self._logs.setdefault(name, [])
         log.append(change)
         if len(log) > 2 * self._kept:
             self._oldest[name] = log[-self._kept - 1].version
             del log[: -self._kept]
+        for note in self._followers:
+            note(name, change)
         for hear in tuple(self._listeners):
             hear(name)
 

@@ -16,7 +16,7 @@ from wukong.actions import Action, Delete, Patch
 from wukong.api.resources import EVENTS, Resource
 from wukong.embedded.store.database import Change, Database, Place, key_of, owners_of
 from wukong.embedded.store.deleting import FOREGROUND, ORPHAN
-from wukong.embedded.store.documents import at, is_leaving, meta_of, seconds
+from wukong.embedded.store.documents import is_leaving, meta_of, seconds
 from wukong.embedded.store.kinds import Kinds
 from wukong.ports import Document, PatchBody, Propagation
 
@@ -30,6 +30,48 @@ def near(database: Database, name: str, change: Change) -> list[Place]:
     found = {Place(name, change.key), *database.dependents.get(uid, ())}
     found |= {database.by_uid[owner] for owner in owners if owner in database.by_uid}
     return sorted(found)
+
+
+class Doubts:
+    """The objects about which `due` has something to say, kept current write by write."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._places: set[Place] = set()
+        for place in list(database.by_uid.values()):
+            self._look_at(place)
+        database.follow(self._note)
+
+    def near(self, uid: str) -> list[Place]:
+        """Of the object with this uid and of those that name it as an owner, the doubtful ones. Sorted."""
+        own, named = self._database.by_uid.get(uid), self._database.dependents.get(uid, set())
+        return sorted((named & self._places) | ({own} & self._places if own else set()))
+
+    def _note(self, name: str, change: Change) -> None:
+        self._look_at(Place(name, change.key))
+        after = None if change.type == "DELETED" else change.document
+        if _is_solid(change.before) != _is_solid(after):
+            for place in self._database.dependents.get(meta_of(change.document).get("uid", ""), ()):
+                self._look_at(place)
+
+    def _look_at(self, place: Place) -> None:
+        if self._is_doubtful(place):
+            self._places.add(place)
+        else:
+            self._places.discard(place)
+
+    def _is_doubtful(self, place: Place) -> bool:
+        found = self._database.get(place.name, place.key)
+        if found is None:
+            return False
+        if is_leaving(found):
+            return bool({ORPHAN, FOREGROUND} & {*(meta_of(found).get("finalizers") or ())})
+        return any(_state(self._database, place, uid) != "solid" for uid in owners_of(found))
+
+
+def _is_solid(owner: Document | None) -> bool:
+    """Whether it is there, and not about to go as soon as its dependents have."""
+    return owner is not None and not (is_leaving(owner) and FOREGROUND in (meta_of(owner).get("finalizers") or ()))
 
 
 def due(database: Database, kinds: Kinds, places: Iterable[Place]) -> list[Action]:
@@ -109,8 +151,7 @@ def _state(database: Database, dependent: Place, uid: str) -> str:
         return "gone"
     owner = database.get(place.name, place.key)
     assert owner is not None, "the index names what is there"
-    is_waiting = is_leaving(owner) and FOREGROUND in (at(owner, "metadata.finalizers") or [])
-    return "waiting" if is_waiting else "solid"
+    return "solid" if _is_solid(owner) else "waiting"
 
 
 def _forgetting(resource: Resource, found: Document, lost: set[str]) -> Patch:
