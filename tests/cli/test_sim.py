@@ -19,8 +19,8 @@ def test_the_deadlock_is_told_to_people(wukong: Wukong) -> None:
     run = wukong("sim", "run", EXAMPLES / "deadlock.yaml")
     assert run.code == 0
     lines = run.out.splitlines()
-    assert "00:00:00  nodes        3 added" in lines
-    assert "00:11:01  default/web  ProgressDeadlineExceeded" in lines
+    assert "00:00:00  nodes                   3 added" in lines
+    assert "00:11:01  default/web  3/3        ProgressDeadlineExceeded" in lines
     assert "Not settled:" in lines
     assert "  default/web: pending: 0/3 nodes are available: 3 node(s) didn't match pod anti-affinity rules." in run.out
 
@@ -30,7 +30,8 @@ def test_a_story_for_programs_holds_what_the_view_shows(wukong: Wukong) -> None:
     assert (run.code, run.err) == (0, "")
     story = run.document
     assert list(story) == [
-        *("version", "settled", "stuck", "workloads", "nodes", "writes", "virtualSeconds", "digest"),
+        *("version", "settled", "interrupted", "stuck", "workloads", "nodes", "moves", "availability"),
+        *("writes", "virtualSeconds", "digest", "timeline"),
     ]
     assert (story["version"], story["settled"], story["stuck"]) == (1, True, [])
     fate = story["workloads"]["default/web"]

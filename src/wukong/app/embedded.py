@@ -19,6 +19,7 @@ from wukong.embedded.actors import built_in
 from wukong.embedded.clock import Chance, VirtualClock
 from wukong.embedded.scenario import Scenario, Story, play
 from wukong.embedded.scenario.acts import Drains
+from wukong.embedded.scenario.playing import Watcher
 from wukong.embedded.store import Server
 from wukong.embedded.world import World
 from wukong.engine import Scheduler as Engine
@@ -36,12 +37,15 @@ class Settings(msgspec.Struct, frozen=True):
     extender: bool = False  # whether the scheduler asks ours
 
 
-def play_scenario(scenario: Scenario, seed: int = 0) -> Story:
-    """Play it from an empty cluster. With policies in it, or on demand, the scheduler asks our extender."""
+def play_scenario(scenario: Scenario, seed: int = 0, watcher: Watcher | None = None) -> Story:
+    """Play it from an empty cluster. With policies in it, or on demand, the scheduler asks our extender.
+
+    A `watcher` looks on and may wait; it changes nothing of the story but where it ends.
+    """
     has_policies = any(each.get("kind") in POLICIES for each in scenario.documents)
     drains = Drains()
     asks = has_policies if scenario.extender is None else scenario.extender
-    return play(assemble(Settings(seed, asks), drains), scenario, drains)
+    return play(assemble(Settings(seed, asks), drains), scenario, drains, watcher)
 
 
 def assemble(settings: Settings, drains: Drains) -> World:

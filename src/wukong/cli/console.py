@@ -105,6 +105,12 @@ def name_some(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
+def is_terminal() -> bool:
+    """Whether there is a terminal that can be drawn on."""
+    console = Console(stderr=not sys.stdout.isatty())
+    return console.is_terminal and not console.is_dumb_terminal
+
+
 @contextmanager
 def progress(title: str) -> Iterator[Tell]:
     """A bar on stderr, if that is a terminal and it takes longer than a moment; `tell(done, total)` moves it."""

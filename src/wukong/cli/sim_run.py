@@ -8,8 +8,10 @@ from pathlib import Path
 import click
 
 from wukong.app.embedded import play_scenario
-from wukong.cli.console import note, show, show_document
+from wukong.cli.console import is_terminal, note, show, show_document
+from wukong.cli.main import INTERRUPTED
 from wukong.cli.story_view import story_view
+from wukong.cli.watching import Watching, read_speed
 from wukong.cluster import place_name, read_text
 from wukong.embedded.scenario import Scenario, read_scenario
 from wukong.embedded.scenario.expecting import differences
@@ -24,8 +26,10 @@ NOT_MET = 1
 @click.argument("scenario", metavar="SCENARIO")
 @click.option("--seed", type=int, default=0, show_default=True, help="Draws what Kubernetes leaves to chance.")
 @click.option("-o", "--output", type=click.Choice(["json", "yaml"]), help="The story as a document for programs.")
+@click.option("--speed", metavar="X", help="Watch at X times real time, such as 10x.  [default: as fast as it goes]")
+@click.option("--no-live", is_flag=True, help="No live view in the terminal.")
 @click.option("--trace", metavar="FILE", help="Write every action of everybody there, one JSON line each.")
-def command(scenario: str, seed: int, output: str | None, trace: str | None) -> int:
+def command(scenario: str, seed: int, output: str | None, speed: str | None, no_live: bool, trace: str | None) -> int:
     """Play a scenario and tell what became of its workloads.
 
     SCENARIO is a YAML file; - is stdin. The same seed gives the same story. Ends with 1 if the story is not as the
@@ -36,11 +40,13 @@ def command(scenario: str, seed: int, output: str | None, trace: str | None) -> 
       wukong sim run examples/sim/deadlock.yaml
     """
     read = read_file(scenario)
+    watching = Watching(read_speed(speed), is_live=output is None and not no_live and is_terminal())
     try:
-        story = play_scenario(read, seed)
+        with watching.attentive():
+            story = play_scenario(read, seed, watching)
     except InputError as error:
         raise error.at(place_name(scenario)) from None
-    unmet = differences(read.expect, story)
+    unmet = [] if story.interrupted else differences(read.expect, story)
     if trace is not None:
         write(trace, "".join(story.trace))
     if output is not None:
@@ -49,7 +55,7 @@ def command(scenario: str, seed: int, output: str | None, trace: str | None) -> 
             click.echo(f"expectation not met: {each}", err=True)
     else:
         show(*story_view(story, unmet))
-    return NOT_MET if unmet else 0
+    return INTERRUPTED if story.interrupted else NOT_MET if unmet else 0
 
 
 def read_file(path: str) -> Scenario:

@@ -1,16 +1,20 @@
-"""What `wukong sim` shows people of a story: the timeline, condensed; a table of workloads; the verdict."""
+"""What `wukong sim` shows people of a story: the timeline, condensed; moves; a table of workloads; the verdict."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter as Tally
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
 from wukong.cli.console import Part, Table, count
-from wukong.embedded.scenario.story import Event, Story
+from wukong.embedded.scenario.story import Event, Fate, Move, Story
 
-_MOST_NODES = 6
+Row = tuple[int, str, str]  # second, subject, what happened
+_MOST_NODES, _MOST_ROWS, _MOST_MOVES = 6, 40, 10
+_FEW = 4  # so many nodes or pods are told one by one
+_STEPS = ((1, ""), (10, "10 s"), (60, "a minute"), (600, "10 minutes"), (3600, "an hour"))
 _COUNTED = (
     "added",
     "created",
@@ -22,23 +26,31 @@ _COUNTED = (
 
 
 def story_view(story: Story, unmet: list[str]) -> Iterable[Part]:
-    yield from (_timeline(story.events), "")
+    yield from (*_timeline(story), "")
+    if story.moves:
+        yield from (*_moves(story.moves), "")
     if story.workloads:
         yield from (_workloads(story), "")
     nodes = story.nodes
     yield f"Nodes: {nodes.start} at the start, {nodes.max} at most, {nodes.end} at the end."
     took = f"{count(story.writes, 'write')} in {clock(story.virtual_seconds)} of virtual time"
     yield f"{took}; digest {story.digest[:16]}."
-    if story.settled:
-        yield Text("Settled: every workload is as it should be.", style="bold green")
-    else:
-        yield Text("Not settled:" if story.stuck else "Not settled when time was up.", style="bold red")
-    for reason in story.stuck:
-        yield f"  {reason}"
+    yield from _verdict(story)
     if unmet:
         yield Text(f"{count(len(unmet), 'expectation')} not met:", style="bold red")
     for each in unmet:
         yield f"  {each}"
+
+
+def _verdict(story: Story) -> Iterator[Part]:
+    if story.settled:
+        yield Text("Settled: every workload is as it should be.", style="bold green")
+    elif story.interrupted:
+        yield Text(f"Interrupted at {clock(story.virtual_seconds)}: this is the story so far.", style="bold yellow")
+    else:
+        yield Text("Not settled:" if story.stuck else "Not settled when time was up.", style="bold red")
+    for reason in story.stuck:
+        yield f"  {reason}"
 
 
 def clock(seconds: float) -> str:
@@ -47,33 +59,114 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}"
 
 
-def _timeline(events: list[Event]) -> Table:
+# ---- the timeline
+
+
+def rows_of(events: Iterable[Event], step: int = 1) -> list[Row]:
+    """Time, subject, what happened: what happened to several within a step of so many seconds on one line."""
     groups: dict[tuple[int, str], list[str]] = {}
-    for event in events:
-        subject = "nodes" if event.text == "added" else event.subject
-        groups.setdefault((int(event.at), subject), []).append(event.text)
-    made = Table("TIME", "WHAT", "HAPPENED")
-    for (second, subject), texts in groups.items():
-        for text in texts if subject.startswith("node ") else _condensed(texts):
-            made.add_row(clock(second), subject, text)
-    return made
+    for moment, subject, text in _gathered(events, step):
+        groups.setdefault((moment, subject), []).append(text)
+    return [
+        (second, subject, text)
+        for (second, subject), texts in groups.items()
+        for text in (dict.fromkeys(texts) if subject.startswith("node ") else _condensed(texts))
+    ]
+
+
+def _gathered(events: Iterable[Event], step: int) -> Iterator[Row]:
+    """With `nodes` or `pods` as the subject where the same happened to more than a few."""
+    rows = [(int(event.at) // step * step, event.subject, event.text) for event in events]
+    alike = Tally((moment, subject.split(" ")[0], text) for moment, subject, text in set(rows))
+    for moment, subject, text in rows:
+        word = subject.split(" ")[0]
+        many = word in ("node", "pod") and alike[moment, word, text] > _FEW
+        yield moment, f"{word}s" if many or text == "added" else subject, text
 
 
 def _condensed(texts: list[str]) -> Iterator[str]:
-    """What happened to several within a second as numbers on one line; the rest one line each, once."""
+    """What happened to several as numbers on one line; the rest one line each, once, with how often."""
     pods = Tally(text for text in texts if text in _COUNTED)
     if pods:
         yield ", ".join(f"{pods[text]} {text}" for text in _COUNTED if pods[text])
-    yield from dict.fromkeys(text for text in texts if text not in _COUNTED)
+    for text, number in Tally(text for text in texts if text not in _COUNTED).items():
+        yield text if number == 1 or text.startswith("pending") else f"{text} ({number} times)"
+
+
+def _timeline(story: Story) -> Iterator[Part]:
+    step, told, rows = _short_enough(story.events)
+    left_out = max(0, len(rows) - _MOST_ROWS)
+    head = rows[: _MOST_ROWS // 2] if left_out else rows
+    made = Table("TIME", "WHAT", "AVAILABLE", "HAPPENED")
+    for row in head:
+        made.add_row(*_cells(story, row, step))
+    if left_out:
+        made.add_row("…", f"{left_out} more", "", "")
+        for row in rows[-_MOST_ROWS // 2 :]:
+            made.add_row(*_cells(story, row, step))
+    yield made
+    if told:
+        yield Text(f"In steps of {told}; -o json has every event, --trace FILE every action.", style="dim")
+
+
+def _short_enough(events: Sequence[Event]) -> tuple[int, str, list[Row]]:
+    """The rows in the shortest steps that give no more than a screenful of them, or in the longest."""
+    for step, told in _STEPS[:-1]:
+        rows = rows_of(events, step)
+        if len(rows) <= _MOST_ROWS:
+            return step, told, rows
+    step, told = _STEPS[-1]
+    return step, told, rows_of(events, step)
+
+
+def _cells(story: Story, row: Row, step: int) -> tuple[str, str, str, str]:
+    second, subject, text = row
+    available = _available(story.availability.get(subject, []), second, second + step)
+    return clock(second), subject, available, _first_sentence(text)
+
+
+def _available(history: Sequence[tuple[float, int, int]], start: float, end: float) -> str:
+    """`3/3` as it was at the end of a step, `2 → 3/3` if it was less meanwhile; nothing for what is no workload."""
+    first, last = (bisect_left(history, moment, key=lambda entry: entry[0]) for moment in (start, end))
+    if not last:
+        return ""
+    _, available, wanted = history[last - 1]
+    least = min((each for _, each, _ in history[first:last]), default=available)
+    was_whole = any(each >= of for _, each, of in history[:first]) and least < available
+    return f"{least} → {available}/{wanted}" if was_whole else f"{available}/{wanted}"
+
+
+def _first_sentence(text: str) -> str:
+    """Of the scheduler's message; the verdict has it whole."""
+    first, dot, _ = text.partition(". ")
+    return f"{first}." if dot and text.startswith("pending: ") else text
+
+
+# ---- what became of it
+
+
+def _moves(moves: Sequence[Move]) -> Iterator[Part]:
+    yield Text(f"{count(len(moves), 'pod')} had to move:", style="bold")
+    alike = Tally((move.workload, move.start, move.end) for move in moves)
+    for (workload, start, end), number in list(alike.items())[:_MOST_MOVES]:
+        yield f"  {workload}: {start} → {end}" + (f", {number} pods" if number > 1 else "")
+    if len(alike) > _MOST_MOVES:
+        yield f"  … and {len(alike) - _MOST_MOVES} more ways; -o json has every move."
 
 
 def _workloads(story: Story) -> Table:
-    numbers = ("REPLICAS", "AVAILABLE", "MIN AVAILABLE", "MAX PODS", "RESTARTS", "UNAVAILABLE")
-    made = Table("WORKLOAD", "KIND", *numbers, "NODES", numbers=numbers)
+    """The kind is told where they are not all Deployments: there is little room in 80 columns."""
+    numbers = ("AVAILABLE", "MIN", "MAX PODS", "RESTARTS", "SHORT")
+    has_kinds = any(fate.kind != "Deployment" for fate in story.workloads.values())
+    made = Table("WORKLOAD", *(["KIND"] if has_kinds else []), *numbers, "NODES", numbers=numbers)
     for name, fate in story.workloads.items():
-        counts = (fate.replicas, fate.available, fate.min_available, fate.max_pods, fate.restarts)
-        made.add_row(name, fate.kind, *map(str, counts), f"{fate.unavailable_seconds:g} s", _spread(fate.per_node))
+        made.add_row(name, *([fate.kind] if has_kinds else []), *_numbers(fate), _spread(fate.per_node))
     return made
+
+
+def _numbers(fate: Fate) -> tuple[str, ...]:
+    counts = (f"{fate.available}/{fate.replicas}", fate.min_available, fate.max_pods, fate.restarts)
+    return (*map(str, counts), f"{fate.unavailable_seconds:g} s")
 
 
 def _spread(per_node: dict[str, int]) -> str:

@@ -7,21 +7,26 @@ so it depends neither on the order of the questions nor on PYTHONHASHSEED.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 
 START = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 
 
 class VirtualClock:
-    """Only goes forward."""
+    """Only goes forward. Whoever shows a world to people hears of each jump before it is made, by `jumping`."""
 
     def __init__(self, start: float = START) -> None:
         self._now = start
+        self.jumping: Callable[[float], None] | None = None
 
     def now(self) -> float:
         return self._now
 
     def move_to(self, moment: float) -> None:
-        self._now = max(self._now, moment)
+        if moment > self._now:
+            if self.jumping is not None:
+                self.jumping(moment)
+            self._now = moment
 
 
 class Chance:

@@ -9,6 +9,7 @@ Called by app/embedded.py. The trace is every action of everybody, one JSON line
 from __future__ import annotations
 
 import hashlib
+from typing import Protocol
 
 import msgspec
 
@@ -16,6 +17,8 @@ from wukong.actions import Action, Delete
 from wukong.api.resources import RESOURCES, Key
 from wukong.embedded.performing import perform
 from wukong.embedded.scenario import acts
+from wukong.embedded.scenario.availability import Availability
+from wukong.embedded.scenario.moves import Moves
 from wukong.embedded.scenario.recording import Recorder
 from wukong.embedded.scenario.refusals import refusals
 from wukong.embedded.scenario.shape import Moment, Scenario, seconds_of
@@ -28,19 +31,58 @@ REST_SECONDS = 360.0  # within which everybody who failed has tried again: the s
 SCHEDULER = "scheduler"  # its name as a controller
 
 
-def play(world: World, scenario: Scenario, drains: acts.Drains) -> Story:
+class Interrupted(Exception):  # noqa: N818
+    """Raised by a watcher, who has seen enough: the story ends there."""
+
+
+class Watcher(Protocol):
+    """Looks on while a scenario is played, and may take its time at the clock's jumps and the mirror's changes."""
+
+    def begin(self, play: Play) -> None: ...
+
+
+def play(world: World, scenario: Scenario, drains: acts.Drains, watcher: Watcher | None = None) -> Story:
     """`drains` is one of the world's controllers. Raises InputError where the API server refuses what is written."""
-    return _Play(world, scenario, drains).story()
+    playing = Play(world, scenario, drains)
+    if watcher is not None:
+        watcher.begin(playing)
+    return playing.story()
 
 
-class _Play:
+class Play:
     def __init__(self, world: World, scenario: Scenario, drains: acts.Drains) -> None:
         self.world, self.scenario, self.drains = world, scenario, drains
         self.recorder = Recorder(world)
+        self.moves, self.availability = Moves(world, self.recorder), Availability(world, self.recorder)
+        self.is_resting = False  # after the last moment of the timeline
         self.begun, self.version = world.clock.now(), world.server.database.version
         self.limit = self.begun + (seconds_of(scenario.until) or 0)
 
     def story(self) -> Story:
+        try:
+            is_at_rest, is_interrupted = self._go(), False
+        except Interrupted:
+            is_at_rest, is_interrupted = False, True
+        stuck = self.recorder.finish()
+        end = self.recorder.last_change if is_at_rest else self.world.clock.now()
+        trace = [line(step, self.begun) for step in self.world.trace]
+        return Story(
+            settled=is_at_rest and not stuck,
+            interrupted=is_interrupted,
+            stuck=stuck,
+            workloads=dict(sorted(self.recorder.fates.items())),
+            nodes=self.recorder.nodes,
+            moves=self.moves.made,
+            availability=dict(sorted(self.availability.history.items())),
+            writes=self.world.server.database.version - self.version,
+            virtual_seconds=round(end - self.begun, 3),
+            digest=hashlib.sha256("".join(trace).encode()).hexdigest(),
+            events=sorted([*self.recorder.events, *refusals(self.world.trace, self.begun)], key=lambda event: event.at),
+            trace=trace,
+        )
+
+    def _go(self) -> bool:
+        """From the first node to rest; False if it does not come to rest in time."""
         self._do(acts.nodes(self.scenario.nodes), "$.nodes")
         for document in self.scenario.manifests:
             self._do(acts.applied([document], self._namespaces()), f"{document['kind']} {document['metadata']['name']}")
@@ -49,21 +91,8 @@ class _Play:
         for index, moment in moments:
             self.world.run(deadline=self.begun + moment.seconds)
             self._happen(moment, f"$.timeline[{index}]")
-        is_at_rest = self._rest()
-        stuck = self.recorder.finish()
-        end = self.recorder.last_change if is_at_rest else self.world.clock.now()
-        trace = [line(step, self.begun) for step in self.world.trace]
-        return Story(
-            settled=is_at_rest and not stuck,
-            stuck=stuck,
-            workloads=dict(sorted(self.recorder.fates.items())),
-            nodes=self.recorder.nodes,
-            writes=self.world.server.database.version - self.version,
-            virtual_seconds=round(end - self.begun, 3),
-            digest=hashlib.sha256("".join(trace).encode()).hexdigest(),
-            events=sorted([*self.recorder.events, *refusals(self.world.trace, self.begun)], key=lambda event: event.at),
-            trace=trace,
-        )
+        self.is_resting = True
+        return self._rest()
 
     def _rest(self) -> bool:
         """Play on until nothing changes any more; False if that takes longer than the scenario allows."""
@@ -77,9 +106,13 @@ class _Play:
 
     def _last_hope(self) -> float:
         """Until when something may happen by itself. Who only tries again what failed has had its chance by then."""
+        return max(self.recorder.last_change + REST_SECONDS, self.last_plan())
+
+    def last_plan(self) -> float:
+        """Until when somebody means to do something, other than to try again what failed."""
         waiting = self.world.waiting()
-        hopeful = (each.at for each in waiting if each.item.controller != SCHEDULER and not each.is_retry)
-        return max([self.recorder.last_change + REST_SECONDS, *hopeful])
+        plans = (each.at for each in waiting if each.item.controller != SCHEDULER and not each.is_retry)
+        return max(plans, default=self.begun)
 
     # ---- what the scenario does
 

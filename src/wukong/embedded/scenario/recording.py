@@ -51,7 +51,7 @@ class Recorder:
             self._workload(change, found)
 
     def _workload(self, change: Change, found: Object) -> None:
-        name = self._name(found)
+        name = self.name_of(found)
         if change.new is None:
             self._stop_short(name)
             self.fates.pop(name, None)
@@ -121,6 +121,10 @@ class Recorder:
         for text in _news(old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None):
             self.tell(name, text)
 
+    def workload_of(self, uid: str) -> str:
+        """What the workload is called that a pod belonged to, as long as anybody remembers the pod."""
+        return self._owner.get(uid, "")
+
     # ---- in the end
 
     def finish(self) -> list[str]:
@@ -140,7 +144,7 @@ class Recorder:
         for kind in workloads.KINDS:
             for each in self.world.state.objects.get(kind, {}).values():
                 if workloads.is_top(each) and not workloads.counted(each).is_complete:
-                    found.setdefault(self._name(each), []).extend(workloads.troubles(each))
+                    found.setdefault(self.name_of(each), []).extend(workloads.troubles(each))
         for pod in self.world.state.all(Pod):
             scheduled = podlike.condition(pod, "PodScheduled")
             if not pod.spec.node_name and podlike.is_active(pod):
@@ -158,7 +162,7 @@ class Recorder:
 
     # ---- names
 
-    def _name(self, found: Object) -> str:
+    def name_of(self, found: Object) -> str:
         """`ns/name`; with the kind where another workload has that name already."""
         known = self._names.get((found.kind, found.key))
         if known is None:
@@ -175,7 +179,7 @@ class Recorder:
         if owner is None:
             return f"pod {pod.key}"
         found = state.objects.get(owner.kind, {}).get(Key(pod.metadata.namespace, owner.name))
-        return self._name(found) if found is not None else f"{pod.metadata.namespace}/{owner.name}"
+        return self.name_of(found) if found is not None else f"{pod.metadata.namespace}/{owner.name}"
 
 
 def _news(old: Pod | None, new: Pod | None) -> list[str]:

@@ -5,19 +5,31 @@ Made by recording.py, compared by expecting.py, shown by the command line, whose
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 VERSION = 1
 
 
-class Event(NamedTuple):
+class Event(msgspec.Struct, frozen=True):
     """Something that happened, at a number of seconds from the beginning."""
 
     at: float
     subject: str
     text: str
+
+
+class Move(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_only=True):
+    """A pod that had to leave its node, and the one that came up elsewhere in its place."""
+
+    workload: str
+    pod: str
+    replacement: str
+    start: str  # the node it left
+    end: str  # the node of its replacement
+    left: float  # when it began to stop, and when its replacement was ready; seconds from the beginning
+    ready: float
 
 
 class Fate(msgspec.Struct, rename="camel", kw_only=True):
@@ -44,17 +56,20 @@ class NodeCount(msgspec.Struct):
 class Story(msgspec.Struct, rename="camel", kw_only=True):
     version: int = VERSION
     settled: bool
+    interrupted: bool = False  # by a person, before it was over
     stuck: list[str]
     workloads: dict[str, Fate]
     nodes: NodeCount
+    moves: list[Move] = []
+    availability: dict[str, list[tuple[float, int, int]]] = {}  # workload → when, how many available, how many wanted
     writes: int
     virtual_seconds: float
     digest: str
-    events: list[Event] = []
+    events: list[Event] = msgspec.field(name="timeline", default_factory=list)
     trace: list[str] = []
 
     def document(self) -> dict[str, Any]:
-        """For programs: without the events and the trace, which the digest stands for."""
+        """For programs: without the trace, which the digest stands for."""
         made: dict[str, Any] = msgspec.to_builtins(self)
-        del made["events"], made["trace"]
+        del made["trace"]
         return made
