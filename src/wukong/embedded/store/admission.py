@@ -28,7 +28,7 @@ from wukong.rules.admission import merge_label_keys, plugged_in, tolerate_failin
 from wukong.rules.resources import container_requests
 
 Mutator = Callable[[Resource, Document], Document]  # sees every new object, and gives it back as it shall be
-_CLASSES = "priorityclasses.scheduling.k8s.io"
+CLASSES = "priorityclasses.scheduling.k8s.io"
 _NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _CPU_AND_MEMORY = ("cpu", "memory")
 
@@ -51,7 +51,7 @@ def not_ready(node: Document) -> Document:
 
 def admitted(pod: Document, database: Database, mutators: Sequence[Mutator]) -> Document:
     """Raises Denied where the pod's priority cannot be what it says."""
-    objects = Objects(priority_classes=[msgspec.convert(each, PriorityClass) for each in database.all(_CLASSES)])
+    objects = Objects(priority_classes=[msgspec.convert(each, PriorityClass) for each in database.all(CLASSES)])
     account = pod["spec"].setdefault("serviceAccountName", "default")
     pod["spec"].setdefault("serviceAccount", account)
     pod = _plugged_in(pod, objects)
@@ -75,6 +75,8 @@ def prepared(pod: Document) -> Document:
 
 def readmitted(old: Document, pod: Document) -> Document:
     """A changed pod keeps its priority, and tolerates failing nodes for a while, as a new one does."""
+    if pod.get("spec") is old["spec"]:
+        return pod
     kept = {name: old["spec"][name] for name in ("priority", "preemptionPolicy") if name in old["spec"]}
     pod = {**pod, "spec": {**kept, **(pod.get("spec") or {})}}
     if pod["spec"].get("tolerations") == old["spec"].get("tolerations"):

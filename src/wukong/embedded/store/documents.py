@@ -6,6 +6,7 @@ What is stored is never changed in place: who wants to change a document takes a
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -45,9 +46,15 @@ def with_meta(document: Document, **fields: Any) -> Document:
 
 def stamp(now: float) -> str:
     """Seconds since the epoch as the API writes times."""
-    return datetime.fromtimestamp(int(now // 1), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _stamp(int(now // 1))
 
 
+@lru_cache(4096)
+def _stamp(now: int) -> str:
+    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@lru_cache(4096)
 def seconds(stamped: str) -> float:
     return datetime.fromisoformat(stamped).timestamp()
 

@@ -8,7 +8,7 @@ ownership.py. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -35,7 +35,10 @@ def leaves(value: Any, shape: Shape, path: Path = ()) -> Iterator[Path]:
 
 def differences(before: Any, after: Any, shape: Shape, path: Path = ()) -> Iterator[tuple[Path, bool]]:
     """Each field that differs, and whether it is set (or was taken away)."""
-    if before == after:
+    if before is after or before == after:
+        return
+    if isinstance(before, dict) and isinstance(after, dict) and not shape.is_atomic:
+        yield from _differing(before, after, shape, path)
         return
     old = {step: (value, inner) for step, value, inner in _steps(before, shape)}
     new = {step: (value, inner) for step, value, inner in _steps(after, shape)}
@@ -56,21 +59,50 @@ def differences(before: Any, after: Any, shape: Shape, path: Path = ()) -> Itera
             yield from differences(old[step][0], new[step][0], new[step][1], here)
 
 
-def add(fields: Fields, path: Path) -> Fields:
-    """A copy of the set with this field in it, sharing what did not change."""
-    if not path:
-        return fields
-    return {**fields, path[0]: add(fields.get(path[0], {}), path[1:])}
+def _differing(before: Document, after: Document, shape: Shape, path: Path) -> Iterator[tuple[Path, bool]]:
+    """The same for two maps that differ: most of their fields are the same, and cost nothing."""
+    if shape.is_map and bool(before) != bool(after):  # a map that comes or goes is a field itself
+        yield (*path, _SELF), bool(after)
+    for name, old in before.items():
+        if name not in after:
+            yield from ((gone, False) for gone in _all_of(old, shape.child(name), (*path, f"f:{name}")))
+        elif (new := after[name]) is not old:
+            yield from differences(old, new, shape.child(name), (*path, f"f:{name}"))
+    for name, new in after.items():
+        if name not in before:
+            yield from ((made, True) for made in _all_of(new, shape.child(name), (*path, f"f:{name}")))
+
+
+def added(fields: Fields, paths: Iterable[Path]) -> Fields:
+    """A copy of the set with these fields in it, sharing what did not change."""
+    tree: Fields = {}
+    for path in paths:
+        here = tree
+        for step in path:
+            here = here.setdefault(step, {})
+    return _with_tree(fields, tree)
+
+
+def _with_tree(fields: Fields, tree: Fields) -> Fields:
+    if not fields:
+        return tree
+    changed = {}
+    for step, inner in tree.items():
+        known = fields.get(step)
+        made = inner if known is None else _with_tree(known, inner) if inner else known
+        if made is not known:
+            changed[step] = made
+    return {**fields, **changed} if changed else fields
 
 
 def remove(fields: Fields, path: Path) -> Fields:
     """A copy without this field and whatever is below it. Branches that held nothing else go, too."""
-    if not path or path[0] not in fields:
+    known = fields.get(path[0]) if path else None
+    if known is None:
         return fields
-    rest = {step: inner for step, inner in fields.items() if step != path[0]}
-    if len(path) > 1 and (kept := remove(fields[path[0]], path[1:])):
-        return {**fields, path[0]: kept}
-    return rest
+    if len(path) > 1 and (kept := remove(known, path[1:])):
+        return fields if kept is known else {**fields, path[0]: kept}
+    return {step: inner for step, inner in fields.items() if step != path[0]}
 
 
 def has(fields: Fields, path: Path) -> bool:

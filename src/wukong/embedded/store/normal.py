@@ -35,21 +35,33 @@ _SMALL = ("m", "u", "n")
 _NANO = 10**9
 
 
-def normal(document: Document) -> Document:
-    """A new document; what is given stays as it is. Raises Invalid for a quantity that is none."""
-    return {name: made for name, value in document.items() if (made := _field(name, value)) is not None}
+def normal(document: Document, known: Any = None) -> Document:
+    """A new document; what is given stays as it is. Raises Invalid for a quantity that is none.
+
+    `known` is a document that is normal already: what both share is taken as it is.
+    """
+    if not isinstance(known, dict):
+        return {name: made for name, value in document.items() if (made := _field(name, value, None)) is not None}
+    found: Document = {}
+    for name, value in document.items():
+        before = known.get(name)
+        made = value if value is before else _field(name, value, before)
+        if made is not None:
+            found[name] = made
+    return found
 
 
-def _field(name: str, value: Any) -> Any:
+def _field(name: str, value: Any, known: Any) -> Any:
     """The value as it is written, or None where it is left out."""
     if name in _OPAQUE:
         return value
     if isinstance(value, dict):
         if name in MAPS:
             return _map(name, value) or None
-        return normal(value)
+        return normal(value, known)
     if isinstance(value, list):
-        made = [normal(item) if isinstance(item, dict) else item for item in value]
+        shared = {id(item) for item in known} if isinstance(known, list) else ()
+        made = [normal(it) if isinstance(it, dict) and id(it) not in shared else it for it in value]
         return made if made or name in _EMPTY_LIST_STAYS else None
     if value == "":
         return None

@@ -6,7 +6,7 @@ field is reset by a strategy, and managers of versions other than the one writte
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import reduce
 
 import msgspec
@@ -44,8 +44,23 @@ def updated(kind: Kind, before: Document | None, after: Document, writer: Writer
         lost = [path for path, is_set in changes if not is_set or other != writer]
         entries[other] = reduce(sets.remove, lost, known), since
     mine, _ = entries.get(writer, ({}, ""))
-    entries[writer] = reduce(sets.add, [path for path, is_set in changes if is_set], mine), stamp(now)
+    entries[writer] = sets.added(mine, [path for path, is_set in changes if is_set]), stamp(now)
     return _with(after, kind, entries)
+
+
+def created(kind: Kind, document: Document, writer: Writer, now: float, known: Mapping[str, Fields]) -> Document:
+    """A new document with its managedFields. `known` has what `fields_of` makes of some of its parts."""
+    shape, mine = _shape(kind), {}
+    for name, value in _owned(document).items():
+        mine[f"f:{name}"] = known.get(name) or fields_of(shape, name, value)
+    return _with(document, kind, {writer: (mine, stamp(now))})
+
+
+def fields_of(shape: Shape, name: str, value: object) -> Fields:
+    """The fields of one part of a new document."""
+    found = sets.added({}, (path for path, _ in sets.differences({}, {name: value}, shape)))
+    fields: Fields = found[f"f:{name}"]
+    return fields
 
 
 def applied(
@@ -57,7 +72,7 @@ def applied(
         wanted = without(wanted, "status")
     elif writer.subresource == "status":
         wanted = {name: value for name, value in wanted.items() if name == "status"}
-    own: Fields = reduce(sets.add, sets.leaves(wanted, shape), {})
+    own: Fields = sets.added({}, sets.leaves(wanted, shape))
     entries = _entries(live) if live else {}
     previous, since = entries.pop(writer, ({}, ""))
     result = sets.merged(live, copied(wanted), shape) if live else copied(configuration)

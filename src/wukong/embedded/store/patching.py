@@ -10,11 +10,14 @@ from wukong.ports import Document, PatchBody
 
 
 def patched(kind: Kind, document: Document, patch: PatchBody) -> Document:
-    """What json, merge and strategic patches make of a document. Apply needs to know the owners: see ownership.py."""
-    document, body = copied(document), copied({"body": patch.body})["body"]
+    """What json, merge and strategic patches make of a document. Apply needs to know the owners: see ownership.py.
+
+    A new document; what merge and strategic patches do not touch it shares with the old, and nobody changes in place.
+    """
+    body = copied({"body": patch.body})["body"]
     match patch.type:
         case "json":
-            return json_patch.patched(document, body)
+            return json_patch.patched(copied(document), body)
         case "merge":
             return merge_patch.patched(document, body)
         case "strategic":

@@ -6,6 +6,7 @@ custom kinds from the `x-kubernetes-…` words of their schema. Used by fields.p
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Protocol
 
 import msgspec
@@ -65,36 +66,28 @@ class Shape(Protocol):
     def default_of(self, key: str) -> Any: ...
 
 
-class Named(msgspec.Struct, frozen=True):
+class Named:
     """A field of one of Kubernetes' own kinds, known by its name and its parent's."""
 
-    name: str = ""
-    parent: str = ""
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return _KEYS.get(f"{self.parent}.{self.name}", _KEYS.get(self.name, ()))
-
-    @property
-    def is_set(self) -> bool:
-        return f"{self.parent}.{self.name}" in _SETS
-
-    @property
-    def is_atomic(self) -> bool:
-        return self.name in _ATOMIC
-
-    @property
-    def is_map(self) -> bool:
-        return self.name in MAPS
+    def __init__(self, name: str = "", parent: str = "") -> None:
+        place = f"{parent}.{name}"
+        self.name = name
+        self.keys = _KEYS.get(place, _KEYS.get(name, ()))
+        self.is_set = place in _SETS
+        self.is_atomic = name in _ATOMIC
+        self.is_map = name in MAPS
 
     def child(self, name: str) -> Shape:
-        return Named(name, self.name)
+        return _named(name, self.name)
 
     def item(self) -> Shape:
-        return Named("", self.name)  # its fields see the list as their grandparent, as no table minds
+        return _named("", self.name)  # its fields see the list as their grandparent, as no table minds
 
     def default_of(self, key: str) -> Any:
         return _DEFAULTS.get(key)
+
+
+_named = lru_cache(4096)(Named)  # there are few, but for the names in maps
 
 
 class Described(msgspec.Struct, frozen=True):

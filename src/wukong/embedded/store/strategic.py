@@ -44,7 +44,7 @@ _ORDER, _DELETE, _RETAIN = "$setElementOrder/", "$deleteFromPrimitiveList/", "$r
 
 
 def patched(kind: str, document: Document, patch: Any) -> Document:
-    """`document` is a copy that may be changed, and so is `patch`."""
+    """A new document that shares what the patch does not touch with the old. `patch` is a copy that may be changed."""
     if not isinstance(patch, dict):
         raise bad_request("error decoding patch: expected an object")
     return _Merge(kind).map(document, patch, "")
@@ -57,6 +57,7 @@ class _Merge:
     def map(self, original: Document, patch: Document, field: str) -> Document:
         if _DIRECTIVE in patch:
             return _directed(patch)
+        original = dict(original)
         _retain(original, patch)
         self._reorder(original, patch, field)
         for name, value in patch.items():

@@ -86,12 +86,41 @@ def check_new(kind: Kind, document: Document) -> None:
     _refuse(kind, document, found)
 
 
-def check_changed(kind: Kind, before: Document, after: Document) -> None:
+def check_new_meta(kind: Kind, document: Document) -> None:
+    """The same for a document of which all but its metadata is known to be fine."""
     with reading(kind):
-        found = [*_meta_problems(kind, after), *_finalizer_changes(before, after)]
-        found += _changed_pod_problems(after) if kind.resource.kind == "Pod" else _own_problems(kind, after)
+        found = list(_meta_problems(kind, document))
+    _refuse(kind, document, found)
+
+
+def check_changed(kind: Kind, before: Document, after: Document, *, is_known: bool) -> None:
+    """`is_known`: what is stored was checked once, so that what did not change need not be looked at again."""
+    with reading(kind):
+        is_labelled_alike = is_known and _is_labelled_alike(before, after)
+        found = [] if is_labelled_alike else list(_meta_problems(kind, after))
+        found += _finalizer_changes(before, after)
+        if kind.is_custom or not is_labelled_alike or not wants_the_same(before, after):
+            found += _changed_problems(kind, before if is_known else {}, after)
         found += changes_refused(kind.resource.kind, before, after)
     _refuse(kind, after, found)
+
+
+def wants_the_same(before: Document, after: Document) -> bool:
+    """Whether two documents share all but metadata and status."""
+    if not before.keys() <= after.keys():
+        return False
+    return all(before.get(name) is value for name, value in after.items() if name not in ("metadata", "status"))
+
+
+def _is_labelled_alike(before: Document, after: Document) -> bool:
+    old, new = meta_of(before), meta_of(after)
+    return all(old.get(name) == new.get(name) for name in ("labels", "finalizers", "ownerReferences"))
+
+
+def _changed_problems(kind: Kind, known: Document, after: Document) -> list[str]:
+    if kind.resource.kind == "Pod":
+        return _changed_pod_problems(after)
+    return _own_problems(kind, after, known)
 
 
 def _refuse(kind: Kind, document: Document, problems: list[str]) -> None:
@@ -132,7 +161,7 @@ def _finalizer_changes(before: Document, after: Document) -> Iterator[str]:
 # Kind by kind ----------------------------------------------------------------------------------------------------
 
 
-def _own_problems(kind: Kind, document: Document) -> list[str]:
+def _own_problems(kind: Kind, document: Document, known: Document | None = None) -> list[str]:
     if kind.schema is not None:
         found = schemas.problems(document, kind.schema)
         return found or (policies.refused(kind, document) if policies.is_ours(kind) else [])
@@ -142,7 +171,7 @@ def _own_problems(kind: Kind, document: Document) -> list[str]:
         spec = document.get("spec") or {}
         return [*pod_spec_problems(spec, "spec"), *(_worded(each) for each in validate.problems(struct))]
     if name in _TEMPLATED:
-        return list(_workload_problems(name, document))
+        return list(_workload_problems(name, document, known or {}))
     if name == "PodDisruptionBudget":
         return list(_budget_problems(document))
     if name == "PriorityClass":
@@ -160,7 +189,7 @@ def _changed_pod_problems(document: Document) -> list[str]:
     return [*pod_spec_problems(spec, "spec"), *(_worded(each) for each in found)]
 
 
-def _workload_problems(kind: str, document: Document) -> Iterator[str]:
+def _workload_problems(kind: str, document: Document, known: Document) -> Iterator[str]:
     spec, workload = document.get("spec") or {}, as_struct(kind, document)
     template, selector = spec.get("template") or {}, workload.spec.selector  # type: ignore[attr-defined]
     for field in ("replicas", "minReadySeconds", "revisionHistoryLimit"):
@@ -174,13 +203,18 @@ def _workload_problems(kind: str, document: Document) -> Iterator[str]:
         if not selects(requirements(selector), labels):
             why = "`selector` does not match template `labels`"
             yield f"spec.template.metadata.labels: Invalid value: {shown(labels)}: {why}"
+    if template is not at(known, "spec.template"):
+        yield from _template_problems(template)
+    yield from _strategy_problems(document)
+
+
+def _template_problems(template: Document) -> Iterator[str]:
     head = {"apiVersion": "v1", "kind": "Pod"}
     pod = as_pod({**head, "metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}})
     yield from pod_spec_problems(template.get("spec") or {}, "spec.template.spec")
     yield from (_worded(f"$.spec.template{each.removeprefix('$')}") for each in validate.problems(pod))
-    if at(document, "spec.template.spec.restartPolicy") not in (None, "Always"):
+    if at(template, "spec.restartPolicy") not in (None, "Always"):
         yield 'spec.template.spec.restartPolicy: Unsupported value: supported values: "Always"'
-    yield from _strategy_problems(document)
 
 
 def _strategy_problems(document: Document) -> Iterator[str]:

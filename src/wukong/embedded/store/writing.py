@@ -18,6 +18,7 @@ from wukong.embedded.store.documents import copied, is_leaving, meta_of, stamp, 
 from wukong.embedded.store.kinds import NAMESPACES, Kind, Kinds
 from wukong.embedded.store.normal import normal
 from wukong.embedded.store.ownership import Writer
+from wukong.embedded.store.recipes import Recipes
 from wukong.embedded.store.refusals import (
     already_exists,
     bad_request,
@@ -28,11 +29,19 @@ from wukong.embedded.store.refusals import (
     unfit_patch,
     unsupported,
 )
-from wukong.embedded.store.validation import check_changed, check_new, check_types, reading
+from wukong.embedded.store.validation import (
+    check_changed,
+    check_new,
+    check_new_meta,
+    check_types,
+    reading,
+    wants_the_same,
+)
 from wukong.errors import Invalid, ServerFailed
 from wukong.ports import Document
 
 _GIVEN_AT_BIRTH = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+_DEFAULTED_BEYOND_SPEC = frozenset({"Node", "Namespace", "ReplicationController"})  # see defaults.py
 _NAME_LENGTH = 63 - 5
 _TRIES = 8
 
@@ -40,6 +49,8 @@ _TRIES = 8
 class Writing:
     def __init__(self, database: Database, kinds: Kinds, mutators: Sequence[Mutator] = ()) -> None:
         self.database, self.kinds, self.mutators = database, kinds, list(mutators)
+        self._recipes = Recipes(database)
+        self._unread: set[str] = set()  # uids of objects that came as they were, and were never looked at
 
     # Create --------------------------------------------------------------------------------------------------------
 
@@ -47,25 +58,46 @@ class Writing:
         self, kind: Kind, body: Document, namespace: str, writer: Writer, now: float, *, is_applied: bool = False
     ) -> Document:
         """`is_applied`: the body has its managedFields already."""
-        document = self._headed(kind, copied(body), namespace, now)
+        document = self._headed(kind, body, namespace, now)
+        if self.mutators:
+            self._unread.add(document["metadata"]["uid"])  # they may leave anything
         key = Key(namespace, document["metadata"]["name"])
         if self.database.get(kind.name, key) is not None:
             raise already_exists(kind.name, key)
         self._check_namespace(kind, key)
-        document = self._filled(kind, document)
-        is_pod = kind.resource.kind == "Pod"
-        if is_pod:
-            document = admitted(document, self.database, self.mutators)
-        elif kind.resource.kind == "Node":
+        if kind.resource.kind == "Pod":
+            return self._create_pod(kind, document, writer, now, is_applied=is_applied)
+        document = self._filled(kind, copied(document))
+        if kind.resource.kind == "Node":
             document = mutated(kind.resource, not_ready(document), self.mutators)
         elif self.mutators:
             document = self._filled(kind, mutated(kind.resource, document, self.mutators))
         check_new(kind, document)
-        document = prepared(document) if is_pod else _with_first_status(kind, document)
+        document = _with_first_status(kind, document)
         if kind.is_counted:
             document = with_meta(document, generation=1)
         if not is_applied:
             document = ownership.updated(kind, None, document, writer, now)
+        return self.database.put(kind.name, document)
+
+    def _create_pod(self, kind: Kind, document: Document, writer: Writer, now: float, *, is_applied: bool) -> Document:
+        recipe = self._recipes.find(document) if not self.mutators else None
+        if recipe is not None:
+            meta = normal(copied({"metadata": document["metadata"]}))
+            check_types(kind, meta)
+            check_new_meta(kind, meta)
+            document = {**document, **meta, "spec": recipe.spec, "status": recipe.status}
+        else:
+            given, document = document, self._filled(kind, copied(document))
+            document = admitted(document, self.database, self.mutators)
+            check_new(kind, document)
+            document = prepared(document)
+            if not self.mutators:
+                recipe = self._recipes.note(kind, given, document)
+        document = with_meta(document, generation=1)
+        if not is_applied:
+            known = recipe.fields if recipe is not None else {}
+            document = ownership.created(kind, document, writer, now, known)
         return self.database.put(kind.name, document)
 
     def restored(self, kind: Kind, document: Document, now: float) -> Document:
@@ -78,6 +110,7 @@ class Writing:
         if kind.is_counted:
             meta.setdefault("generation", 1)
         head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
+        self._unread.add(meta["uid"])
         return copied({**head, **_body(document), "metadata": without(meta, "resourceVersion")})
 
     def _headed(self, kind: Kind, document: Document, namespace: str, now: float) -> Document:
@@ -121,13 +154,16 @@ class Writing:
             why = f"unable to create new content in namespace {key.namespace} because it is being terminated"
             raise forbidden(kind.name, key.name, why)
 
-    def _filled(self, kind: Kind, document: Document) -> Document:
-        """As it looks when it is written: normal and with its defaults."""
+    def _filled(self, kind: Kind, document: Document, known: Document | None = None) -> Document:
+        """As it looks when it is written: normal and with its defaults. What it shares with `known` is so already."""
         if kind.schema is not None:
             meta = normal({"metadata": document["metadata"]})
             return schemas.filled({**document, **meta}, kind.schema)
-        document = normal(document)
+        document = normal(document, known)
         document.setdefault("metadata", {})
+        if known is not None and kind.resource.kind not in _DEFAULTED_BEYOND_SPEC and wants_the_same(known, document):
+            check_types(kind, {name: document[name] for name in ("metadata", "status") if name in document})
+            return document
         check_types(kind, document)
         with reading(kind):
             defaults.fill(kind.resource.kind, document)
@@ -140,8 +176,9 @@ class Writing:
     ) -> Document:
         """`after` is a document of its own. Gives what is stored, or was last: an object let go may end here."""
         after = _with_head(kind, before, after)
+        known = None if before["metadata"]["uid"] in self._unread else before
         try:
-            after = self._filled(kind, after)
+            after = self._filled(kind, after, known)
         except Invalid as error:  # the same that is a bad request for a new object is an unfit patch of an old one
             raise unfit_patch(str(error)) from None
         if kind.resource.kind == "Pod" and not writer.subresource:
@@ -151,7 +188,7 @@ class Writing:
             if writer.subresource == "status"
             else _all_but_status(kind, before, after)
         )
-        check_changed(kind, before, after)
+        check_changed(kind, before, after, is_known=known is not None)
         if writer.subresource != "status":  # the Deployment controller writes its revision through that door
             after = _counted(kind, before, after)
         if not is_applied:
@@ -159,6 +196,7 @@ class Writing:
             after = ownership.updated(kind, before, after, writer, now)
         if after == before:
             return before
+        self._unread.discard(before["metadata"]["uid"])
         if _ends(before, after):
             self.database.remove(kind.name, key_of(after))
             return after
