@@ -2,6 +2,7 @@
 
     WukongError                exit 1   something went wrong that the user can read about
     ├── InputError             exit 2   what we were given is wrong: names the place, what was expected and the fix
+    ├── NoProgress             exit 1   an embedded cluster never comes to rest
     └── ClusterError           exit 3   the API server said no, or said nothing
         ├── NotFound           404      the object, or its kind, is not there
         ├── AlreadyExists      409      somebody made it before us
@@ -40,6 +41,10 @@ class InputError(WukongError):
     def at(self, place: str) -> InputError:
         """The same problems, each prefixed with the place (file, document) they were found in."""
         return InputError(*(f"{place}: {problem}" for problem in self.problems))
+
+
+class NoProgress(WukongError):
+    """An embedded cluster whose clock stands still while it works, or which always has something to do."""
 
 
 class ClusterError(WukongError):

@@ -73,6 +73,7 @@ class Process:
         self.clock, self.trace, self.chance = clock, trace, chance
         self.skew = 0.0  # seconds by which its clock is ahead
         self.acting: Item | None = None  # what it is carrying out
+        self.latest: Item | None = None  # what it decided last
         self.structs: Structs = {}
         for controller in self.dispatch.controllers.values():
             for watch in controller.watches:
@@ -94,7 +95,7 @@ class Process:
         now = self.now
         self.dispatch.expire(now)
         for item in self.dispatch.queue.due(now, limit=1):
-            self.acting = item
+            self.acting = self.latest = item
             try:
                 self._settle(item, now) if item in self._doubts else self._play(item, now)
             finally:

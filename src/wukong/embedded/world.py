@@ -19,6 +19,7 @@ from wukong.actions import Action
 from wukong.embedded import objects
 from wukong.embedded.clock import Chance, VirtualClock
 from wukong.embedded.feeding import Agenda, Feed, News
+from wukong.embedded.pace import Pace
 from wukong.embedded.performing import Port, perform
 from wukong.embedded.process import Crashed, Process, Role, Step, Structs, Way
 from wukong.embedded.store import Server
@@ -29,7 +30,6 @@ from wukong.state.contract import Controller
 
 __all__ = ["Ending", "Role", "Step", "World"]
 Ending = Literal["held", "quiet", "deadline"]
-MOST_STEPS = 100_000  # decisions in one run without a deadline, or without the clock moving: more is a quarrel
 
 
 class Waiting(NamedTuple):
@@ -62,6 +62,7 @@ class World:
         self._direct: Process | None = None
         self.processes: list[Process] = []
         self.acting: Process | None = None  # who is carrying something out
+        self.latest: Item | None = None  # what was decided last
         if roles:
             self.state = State()
             self.processes = [self._process(role) for role in roles]
@@ -116,14 +117,12 @@ class World:
         """Play until the predicate holds, nothing is due any more, or the time is up, whichever comes first."""
         if seconds is not None:
             deadline = self.clock.now() + seconds
-        steps, moment = 0, self.clock.now()
+        pace = Pace(self.clock.now(), has_end=deadline is not None)
         while True:
             if until is not None and until(self.state):
                 return "held"
             if self.step():
-                steps = steps + 1 if deadline is None or moment == self.clock.now() else 0
-                moment = self.clock.now()
-                assert steps < MOST_STEPS, f"controllers quarrel: {[str(it) for it in self.trace[-6:]]}"
+                pace.watch(self.clock.now(), self.latest)
                 continue
             due = self._next_due()
             if deadline is not None and (due is None or due > deadline):
@@ -141,6 +140,7 @@ class World:
             self.acting = process
             try:
                 if process.step():
+                    self.latest = process.latest
                     return True
             except Crashed as crash:
                 self.stop(process)
