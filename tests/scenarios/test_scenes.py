@@ -175,3 +175,16 @@ def test_a_paused_rollout_makes_one_version_of_two_changes() -> None:
     images = [it["action"]["body"]["spec"]["template"]["spec"]["containers"][0]["image"] for it in sets]
     assert images == ["web:1", "web:3"]
     assert sets[1]["at"] >= 70
+
+
+def test_a_set_that_shrinks_lets_go_whom_it_misses_least() -> None:
+    story = play_scenario(example("scale-down"))
+    gone = [
+        it["action"]["key"]["name"]
+        for it in steps(story)
+        if (it["by"], it["action"]["type"]) == ("replicaset", "Delete")
+    ]
+    assert [name for name in gone if name.startswith("health")] == ["health-lost", "health-stuck", "health-sick"]
+    assert [name for name in gone if name.startswith("cost")] == ["cost-low", "cost-none"]
+    assert [name for name in gone if name.startswith("crowd")] in (["crowd-a"], ["crowd-b"])
+    assert [name for name in gone if name.startswith("age")] not in ([], ["age-old"])

@@ -2,18 +2,20 @@
 
 Follows kube-controller-manager 1.35. Terminating pods are not active, so they are replaced at once. New pods are made
 in one go (at most 500), each after the other has succeeded: that is slow start without its parallel batches. Pods that
-nobody owns are not adopted. ReplicaFailure is said while pods cannot be made.
+nobody controls are adopted, those that no longer match are released. ReplicaFailure is said while pods cannot be made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from wukong.actions import DONE, Action, Outcome, Patch
+from wukong.actions import DONE, Action, Create, Outcome, Patch
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import RESOURCES, Key, Resource
 from wukong.embedded.actors import pods
+from wukong.embedded.actors.adopting import claims, concerned
 from wukong.embedded.actors.crews import Crew, Crews
+from wukong.embedded.actors.telling import Newborn, deleted, note
 from wukong.embedded.objects import ReplicaSet, template_of
 from wukong.embedded.store.documents import stamp
 from wukong.ports import Document, PatchBody
@@ -37,22 +39,33 @@ def controlled_by(kind: str) -> KeysOf:
 
 class ReplicaSets:
     name = "replicaset"
-    watches = (Watch(REPLICA_SETS), Watch(pods.PODS, controlled_by("ReplicaSet")))
+    watches = (Watch(REPLICA_SETS), Watch(pods.PODS, concerned(ReplicaSet)))
+
+    def __init__(self) -> None:
+        self._newborn = Newborn(REPLICA_SETS)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         replica_set = state.get(ReplicaSet, key)
         if replica_set is None:
             return DONE
         crew = state.follower(Crews).of(replica_set)
-        actions: list[Action] = []
+        told: list[Action] = [*self._newborn.told(replica_set, crew.members)]
+        if patches := claims(replica_set, state):
+            return Outcome((*told, *patches))
+        managed: list[Action] = []
         if replica_set.metadata.deletion_timestamp is None:
-            actions += _manage(replica_set, crew, state, now)
-        failure = state.attempts.get(self.name, key) if actions else None
+            managed = _manage(replica_set, crew, state, now)
+        if managed and isinstance(managed[0], Create):
+            self._newborn.asked(replica_set, crew.members)
+        failure = state.attempts.get(self.name, key) if managed else None
+        if failure is not None:
+            said = f"Error creating: {_said(failure)}"
+            told.append(note(REPLICA_SETS, replica_set, "FailedCreate", said, is_warning=True))
         status = counted(replica_set, crew, now, failure)
         if status != (replica_set.document.get("status") or {}):
             # Said before pods are made: what fails must not keep the status from being true.
-            actions.insert(0, _writing(key, replica_set, status))
-        return Outcome(tuple(actions), crew.next_available(replica_set.spec.min_ready_seconds, now))
+            told.append(_writing(key, replica_set, status))
+        return Outcome((*told, *managed), crew.next_available(replica_set.spec.min_ready_seconds, now))
 
 
 def _manage(replica_set: ReplicaSet, crew: Crew, state: State, now: float) -> list[Action]:
@@ -64,7 +77,7 @@ def _manage(replica_set: ReplicaSet, crew: Crew, state: State, now: float) -> li
     if missing == 0:
         return []
     leaving = crew.ranks.leaving(min(-missing, BURST), _related(replica_set, state), now)
-    return [pods.deletion(pod) for pod in leaving]
+    return [*deleted(REPLICA_SETS, replica_set, leaving)]
 
 
 def _related(replica_set: ReplicaSet, state: State) -> list[Mapping[str, int]]:
@@ -98,8 +111,13 @@ def _conditions(replica_set: ReplicaSet, now: float, failure: Attempt | None) ->
     if failure is None:
         return others
     before = [each for each in replica_set.status.conditions if each["type"] == "ReplicaFailure"]
-    made = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": failure.error}
+    made = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": _said(failure)}
     return [*others, before[0] if before else {**made, "lastTransitionTime": stamp(now)}]
+
+
+def _said(failure: Attempt) -> str:
+    """What the API server said, without what we call it."""
+    return failure.error.partition(": ")[2]
 
 
 def _writing(key: Key, replica_set: ReplicaSet, status: Document) -> Patch:

@@ -103,7 +103,10 @@ class Recorder:
 
     def _pod(self, change: Change, pod: Pod) -> None:
         old, new, uid = change.old, change.new, pod.metadata.uid
-        name = self._owner.setdefault(uid, self._workload_of(pod))
+        name = self._owner.get(uid, "pod ")
+        if name.startswith("pod ") and new is not None:  # new, or nobody has adopted it so far
+            self._pods.get(name, set()).discard(uid)
+            name = self._owner[uid] = self._workload_of(pod)
         held = self._pods.setdefault(name, set())
         if new is None or pod.is_finished:
             held.discard(uid)
