@@ -1,35 +1,30 @@
-"""The DaemonSet controller: one pod on every node that takes it, updated one node at a time (maxUnavailable).
+"""The DaemonSet controller: one pod on every node that takes it, made, kept, counted and brought up to date.
 
 Follows kube-controller-manager 1.35: pods name their node by affinity and tolerate what daemons tolerate; the scheduler
-binds them. Which nodes take one is decided by node name, node selector and affinity, and taints, not by resources.
-maxSurge is not played: a pod is always deleted before its successor is made.
+binds them. Pods of the wrong nodes go, unless only a NoSchedule taint speaks against them. Bound pods of nodes that are
+gone are left to the pod garbage collector. Revisions are not kept as objects: a hash of the template is enough. Failed
+pods are replaced at once, where the real one waits a little longer each time.
 """
 
 from __future__ import annotations
 
-from wukong.actions import DONE, Action, Create, Outcome
-from wukong.api.core import Toleration
+from wukong.actions import DONE, Action, Outcome
 from wukong.api.resources import RESOURCES, Key
 from wukong.embedded.actors import pods
-from wukong.embedded.actors.ordinals import REVISION, revision_of
-from wukong.embedded.actors.replica_set import controlled_by, writing_status
+from wukong.embedded.actors.adopting import claims, concerned
+from wukong.embedded.actors.daemon_pods import Doors, Welcome, new_pod, node_of
+from wukong.embedded.actors.daemon_update import Plan, Update, is_rolling, limits
+from wukong.embedded.actors.ordinals import revision_of
+from wukong.embedded.actors.replica_set import BURST, writing_status
 from wukong.embedded.actors.revisions import hash_of
-from wukong.embedded.actors.sizes import percent
-from wukong.embedded.objects import DaemonSet, Node, Pod, template_of
+from wukong.embedded.actors.telling import Newborn, deleted
+from wukong.embedded.objects import DaemonSet, Pod, template_of
+from wukong.embedded.store.documents import seconds
 from wukong.ports import Document
-from wukong.rules.taints import tolerates
 from wukong.state import State
 from wukong.state.contract import Watch
 
 DAEMON_SETS = RESOURCES["DaemonSet"]
-_TOLERATED = [
-    *({"key": f"node.kubernetes.io/{name}", "effect": "NoExecute"} for name in ("not-ready", "unreachable")),
-    *(
-        {"key": f"node.kubernetes.io/{name}", "effect": "NoSchedule"}
-        for name in ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
-    ),
-]
-_NODE_FIELD = "metadata.name"
 
 
 def _every(_: object, state: State) -> list[Key]:
@@ -38,112 +33,103 @@ def _every(_: object, state: State) -> list[Key]:
 
 class DaemonSets:
     name = "daemonset"
-    watches = (
-        Watch(DAEMON_SETS),
-        Watch(pods.PODS, controlled_by("DaemonSet")),
-        Watch(RESOURCES["Node"], _every),
-    )
+    watches = (Watch(DAEMON_SETS), Watch(pods.PODS, concerned(DaemonSet)), Watch(RESOURCES["Node"], _every))
+
+    def __init__(self) -> None:
+        self._newborn, self._doors = Newborn(DAEMON_SETS), Doors()
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         daemon_set = state.get(DaemonSet, key)
         if daemon_set is None or daemon_set.metadata.deletion_timestamp is not None:
+            self._doors.forget(key)
             return DONE
         owned = pods.owned_pods(state, daemon_set)
-        wanted = [it.metadata.name for it in state.all(Node) if _takes(it, daemon_set)]
-        revision = hash_of(template_of(daemon_set))
-        actions = _placed(daemon_set, owned, wanted, revision) or _rolled(daemon_set, owned, wanted, revision, now)
-        status, before = _counted(daemon_set, owned, wanted, revision, now), daemon_set.document.get("status") or {}
+        actions: list[Action] = [*self._newborn.told(daemon_set, map(pods.key_of, owned))]
+        if patches := claims(daemon_set, state):
+            return Outcome((*actions, *patches))
+        sync = _Sync(daemon_set, self._doors.welcome(daemon_set, state), owned, now)
+        plan = sync.plan()
+        if plan.nodes:
+            self._newborn.asked(daemon_set, map(pods.key_of, owned))
+        actions += [new_pod(daemon_set, node, sync.revision) for node in plan.nodes[:BURST]]
+        actions += deleted(DAEMON_SETS, daemon_set, plan.leaving[:BURST])
+        status, before = sync.counted(), daemon_set.document.get("status") or {}
         if status != before:
             actions.append(writing_status(DAEMON_SETS, key, before, status))
         return Outcome(tuple(actions), pods.next_available(owned, daemon_set.spec.min_ready_seconds, now))
 
 
-def node_of(pod: Pod) -> str:
-    """Where it is, or shall be."""
-    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
-    terms = affinity.required.node_selector_terms if affinity and affinity.required else []
-    named = [field.values[0] for term in terms for field in term.match_fields if field.key == _NODE_FIELD]
-    return pod.spec.node_name or next(iter(named), "")
+class _Sync:
+    def __init__(self, daemon_set: DaemonSet, nodes: dict[str, Welcome], owned: list[Pod], now: float) -> None:
+        self.set, self.nodes, self.now = daemon_set, nodes, now
+        self.revision = hash_of(template_of(daemon_set))
+        self.welcome = {name for name, found in self.nodes.items() if found.shall_run}
+        self.by_node: dict[str, list[Pod]] = {}
+        for pod in owned:
+            if not (pod.is_finished and pod.is_terminating):
+                self.by_node.setdefault(node_of(pod), []).append(pod)
+        for there in self.by_node.values():
+            there.sort(key=_oldest_first)
+
+    def plan(self) -> Plan:
+        """Put right what is wrong; only if nothing is, go on with an update."""
+        found = self._kept()
+        if found.leaving or found.nodes or not is_rolling(self.set):
+            return found
+        return Update(self.set, self.by_node, self.welcome, self.revision, self.now).plan()
+
+    def _kept(self) -> Plan:
+        leaving: list[Pod] = []
+        missing: list[str] = []
+        may_surge = limits(self.set, 1).surge > 0
+        for node, (shall_run, may_stay) in self.nodes.items():
+            there = self.by_node.get(node, [])
+            staying = [pod for pod in there if not pod.is_terminating]
+            if shall_run and not there:
+                missing.append(node)
+            elif not may_stay:
+                leaving += staying
+            else:
+                running = [pod for pod in staying if not pod.is_finished]
+                leaving += [pod for pod in staying if pod.is_finished]
+                leaving += self._too_many(running) if may_surge else running[1:]
+                if may_surge and shall_run and not running:
+                    missing.append(node)
+        lost = [pod for node in sorted(self.by_node.keys() - self.nodes.keys()) for pod in self.by_node[node]]
+        leaving += [pod for pod in lost if not pod.spec.node_name and not pod.is_terminating]
+        return Plan(leaving, missing)
+
+    def _too_many(self, running: list[Pod]) -> list[Pod]:
+        """Two may be on a node while the old one is ready and the new one not yet available."""
+        new = [pod for pod in running if revision_of(pod) == self.revision]
+        old = [pod for pod in running if revision_of(pod) != self.revision]
+        surplus = [*new[1:], *old[1:]]
+        if new and old and (not pods.is_ready(old[0]) or self._is_available(new[0])):
+            surplus.append(old[0])
+        return surplus
+
+    def _is_available(self, pod: Pod) -> bool:
+        return pods.is_available(pod, self.set.spec.min_ready_seconds, self.now)
+
+    def counted(self) -> Document:
+        """Of several pods on a node the oldest counts, even one that is leaving."""
+        first = {node: self.by_node[node][0] for node in sorted(self.welcome) if self.by_node.get(node)}
+        available = sum(map(self._is_available, first.values()))
+        status = {
+            "currentNumberScheduled": len(first),
+            "numberMisscheduled": sum(node in self.by_node for node in self.nodes.keys() - self.welcome),
+            "desiredNumberScheduled": len(self.welcome),
+            "numberReady": sum(map(pods.is_ready, first.values())),
+        }
+        more = {
+            "observedGeneration": self.set.metadata.generation,
+            "updatedNumberScheduled": sum(revision_of(pod) == self.revision for pod in first.values()),
+            "numberAvailable": available,
+            "numberUnavailable": len(self.welcome) - available,
+        }
+        return {**status, **{name: value for name, value in more.items() if value}}
 
 
-def _takes(node: Node, daemon_set: DaemonSet) -> bool:
-    template = daemon_set.spec.template
-    if template is None:
-        return False
-    labels = node.metadata.labels
-    if not template.spec.node_selector.items() <= labels.items():
-        return False
-    tolerations = [
-        *template.spec.tolerations,
-        *(Toleration(key=it["key"], operator="Exists", effect=it["effect"]) for it in _TOLERATED),
-    ]
-    hard = [taint for taint in node.spec.taints if taint.effect in ("NoSchedule", "NoExecute")]
-    return all(any(tolerates(each, taint) for each in tolerations) for taint in hard)
-
-
-def _placed(daemon_set: DaemonSet, owned: list[Pod], wanted: list[str], revision: str) -> list[Action]:
-    """Missing pods are made; those of other nodes, second ones and finished ones go."""
-    made: list[Action] = []
-    by_node: dict[str, list[Pod]] = {}
-    for pod in owned:
-        by_node.setdefault(node_of(pod), []).append(pod)
-    for node in wanted:
-        there = [pod for pod in by_node.get(node, []) if not pod.is_terminating]
-        finished = [pod for pod in there if pod.is_finished]
-        made += [pods.deletion(pod) for pod in finished]
-        running = [pod for pod in there if not pod.is_finished]
-        made += [pods.deletion(pod) for pod in running[1:]]
-        if not by_node.get(node):
-            made.append(_pod(daemon_set, node, revision))
-    elsewhere = [pod for node in sorted(by_node.keys() - set(wanted)) for pod in by_node[node]]
-    return [*made, *(pods.deletion(pod) for pod in elsewhere if not pod.is_terminating)]
-
-
-def _rolled(daemon_set: DaemonSet, owned: list[Pod], wanted: list[str], revision: str, now: float) -> list[Action]:
-    strategy = daemon_set.spec.update_strategy
-    if strategy is not None and strategy.type == "OnDelete":
-        return []
-    rolling = strategy.rolling_update if strategy else None
-    most = max(1, percent(1 if rolling is None else rolling.max_unavailable, len(wanted), up=True))
-    at_least = daemon_set.spec.min_ready_seconds
-    staying = {node_of(pod): pod for pod in owned if not pod.is_terminating}
-    well = {node for node, pod in staying.items() if pods.is_available(pod, at_least, now)}
-    old = [staying[node] for node in wanted if node in staying and revision_of(staying[node]) != revision]
-    sick = [pod for pod in old if node_of(pod) not in well]
-    budget = most - (len(wanted) - len(well & set(wanted)))
-    healthy = [pod for pod in old if node_of(pod) in well]
-    return [pods.deletion(pod) for pod in [*sick, *healthy[: max(0, budget)]]]
-
-
-def _pod(daemon_set: DaemonSet, node: str, revision: str) -> Create:
-    template = template_of(daemon_set)
-    spec = dict(template.get("spec") or {})
-    affinity = dict(spec.get("affinity") or {})
-    term = {"matchFields": [{"key": _NODE_FIELD, "operator": "In", "values": [node]}]}
-    own = dict(affinity.get("nodeAffinity") or {})
-    own["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": [term]}
-    spec["affinity"] = {**affinity, "nodeAffinity": own}
-    tolerated = [{**each, "operator": "Exists"} for each in _TOLERATED]
-    spec["tolerations"] = [*(spec.get("tolerations") or []), *tolerated]
-    labels = {**((template.get("metadata") or {}).get("labels") or {}), REVISION: revision}
-    owner = pods.reference("DaemonSet", "apps/v1", daemon_set)
-    return pods.new_pod({**template, "spec": spec}, daemon_set, owner, labels=labels)
-
-
-def _counted(daemon_set: DaemonSet, owned: list[Pod], wanted: list[str], revision: str, now: float) -> Document:
-    active = [pod for pod in owned if pods.is_active(pod)]
-    there = {node_of(pod): pod for pod in active if node_of(pod) in wanted}
-    available = sum(pods.is_available(pod, daemon_set.spec.min_ready_seconds, now) for pod in there.values())
-    status = {
-        "currentNumberScheduled": len(there),
-        "numberMisscheduled": sum(node_of(pod) not in wanted for pod in active),
-        "desiredNumberScheduled": len(wanted),
-        "numberReady": sum(map(pods.is_ready, there.values())),
-    }
-    more = {
-        "observedGeneration": daemon_set.metadata.generation,
-        "updatedNumberScheduled": sum(revision_of(pod) == revision for pod in there.values()),
-        "numberAvailable": available,
-        "numberUnavailable": len(wanted) - available,
-    }
-    return {**status, **{name: value for name, value in more.items() if value}}
+def _oldest_first(pod: Pod) -> tuple[bool, float, str]:
+    created = pod.metadata.creation_timestamp
+    return not pod.spec.node_name, seconds(created) if created else 0.0, pod.metadata.name
