@@ -1,4 +1,4 @@
-"""StatefulSets, DaemonSets and PodDisruptionBudgets."""
+"""DaemonSets and PodDisruptionBudgets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from embedded.actors.playing import (
     LABELS,
     NAMESPACE,
     PODS,
-    STATEFUL_SETS,
     a_template,
     a_workload,
     a_world,
@@ -22,7 +21,6 @@ from embedded.actors.playing import (
     is_ready,
     merging,
     names,
-    scale,
     status,
 )
 from wukong.api.resources import Key
@@ -32,51 +30,6 @@ from wukong.errors import TooManyRequests
 
 def images(world: World) -> list[str]:
     return [it["spec"]["containers"][0]["image"] for it in all_pods(world)]
-
-
-def test_a_stateful_set_makes_its_pods_one_after_the_other() -> None:
-    world = a_world()
-    world.server.create(STATEFUL_SETS, a_workload(serviceName="web"), NAMESPACE)
-    world.run(lambda state: len(state.objects.get("Pod", {})) == 2)
-    assert names(all_pods(world)) == ["web-0", "web-1"]
-    assert is_ready(all_pods(world)[0])
-    world.run()
-    told = status(world, STATEFUL_SETS)
-    assert (told["replicas"], told["readyReplicas"], told["availableReplicas"], told["updatedReplicas"]) == (3, 3, 3, 3)
-    assert told["currentRevision"] == told["updateRevision"]
-
-
-def test_a_parallel_stateful_set_makes_them_all_at_once() -> None:
-    world = a_world()
-    made = a_workload(serviceName="web", podManagementPolicy="Parallel")
-    world.server.create(STATEFUL_SETS, made, NAMESPACE)
-    world.run(lambda state: len(state.objects.get("Pod", {})) == 3)
-    assert not any(map(is_ready, all_pods(world)))
-
-
-def test_a_stateful_set_shrinks_from_the_top() -> None:
-    world = a_world()
-    world.server.create(STATEFUL_SETS, a_workload(serviceName="web"), NAMESPACE)
-    world.run()
-    scale(world, STATEFUL_SETS, 1)
-    world.run()
-    assert names(all_pods(world)) == ["web-0"]
-
-
-def test_a_partition_holds_lower_ordinals_back_even_when_they_are_made_again() -> None:
-    world = a_world()
-    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
-    world.server.create(STATEFUL_SETS, a_workload(serviceName="web", updateStrategy=strategy), NAMESPACE)
-    world.run()
-    merging(world, STATEFUL_SETS, "web", {"spec": {"template": a_template("app:2")}})
-    world.run()
-    assert images(world) == ["app:1", "app:1", "app:2"]
-    world.server.delete(PODS, Key(NAMESPACE, "web-0"))
-    world.run()
-    assert images(world) == ["app:1", "app:1", "app:2"]
-    merging(world, STATEFUL_SETS, "web", {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 0}}}})
-    world.run()
-    assert images(world) == ["app:2"] * 3
 
 
 def test_a_daemon_set_has_a_pod_on_every_node_and_on_new_ones() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from wukong.actions import Create
-from wukong.embedded.actors import pods
+from wukong.embedded.actors import pods, volume_claims
 from wukong.embedded.objects import Pod, StatefulSet
 from wukong.ports import Document
 
@@ -36,4 +36,6 @@ def new_pod(stateful_set: StatefulSet, ordinal: int, template: Document, revisio
     spec["hostname"] = name
     if service := stateful_set.document["spec"].get("serviceName"):
         spec["subdomain"] = service
+    if own := volume_claims.volumes(stateful_set, name, list(spec.get("volumes") or ())):
+        spec["volumes"] = own
     return pods.new_pod({**template, "spec": spec}, stateful_set, owner, name=name, labels=labels)
