@@ -5,6 +5,7 @@ python -m testbed status
 python -m testbed down              also after a crash
 python -m testbed build             what `make test` does first
 python -m testbed prometheus        and this
+python -m testbed fidelity          the embedded cluster against this one; see docs/fidelity.md
 """
 
 from __future__ import annotations
@@ -90,6 +91,15 @@ def prometheus(optional: bool) -> None:
         if not optional or os.environ.get("CI") == "true":
             raise
         say(f"tests that need Prometheus will be skipped: {reason}")
+
+
+@main.command("fidelity", context_settings={"ignore_unknown_options": True}, add_help_option=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def compared(arguments: tuple[str, ...]) -> None:
+    """Compare stories of the embedded cluster with real ones."""
+    from testbed.fidelity.command import fidelity  # the only part that needs Wukong itself
+
+    fidelity(list(arguments), prog_name="python -m testbed fidelity")
 
 
 if __name__ == "__main__":

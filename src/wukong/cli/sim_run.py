@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from pathlib import Path
+from typing import Any
 
 import click
 
 from wukong.app.embedded import play_scenario
 from wukong.cli.console import is_terminal, note, show, show_document
 from wukong.cli.main import INTERRUPTED
+from wukong.cli.sim_cluster import on_cluster, play_on_cluster
 from wukong.cli.story_view import story_view
 from wukong.cli.watching import Watching, read_speed
 from wukong.cluster import place_name, read_text
@@ -29,7 +31,10 @@ NOT_MET = 1
 @click.option("--speed", metavar="X", help="Watch at X times real time, such as 10x.  [default: as fast as it goes]")
 @click.option("--no-live", is_flag=True, help="No live view in the terminal.")
 @click.option("--trace", metavar="FILE", help="Write every action of everybody there, one JSON line each.")
-def command(scenario: str, seed: int, output: str | None, speed: str | None, no_live: bool, trace: str | None) -> int:
+@on_cluster
+def command(
+    scenario: str, seed: int, output: str | None, speed: str | None, no_live: bool, trace: str | None, **place: Any
+) -> int:
     """Play a scenario and tell what became of its workloads.
 
     SCENARIO is a YAML file; - is stdin. The same seed gives the same story. Ends with 1 if the story is not as the
@@ -42,8 +47,11 @@ def command(scenario: str, seed: int, output: str | None, speed: str | None, no_
     read = read_file(scenario)
     watching = Watching(read_speed(speed), is_live=output is None and not no_live and is_terminal())
     try:
-        with watching.attentive():
-            story = play_scenario(read, seed, watching)
+        if place["kubeconfig"]:
+            story = play_on_cluster(read, seed, speed, **place)
+        else:
+            with watching.attentive():
+                story = play_scenario(read, seed, watching)
     except InputError as error:
         raise error.at(place_name(scenario)) from None
     unmet = [] if story.interrupted else differences(read.expect, story)

@@ -24,7 +24,7 @@ from wukong.runtime.following import Changed, Follow
 from wukong.runtime.leader import Leader
 from wukong.runtime.metrics import Metrics
 from wukong.runtime.perform import Performer, described, subject
-from wukong.state import State
+from wukong.state import Change, State
 from wukong.state.contract import Controller, Watch
 
 log = logging.getLogger(__name__)
@@ -76,6 +76,7 @@ class Loop:
         watches = [watch for controller in self.dispatch.controllers.values() for watch in controller.watches]
         self._watches = {watch.resource: watch for watch in (*also, *watches)}
         self._unsynced = set(self._watches)
+        self._listeners: list[Callable[[Change], None]] = []
         self._jobs: dict[asyncio.Task[None], Job] = {}
         # What nobody knows the outcome of. Before its key is decided again we look, for the watch may not show it yet.
         self._doubts: dict[Item, Action] = {}
@@ -89,6 +90,10 @@ class Loop:
     @property
     def is_leading(self) -> bool:
         return self.leader is None or self.leader.is_leading
+
+    def listen(self, hear: Callable[[Change], None]) -> None:
+        """`hear` is called with every change of the mirror, in order."""
+        self._listeners.append(hear)
 
     def enqueue(self, items: Iterable[Item]) -> None:
         """Have these looked at now: something outside the cluster changed."""
@@ -123,6 +128,9 @@ class Loop:
                 changes = self.state.replace(kind, news.items)
                 self._unsynced.discard(watch.resource)
             self.dispatch.observe(changes, self.clock.now())
+            for change in changes:
+                for hear in self._listeners:
+                    hear(change)
             self.metrics.mirror_objects.labels(kind).set(len(self.state.objects.get(kind, ())))
             self._wake.set()
         raise WukongError(f"following {watch.resource.plural} has ended; it should not")

@@ -101,3 +101,15 @@ def test_the_same_seed_gives_the_same_trace_in_another_process() -> None:
 
 def test_another_seed_gives_another_trace() -> None:
     assert told_trace(1) != told_trace(2)
+
+
+def test_a_cordoned_node_is_tainted_until_it_is_uncordoned() -> None:
+    world = a_world(1)
+    key = Key("", world.server.list(NODES).items[0]["metadata"]["name"])
+    found = []
+    for cordon in (True, None):
+        world.server.patch(NODES, key, PatchBody("merge", {"spec": {"unschedulable": cordon}}))
+        world.run()
+        taints = world.server.get(NODES, key)["spec"].get("taints") or []
+        found.append([(it["key"], it["effect"]) for it in taints])
+    assert found == [[("node.kubernetes.io/unschedulable", "NoSchedule")], []]

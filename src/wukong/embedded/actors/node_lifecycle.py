@@ -29,6 +29,13 @@ from wukong.state.contract import Watch
 
 NODES = RESOURCES["Node"]
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+PRESSURES = {
+    "MemoryPressure": "node.kubernetes.io/memory-pressure",
+    "DiskPressure": "node.kubernetes.io/disk-pressure",
+    "NetworkUnavailable": "node.kubernetes.io/network-unavailable",
+    "PIDPressure": "node.kubernetes.io/pid-pressure",
+}
 GRACE, HEARTBEAT, MONITOR, BETWEEN_NODES = 50.0, 10.0, 5.0, 10.0
 _ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 
@@ -66,8 +73,8 @@ class NodeLifecycle:
             return Outcome((_status(key, _recovered(node, now)),))
         if ready != "True":
             actions += _marked_pods(state, key.name, now)
-        kept, wanted = _others(node), _wanted(ready)
-        if any(each["effect"] == "NoExecute" for each in wanted) and not _has(node, wanted[-1]):
+        kept, wanted = _others(node), _wanted(node, ready)
+        if wanted and wanted[-1]["effect"] == "NoExecute" and not _has(node, wanted[-1]):
             wait = self._turn(node, now) - now
             if wait > 0:
                 wanted = wanted[:-1]
@@ -93,7 +100,7 @@ class TaintEviction:
         if pod is None or pod.is_terminating or not pod.spec.node_name:
             return DONE
         node = state.get(Node, Key("", pod.spec.node_name))
-        left = inf if node is None else _seconds_left(pod, node, now)
+        left = inf if node is None else seconds_left(pod, node, now)
         if left == inf:
             return DONE
         if left > 0:
@@ -105,7 +112,7 @@ class TaintEviction:
         return Outcome((Patch(pods.PODS, key, patch, "status"), pods.deletion(pod)))
 
 
-def _seconds_left(pod: Pod, node: Node, now: float) -> float:
+def seconds_left(pod: Pod, node: Node, now: float) -> float:
     """Until the pod must leave: at once where a taint is not tolerated, else the shortest time it tolerates one."""
     found = [each for each in at(node.document, "spec.taints") or () if each.get("effect") == "NoExecute"]
     left = inf
@@ -134,13 +141,24 @@ def _zone(node: Node) -> str:
     return f"{node.metadata.labels.get(_REGION, '')}:{node.metadata.labels.get(_ZONE, '')}"
 
 
-def _wanted(ready: str) -> list[Document]:
+def _wanted(node: Node, ready: str) -> list[Document]:
+    """What is wrong with a node keeps pods off it; a cordon does so twice, by this taint and by what it is."""
     key = {"True": "", "False": NOT_READY}.get(ready, UNREACHABLE)
-    return [{"key": key, "effect": effect} for effect in ("NoSchedule", "NoExecute")] if key else []
+    troubles = [taint for kind, taint in PRESSURES.items() if _is_true(node, kind)]
+    cordoned = [UNSCHEDULABLE] if node.spec.unschedulable else []
+    wanted = [{"key": each, "effect": "NoSchedule"} for each in [*([key] if key else []), *troubles, *cordoned]]
+    return [*wanted, *([{"key": key, "effect": "NoExecute"}] if key else [])]
+
+
+def _is_true(node: Node, kind: str) -> bool:
+    return (condition_of(node.document, kind) or {}).get("status") == "True"
 
 
 def _others(node: Node) -> list[Document]:
-    return [each for each in at(node.document, "spec.taints") or () if each["key"] not in (NOT_READY, UNREACHABLE)]
+    """Taints that are not ours to keep: those of other keys, and what somebody else made NoExecute of ours."""
+    ours = {(key, effect) for key in (NOT_READY, UNREACHABLE) for effect in ("NoSchedule", "NoExecute")}
+    ours |= {(key, "NoSchedule") for key in (UNSCHEDULABLE, *PRESSURES.values())}
+    return [each for each in at(node.document, "spec.taints") or () if (each["key"], each.get("effect")) not in ours]
 
 
 def _has(node: Node, taint: Document) -> Document | None:

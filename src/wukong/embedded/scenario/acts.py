@@ -6,7 +6,7 @@ only vanishes or falls silent, and the embedded cluster's own controllers see to
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from wukong.actions import DONE, Action, Create, Delete, Evict, Outcome, Patch, Scale
 from wukong.api.core import Pod
@@ -29,8 +29,10 @@ class Drains:
 
     name = "drain"
 
-    def __init__(self) -> None:
+    def __init__(self, is_ours: Callable[[Pod], bool] = lambda pod: True) -> None:
+        """On a cluster that others use, too, `is_ours` says which pods may be evicted."""
         self.nodes: set[str] = set()
+        self.is_ours = is_ours
         self.watches = (Watch(RESOURCES["Pod"]), Watch(RESOURCES["PodDisruptionBudget"], self._waiting))
 
     def _waiting(self, budget: Object, state: State) -> list[Key]:
@@ -49,7 +51,7 @@ class Drains:
         owner = controller_of(pod.metadata)
         if owner is not None and owner.kind == "DaemonSet":
             return DONE
-        return Outcome((Evict(key, pod.metadata.uid),))
+        return Outcome((Evict(key, pod.metadata.uid),)) if self.is_ours(pod) else DONE
 
 
 def nodes(groups: Iterable[NodeGroup]) -> list[Action]:
@@ -79,7 +81,7 @@ def applied(documents: Iterable[Document], present: frozenset[str]) -> list[Acti
     documents = list(documents)
     given = [each for each in documents if each["kind"] == "Namespace"]
     known = present | {each["metadata"]["name"] for each in given}
-    named = {_namespace(each) for each in documents if RESOURCE_OF[each["kind"]].namespaced}
+    named = {namespace_of(each) for each in documents if RESOURCE_OF[each["kind"]].namespaced}
     made = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in sorted(named - known)]
     return [_apply(each) for each in (*given, *made, *(each for each in documents if each["kind"] != "Namespace"))]
 
@@ -88,11 +90,11 @@ def _apply(document: Document) -> Action:
     resource = RESOURCE_OF[document["kind"]]
     if resource == NODES:  # who creates a node writes its status, too
         return Create(resource, document)
-    key = Key(_namespace(document) if resource.namespaced else "", document["metadata"]["name"])
+    key = Key(namespace_of(document) if resource.namespaced else "", document["metadata"]["name"])
     return Patch(resource, key, PatchBody("apply", document, manager=MANAGER, force=True))
 
 
-def _namespace(document: Document) -> str:
+def namespace_of(document: Document) -> str:
     return str((document.get("metadata") or {}).get("namespace") or "default")
 
 

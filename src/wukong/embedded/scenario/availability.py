@@ -7,22 +7,24 @@ from __future__ import annotations
 
 from wukong.embedded.scenario import workloads
 from wukong.embedded.scenario.recording import Recorder
-from wukong.embedded.world import World
+from wukong.embedded.scenario.scene import Scene
 from wukong.state import Change
 
 
 class Availability:
-    def __init__(self, world: World, recorder: Recorder) -> None:
-        self.world, self.recorder = world, recorder
+    def __init__(self, scene: Scene, recorder: Recorder) -> None:
+        self.scene, self.recorder = scene, recorder
         self.history: dict[str, list[tuple[float, int, int]]] = {}  # workload → when, available, wanted
-        world.listen(self._heard)
+        scene.listen(self._heard)
 
     def _heard(self, change: Change) -> None:
         found = change.new
         if found is None or change.kind not in workloads.KINDS or not workloads.is_top(found):
             return
+        if not self.recorder.is_told(found.kind, found.key):
+            return
         known = self.history.setdefault(self.recorder.name_of(found), [])
         count = workloads.counted(found)
         if not known or known[-1][1:] != (count.available, count.wanted):
-            at = round(self.world.clock.now() - self.recorder.begun, 3)
+            at = round(max(0.0, self.scene.clock.now() - self.recorder.begun), 3)
             known.append((at, count.available, count.wanted))

@@ -14,8 +14,8 @@ from wukong.api.resources import Key
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.objects import Pod
 from wukong.embedded.scenario.recording import Recorder
+from wukong.embedded.scenario.scene import Scene
 from wukong.embedded.scenario.story import Move
-from wukong.embedded.world import World
 from wukong.state import Change
 
 
@@ -26,13 +26,13 @@ class _Left(NamedTuple):
 
 
 class Moves:
-    def __init__(self, world: World, recorder: Recorder) -> None:
-        self.world, self.recorder = world, recorder
+    def __init__(self, scene: Scene, recorder: Recorder) -> None:
+        self.scene, self.recorder = scene, recorder
         self.made: list[Move] = []
         self._active: Tally[str] = Tally()  # uid of a controller → its pods that are neither stopping nor finished
         self._missing: dict[str, list[_Left]] = {}  # the same → who left and is not replaced yet
         self._instead: dict[str, _Left] = {}  # uid of a pod → whom it replaces
-        world.listen(self._heard)
+        scene.listen(self._heard)
 
     def _heard(self, change: Change) -> None:
         if change.kind != "Pod":
@@ -70,7 +70,7 @@ class Moves:
 
     def _wanted(self, namespace: str, owner: OwnerReference) -> int:
         """0 where nobody says how many: a DaemonSet's pods never move, nor does what runs only once."""
-        found = self.world.state.objects.get(owner.kind, {}).get(Key(namespace, owner.name))
+        found = self.scene.state.objects.get(owner.kind, {}).get(Key(namespace, owner.name))
         replicas = getattr(getattr(found, "spec", None), "replicas", 0)
         return 1 if replicas is None and owner.kind != "DaemonSet" else replicas or 0
 
@@ -89,4 +89,4 @@ class Moves:
             )
 
     def _now(self) -> float:
-        return round(self.world.clock.now() - self.recorder.begun, 3)
+        return round(self.scene.clock.now() - self.recorder.begun, 3)

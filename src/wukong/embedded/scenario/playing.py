@@ -21,6 +21,7 @@ from wukong.embedded.scenario.availability import Availability
 from wukong.embedded.scenario.moves import Moves
 from wukong.embedded.scenario.recording import Recorder
 from wukong.embedded.scenario.refusals import refusals
+from wukong.embedded.scenario.resting import awaited
 from wukong.embedded.scenario.shape import Moment, Scenario, seconds_of
 from wukong.embedded.scenario.story import Story
 from wukong.embedded.world import Step, World
@@ -101,7 +102,7 @@ class Play:
             if now >= self._last_hope():
                 return True
             if now >= self.limit:
-                return False
+                return next(awaited(self.world), None) is None
         return True
 
     def _last_hope(self) -> float:

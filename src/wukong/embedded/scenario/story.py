@@ -39,7 +39,7 @@ class Fate(msgspec.Struct, rename="camel", kw_only=True):
     replicas: int = 0
     available: int = 0
     min_available: int = 0
-    max_pods: int = 0  # at once, terminating ones too: they still take room
+    max_pods: int = 0  # at once; not those that end, nor those that a ReplicaSet was told to give up
     restarts: int = 0  # pods evicted, preempted, driven out by a taint or lost with their node
     unavailable_seconds: float = 0.0
     per_node: dict[str, int] = {}
