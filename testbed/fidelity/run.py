@@ -19,6 +19,7 @@ from wukong.app.sim_live import Options, play_live
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 from wukong.embedded.scenario import Scenario, Story, read_scenario
+from wukong.embedded.store.documents import at
 from wukong.ports import Document
 
 EMBEDDED_SEEDS = 6
@@ -65,7 +66,7 @@ async def compare_all(
         async with slots, Kube(load(str(kubeconfig))) as cluster:
             real = await play_live(cluster, scenario, Options(create_nodes=True), _silent)
         embedded = await asyncio.to_thread(embedded_stories, scenario)
-        found = differences(embedded, real)
+        found = differences(embedded, real, with_spread=is_spread_forced(scenario))
         return Compared(name=name, scenario=scenario, embedded=embedded, real=real, differences=found)
 
     tasks = [asyncio.create_task(one(index, *entry)) for index, entry in enumerate(scenarios.items())]
@@ -76,6 +77,18 @@ async def compare_all(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def is_spread_forced(scenario: Scenario) -> bool:
+    """Whether pods must keep off each other's nodes. Elsewhere it depends on milliseconds what a scheduler sees."""
+    return all(map(_keeps_apart, scenario.manifests))
+
+
+def _keeps_apart(document: Document) -> bool:
+    affinity = (at(document, "spec.template.spec") or {}).get("affinity") or {}
+    terms = at(affinity, "podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution") or ()
+    is_workload = "template" in document["spec"]
+    return not is_workload or any("mismatchLabelKeys" not in term for term in terms)
 
 
 def _silent(_: str) -> None:

@@ -27,8 +27,8 @@ CHANGES = {
         "scale": 8,
         "update to where no node is": 7,
         "update to never ready": 6,
-        "drain": 30,
-        "drain two": 8,
+        "drain": 32,
+        "drain two": 16,
         "drain in an update": 6,
         "cordon and update": 7,
         "cordon and scale": 4,
@@ -40,8 +40,8 @@ CHANGES = {
         "scale": 10,
         "update to where no node is": 8,
         "update to never ready": 6,
-        "drain": 30,
-        "drain two": 8,
+        "drain": 32,
+        "drain two": 16,
         "cordon and update": 8,
         "kill": 6,
         "silence": 6,
@@ -75,7 +75,8 @@ class _Draw:
     def _replicas(self) -> int:
         most = 6 if self.kind == "Deployment" else 4
         if self.change in ON_NODES:  # as many on every node
-            return self.fit * self.random.randint(1, max(1, min(most // self.fit, 1 if self._is_apart else 2)))
+            per_node = 1 if self._is_apart else self.random.choice([1, 2, 2])
+            return self.fit * max(1, min(per_node, most // self.fit))
         if self._is_apart:
             return self.random.randint(1, self.fit)
         return self.random.randint(1, most)
@@ -169,12 +170,14 @@ class _Draw:
 
     def _budget(self) -> Json | None:
         is_drained = self.change.startswith("drain")
-        if self.random.random() > (0.9 if is_drained else 0.25):
+        if self.random.random() > (0.95 if is_drained else 0.25):
             return None
-        least = self.random.choice(
-            [1, max(1, self.replicas - 1), max(1, self.replicas - 1), self.replicas, "50%", "75%"]
-        )
-        most = self.random.choice([0, 1, 1, 2, "10%", "25%", "50%"])
+        lower: list[int | str] = [1, max(1, self.replicas - 1), self.replicas, "50%", "75%", "90%"]
+        upper: list[int | str] = [0, 1, 1, 2, "10%", "20%", "50%"]
+        least, most = self.random.choice(lower), self.random.choice(upper)
+        if is_drained and self.random.random() < 0.6:  # one too few for all to go at once
+            there = self.replicas // self.fit * (2 if self.change == "drain two" else 1)
+            least, most = self.replicas - there + 1, there - 1
         bound = self.random.choice([{"minAvailable": least}, {"maxUnavailable": most}])
         spec = {"selector": {"matchLabels": LABELS}, **bound}
         meta = {"name": "web", "namespace": self.own}
