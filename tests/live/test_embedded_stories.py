@@ -208,6 +208,33 @@ SCENES = {
         [DAEMON_SETS],
         (DAEMON_SETS, {"spec": {"template": a_template("app:2")}}),
     ),
+    "a daemon set that was updated with surge": Scene(
+        [
+            (
+                DAEMON_SETS,
+                a_workload(replicas=None, updateStrategy={"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}),
+            )
+        ],
+        [DAEMON_SETS],
+        (DAEMON_SETS, {"spec": {"template": a_template("app:2")}}),
+    ),
+    "a stateful set with other ordinals, updated on delete": Scene(
+        [(STATEFUL_SETS, a_workload(serviceName="web", ordinals={"start": 3}, updateStrategy={"type": "OnDelete"}))],
+        [STATEFUL_SETS],
+        (STATEFUL_SETS, {"spec": {"template": a_template("app:2")}}),
+    ),
+    "a set that adopts a pod and lets another go": Scene(
+        [
+            (PODS, {**a_template(), "metadata": {"name": "loose", "labels": LABELS}}),
+            (REPLICA_SETS, a_workload(replicas=2)),
+        ],
+        [REPLICA_SETS],
+        (REPLICA_SETS, {"spec": {"replicas": 1}}),
+    ),
+    "a job that rests": Scene([(JOBS, a_job("0", completions=2, suspend=True))], [JOBS]),
+    "a job that rested": Scene(
+        [(JOBS, a_job("0", completions=2, suspend=True))], [JOBS], (JOBS, {"spec": {"suspend": False}})
+    ),
     "a budget over a deployment": Scene([(DEPLOYMENTS, a_workload(replicas=5)), (BUDGETS, BUDGET)], [BUDGETS]),
     "a rollout out of time": Scene(
         [(DEPLOYMENTS, a_workload(replicas=4, progressDeadlineSeconds=3)), (BUDGETS, BUDGET)],

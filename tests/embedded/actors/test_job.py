@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from embedded.actors.playing import NAMESPACE, a_template, a_world, all_pods, status
+from embedded.actors.playing import NAMESPACE, NODES, PODS, a_template, a_world, all_pods, merging, names, status
+from wukong.actions import Note
+from wukong.api.resources import Key
 from wukong.embedded.objects import JOBS
+from wukong.embedded.store.deleting import Options
 from wukong.embedded.world import World
 
 
-def run_job(exit_code: str = "0", **spec: Any) -> World:
+def a_job(exit_code: str = "0", **spec: Any) -> World:
     world = a_world()
     template = a_template(**{"testbed.wukong/run-seconds": "5", "testbed.wukong/exit-code": exit_code})
     template["spec"]["restartPolicy"] = "Never"
     world.server.create(JOBS, {"metadata": {"name": "web"}, "spec": {"template": template, **spec}}, NAMESPACE)
+    return world
+
+
+def run_job(exit_code: str = "0", **spec: Any) -> World:
+    world = a_job(exit_code, **spec)
     assert world.run() == "quiet"
     return world
 
@@ -39,3 +47,95 @@ def test_a_job_fails_after_too_many_failures_with_growing_pauses() -> None:
 
 def test_a_suspended_job_makes_no_pods() -> None:
     assert all_pods(run_job(suspend=True)) == []
+
+
+def test_pods_that_are_over_are_let_go_once_they_are_counted() -> None:
+    world = run_job(completions=2)
+    assert [it["metadata"].get("finalizers") for it in all_pods(world)] == [None, None]
+    assert status(world, JOBS)["uncountedTerminatedPods"] == {}
+    for name in names(all_pods(world)):
+        world.server.delete(PODS, Key(NAMESPACE, name))
+    world.run()
+    assert status(world, JOBS)["succeeded"] == 2
+
+
+def test_a_pod_that_is_deleted_counts_as_failed_and_is_replaced_after_a_pause() -> None:
+    world = a_job()
+    world.run(seconds=2)
+    (first,) = names(all_pods(world))
+    world.server.delete(PODS, Key(NAMESPACE, first))
+    world.run(seconds=9)
+    assert status(world, JOBS)["failed"] == 1
+    assert all_pods(world) == []
+    world.run()
+    told = status(world, JOBS)
+    assert (told["failed"], told["succeeded"]) == (1, 1)
+
+
+def test_pods_lost_with_their_nodes_count_towards_the_limit() -> None:
+    world = a_job(backoffLimit=1, parallelism=2, completions=2)
+    world.run(seconds=2)
+    for number in range(3):
+        world.server.delete(NODES, Key("", f"n{number}"))
+    world.run(seconds=120)
+    assert status(world, JOBS)["failed"] == 2
+    assert ending(world)[-1] == ("Failed", "BackoffLimitExceeded")
+
+
+def test_every_failure_is_counted_once_though_its_pod_is_gone() -> None:
+    world = a_job("1", backoffLimit=2)
+    for _ in range(3):
+        world.run(lambda state: any(it.status.phase == "Failed" for it in state.objects.get("Pod", {}).values()))  # type: ignore[attr-defined]
+        world.server.delete(PODS, Key(NAMESPACE, names(all_pods(world))[0]), Options(grace_seconds=0))
+        world.run(seconds=1)
+    world.run()
+    assert status(world, JOBS)["failed"] == 3
+    assert ending(world)[-1] == ("Failed", "BackoffLimitExceeded")
+
+
+def test_a_job_that_takes_too_long_fails() -> None:
+    world = a_job(activeDeadlineSeconds=3)
+    world.run()
+    assert ending(world)[-1] == ("Failed", "DeadlineExceeded")
+    assert all_pods(world) == []
+
+
+def test_a_job_may_rest_and_go_on() -> None:
+    world = run_job(suspend=True)
+    assert ending(world) == [("Suspended", "JobSuspended")]
+    assert "startTime" not in status(world, JOBS)
+    merging(world, JOBS, "web", {"spec": {"suspend": False}})
+    world.run(seconds=2)
+    assert ending(world) == [("Suspended", "JobResumed")]
+    merging(world, JOBS, "web", {"spec": {"suspend": True}})
+    world.run()
+    assert all_pods(world) == []
+    merging(world, JOBS, "web", {"spec": {"suspend": False}})
+    world.run()
+    assert ending(world)[-1] == ("Complete", "CompletionsReached")
+
+
+def test_a_job_goes_when_its_time_after_the_end_is_over() -> None:
+    world = a_job(ttlSecondsAfterFinished=60)
+    world.run(seconds=50)
+    assert len(all_pods(world)) == 1
+    world.run()
+    assert all_pods(world) == []
+    assert world.server.list(JOBS).items == []
+
+
+def test_a_deleted_job_does_not_hold_its_pods_back() -> None:
+    world = a_job()
+    world.run(seconds=2)
+    world.server.delete(JOBS, Key(NAMESPACE, "web"), Options(propagation="Background"))
+    world.run()
+    assert all_pods(world) == []
+
+
+def test_a_job_tells_of_its_pods_and_its_end() -> None:
+    world = run_job()
+    told = [step.action for step in world.trace if isinstance(step.action, Note) and step.item.controller == "job"]
+    assert [(it.reason, it.text) for it in told] == [
+        ("SuccessfulCreate", f"Created pod: {names(all_pods(world))[0]}"),
+        ("Completed", "Job completed"),
+    ]

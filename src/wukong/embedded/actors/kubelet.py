@@ -13,7 +13,7 @@ import ipaddress
 import zlib
 from math import inf
 
-from wukong.actions import DONE, Delete, Outcome, Patch
+from wukong.actions import DONE, Delete, Note, Outcome, Patch
 from wukong.api.meta import Object
 from wukong.api.resources import RESOURCES, Key
 from wukong.embedded.actors import pod_status
@@ -26,6 +26,7 @@ from wukong.embedded.actors.behaviour import (
     stage_at,
     timeline,
 )
+from wukong.embedded.actors.telling import of_pod
 from wukong.embedded.clock import Chance
 from wukong.embedded.objects import Node, Pod
 from wukong.embedded.store.documents import at, seconds
@@ -82,14 +83,15 @@ class Kubelets:
     def _let_go(self, key: Key, pod: Pod, behaviour: Behaviour, now: float) -> Outcome:
         """The containers stop in their own time, within the grace; then the pod is really deleted."""
         uid = pod.metadata.uid
+        told = () if uid in self._stopping else _killing(pod)
         began = self._stopping.setdefault(uid, now)
         grace = at(pod.document, "metadata.deletionGracePeriodSeconds") or 0
         left = began + min(behaviour.stop_seconds, grace) - now
         if left > 1e-6:
-            return Outcome(requeue_after=left)
+            return Outcome(told, requeue_after=left)
         self._since.pop(uid, None)
         self._stopping.pop(uid, None)
-        return Outcome((Delete(_PODS, key, uid=uid, grace_seconds=0),))
+        return Outcome((*told, Delete(_PODS, key, uid=uid, grace_seconds=0)))
 
 
 def is_silent(node: Object) -> bool:
@@ -108,6 +110,13 @@ def _pod_address(pod: Pod) -> str:
 
 def _started(pod: Pod, now: float) -> float:
     return seconds(pod.status.start_time) if pod.status.start_time else now
+
+
+def _killing(pod: Pod) -> tuple[Note, ...]:
+    """Of pods that run; one that never got so far has nothing to be stopped."""
+    running = pod.status.phase == "Running"
+    names = [str(each["name"]) for each in pod.document["spec"]["containers"]] if running else []
+    return tuple(of_pod(pod, "Killing", f"Stopping container {name}") for name in names)
 
 
 def _writing(key: Key, patch: dict[str, object], again: float | None = None) -> Outcome:

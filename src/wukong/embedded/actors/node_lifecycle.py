@@ -19,6 +19,7 @@ from wukong.api.meta import Object
 from wukong.api.resources import RESOURCES, Key
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.kubelet import is_silent
+from wukong.embedded.actors.telling import note, of_pod
 from wukong.embedded.clock import Chance
 from wukong.embedded.objects import Node, Pod
 from wukong.embedded.store.documents import at, condition_of, seconds, stamp
@@ -63,7 +64,8 @@ class NodeLifecycle:
         if ready.get("status") != "Unknown":
             if left > 0:
                 return Outcome(requeue_after=left)
-            return Outcome((_status(key, _unknown(node, heard, now)),))
+            text = f"Node {key.name} status is now: NodeNotReady"
+            return Outcome((_status(key, _unknown(node, heard, now)), note(NODES, node, "NodeNotReady", text)))
         return self._keep_taints(key, node, state, now, wait=None)
 
     def _keep_taints(self, key: Key, node: Node, state: State, now: float, wait: float | None) -> Outcome:
@@ -109,7 +111,8 @@ class TaintEviction:
         told["message"] = "Taint manager: deleting due to NoExecute taint"
         marked = {"metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [told]}}
         patch = PatchBody("strategic", marked, manager=pods.MANAGER)
-        return Outcome((Patch(pods.PODS, key, patch, "status"), pods.deletion(pod)))
+        said = of_pod(pod, "TaintManagerEviction", f"Marking for deletion Pod {key}")
+        return Outcome((said, Patch(pods.PODS, key, patch, "status"), pods.deletion(pod)))
 
 
 def seconds_left(pod: Pod, node: Node, now: float) -> float:
@@ -206,4 +209,5 @@ def _marked_pods(state: State, node: str, now: float) -> list[Action]:
         status = {"conditions": [{**told, "lastTransitionTime": stamp(now)}]}
         patch = {"metadata": {"uid": found.metadata.uid}, "status": status}
         made.append(Patch(pods.PODS, pods.key_of(found), PatchBody("strategic", patch, manager=pods.MANAGER), "status"))
+        made.append(of_pod(found, "NodeNotReady", "Node is not ready", is_warning=True))
     return made

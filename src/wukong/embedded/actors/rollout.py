@@ -14,6 +14,7 @@ from wukong.api.resources import RESOURCES
 from wukong.embedded.actors import pods, progress, revisions, sizes
 from wukong.embedded.actors.replica_set import REPLICA_SETS, writing_status
 from wukong.embedded.actors.sizes import Limits, Version
+from wukong.embedded.actors.telling import note
 from wukong.embedded.objects import Counts, Deployment, ReplicaSet
 from wukong.embedded.store.documents import seconds
 from wukong.ports import PatchBody
@@ -85,6 +86,8 @@ class Sync:
         replicas = self.limits.replicas if strategy_of(self.deployment) == "Recreate" else grown
         made = revisions.created(self.deployment, self.old, replicas, self.limits.most)
         self.actions.append(made)
+        if replicas:
+            self._tell_scaled(made.body["metadata"]["name"], 0, replicas)
         self._number(made.body["metadata"]["annotations"][revisions.REVISION])
         if progress.has_deadline(self.deployment):
             told = ("True", "NewReplicaSetCreated", f'Created new replica set "{made.body["metadata"]["name"]}"')
@@ -120,8 +123,14 @@ class Sync:
             body = {"metadata": {"annotations": desired}, "spec": {"replicas": replicas}}
             patch = PatchBody("merge", body, manager=pods.MANAGER)
             self.actions.append(Patch(REPLICA_SETS, pods.key_of(each), patch))
+        if is_new_size:
+            self._tell_scaled(name, self.sizes[name], replicas)
         self.sizes[name] = replicas
         return is_new_size
+
+    def _tell_scaled(self, name: str, before: int, after: int) -> None:
+        text = f"Scaled {'up' if after > before else 'down'} replica set {name} from {before} to {after}"
+        self.actions.append(note(DEPLOYMENTS, self.deployment, "ScalingReplicaSet", text))
 
     def _is_scaled(self) -> bool:
         """Whether somebody changed `replicas` since the versions were last sized."""
