@@ -63,14 +63,14 @@ def test_the_version_asked_for_decides(wukong: Wukong) -> None:
 
 def test_objects_that_do_not_decide_placement_are_left_out_and_counted(wukong: Wukong, tmp_path: Path) -> None:
     others = [
-        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}},
+        {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "j"}},
         {"apiVersion": "serving.knative.dev/v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"selector": 3}},
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}},
     ]
     write_json(tmp_path / "cluster.json", node("a"), *others)
     run = wukong(*ARGUMENTS)
     assert run.code == 0
-    assert "note: cluster.json: left out what does not decide placement: 1 Job, 1 Secret, 1 Service." in run.notes
+    assert "note: cluster.json: left out what does not decide placement: 1 CronJob, 1 Secret, 1 Service." in run.notes
 
 
 def test_what_about_a_pod_is_not_modelled_is_said(wukong: Wukong, tmp_path: Path) -> None:

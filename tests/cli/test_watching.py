@@ -106,7 +106,7 @@ def test_on_a_terminal_it_is_drawn_as_it_happens_then_told() -> None:
     sent = on_a_terminal(str(EXAMPLES / "spot-loss.yaml"), "--speed", "600x")
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sent)
     frames = re.findall(r"\d\d:\d\d:\d\d  at 600x · (\d) nodes", plain)
-    assert set(frames) == {"4", "2"}
+    assert {"4", "2"} <= set(frames)
     assert "steady-1  on-demand" in plain
     assert plain.rstrip().endswith("Settled: every workload is as it should be.")
     assert sent.count("\x1b[?25l") == sent.count("\x1b[?25h") == 1  # the cursor is given back

@@ -109,7 +109,7 @@ def with_policies() -> Objects:
     return objects
 
 
-@pytest.mark.parametrize("which", ["shop/web-6d5f9c-a", "shop/checkout-58b7d-a", "batch/nightly-a", "shop/ledger-a"])
+@pytest.mark.parametrize("which", ["shop/web-6d5f9c-a", "shop/checkout-58b7d-a", "batch/nightly-a", "shop/ledger-0"])
 def test_policies_decide_the_same_under_other_names(which: str) -> None:
     objects = with_policies()
     number = next(index for index, pod in enumerate(objects.pods) if pod.key == which)

@@ -49,7 +49,7 @@ def test_the_stuck_report_needs_a_little_less_cpu() -> None:
 
 
 def test_the_snapshot_lacks_nothing() -> None:
-    command = [sys.executable, "-m", "wukong", "explain", "-s", "examples/cluster.yaml", "pod/shop/ledger-a"]
+    command = [sys.executable, "-m", "wukong", "explain", "-s", "examples/cluster.yaml", "pod/shop/ledger-0"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "holds no" not in result.stderr
     assert "It runs on od-a1 now." in result.stdout

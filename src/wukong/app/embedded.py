@@ -6,7 +6,7 @@ which port. The same seed gives the same story; it draws what Kubernetes leaves 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 
 import msgspec
@@ -16,15 +16,18 @@ from wukong.api.core import Pod
 from wukong.app.rules import load_rules
 from wukong.controllers.scheduler import DEFAULT_NAME, Scheduler
 from wukong.embedded.actors import built_in
+from wukong.embedded.claiming import claim
 from wukong.embedded.clock import Chance, VirtualClock
+from wukong.embedded.loading import Loaded
 from wukong.embedded.scenario import Scenario, Story, play
-from wukong.embedded.scenario.acts import Drains
+from wukong.embedded.scenario.acts import MANAGER, Drains
 from wukong.embedded.scenario.playing import Watcher
 from wukong.embedded.store import Server
 from wukong.embedded.world import World
 from wukong.engine import Scheduler as Engine
 from wukong.engine.ties import Drawn
 from wukong.engine.view import View
+from wukong.ports import Document
 from wukong.replies.asked import SHIPPED, asking
 from wukong.replies.extender import Extender
 
@@ -48,8 +51,11 @@ def play_scenario(scenario: Scenario, seed: int = 0, watcher: Watcher | None = N
     return play(assemble(Settings(seed, asks), drains), scenario, drains, watcher)
 
 
-def assemble(settings: Settings, drains: Drains) -> World:
-    clock = VirtualClock()
+def assemble(
+    settings: Settings, drains: Drains, start: Loaded | None = None, applied: Iterable[Document] = ()
+) -> World:
+    """An empty cluster, or one that is as a snapshot says, to which these documents will be `applied`."""
+    clock = VirtualClock(start.now) if start else VirtualClock()
     server = Server(clock)
     extenders: list[Extender] = []
 
@@ -63,7 +69,12 @@ def assemble(settings: Settings, drains: Drains) -> World:
         extend=extend if settings.extender else None,
         extended_by=POLICIES if settings.extender else (),
     )
-    actors = [*built_in(server, seed=settings.seed), scheduler, drains]
+    held = start.held if start else frozenset()
+    actors = [*built_in(server, seed=settings.seed, held=held), scheduler, drains]
+    for resource, documents in start.objects if start else ():
+        server.restore(resource, documents)
+    if start:
+        claim(server, applied, MANAGER)
     world = World(actors, server=server, clock=clock, seed=settings.seed)
     if settings.extender:
         extenders.append(Extender(world.state, rules=load_rules()))

@@ -1,62 +1,92 @@
-"""`wukong sim run`: reads a scenario and the files it names, plays it, shows its story and what it expected."""
+"""`wukong sim run`: plays a scenario, or a change to a snapshot, shows its story and what it expected.
+
+What it reads is in sim_source.py, how it looks on in watching.py, what it prints in story_view.py.
+"""
 
 from __future__ import annotations
 
-from collections import Counter as Tally
 from pathlib import Path
 from typing import Any
 
 import click
 
 from wukong.app.embedded import play_scenario
-from wukong.cli.console import is_terminal, note, show, show_document
+from wukong.app.snapshots import play_on
+from wukong.cli import options
+from wukong.cli.console import is_terminal, show, show_document
 from wukong.cli.main import INTERRUPTED
 from wukong.cli.sim_cluster import on_cluster, play_on_cluster
+from wukong.cli.sim_source import add_changes, note_unrest, read_scenario_file, read_start
 from wukong.cli.story_view import story_view
 from wukong.cli.watching import Watching, read_speed
-from wukong.cluster import place_name, read_text
-from wukong.embedded.scenario import Scenario, read_scenario
+from wukong.cluster import place_name
+from wukong.embedded.scenario import Scenario, Story
 from wukong.embedded.scenario.expecting import differences
-from wukong.embedded.scenario.reading import read_manifests
 from wukong.errors import InputError
-from wukong.ports import Document
 
 NOT_MET = 1
+read_file = read_scenario_file
 
 
 @click.command("run")
-@click.argument("scenario", metavar="SCENARIO")
+@click.argument("scenario", metavar="[SCENARIO]", required=False)
+@click.option(
+    "-s",
+    "--snapshot",
+    metavar="PATH",
+    help="Begin with this cluster: what `wukong snapshot` or `kubectl get -o json|yaml` wrote; - is stdin.",
+)
+@click.option(
+    "-f", "--filename", "changes", multiple=True, metavar="FILE", help="Manifests to apply, as kubectl would."
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Draws what Kubernetes leaves to chance.")
-@click.option("-o", "--output", type=click.Choice(["json", "yaml"]), help="The story as a document for programs.")
 @click.option("--speed", metavar="X", help="Watch at X times real time, such as 10x.  [default: as fast as it goes]")
 @click.option("--no-live", is_flag=True, help="No live view in the terminal.")
+@click.option("-o", "--output", type=click.Choice(["json", "yaml"]), help="The story as a document for programs.")
 @click.option("--trace", metavar="FILE", help="Write every action of everybody there, one JSON line each.")
 @on_cluster
 def command(
-    scenario: str, seed: int, output: str | None, speed: str | None, no_live: bool, trace: str | None, **place: Any
+    scenario: str | None,
+    snapshot: str | None,
+    changes: tuple[str, ...],
+    seed: int,
+    speed: str | None,
+    no_live: bool,
+    output: str | None,
+    trace: str | None,
+    **place: Any,
 ) -> int:
     """Play a scenario and tell what became of its workloads.
 
-    SCENARIO is a YAML file; - is stdin. The same seed gives the same story. Ends with 1 if the story is not as the
-    scenario expects; a scenario that expects nothing expects to settle.
+    SCENARIO is a YAML file; - is stdin. With -s it is played on top of a snapshot of a cluster, and may be left out if
+    -f names what to change. The same seed gives the same story. Ends with 1 if the story is not as the scenario
+    expects; who expects nothing expects to settle.
 
     \b
-    Example:
-      wukong sim run examples/sim/deadlock.yaml
+    Examples:
+      wukong sim run examples/sim/deadlock.yaml                 # a rollout that never ends
+      wukong sim run examples/sim/spot-loss.yaml --speed 60x    # watch it
+      wukong snapshot -o cluster.json.gz                        # what would this change do to my cluster?
+      wukong sim run -s cluster.json.gz -f deployment.yaml
+      wukong sim run drain.yaml -s cluster.json.gz -o json      # a timeline, on my cluster
     """
-    read = read_file(scenario)
+    if scenario is None and not changes:
+        raise InputError("expected a SCENARIO, or -f with manifests to apply. Try: wukong sim run --help")
+    options.refuse_stdin_twice(
+        scenario=scenario, snapshot=snapshot, filename=next((each for each in changes if each == "-"), None)
+    )
     watching = Watching(read_speed(speed), is_live=output is None and not no_live and is_terminal())
-    try:
-        if place["kubeconfig"]:
-            story = play_on_cluster(read, seed, speed, **place)
-        else:
-            with watching.attentive():
-                story = play_scenario(read, seed, watching)
-    except InputError as error:
-        raise error.at(place_name(scenario)) from None
+    read = read_scenario_file(scenario) if scenario is not None else Scenario()
+    name = place_name(scenario or changes[0])
+    if place["kubeconfig"]:
+        story = _played_there(read, name, snapshot, changes, seed, speed, place)
+    else:
+        story = _played(read, name, snapshot, changes, seed, watching)
     unmet = [] if story.interrupted else differences(read.expect, story)
     if trace is not None:
         write(trace, "".join(story.trace))
+    if snapshot is not None:
+        note_unrest(snapshot, story)
     if output is not None:
         show_document(story.document(), output)
         for each in unmet:
@@ -66,30 +96,35 @@ def command(
     return INTERRUPTED if story.interrupted else NOT_MET if unmet else 0
 
 
-def read_file(path: str) -> Scenario:
-    """The scenario, with the documents of its `files` before its own manifests."""
-    name = place_name(path)
+def _played(
+    read: Scenario, place: str, snapshot: str | None, changes: tuple[str, ...], seed: int, watching: Watching
+) -> Story:
+    start = read_start(snapshot, read, changes) if snapshot is not None else None
+    if start is None:
+        add_changes(read, changes)
     try:
-        scenario = read_scenario(bytes(read_text(path)))
+        with watching.attentive():
+            return play_scenario(read, seed, watching) if start is None else play_on(start, read, seed, watching)
     except InputError as error:
-        if str(error).startswith(f"{name}: "):  # the file itself cannot be read
-            raise
-        raise error.at(name) from None
-    found: list[Document] = []
-    problems: list[str] = []
-    skipped: Tally[str] = Tally()
-    for file in scenario.files:
-        where = str(Path(path).parent / file)
-        try:
-            found += read_manifests(bytes(read_text(where)), skipped)
-        except InputError as error:
-            problems += [text if text.startswith(where) else f"{where}: {text}" for text in error.problems]
-    if problems:
-        raise InputError(*problems)
-    if skipped:
-        note(f"left out of the files, for they do not decide placement: {', '.join(sorted(skipped))}.")
-    scenario.manifests = [*found, *scenario.manifests]
-    return scenario
+        raise error.at(place) from None
+
+
+def _played_there(
+    read: Scenario,
+    place: str,
+    snapshot: str | None,
+    changes: tuple[str, ...],
+    seed: int,
+    speed: str | None,
+    cluster: dict[str, Any],
+) -> Story:
+    if snapshot is not None:
+        raise InputError("--snapshot and --kubeconfig: a scenario begins with one cluster or the other. Leave one out.")
+    add_changes(read, changes)
+    try:
+        return play_on_cluster(read, seed, speed, **cluster)
+    except InputError as error:
+        raise error.at(place) from None
 
 
 def write(path: str, text: str) -> None:

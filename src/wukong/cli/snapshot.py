@@ -7,18 +7,23 @@ import gzip
 import os
 import sys
 import tempfile
+from collections import Counter as Tally
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 import msgspec
 
-from wukong.api.kinds import KINDS, Objects
 from wukong.cli import options
-from wukong.cli.console import count, note
-from wukong.cli.source import Source, read_live
+from wukong.cli.console import count, note, progress
 from wukong.cluster import collector_paused
-from wukong.cluster.anonymize import anonymize
+from wukong.cluster.anonymize import anonymize_documents
+from wukong.cluster.capture import capture_documents
+from wukong.cluster.credentials import load
+from wukong.cluster.documents import MARK
+from wukong.cluster.kube import Kube
 from wukong.errors import InputError
+from wukong.ports import Document
 
 
 @click.command("snapshot")
@@ -33,8 +38,9 @@ def command(kubeconfig: str, context: str, output: str | None, is_anonymous: boo
 
     Nodes, pods, workloads, services, budgets, priorities, volumes, claims and placement policies, without anything
     that does not decide placement: no secrets or config maps are read, and no environment, arguments or annotations
-    are kept, but the notice on a node that it is about to go (placement.novasphere.dev/notice). The file is what -s of
-    the other commands takes. With --anonymize the same is decided on it under other names.
+    are kept, but those by which Kubernetes numbers versions and the notice on a node that it is about to go
+    (placement.novasphere.dev/notice). The file is what -s of the other commands takes. With --anonymize the same is
+    decided on it under other names.
 
     \b
     Example:
@@ -42,20 +48,28 @@ def command(kubeconfig: str, context: str, output: str | None, is_anonymous: boo
       wukong snapshot --anonymize -o for-support.json
     """
     with collector_paused():
-        objects = asyncio.run(read_live(Source(None, kubeconfig, context))).objects
-        text = encode(anonymize(objects) if is_anonymous else objects)
+        taken = asyncio.run(take(kubeconfig, context))
+        text = encode(anonymize_documents(taken) if is_anonymous else taken)
     if output is None:
         sys.stdout.buffer.write(text)
         return
     write_whole(Path(output), gzip.compress(text) if output.endswith(".gz") else text)
-    kinds = ", ".join(f"{len(objects.of(kind)):,} {kind}" for kind in ("Node", "Pod"))
-    note(f"wrote {output}: {kinds} and {count(sum(len(objects.of(kind)) for kind in KINDS), 'object')} in all.")
+    numbers = Tally(each["kind"] for each in taken)
+    kinds = ", ".join(f"{numbers[kind]:,} {kind}" for kind in ("Node", "Pod"))
+    note(f"wrote {output}: {kinds} and {count(len(taken), 'object')} in all.")
 
 
-def encode(objects: Objects) -> bytes:
-    """A List, as kubectl would print it."""
-    items = [entry for kind in KINDS for entry in objects.of(kind)]
-    return msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": items}) + b"\n"
+async def take(kubeconfig: str, context: str) -> list[Document]:
+    with progress("Reading the cluster") as tell:
+        async with Kube(load(kubeconfig, context)) as kube:
+            return [each async for each in capture_documents(kube, tell, note)]
+
+
+def encode(documents: list[Document]) -> bytes:
+    """A List, as kubectl would print it, with a word on when it was taken and that it is not whole."""
+    taken = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    head = {"apiVersion": "v1", "kind": "List", MARK: {"version": 1, "takenAt": taken}}
+    return msgspec.json.encode({**head, "items": documents}) + b"\n"
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -10,6 +10,7 @@ from wukong.api.kinds import OURS, Objects, plural
 from wukong.cli.console import note, progress
 from wukong.cli.scheduling import Profiles, guess_version, read_version
 from wukong.cluster import place_name, read_objects
+from wukong.cluster.documents import MORE_KINDS
 from wukong.engine import Scheduler, Snapshot
 
 
@@ -56,8 +57,9 @@ async def read_live(source: Source) -> Found:
 
 
 def note_skipped(path: str, skipped: Tally[str]) -> None:
-    if skipped:
-        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(skipped.items()))
+    others = {kind: count for kind, count in skipped.items() if kind not in MORE_KINDS}  # those are for sim run
+    if others:
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
         note(f"{place_name(path)}: left out what does not decide placement: {counts}.")
 
 

@@ -68,6 +68,8 @@ class Watching:
         self.play = play
         self._begun = time.monotonic()
         self._next = self._begun + (0.0 if self.speed else _PATIENCE_SECONDS)
+        for pod in play.world.state.all(Pod):
+            self._note(pod, pod.metadata.uid)
         play.world.clock.jumping = self._jumping
         play.world.listen(self._heard)
 

@@ -4,13 +4,14 @@ Names of objects, values of labels, images and priority classes become `x-0001`,
 originals, so that whatever is decided by name order stays so. The same text becomes the same name wherever it stands:
 in labels, selectors, node names, owner references, and in what policies tell their rules. Kept as they are: label keys,
 resource names, numbers (Gt and Lt compare them), instance types with a list price, the names of rules, and words that
-everybody's cluster has, such as spot, linux and true. Of annotations and messages only that a node is leaving stays.
+everybody's cluster has, such as spot, linux and true. Of annotations only the numbers of versions and costs stay, of
+messages and other annotations only that a node is leaving.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from wukong.api.kinds import KINDS, Objects
 from wukong.api.meta import Object
 from wukong.placement.leaving import NOTICE, SHUTTING_DOWN
 from wukong.placement.price_table import list_price
+from wukong.ports import Document
 
 _PUBLIC = frozenset(
     {
@@ -31,11 +33,13 @@ _MAPS = frozenset({"labels", "matchLabels", "nodeSelector"})  # values of these 
 _SELECTORS = frozenset({"selector"})  # a map of labels in services and replication controllers, else a LabelSelector
 _NAMES = frozenset({
     "name", "generateName", "namespace", "nodeName", "nominatedNodeName", "claimName", "volumeName", "value",
-    "priorityClassName", "schedulerName", "runtimeClassName", "storageClassName",
+    "priorityClassName", "schedulerName", "runtimeClassName", "storageClassName", "serviceName",
+    "uid", "currentRevision", "updateRevision",
 })  # fmt: skip
 _LISTS = frozenset({"values", "namespaces"})
 _IMAGES = frozenset({"image", "reference"})
-_DROPPED = frozenset({"uid", "resourceVersion", "finalizers"})
+_DROPPED = frozenset({"resourceVersion", "finalizers", "disruptedPods", "uncountedTerminatedPods"})
+_NUMBERS = ("deployment.kubernetes.io/", "controller.kubernetes.io/pod-deletion-cost", "testbed.wukong/")  # annotations
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?%?")
 # What policies tell the built-in rules: maps whose keys are values of node labels, and texts that are none.
 _KEYED = frozenset({"byInstanceType", "matrix"})
@@ -45,17 +49,22 @@ Rename = Callable[[str], str]
 
 def anonymize(objects: Objects) -> Objects:
     """The same cluster under other names."""
-    documents = [(kind, msgspec.to_builtins(entry)) for kind in KINDS for entry in objects.of(kind)]
+    given = [(kind, msgspec.to_builtins(entry)) for kind in KINDS for entry in objects.of(kind)]
+    renamed = Objects()
+    for (kind, _), document in zip(given, anonymize_documents([entry for _, entry in given]), strict=True):
+        found: Object = msgspec.convert(document, KINDS[kind])
+        renamed.add(found)
+    return renamed
+
+
+def anonymize_documents(documents: Sequence[Document]) -> list[Document]:
+    """The same objects under other names; owners still find what they own."""
     seen: set[str] = set()
-    for _, document in documents:
+    for document in documents:
         _walk(document, lambda text: _remember(seen, text))
     width = len(str(len(seen)))
     names = {text: f"x-{number:0{width}}" for number, text in enumerate(sorted(seen), start=1)}
-    renamed = Objects()
-    for kind, document in documents:
-        found: Object = msgspec.convert(_walk(document, lambda text: names.get(text, text)), KINDS[kind])
-        renamed.add(found)
-    return renamed
+    return [_walk(document, lambda text: names.get(text, text)) for document in documents]
 
 
 def _remember(seen: set[str], text: str) -> str:
@@ -70,7 +79,8 @@ def _walk(value: Any, rename: Rename, field: str = "") -> Any:
         if field in _MAPS or (field in _SELECTORS and all(isinstance(entry, str) for entry in value.values())):
             return {key: rename(entry) for key, entry in value.items()}
         if field == "annotations":
-            return {NOTICE: "true"} if NOTICE in value else {}
+            numbers = {key: text for key, text in value.items() if key.startswith(_NUMBERS)}
+            return numbers | ({NOTICE: "true"} if NOTICE in value else {})
         return {key: _walk(entry, rename, key) for key, entry in value.items() if key not in _DROPPED}
     if isinstance(value, list):
         walk = _walk_rule if field == "rules" else _walk

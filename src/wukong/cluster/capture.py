@@ -7,16 +7,22 @@ that it is about to go (placement.leaving).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 from wukong.api.kinds import KINDS, OURS, Objects
 from wukong.api.meta import Object
-from wukong.api.resources import RESOURCES
+from wukong.api.resources import RESOURCES, Resource
+from wukong.cluster.documents import MORE_KINDS
+from wukong.cluster.keeping import kept
 from wukong.cluster.sharing import Sharing
 from wukong.errors import Denied, NotFound
-from wukong.ports import Cluster
+from wukong.ports import Cluster, Document
 
 PAGE = 500
+MORE_RESOURCES = [
+    Resource(kind=kind, group=version.partition("/")[0], plural=f"{kind.lower()}s")
+    for kind, version in MORE_KINDS.items()
+]
 Tell = Callable[[int, int], object]
 
 
@@ -34,6 +40,27 @@ async def capture(
             note(f"{RESOURCES[kind].plural} were left out: {error}")
         tell(number, len(KINDS))
     return objects
+
+
+async def capture_documents(
+    cluster: Cluster, tell: Tell = lambda done, total: None, note: Callable[[str], object] = lambda text: None
+) -> AsyncIterator[Document]:
+    """The same and more, for playing on with it: what Kubernetes' controllers go by, Jobs, ControllerRevisions."""
+    resources = [*RESOURCES.values(), *MORE_RESOURCES]
+    for number, resource in enumerate(resources, start=1):
+        token = ""
+        try:
+            while True:
+                page = await cluster.list(resource, dict, limit=PAGE, token=token)
+                for found in page.items:
+                    yield kept({**found, "kind": resource.kind, "apiVersion": resource.api_version})
+                token = page.token
+                if not token:
+                    break
+        except (Denied, NotFound) as error:
+            if resource.kind not in OURS or not isinstance(error, NotFound):
+                note(f"{resource.plural} were left out: {error}")
+        tell(number, len(resources))
 
 
 async def _capture_kind(cluster: Cluster, kind: str, struct: type[Object], objects: Objects, sharing: Sharing) -> None:

@@ -109,7 +109,7 @@ class _Reader:
         self._sharing = Sharing()
 
     def read(self, path: str) -> Objects:
-        for file in _files(path):
+        for file in files_of(path):
             self._read_file(file)
         if self._problems:
             raise InputError(*self._problems)
@@ -144,7 +144,7 @@ class _Reader:
             self._objects.add(found)
 
 
-def _files(path: str) -> list[str]:
+def files_of(path: str) -> list[str]:
     """The file itself, or those of the directory, by name; hidden ones and those of other formats are left out."""
     if path == STANDARD_INPUT or not Path(path).is_dir():
         return [path]

@@ -25,8 +25,10 @@ from wukong.state.contract import Controller
 __all__ = ["Behaviour", "built_in"]
 
 
-def built_in(server: Server, *, seed: int = 0, behaviour: Behaviour | None = None) -> list[Controller]:
-    """Every actor of a cluster. `behaviour` is the table its kubelets go by."""
+def built_in(
+    server: Server, *, seed: int = 0, behaviour: Behaviour | None = None, held: frozenset[str] = frozenset()
+) -> list[Controller]:
+    """Every actor of a cluster. `behaviour` is the table its kubelets go by; `held` pods they leave as they are."""
     chance = Chance(seed)
     server.kinds.add(Kind(resource=CONTROLLER_REVISIONS, has_status=False, is_counted=False))
     server.kinds.add(Kind(resource=JOBS))
@@ -37,7 +39,7 @@ def built_in(server: Server, *, seed: int = 0, behaviour: Behaviour | None = Non
         DaemonSets(),
         Jobs(),
         Disruption(),
-        Kubelets(behaviour, chance.named("kubelet")),
+        Kubelets(behaviour, chance.named("kubelet"), held),
         NodeLifecycle(chance.named("nodelifecycle")),
         TaintEviction(),
         PodGarbage(),

@@ -14,11 +14,11 @@ from wukong.embedded.actors import pods
 from wukong.embedded.actors.adopting import claims, concerned
 from wukong.embedded.actors.daemon_pods import Doors, Welcome, new_pod, node_of
 from wukong.embedded.actors.daemon_update import Plan, Update, is_rolling, limits
+from wukong.embedded.actors.kept_revisions import hash_for
 from wukong.embedded.actors.ordinals import revision_of
 from wukong.embedded.actors.replica_set import BURST, writing_status
-from wukong.embedded.actors.revisions import hash_of
 from wukong.embedded.actors.telling import Newborn, deleted
-from wukong.embedded.objects import DaemonSet, Pod, template_of
+from wukong.embedded.objects import DaemonSet, Pod
 from wukong.embedded.store.documents import seconds
 from wukong.ports import Document
 from wukong.state import State
@@ -47,7 +47,8 @@ class DaemonSets:
         actions: list[Action] = [*self._newborn.told(daemon_set, map(pods.key_of, owned))]
         if patches := claims(daemon_set, state):
             return Outcome((*actions, *patches))
-        sync = _Sync(daemon_set, self._doors.welcome(daemon_set, state), owned, now)
+        revision = hash_for(daemon_set, state)
+        sync = _Sync(daemon_set, revision, self._doors.welcome(daemon_set, state), owned, now)
         plan = sync.plan()
         if plan.nodes:
             self._newborn.asked(daemon_set, map(pods.key_of, owned))
@@ -60,9 +61,10 @@ class DaemonSets:
 
 
 class _Sync:
-    def __init__(self, daemon_set: DaemonSet, nodes: dict[str, Welcome], owned: list[Pod], now: float) -> None:
-        self.set, self.nodes, self.now = daemon_set, nodes, now
-        self.revision = hash_of(template_of(daemon_set))
+    def __init__(
+        self, daemon_set: DaemonSet, revision: str, nodes: dict[str, Welcome], owned: list[Pod], now: float
+    ) -> None:
+        self.set, self.revision, self.nodes, self.now = daemon_set, revision, nodes, now
         self.welcome = {name for name, found in self.nodes.items() if found.shall_run}
         self.by_node: dict[str, list[Pod]] = {}
         for pod in owned:

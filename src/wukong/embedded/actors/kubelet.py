@@ -42,8 +42,11 @@ _ADDRESSES = int(ipaddress.ip_address("10.0.0.0"))
 class Kubelets:
     name = "kubelet"
 
-    def __init__(self, behaviour: Behaviour | None = None, chance: Chance | None = None) -> None:
-        self.behaviour, self.chance = behaviour or Behaviour(), chance or Chance()
+    def __init__(
+        self, behaviour: Behaviour | None = None, chance: Chance | None = None, held: frozenset[str] = frozenset()
+    ) -> None:
+        """`held`: uids of pods of a snapshot that do not come up; they stay as they are until they are deleted."""
+        self.behaviour, self.chance, self.held = behaviour or Behaviour(), chance or Chance(), held
         self._since: dict[str, float] = {}  # uid → when its kubelet first saw the pod
         self._stopping: dict[str, float] = {}  # uid → when its kubelet first saw it deleted
 
@@ -65,7 +68,8 @@ class Kubelets:
                 return DONE if pod.is_finished else _writing(key, pod_status.refusal(pod.document, str(error)))
         if pod.is_terminating:
             return self._let_go(key, pod, behaviour, now)
-        return DONE if pod.is_finished else self._show_stage(key, pod, behaviour, since, now)
+        is_over = pod.is_finished or pod.metadata.uid in self.held
+        return DONE if is_over else self._show_stage(key, pod, behaviour, since, now)
 
     def _show_stage(self, key: Key, pod: Pod, behaviour: Behaviour, since: float, now: float) -> Outcome:
         policy = at(pod.document, "spec.restartPolicy") or "Always"

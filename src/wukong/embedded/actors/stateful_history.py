@@ -1,7 +1,7 @@
 """The revisions of a StatefulSet as ControllerRevisions: kept, renumbered when one comes back, forgotten when old.
 
-Called by stateful_set.py. What is below a partition comes back as it was, so templates are kept whole. Names are made
-of our own hash of the template; see revisions.py.
+Called by stateful_set.py. What is below a partition comes back as it was, so templates are kept whole. Names of
+new ones are made of our own hash of the template; see revisions.py.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from wukong.actions import Action, Create, Delete, Patch
 from wukong.api.meta import controller_of
 from wukong.api.resources import Key
 from wukong.embedded.actors import pods
-from wukong.embedded.actors.revisions import hash_of
+from wukong.embedded.actors.kept_revisions import hash_for
 from wukong.embedded.objects import CONTROLLER_REVISIONS, ControllerRevision, StatefulSet, template_of
 from wukong.ports import Document, PatchBody
 from wukong.state import State
@@ -23,7 +23,7 @@ class History:
         self.set, meta = stateful_set, stateful_set.metadata
         kept = [state.get(ControllerRevision, key) for key in state.owners.owned_by(meta.uid, "ControllerRevision")]
         self.kept = {it.metadata.name: it for it in kept if it is not None}
-        self.update = f"{meta.name}-{hash_of(template_of(stateful_set))}"
+        self.update = f"{meta.name}-{hash_for(stateful_set, state)}"
         found = state.get(ControllerRevision, Key(meta.namespace, self.update))
         self.orphan = found if found is not None and controller_of(found.metadata) is None else None
         held = stateful_set.status.current_revision

@@ -15,9 +15,9 @@ class Availability:
     def __init__(self, scene: Scene, recorder: Recorder) -> None:
         self.scene, self.recorder = scene, recorder
         self.history: dict[str, list[tuple[float, int, int]]] = {}  # workload → when, available, wanted
-        scene.listen(self._heard)
+        scene.listen(self.hear)
 
-    def _heard(self, change: Change) -> None:
+    def hear(self, change: Change) -> None:
         found = change.new
         if found is None or change.kind not in workloads.KINDS or not workloads.is_top(found):
             return

@@ -32,9 +32,9 @@ class Moves:
         self._active: Tally[str] = Tally()  # uid of a controller → its pods that are neither stopping nor finished
         self._missing: dict[str, list[_Left]] = {}  # the same → who left and is not replaced yet
         self._instead: dict[str, _Left] = {}  # uid of a pod → whom it replaces
-        scene.listen(self._heard)
+        scene.listen(self.hear)
 
-    def _heard(self, change: Change) -> None:
+    def hear(self, change: Change) -> None:
         if change.kind != "Pod":
             return
         old, new = change.old, change.new

@@ -16,7 +16,7 @@ import msgspec
 from wukong.actions import Action, Delete
 from wukong.api.resources import RESOURCES, Key
 from wukong.embedded.performing import perform
-from wukong.embedded.scenario import acts
+from wukong.embedded.scenario import acts, workloads
 from wukong.embedded.scenario.availability import Availability
 from wukong.embedded.scenario.moves import Moves
 from wukong.embedded.scenario.recording import Recorder
@@ -27,6 +27,7 @@ from wukong.embedded.scenario.story import Story
 from wukong.embedded.world import Step, World
 from wukong.errors import ClusterError, InputError
 from wukong.runtime.dispatch import Item
+from wukong.state import Change
 
 REST_SECONDS = 360.0  # within which everybody who failed has tried again: the scheduler after five minutes at most
 SCHEDULER = "scheduler"  # its name as a controller
@@ -57,7 +58,17 @@ class Play:
         self.moves, self.availability = Moves(world, self.recorder), Availability(world, self.recorder)
         self.is_resting = False  # after the last moment of the timeline
         self.begun, self.version = world.clock.now(), world.server.database.version
+        self.first = len(world.trace)
+        self._take_in()
         self.limit = self.begun + (seconds_of(scenario.until) or 0)
+
+    def _take_in(self) -> None:
+        """What is there when the story begins. Nothing of it is news."""
+        for kind in (*workloads.KINDS, "Node", "Pod"):
+            for key, found in sorted(self.world.state.objects.get(kind, {}).items()):
+                for listener in (self.recorder, self.moves, self.availability):
+                    listener.hear(Change("ADDED", kind, key, None, found))
+        self.recorder.forget_news()
 
     def story(self) -> Story:
         try:
@@ -66,7 +77,8 @@ class Play:
             is_at_rest, is_interrupted = False, True
         stuck = self.recorder.finish()
         end = self.recorder.last_change if is_at_rest else self.world.clock.now()
-        trace = [line(step, self.begun) for step in self.world.trace]
+        steps = self.world.trace[self.first :]
+        trace = [line(step, self.begun) for step in steps]
         return Story(
             settled=is_at_rest and not stuck,
             interrupted=is_interrupted,
@@ -78,7 +90,7 @@ class Play:
             writes=self.world.server.database.version - self.version,
             virtual_seconds=round(end - self.begun, 3),
             digest=hashlib.sha256("".join(trace).encode()).hexdigest(),
-            events=sorted([*self.recorder.events, *refusals(self.world.trace, self.begun)], key=lambda event: event.at),
+            events=sorted([*self.recorder.events, *refusals(steps, self.begun)], key=lambda event: event.at),
             trace=trace,
         )
 

@@ -41,7 +41,7 @@ class Recorder:
         self._owner: dict[str, str] = {}  # uid of a pod → its workload
         self._disrupted: set[str] = set()
         self._sharing = Sharing()
-        scene.listen(self._heard)
+        scene.listen(self.hear)
 
     def is_about(self, pod: AnyPod) -> bool:
         """Whether this pod is of a workload that the story is about."""
@@ -52,7 +52,7 @@ class Recorder:
 
     # ---- while it goes on
 
-    def _heard(self, change: Change) -> None:
+    def hear(self, change: Change) -> None:
         self.last_change = self.scene.clock.now()
         found = change.new or change.old
         if isinstance(found, Pod):
@@ -147,6 +147,12 @@ class Recorder:
         if name in self.fates:
             self._crowds.count(name, self.scene.clock.now())
             self.fates[name].max_pods = self._crowds.most.get(name, 0)
+
+    def forget_news(self) -> None:
+        """What was taken in before the story began is no event of it."""
+        self.events.clear()
+        for fate in self.fates.values():
+            fate.restarts = 0
 
     def workload_of(self, uid: str) -> str:
         """What the workload is called that a pod belonged to, as long as anybody remembers the pod."""

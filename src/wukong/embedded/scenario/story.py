@@ -53,6 +53,17 @@ class NodeCount(msgspec.Struct):
     end: int = 0
 
 
+class Before(msgspec.Struct, rename="camel", kw_only=True):
+    """What a snapshot was in the middle of: all that happened until it was at rest."""
+
+    changes: int  # writes of pods and of what is wanted; 0: it was at rest
+    settled: bool
+    stuck: list[str]
+    writes: int
+    virtual_seconds: float
+    timeline: list[Event]
+
+
 class Story(msgspec.Struct, rename="camel", kw_only=True):
     version: int = VERSION
     settled: bool
@@ -65,6 +76,7 @@ class Story(msgspec.Struct, rename="camel", kw_only=True):
     writes: int
     virtual_seconds: float
     digest: str
+    before: Before | None = None  # of a story that begins with a snapshot
     events: list[Event] = msgspec.field(name="timeline", default_factory=list)
     trace: list[str] = []
 
@@ -72,4 +84,6 @@ class Story(msgspec.Struct, rename="camel", kw_only=True):
         """For programs: without the trace, which the digest stands for."""
         made: dict[str, Any] = msgspec.to_builtins(self)
         del made["trace"]
+        if self.before is None:
+            del made["before"]
         return made

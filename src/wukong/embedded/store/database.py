@@ -18,6 +18,7 @@ from wukong.ports import Document, EventType
 KEPT = 10_000  # changes of each kind, at least
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # of generated names: no vowels, so that no words come out
 _NAMES = len(_LETTERS) ** 5
+_UID = "00000000-0000-4000-8000-"
 _STRIDE = 6_700_417  # prime, and prime to _NAMES: the suffixes differ until all of them have been used
 
 
@@ -97,7 +98,7 @@ class Database:
 
     def new_uid(self) -> str:
         self._uids += 1
-        return f"00000000-0000-4000-8000-{self._uids:012x}"
+        return f"{_UID}{self._uids:012x}"
 
     def new_suffix(self) -> str:
         self._suffixes += 1
@@ -106,6 +107,17 @@ class Database:
             number, digit = divmod(number, len(_LETTERS))
             text += _LETTERS[digit]
         return text
+
+    def pass_over(self, document: Document) -> None:
+        """Never give the uid or the name that this object has, which was made elsewhere, to another."""
+        uid, name = meta_of(document).get("uid", ""), meta_of(document).get("name", "")
+        number = uid.removeprefix(_UID)
+        if number != uid and all(letter in "0123456789abcdef" for letter in number):
+            self._uids = max(self._uids, int(number, 16))
+        suffix = name.rpartition("-")[2]
+        if len(suffix) == 5 and all(letter in _LETTERS for letter in suffix):
+            turn = sum(_LETTERS.index(letter) * len(_LETTERS) ** place for place, letter in enumerate(suffix))
+            self._suffixes = max(self._suffixes, turn * pow(_STRIDE, -1, _NAMES) % _NAMES)
 
     # History -------------------------------------------------------------------------------------------------------
 

@@ -87,6 +87,12 @@ def applied(
     return _with(result, kind, entries)
 
 
+def claimed(kind: Kind, live: Document, configuration: Document, writer: Writer, now: float) -> Document:
+    """`live` as if `writer`, and nobody else, had applied this configuration before: for objects of a snapshot."""
+    own: Fields = sets.added({}, sets.leaves(_owned(configuration), _shape(kind)))
+    return _with(live, kind, {writer: (own, stamp(now))})
+
+
 def _without_conflicts(
     entries: dict[Writer, tuple[Fields, str]], changed: list[Path], force: bool
 ) -> dict[Writer, tuple[Fields, str]]:

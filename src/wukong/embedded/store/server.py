@@ -128,6 +128,7 @@ class Server:
         """Objects of a snapshot as they were: nothing is filled in but what the store itself needs, nothing refused."""
         kind = self.kinds.of(resource)
         for document in documents:
+            self.database.pass_over(document)
             self.database.put(kind.name, self._writing.restored(kind, document, self.clock.now()))
 
     # Write ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,60 @@
+"""What happens when a change meets a cluster: its snapshot is loaded, comes to rest, and the change is played on it.
+
+Called by `wukong sim run -s`. The twin of `play_scenario`, which begins with an empty cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wukong.actions import Action, Create, Note, Patch
+from wukong.app.embedded import POLICIES, Settings, assemble
+from wukong.embedded.loading import Loaded, loaded
+from wukong.embedded.objects import CONTROLLER_REVISIONS
+from wukong.embedded.scenario import Scenario, Story, play
+from wukong.embedded.scenario.acts import Drains
+from wukong.embedded.scenario.playing import Watcher
+from wukong.embedded.scenario.story import Before
+from wukong.ports import Document
+
+
+def load(documents: Iterable[Document], now: float | None = None) -> Loaded:
+    """Made fit to be played on; its `notes` say what had to be taken for granted."""
+    return loaded(documents, now)
+
+
+def play_on(start: Loaded, scenario: Scenario, seed: int = 0, watcher: Watcher | None = None) -> Story:
+    """The scenario's nodes and manifests come to what is there. The story begins when the snapshot is at rest.
+
+    `before` says what happened until then: a snapshot may show a cluster in the middle of something.
+    """
+    has_policies = any(document.get("kind") in POLICIES for document in [*_all(start), *scenario.documents])
+    asks = has_policies if scenario.extender is None else scenario.extender
+    drains = Drains()
+    world = assemble(Settings(seed, asks), drains, start, scenario.documents)
+    first = play(world, Scenario(), drains)
+    changes = sum(is_change(step.action) for step in world.trace if not step.error)
+    story = play(world, scenario, drains, watcher)
+    story.before = Before(
+        changes=changes,
+        settled=first.settled,
+        stuck=first.stuck,
+        writes=first.writes,
+        virtual_seconds=first.virtual_seconds,
+        timeline=first.events,
+    )
+    return story
+
+
+def is_change(action: Action) -> bool:
+    """Whether an action changes pods, or what is wanted; not what is merely said of it."""
+    match action:
+        case Note():
+            return False
+        case Patch(resource, _, patch, _):
+            return resource.kind == "Pod" or not isinstance(patch.body, dict) or "spec" in patch.body
+    return not (isinstance(action, Create) and action.resource == CONTROLLER_REVISIONS)
+
+
+def _all(start: Loaded) -> Iterable[Document]:
+    return (document for _, documents in start.objects for document in documents)

@@ -1,0 +1,101 @@
+"""What `wukong sim run` plays: a scenario's file, a snapshot to begin with (-s), manifests to apply to it (-f).
+
+Reads and checks files, says what had to be left out or taken for granted; plays nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Sequence
+from pathlib import Path
+
+from wukong.app.snapshots import load
+from wukong.cli.console import count, note
+from wukong.cli.source import note_skipped
+from wukong.cluster import place_name, read_text
+from wukong.cluster.documents import read_documents
+from wukong.cluster.keeping import kept
+from wukong.embedded.loading import Loaded
+from wukong.embedded.scenario import Scenario, Story, read_scenario
+from wukong.embedded.scenario.reading import read_manifests
+from wukong.embedded.store.documents import seconds
+from wukong.errors import InputError
+from wukong.ports import Document
+
+
+def read_scenario_file(path: str) -> Scenario:
+    """The scenario, with the documents of its `files` before its own manifests."""
+    name = place_name(path)
+    try:
+        scenario = read_scenario(bytes(read_text(path)))
+    except InputError as error:
+        if str(error).startswith(f"{name}: "):  # the file itself cannot be read
+            raise
+        raise error.at(name) from None
+    folder = Path(path).parent
+    scenario.manifests = [*_manifests([str(folder / file) for file in scenario.files]), *scenario.manifests]
+    return scenario
+
+
+def read_start(path: str, scenario: Scenario, changes: Sequence[str]) -> Loaded:
+    """The snapshot made fit to be played on; `scenario` gets what -f names before its own manifests."""
+    skipped: Tally[str] = Tally()
+    found = read_documents(path, skipped)
+    note_skipped(path, skipped)
+    start = load(found.items, seconds(found.taken_at) if found.taken_at else None)
+    for each in start.notes:
+        note(f"{place_name(path)}: {each}")
+    given = _manifests(changes)
+    if found.is_reduced and (more := [each for each in given if _holds_more(each)]):
+        names = ", ".join(f"{each['kind']} {each['metadata']['name']}" for each in more[:3])
+        note(
+            f"{place_name(path)} keeps only what decides placement: whether environment, arguments, probes or "
+            f"annotations of {names} change is not known; taken as unchanged. kubectl get -o json keeps all."
+        )
+    scenario.manifests = [*(map(kept, given) if found.is_reduced else given), *scenario.manifests]
+    return start
+
+
+def add_changes(scenario: Scenario, changes: Sequence[str]) -> None:
+    """What -f names is applied first, to a cluster that is empty but for the scenario's nodes."""
+    scenario.manifests = [*_manifests(changes), *scenario.manifests]
+
+
+def note_unrest(path: str, story: Story) -> None:
+    """Whether the snapshot showed a cluster in the middle of something."""
+    before = story.before
+    if before is None:
+        return
+    if before.changes:
+        took = f"{count(before.changes, 'change')} in {before.virtual_seconds:g} s"
+        note(f"{place_name(path)} was not at rest: what was under way was played to its end first ({took}).")
+    for reason in before.stuck:
+        note(f"{place_name(path)}, before the change: {reason}")
+
+
+def _manifests(paths: Sequence[str]) -> list[Document]:
+    found: list[Document] = []
+    problems: list[str] = []
+    skipped: Tally[str] = Tally()
+    for path in paths:
+        name = place_name(path)
+        try:
+            found += read_manifests(bytes(read_text(path)), skipped)
+        except InputError as error:
+            problems += [text if text.startswith(name) else f"{name}: {text}" for text in error.problems]
+    if problems:
+        raise InputError(*problems)
+    if skipped:
+        note(f"left out of the files, for they do not decide placement: {', '.join(sorted(skipped))}.")
+    return found
+
+
+def _holds_more(document: Document) -> bool:
+    """Whether a manifest says something of its pods that a reduced snapshot does not hold."""
+    template = (document.get("spec") or {}).get("template") or {}
+    told = kept(document).get("spec", {}).get("template", {})
+    containers = (template.get("spec") or {}).get("containers") or []
+    return bool((template.get("metadata") or {}).get("annotations")) or any(
+        set(given) - set(known)
+        for given, known in zip(containers, told.get("spec", {}).get("containers", []), strict=False)
+    )
