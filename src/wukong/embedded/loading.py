@@ -125,6 +125,9 @@ def _filled(by_kind: dict[str, list[Document]], now: float) -> None:
             document["metadata"].setdefault("creationTimestamp", stamp(now))
             is_built_in = kind in RESOURCES and kind not in OURS
             made = found[index] = _as_stored(kind, document) if is_built_in else document
+            if kind == "ControllerRevision" and at(made, "data.spec.template"):  # to be compared with what is asked for
+                stored = _as_stored("StatefulSet", {"spec": {"template": _unpatched(made)}})
+                made["data"] = {"spec": {"template": stored["spec"]["template"]}}
             if kind == "Node":
                 _complete_node(made, now)
             elif kind == "Pod":
@@ -138,6 +141,10 @@ def _as_stored(kind: str, document: Document) -> Document:
     except ClusterError as error:
         raise InputError(f"{kind} {name_of(document)}: {error}") from None
     return made
+
+
+def _unpatched(revision: Document) -> Document:
+    return {name: value for name, value in revision["data"]["spec"]["template"].items() if name != "$patch"}
 
 
 def _complete_node(node: Document, now: float) -> None:
