@@ -10,6 +10,7 @@ from wukong.api.resources import RESOURCES, Key
 from wukong.controllers import Watch
 from wukong.errors import Conflict, TooManyRequests
 from wukong.runtime.dispatch import ASSUMED_SECONDS, Dispatch, Item
+from wukong.runtime.echoes import Written
 from wukong.runtime.queue import Backoff
 from wukong.state import State
 
@@ -104,3 +105,34 @@ class Pods:
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         return DONE
+
+
+def a_write(version: str) -> Written:
+    return Written("Pod", WEB, version)
+
+
+def a_pod_at(version: str) -> Pod:
+    pod = a_pod(WEB.name)
+    pod.metadata.resource_version = version
+    return pod
+
+
+def test_a_key_that_failed_in_the_middle_rests_until_what_it_did_write_shows() -> None:
+    dispatch = a_dispatch()
+    dispatch.queue.add(ITEM, 0.0)
+    dispatch.queue.due(0.0)
+    dispatch.failed(ITEM, Conflict("changed"), 0.0, 0.0, (), [a_write("7")])
+    assert dispatch.queue.due(3.0) == []
+    dispatch.observe(dispatch.state.apply("MODIFIED", a_pod_at("7")), 3.0)
+    assert dispatch.queue.due(3.0) == [ITEM]
+
+
+def test_what_the_state_shows_already_is_not_waited_for() -> None:
+    dispatch = a_dispatch()
+    dispatch.state.apply("MODIFIED", a_pod_at("7"))
+    for version, expected in (("7", [ITEM]), ("8", [])):
+        dispatch.queue.add(ITEM, 0.0)
+        dispatch.queue.due(0.0)
+        dispatch.succeeded(ITEM, Outcome(requeue_after=0.0), 0.0, [a_write(version)])
+        assert dispatch.queue.due(0.0) == expected
+        dispatch.queue.done(ITEM) if expected else None

@@ -153,6 +153,14 @@ def test_a_deletion_shows_by_its_timestamp_or_another_uid() -> None:
     assert not has_happened(Delete(PODS, WEB, uid="1"), {"metadata": {"uid": "1"}})
 
 
+def test_a_deletion_at_once_has_not_happened_while_the_object_has_time_to_leave() -> None:
+    leaving = {"metadata": {"uid": "1", "deletionTimestamp": "soon", "deletionGracePeriodSeconds": 30}}
+    assert has_happened(Delete(PODS, WEB, uid="1"), leaving)
+    assert not has_happened(Delete(PODS, WEB, uid="1", grace_seconds=0), leaving)
+    held = {"metadata": {**leaving["metadata"], "deletionGracePeriodSeconds": 0, "finalizers": ["a/b"]}}
+    assert has_happened(Delete(PODS, WEB, uid="1", grace_seconds=0), held)
+
+
 def test_a_note_repeated_counts_up_as_a_series() -> None:
     cluster = TinyCluster()
     performer = Performer(cluster, "pod-7")

@@ -76,19 +76,27 @@ class Dispatch:
         self.state.attempts.succeeded(item.controller, item.key)
         if outcome.requeue_after is not None:
             self.queue.add_after(item, outcome.requeue_after, now)
-        if not self._echoes.hold(item, (write for write in written if write.kind in self._watchers), now):
-            self.queue.done(item)
+        self._rest(item, written, now)
 
-    def failed(self, item: Item, error: Exception, now: float, jitter: float, undone: Sequence[Action] = ()) -> float:
+    def failed(
+        self,
+        item: Item,
+        error: Exception,
+        now: float,
+        jitter: float,
+        undone: Sequence[Action] = (),
+        written: Iterable[Written] = (),
+    ) -> float:
         """An action failed, or the controller itself: remember it and come back later; gives the seconds.
 
-        `undone` are the actions known not to have happened. One whose outcome is unknown is not among them.
+        `undone` are the actions known not to have happened. One whose outcome is unknown is not among them. `written`
+        is what others before it wrote: that must show, too, before the item is decided again.
         """
         self._take_back(undone)
         self.state.attempts.failed(item.controller, item.key, f"{type(error).__name__}: {error}", now)
         said = error.retry_after or 0.0 if isinstance(error, TooManyRequests) else 0.0
         delay = self.queue.retry(item, now, jitter, at_least=said)
-        self.queue.done(item)
+        self._rest(item, written, now)
         return delay
 
     def abandoned(self, item: Item, now: float, undone: Sequence[Action] = ()) -> None:
@@ -96,6 +104,16 @@ class Dispatch:
         self._take_back(undone)
         self.queue.add(item, now)
         self.queue.done(item)
+
+    def _rest(self, item: Item, written: Iterable[Written], now: float) -> None:
+        """Work on it has ended, once the state shows what it wrote. What the state shows already is not waited for."""
+        missing = (write for write in written if write.kind in self._watchers and not self._shows(write))
+        if not self._echoes.hold(item, missing, now):
+            self.queue.done(item)
+
+    def _shows(self, write: Written) -> bool:
+        held = self.state.objects.get(write.kind, {}).get(write.key)
+        return held is not None and held.metadata.resource_version == write.version
 
     def _assume(self, action: Bind, now: float) -> None:
         try:

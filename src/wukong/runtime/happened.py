@@ -17,7 +17,7 @@ _MISSING = object()
 def has_happened(action: Write, found: Document | None) -> bool:
     """`found` is the object now; None if there is none."""
     if isinstance(action, Delete | Evict):
-        return found is None or _is_leaving(action.uid, found)
+        return found is None or _is_leaving(action, found)
     if found is None:
         return False
     if isinstance(action, Create):
@@ -44,9 +44,13 @@ def contains(found: Any, asked: Any) -> bool:
     return bool(found == asked) or (found is None and asked in ("", [], 0, False))
 
 
-def _is_leaving(uid: str, found: Document) -> bool:
+def _is_leaving(action: Delete | Evict, found: Document) -> bool:
+    """As soon as was asked for, that is: what is leaving already may have been told to leave at once."""
     meta = found.get("metadata", {})
-    return bool(meta.get("deletionTimestamp")) or (uid != "" and meta.get("uid") != uid)
+    if action.uid and meta.get("uid") != action.uid:
+        return True
+    is_soon = action.grace_seconds is None or (meta.get("deletionGracePeriodSeconds") or 0) <= action.grace_seconds
+    return bool(meta.get("deletionTimestamp")) and is_soon
 
 
 def _is_applied(found: Document, operation: Document) -> bool:

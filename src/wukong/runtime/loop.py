@@ -221,7 +221,7 @@ class Loop:
     def _failed(self, job: Job, error: BaseException, now: float) -> None:
         assert isinstance(error, Exception)
         undone = job.undone(is_unknown=isinstance(error, OutcomeUnknown))
-        delay = self.dispatch.failed(job.item, error, now, self.random(), undone)
+        delay = self.dispatch.failed(job.item, error, now, self.random(), undone, job.written)
         action = job.outcome.actions[job.position]
         if isinstance(error, OutcomeUnknown) and subject(action)[1].name:
             self._doubts[job.item] = action
