@@ -85,7 +85,9 @@ class NodeLifecycle:
                 wait = None
         made = [*kept, *(_has(node, each) or {**each, "timeAdded": stamp(now)} for each in wanted)]
         if made != (at(node.document, "spec.taints") or []):
-            patch = {"metadata": {"uid": node.metadata.uid}, "spec": {"taints": made or None}}
+            # The list is written whole, as read at this version: what others put into it meanwhile must not be lost.
+            meta = {"uid": node.metadata.uid, "resourceVersion": node.metadata.resource_version}
+            patch = {"metadata": meta, "spec": {"taints": made or None}}
             actions.append(Patch(NODES, key, PatchBody("merge", patch, manager=pods.MANAGER)))
         return Outcome(tuple(actions), wait)
 
