@@ -31,7 +31,7 @@ def test_a_story_for_programs_holds_what_the_view_shows(wukong: Wukong) -> None:
     story = run.document
     assert list(story) == [
         *("version", "settled", "interrupted", "stuck", "workloads", "nodes", "moves", "availability"),
-        *("writes", "virtualSeconds", "digest", "timeline"),
+        *("writes", "virtualSeconds", "digest", "findings", "timeline"),
     ]
     assert (story["version"], story["settled"], story["stuck"]) == (1, True, [])
     fate = story["workloads"]["default/web"]

@@ -6,7 +6,7 @@ which port. The same seed gives the same story; it draws what Kubernetes leaves 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
 import msgspec
@@ -15,23 +15,31 @@ from wukong.actions import Note
 from wukong.api.core import Pod
 from wukong.app.rules import load_rules
 from wukong.controllers.scheduler import DEFAULT_NAME, Scheduler
+from wukong.controllers.scheduling_choice import Extend
 from wukong.embedded.actors import built_in
+from wukong.embedded.actors.kubelet import Kubelets
 from wukong.embedded.claiming import claim
 from wukong.embedded.clock import Chance, VirtualClock
+from wukong.embedded.faults import Faults, Ledger, episodes
 from wukong.embedded.loading import Loaded
 from wukong.embedded.scenario import Scenario, Story, play
 from wukong.embedded.scenario.acts import MANAGER, Drains
 from wukong.embedded.scenario.playing import Watcher
+from wukong.embedded.scenario.weather import planned
 from wukong.embedded.store import Server
-from wukong.embedded.world import World
+from wukong.embedded.world import Role, World
 from wukong.engine import Scheduler as Engine
 from wukong.engine.ties import Drawn
 from wukong.engine.view import View
 from wukong.ports import Document
 from wukong.replies.asked import SHIPPED, asking
 from wukong.replies.extender import Extender
+from wukong.state import State
+from wukong.state.contract import Controller
 
 POLICIES = ("PlacementPolicy", "ClusterPlacementPolicy")
+KUBELETS = Kubelets.name
+FAULTS_AFTER = 120  # seconds after the last moment of a timeline until it is calm
 _Told = Callable[[View], tuple[Note, ...]]
 
 
@@ -40,45 +48,105 @@ class Settings(msgspec.Struct, frozen=True):
     extender: bool = False  # whether the scheduler asks ours
 
 
-def play_scenario(scenario: Scenario, seed: int = 0, watcher: Watcher | None = None) -> Story:
+def play_scenario(
+    scenario: Scenario, seed: int = 0, watcher: Watcher | None = None, *, faults: Sequence[str] = ()
+) -> Story:
     """Play it from an empty cluster. With policies in it, or on demand, the scheduler asks our extender.
 
-    A `watcher` looks on and may wait; it changes nothing of the story but where it ends.
+    A `watcher` looks on and may wait; it changes nothing of the story but where it ends. `faults` are types that strike
+    from the beginning to some time after the timeline's end, besides the scenario's own.
     """
-    has_policies = any(each.get("kind") in POLICIES for each in scenario.documents)
+    return play_with(scenario, seed, faults, watcher)[0]
+
+
+def play_with(
+    scenario: Scenario, seed: int, faults: Sequence[str], watcher: Watcher | None = None
+) -> tuple[Story, Ledger | None]:
+    """The story, and what the faults did, where there are any."""
     drains = Drains()
-    asks = has_policies if scenario.extender is None else scenario.extender
-    return play(assemble(Settings(seed, asks), drains), scenario, drains, watcher)
+    weather = weather_of(scenario, seed, faults)
+    world = assemble(Settings(seed, asks_extender(scenario)), drains, weather=weather)
+    return play(world, scenario, drains, watcher, weather), weather.ledger if weather is not None else None
+
+
+def asks_extender(scenario: Scenario) -> bool:
+    has_policies = any(each.get("kind") in POLICIES for each in scenario.documents)
+    return has_policies if scenario.extender is None else scenario.extender
+
+
+def weather_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | None:
+    end = max((moment.seconds for moment in scenario.timeline), default=0) + FAULTS_AFTER
+    found = [*episodes(types, end), *planned(scenario)]
+    return Faults(seed, found) if found else None
 
 
 def assemble(
-    settings: Settings, drains: Drains, start: Loaded | None = None, applied: Iterable[Document] = ()
+    settings: Settings,
+    drains: Drains,
+    start: Loaded | None = None,
+    applied: Iterable[Document] = (),
+    weather: Faults | None = None,
 ) -> World:
-    """An empty cluster, or one that is as a snapshot says, to which these documents will be `applied`."""
+    """An empty cluster, or one that is as a snapshot says, to which these documents will be `applied`.
+
+    One process that knows everything at once; in bad weather those of a real cluster, each with its own mirror.
+    """
     clock = VirtualClock(start.now) if start else VirtualClock()
     server = Server(clock)
-    extenders: list[Extender] = []
-
-    def extend(engine: Engine, pod: Pod, now: float) -> tuple[Engine, _Told]:
-        asker, asked = asking(engine, extenders[0], SHIPPED, now)
-        return asker, lambda view: asked.answer(view).filtered.notes
-
-    scheduler = Scheduler(
-        [DEFAULT_NAME],
-        ties=drawn(settings.seed),
-        extend=extend if settings.extender else None,
-        extended_by=POLICIES if settings.extender else (),
-    )
-    held = start.held if start else frozenset()
-    actors = [*built_in(server, seed=settings.seed, held=held), scheduler, drains]
+    parts = Parts(settings, server, drains, weather, start.held if start else frozenset())
     for resource, documents in start.objects if start else ():
         server.restore(resource, documents)
     if start:
         claim(server, applied, MANAGER)
-    world = World(actors, server=server, clock=clock, seed=settings.seed)
-    if settings.extender:
-        extenders.append(Extender(world.state, rules=load_rules()))
-    return world
+    if weather is not None:
+        return World(server=server, clock=clock, seed=settings.seed, roles=parts.roles(), weather=weather)
+    state = State()
+    return World(parts.all(state), server=server, clock=clock, seed=settings.seed, state=state)
+
+
+class Parts:
+    """Who there is in a cluster, made for a mirror: anew for each process, and for each that starts again."""
+
+    def __init__(
+        self, settings: Settings, server: Server, drains: Drains, weather: Faults | None, held: frozenset[str]
+    ) -> None:
+        self.settings, self.server, self.drains, self.weather, self.held = settings, server, drains, weather, held
+        self._built_in()  # the kinds they serve are there from now on
+
+    def all(self, state: State) -> list[Controller]:
+        return [*self._built_in(), self.scheduler(state), self.drains]
+
+    def roles(self) -> list[Role]:
+        """As in life: machines, kube-controller-manager, scheduler and extender, and what is ours."""
+        return [
+            Role("kubelets", lambda _: [each for each in self._built_in() if each.name == KUBELETS], is_elected=False),
+            Role("controllers", lambda _: [each for each in self._built_in() if each.name != KUBELETS]),
+            Role("scheduler", lambda state: [self.scheduler(state)]),
+            Role("ours", lambda _: [self.drains]),
+        ]
+
+    def _built_in(self) -> list[Controller]:
+        return built_in(self.server, seed=self.settings.seed, held=self.held)
+
+    def scheduler(self, state: State) -> Scheduler:
+        asks = self.settings.extender
+        return Scheduler(
+            [DEFAULT_NAME],
+            ties=drawn(self.settings.seed),
+            extend=self._extending(state) if asks else None,
+            extended_by=POLICIES if asks else (),
+        )
+
+    def _extending(self, state: State) -> Extend:
+        extender = Extender(state, rules=load_rules())
+
+        def extend(engine: Engine, pod: Pod, now: float) -> tuple[Engine, _Told]:
+            if self.weather is not None:
+                self.weather.asked(pod.key)
+            asker, asked = asking(engine, extender, SHIPPED, now)
+            return asker, lambda view: asked.answer(view).filtered.notes
+
+        return extend
 
 
 def drawn(seed: int) -> Drawn:

@@ -8,6 +8,7 @@ from wukong.cli.verbs import Verb, VerbGroup
 
 PARTS: dict[str, Verb] = {
     "run": Verb("wukong.cli.sim_run", "Play a scenario and tell what became of its workloads."),
+    "soak": Verb("wukong.cli.sim_soak", "Play a scenario with many seeds, with faults, on all cores."),
 }
 
 

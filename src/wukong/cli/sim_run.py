@@ -20,8 +20,9 @@ from wukong.cli.sim_source import add_changes, note_unrest, read_scenario_file, 
 from wukong.cli.story_view import story_view
 from wukong.cli.watching import Watching, read_speed
 from wukong.cluster import place_name
+from wukong.embedded.faults import read_types
 from wukong.embedded.scenario import Scenario, Story
-from wukong.embedded.scenario.expecting import differences
+from wukong.embedded.scenario.expecting import differences, in_bad_weather
 from wukong.errors import InputError
 
 NOT_MET = 1
@@ -43,6 +44,7 @@ read_file = read_scenario_file
 @click.option("--speed", metavar="X", help="Watch at X times real time, such as 10x.  [default: as fast as it goes]")
 @click.option("--no-live", is_flag=True, help="No live view in the terminal.")
 @click.option("-o", "--output", type=click.Choice(["json", "yaml"]), help="The story as a document for programs.")
+@click.option("--faults", default="none", metavar="all|none|A,B", help="Types of faults to inject; then it gets calm.")
 @click.option("--trace", metavar="FILE", help="Write every action of everybody there, one JSON line each.")
 @on_cluster
 def command(
@@ -53,6 +55,7 @@ def command(
     speed: str | None,
     no_live: bool,
     output: str | None,
+    faults: str,
     trace: str | None,
     **place: Any,
 ) -> int:
@@ -60,7 +63,7 @@ def command(
 
     SCENARIO is a YAML file; - is stdin. With -s it is played on top of a snapshot of a cluster, and may be left out if
     -f names what to change. The same seed gives the same story. Ends with 1 if the story is not as the scenario
-    expects; who expects nothing expects to settle.
+    expects; who expects nothing expects to settle. With --faults that is all that is expected.
 
     \b
     Examples:
@@ -78,11 +81,15 @@ def command(
     watching = Watching(read_speed(speed), is_live=output is None and not no_live and is_terminal())
     read = read_scenario_file(scenario) if scenario is not None else Scenario()
     name = place_name(scenario or changes[0])
+    types = read_types(faults)
+    if (types or any(moment.fault for moment in read.timeline)) and (place["kubeconfig"] or snapshot):
+        raise InputError("faults strike a scenario that begins empty. Leave out --kubeconfig and --snapshot, or them.")
     if place["kubeconfig"]:
         story = _played_there(read, name, snapshot, changes, seed, speed, place)
     else:
-        story = _played(read, name, snapshot, changes, seed, watching)
-    unmet = [] if story.interrupted else differences(read.expect, story)
+        story = _played(read, name, snapshot, changes, seed, watching, types)
+    compare = in_bad_weather if types else differences
+    unmet = [] if story.interrupted else compare(read.expect, story)
     if trace is not None:
         write(trace, "".join(story.trace))
     if snapshot is not None:
@@ -97,14 +104,22 @@ def command(
 
 
 def _played(
-    read: Scenario, place: str, snapshot: str | None, changes: tuple[str, ...], seed: int, watching: Watching
+    read: Scenario,
+    place: str,
+    snapshot: str | None,
+    changes: tuple[str, ...],
+    seed: int,
+    watching: Watching,
+    faults: list[str],
 ) -> Story:
     start = read_start(snapshot, read, changes) if snapshot is not None else None
     if start is None:
         add_changes(read, changes)
     try:
         with watching.attentive():
-            return play_scenario(read, seed, watching) if start is None else play_on(start, read, seed, watching)
+            if start is not None:
+                return play_on(start, read, seed, watching)
+            return play_scenario(read, seed, watching, faults=faults)
     except InputError as error:
         raise error.at(place) from None
 

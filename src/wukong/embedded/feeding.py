@@ -64,7 +64,7 @@ class Arrival(NamedTuple):
 
 
 AT_ONCE = Arrival()
-Route = Callable[["Feed", News], Arrival]
+Route = Callable[["Feed", News], Arrival | None]  # None: the watch broke, and the news is lost with it
 
 
 class Feed:
@@ -76,7 +76,7 @@ class Feed:
         self.process, self.name, self.kind = process, name, process.structs[name][0].kind
         self.is_connected, self.seen = False, 0
         self.route: Route | None = None
-        self.told: Callable[[Feed, News, list[Change]], None] | None = None  # hears what came of each arrival
+        self.told: Callable[[Feed, News, list[Change], int], None] | None = None  # hears of each arrival, of each copy
         self._truth, self._server, self._clock, self._agenda = truth, server, clock, agenda
         self._epoch = 0  # counts connections: what was on its way when one broke never comes
         self._last, self._last_of = 0.0, dict[Key, float]()
@@ -87,13 +87,20 @@ class Feed:
         """Whether something happened that its process has not heard of."""
         return bool(self._under_way) or not self.is_connected
 
+    def has_shown(self, version: int) -> bool:
+        """Whether the process has heard of this version of its kind."""
+        return version not in self._under_way and (self.is_connected or version <= self.seen)
+
     def hear(self, news: News) -> None:
         if not self.is_connected:
             return
         arrival, now = self.route(self, news) if self.route else AT_ONCE, self._clock.now()
-        due = max(now + arrival.delay, self._last_of.get(news.key, 0.0))
+        if arrival is None:
+            return
+        due = now + arrival.delay
         if not arrival.may_be_overtaken:
             due = self._last = max(due, self._last)
+        due = max(due, self._last_of.get(news.key, 0.0))
         if due <= now and not self._under_way:
             self._arrive(news, arrival.copies)
             return
@@ -108,11 +115,11 @@ class Feed:
 
     def _arrive(self, news: News, copies: int = 1) -> list[Change]:
         made: list[Change] = []
-        for _ in range(copies):
+        for copy in range(copies):
             changes = self.process.state.apply(news.type, news.found, self.kind)
             self.process.dispatch.observe(changes, self.process.now)
             if self.told is not None:
-                self.told(self, news, changes)
+                self.told(self, news, changes, copy)
             made += changes
         self.seen = max(self.seen, news.version)
         return made

@@ -31,6 +31,7 @@ class Role(NamedTuple):
 
     name: str
     make: Callable[[State], Iterable[Controller]]
+    is_elected: bool = True  # a second instance waits for its lease; of a node's kubelet there is no second
 
 
 class Step(NamedTuple):
@@ -66,14 +67,18 @@ class Way(Protocol):
 
 
 class Process:
-    def __init__(self, role: Role, *, clock: VirtualClock, trace: list[Step], chance: Chance) -> None:
-        self.role, self.name, self.state = role, role.name, State()
+    def __init__(
+        self, role: Role, state: State | None = None, *, clock: VirtualClock, trace: list[Step], chance: Chance
+    ) -> None:
+        self.role, self.name, self.state = role, role.name, state or State()
         self.dispatch = Dispatch(role.make(self.state), self.state)
         self.way: Way  # set by the world
         self.clock, self.trace, self.chance = clock, trace, chance
         self.skew = 0.0  # seconds by which its clock is ahead
         self.acting: Item | None = None  # what it is carrying out
         self.latest: Item | None = None  # what it decided last
+        self.turns = 0  # how often it has decided something
+        self.was_due = 0.0  # when that was to be taken, by its own clock
         self.structs: Structs = {}
         for controller in self.dispatch.controllers.values():
             for watch in controller.watches:
@@ -94,8 +99,10 @@ class Process:
         """Play one decision that is due now; False if there is none."""
         now = self.now
         self.dispatch.expire(now)
+        self.was_due = self.dispatch.queue.next_due() or 0.0
         for item in self.dispatch.queue.due(now, limit=1):
             self.acting = self.latest = item
+            self.turns += 1
             try:
                 self._settle(item, now) if item in self._doubts else self._play(item, now)
             finally:
@@ -114,16 +121,18 @@ class Process:
                 self._tell(item, action, error)
                 if isinstance(action, Note):  # losing an Event stops nothing
                     continue
-                self._failed(item, outcome, index, error, now)
+                self._failed(item, outcome, index, error, written, now)
                 return
             self._tell(item, action)
             if wrote is not None:
                 written.append(wrote)
         self.dispatch.succeeded(item, outcome, now, written)
 
-    def _failed(self, item: Item, outcome: Outcome, index: int, error: ClusterError, now: float) -> None:
+    def _failed(
+        self, item: Item, outcome: Outcome, index: int, error: ClusterError, written: list[Written], now: float
+    ) -> None:
         is_unknown = isinstance(error, OutcomeUnknown)
-        self.dispatch.failed(item, error, now, self._jitter(item), outcome.actions[index + is_unknown :])
+        self.dispatch.failed(item, error, now, self._jitter(item), outcome.actions[index + is_unknown :], written)
         if is_unknown and subject(outcome.actions[index])[1].name:
             self._doubts[item] = outcome.actions[index]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from wukong.actions import Action
 from wukong.embedded import objects
@@ -40,6 +40,18 @@ class Waiting(NamedTuple):
     is_retry: bool
 
 
+class Weather(Protocol):
+    """Faults, where there are any (faults/)."""
+
+    def join(self, world: World) -> None: ...
+
+    def way(self, process: Process) -> Way:
+        """How this process reaches the server."""
+        ...
+
+    def started(self, process: Process, feeds: list[Feed]) -> None: ...
+
+
 class World:
     def __init__(
         self,
@@ -49,26 +61,31 @@ class World:
         clock: VirtualClock,
         seed: int = 0,
         roles: Sequence[Role] = (),
+        weather: Weather | None = None,
+        state: State | None = None,
     ) -> None:
-        """`controllers` make one process that knows everything at once; `roles` make one each, with watches."""
+        """`controllers` make one process that knows everything at once, in this `state` if one is given; `roles` make
+        one each, with watches, which may suffer from the `weather`."""
         self.server, self.clock, self.trace = server, clock, list[Step]()
         self.agenda = Agenda()
-        self.way: Callable[[Process], Way] = lambda process: Plain(server)  # how a new process reaches the server
-        self.on_start: Callable[[Process, list[Feed]], None] | None = None  # hears of every process that starts
+        self._weather = weather
         self._chance = Chance(seed, "backoff")
         self._listeners: list[Callable[[Change], None]] = []
+        self._is_news_turn = False  # who decides has heard of some of what happens at the same moment, not of all
         self._seen: dict[str, int] = {}
         self._feeds: dict[str, list[Feed]] = {}
         self._direct: Process | None = None
         self.processes: list[Process] = []
         self.acting: Process | None = None  # who is carrying something out
         self.latest: Item | None = None  # what was decided last
+        if weather is not None:
+            weather.join(self)
         if roles:
             self.state = State()
             self.processes = [self._process(role) for role in roles]
         else:
             made = tuple(controllers)
-            self._direct = self._process(Role("all", lambda _: made))
+            self._direct = self._process(Role("all", lambda _: made), state)
             self.state, self.processes = self._direct.state, [self._direct]
         self._structs: Structs = {}
         for process in self.processes:
@@ -133,9 +150,13 @@ class World:
             self.clock.move_to(due)
 
     def step(self) -> bool:
-        """Play one decision that is due now; False if there is none."""
-        if self.agenda.happen(self.clock.now()):
+        """Play one decision that is due now, or let one thing happen, by turns; False if there is neither."""
+        self._is_news_turn = not self._is_news_turn
+        if self._is_news_turn and self.agenda.happen(self.clock.now()):
             return True
+        return self._decide() or self.agenda.happen(self.clock.now())
+
+    def _decide(self) -> bool:
         for process in self.processes:
             self.acting = process
             try:
@@ -144,7 +165,7 @@ class World:
                     return True
             except Crashed as crash:
                 self.stop(process)
-                self.agenda.at(self.clock.now() + crash.seconds, partial(self.start, process.role))
+                self.agenda.at(self.clock.now() + crash.seconds, partial(self._revive, process.role))
                 return True
             finally:
                 self.acting = None
@@ -163,6 +184,11 @@ class World:
         self._connect(process)
         return process
 
+    def _revive(self, role: Role) -> None:
+        """After a crash, unless a second instance has taken over."""
+        if all(process.role is not role for process in self.processes):
+            self.start(role)
+
     def stop(self, process: Process) -> None:
         """It is gone, with all it knew."""
         self.processes.remove(process)
@@ -174,9 +200,9 @@ class World:
     def feeds_of(self, process: Process) -> list[Feed]:
         return [feed for _, feeds in sorted(self._feeds.items()) for feed in feeds if feed.process is process]
 
-    def _process(self, role: Role) -> Process:
-        process = Process(role, clock=self.clock, trace=self.trace, chance=self._chance)
-        process.way = self.way(process)
+    def _process(self, role: Role, state: State | None = None) -> Process:
+        process = Process(role, state, clock=self.clock, trace=self.trace, chance=self._chance)
+        process.way = self._weather.way(process) if self._weather is not None else Plain(self.server)
         return process
 
     def _connect(self, process: Process) -> None:
@@ -184,8 +210,8 @@ class World:
             feed = Feed(process, name, truth=self.state, server=self.server, clock=self.clock, agenda=self.agenda)
             self._feeds.setdefault(name, []).append(feed)
             feed.relist()
-        if self.on_start is not None:
-            self.on_start(process, self.feeds_of(process))
+        if self._weather is not None:
+            self._weather.started(process, self.feeds_of(process))
 
     # ---- the truth
 
@@ -200,6 +226,11 @@ class World:
             for process in self.processes:
                 self._connect(process)
         self.server.database.listen(self._heard)
+
+    def compact(self) -> None:
+        """The server forgets what happened so far. The truth has heard of it all."""
+        self.server.database.compact()
+        self._seen = dict.fromkeys(self._seen, self.server.database.version)
 
     def _heard(self, name: str) -> None:
         if name not in self._structs:

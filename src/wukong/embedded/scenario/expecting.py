@@ -20,7 +20,14 @@ def differences(expected: Expected, story: Story) -> list[str]:
     return [*_differences(expected, story)]
 
 
+def in_bad_weather(expected: Expected, story: Story) -> list[str]:
+    """What faults excuse nobody from: to come to rest, if that was expected, and to leave checkers nothing to find."""
+    is_unsettled = expected.settled and not story.settled
+    return [*story.findings, *(["it does not settle", *story.stuck] if is_unsettled else [])]
+
+
 def _differences(expected: Expected, story: Story) -> Iterator[str]:
+    yield from story.findings  # whatever was expected: these must not be
     if story.settled != expected.settled:
         yield f"settled: expected {_shown(expected.settled)}, got {_shown(story.settled)}"
     for text in [expected.stuck] if isinstance(expected.stuck, str) else expected.stuck:

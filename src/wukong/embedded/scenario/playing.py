@@ -15,6 +15,8 @@ import msgspec
 
 from wukong.actions import Action, Delete
 from wukong.api.resources import RESOURCES, Key
+from wukong.embedded.checkers import Checkers
+from wukong.embedded.faults import Faults
 from wukong.embedded.performing import perform
 from wukong.embedded.scenario import acts, workloads
 from wukong.embedded.scenario.availability import Availability
@@ -43,18 +45,25 @@ class Watcher(Protocol):
     def begin(self, play: Play) -> None: ...
 
 
-def play(world: World, scenario: Scenario, drains: acts.Drains, watcher: Watcher | None = None) -> Story:
-    """`drains` is one of the world's controllers. Raises InputError where the API server refuses what is written."""
-    playing = Play(world, scenario, drains)
+def play(
+    world: World,
+    scenario: Scenario,
+    drains: acts.Drains,
+    watcher: Watcher | None = None,
+    faults: Faults | None = None,
+) -> Story:
+    """`drains` is one of the world's controllers, `faults` its weather. Raises InputError where the API server refuses
+    what is written; in bad weather that may be nobody's mistake, and the play goes on."""
+    playing = Play(world, scenario, drains, faults)
     if watcher is not None:
         watcher.begin(playing)
     return playing.story()
 
 
 class Play:
-    def __init__(self, world: World, scenario: Scenario, drains: acts.Drains) -> None:
-        self.world, self.scenario, self.drains = world, scenario, drains
-        self.recorder = Recorder(world)
+    def __init__(self, world: World, scenario: Scenario, drains: acts.Drains, faults: Faults | None = None) -> None:
+        self.world, self.scenario, self.drains, self.faults = world, scenario, drains, faults
+        self.recorder, self.checkers = Recorder(world), Checkers(world, faults)
         self.moves, self.availability = Moves(world, self.recorder), Availability(world, self.recorder)
         self.is_resting = False  # after the last moment of the timeline
         self.begun, self.version = world.clock.now(), world.server.database.version
@@ -89,6 +98,7 @@ class Play:
             availability=dict(sorted(self.availability.history.items())),
             writes=self.world.server.database.version - self.version,
             virtual_seconds=round(end - self.begun, 3),
+            findings=[str(each) for each in self.checkers.finish(is_at_rest=is_at_rest)],
             digest=hashlib.sha256("".join(trace).encode()).hexdigest(),
             events=sorted([*self.recorder.events, *refusals(steps, self.begun)], key=lambda event: event.at),
             trace=trace,
@@ -104,6 +114,9 @@ class Play:
         for index, moment in moments:
             self.world.run(deadline=self.begun + moment.seconds)
             self._happen(moment, f"$.timeline[{index}]")
+        if self.faults is not None:
+            self.world.run(deadline=self.begun + self.faults.end)
+            self.recorder.tell("faults", "calm")
         self.is_resting = True
         return self._rest()
 
@@ -130,6 +143,9 @@ class Play:
     # ---- what the scenario does
 
     def _happen(self, moment: Moment, place: str) -> None:
+        if moment.fault is not None:  # known to the faults from the beginning
+            self.recorder.tell("faults", f"{moment.fault.type} for {moment.fault.for_}")
+            return
         name = moment.drain or moment.uncordon or ""
         if moment.drain is not None:
             self.drains.nodes.add(name)
@@ -149,8 +165,12 @@ class Play:
                     self.world.server.get(action.resource, action.key)  # what is not there cannot be what was meant
                 perform(self.world.server, action)
             except ClusterError as error:
-                raise InputError(f"{place}: the API server refuses it: {error}") from None
-            self.world.trace.append(Step(self.world.clock.now(), item, action))
+                if self.faults is None:
+                    raise InputError(f"{place}: the API server refuses it: {error}") from None
+                told = f"{type(error).__name__}: {error}"
+            else:
+                told = ""
+            self.world.trace.append(Step(self.world.clock.now(), item, action, told))
 
     def _namespaces(self) -> frozenset[str]:
         return frozenset(each["metadata"]["name"] for each in self.world.server.list(RESOURCES["Namespace"]).items)

@@ -15,11 +15,13 @@ import yaml
 from wukong.api.decode import is_ours, readable
 from wukong.api.quantity import parse_quantity
 from wukong.api.strict import unknown_fields
+from wukong.embedded.faults.catalogue import TYPES, unknown
 from wukong.embedded.objects import JOBS
 from wukong.embedded.scenario.shape import (
     ACTS,
     RESOURCE_OF,
     EventExpected,
+    Fault,
     Moment,
     NodeGroup,
     Scenario,
@@ -202,6 +204,8 @@ def _moment(moment: Moment) -> Iterator[str]:
     for name, target in (("patch", moment.patch), ("delete", moment.delete), ("scale", moment.scale)):
         if target is not None and target.kind not in RESOURCE_OF:
             yield f".{name}.kind: {_kinds(target.kind)}"
+    if moment.fault is not None:
+        yield from _fault(moment.fault)
     if moment.patch is not None:
         if moment.patch.type not in _PATCHES:
             yield f".patch.type: expected one of {', '.join(_PATCHES)}, got {moment.patch.type!r}."
@@ -209,6 +213,22 @@ def _moment(moment: Moment) -> Iterator[str]:
             yield ".patch.patch: expected what to change, such as {spec: {replicas: 2}}."
     if moment.delete is not None and (moment.delete.grace_period_seconds or 0) < 0:
         yield ".delete.gracePeriodSeconds: expected 0 or more seconds. 0 removes it at once."
+
+
+def _fault(fault: Fault) -> Iterator[str]:
+    if fault.type not in TYPES:
+        yield f".fault.type: {unknown(fault.type)}"
+        return
+    if not seconds_of(fault.for_):
+        yield f".fault.for: {_DURATION}, got {fault.for_!r}."
+    if fault.rate is None:
+        return
+    per = TYPES[fault.type].per
+    if fault.rate <= 0 or (per != "minute" and fault.rate > 1):
+        wanted = (
+            "how often per minute, more than 0" if per == "minute" else f"a share of each {per}, 0.2 for one in five"
+        )
+        yield f".fault.rate: expected {wanted}, got {fault.rate:g}."
 
 
 def _document(document: Any, place: str) -> Iterator[str]:

@@ -65,6 +65,14 @@ class Deleted(Target):
     grace_period_seconds: int | None = None
 
 
+class Fault(_Fields):
+    """Faults of one type for a while; those that are counted per minute come once if `rate` does not say."""
+
+    type: str
+    for_: str | int = msgspec.field(name="for", default="60s")
+    rate: float | None = None
+
+
 class Moment(_Fields):
     """One thing that happens, and when; exactly one field besides `at` is there."""
 
@@ -79,6 +87,7 @@ class Moment(_Fields):
     not_ready: str | None = None
     ready: str | None = None
     kill: str | None = None
+    fault: Fault | None = None
 
     @property
     def seconds(self) -> int:

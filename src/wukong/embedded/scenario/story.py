@@ -76,6 +76,7 @@ class Story(msgspec.Struct, rename="camel", kw_only=True):
     writes: int
     virtual_seconds: float
     digest: str
+    findings: list[str] = []  # what checkers found to be wrong: nothing, unless somebody made a mistake
     before: Before | None = None  # of a story that begins with a snapshot
     events: list[Event] = msgspec.field(name="timeline", default_factory=list)
     trace: list[str] = []

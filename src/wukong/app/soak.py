@@ -1,0 +1,131 @@
+"""A scenario played with many seeds, on all cores: what failed, and which faults struck and had an effect.
+
+Called by `wukong sim soak`. Each seed is a story of its own in a process of its own pool's; the same seed and faults
+always give the same digest, here and in `wukong sim run`. A seed fails if its story does not settle though the scenario
+expects it to, if a checker finds something, or if somebody raises what he should not.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter as Tally
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from itertools import islice
+
+import msgspec
+
+from wukong.app.embedded import play_with
+from wukong.embedded.scenario import Scenario
+from wukong.embedded.scenario.expecting import differences, in_bad_weather
+from wukong.errors import WukongError
+
+AHEAD = 4  # seeds handed to each process beforehand
+MOST_REASONS = 3
+
+
+class Played(msgspec.Struct, rename="camel", kw_only=True):
+    """What came of one seed."""
+
+    seed: int
+    digest: str = ""
+    writes: int = 0
+    virtual_seconds: float = 0.0
+    reasons: list[str] = []  # why it failed
+    injected: dict[str, int] = {}
+    effective: dict[str, int] = {}
+
+
+class Soaked(msgspec.Struct, rename="camel", kw_only=True):
+    """What came of all of them. `ineffective` are types that were asked for and never made a difference."""
+
+    seeds: int = 0
+    failures: list[Played] = []
+    injected: Tally[str] = msgspec.field(default_factory=Tally)
+    effective: Tally[str] = msgspec.field(default_factory=Tally)
+    writes: int = 0
+    virtual_seconds: float = 0.0
+    was_interrupted: bool = False
+    faults: list[str] = []
+
+    @property
+    def ineffective(self) -> list[str]:
+        return [name for name in self.faults if not self.effective[name]] if self.seeds else []
+
+    @property
+    def has_failed(self) -> bool:
+        return bool(self.failures or self.ineffective or self.was_interrupted)
+
+    def add(self, played: Played) -> None:
+        self.seeds += 1
+        self.writes += played.writes
+        self.virtual_seconds = round(self.virtual_seconds + played.virtual_seconds, 3)
+        self.injected.update(played.injected)
+        self.effective.update(played.effective)
+        if played.reasons:
+            self.failures.append(played)
+            self.failures.sort(key=lambda each: each.seed)
+
+
+def soak(
+    scenario: Scenario, seeds: Iterable[int], faults: Sequence[str], jobs: int, tell: Callable[[Soaked], None]
+) -> Soaked:
+    """`tell` hears of every seed that is done. An interrupt ends it with what there is by then."""
+    result = Soaked(faults=list(faults))
+    try:
+        for played in _all(scenario, seeds, tuple(faults), jobs):
+            result.add(played)
+            tell(result)
+    except KeyboardInterrupt:
+        result.was_interrupted = True
+    return result
+
+
+def one(scenario: Scenario, seed: int, faults: Sequence[str]) -> Played:
+    try:
+        story, ledger = play_with(scenario, seed, faults)
+    except WukongError:
+        raise
+    except Exception as error:  # a mistake of ours is what is looked for here
+        return Played(seed=seed, reasons=[f"{type(error).__name__}: {error}"[:500]])
+    wrong = in_bad_weather(scenario.expect, story) if faults else differences(scenario.expect, story)
+    return Played(
+        seed=seed,
+        digest=story.digest,
+        writes=story.writes,
+        virtual_seconds=story.virtual_seconds,
+        reasons=wrong,
+        injected=dict(ledger.injected) if ledger else {},
+        effective=dict(ledger.effective) if ledger else {},
+    )
+
+
+def _all(scenario: Scenario, seeds: Iterable[int], faults: tuple[str, ...], jobs: int) -> Iterator[Played]:
+    if jobs == 1:
+        yield from (one(scenario, seed, faults) for seed in seeds)
+        return
+    waiting = iter(seeds)
+    with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(scenario, faults)) as pool:
+        running: set[Future[Played]] = {pool.submit(_play, seed) for seed in islice(waiting, jobs * AHEAD)}
+        try:
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                running |= {pool.submit(_play, seed) for seed in islice(waiting, len(done))}
+                yield from (future.result() for future in done)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+_SHARED: tuple[Scenario, tuple[str, ...]] | None = None  # of a process of the pool: what all its seeds have in common
+
+
+def _begin(scenario: Scenario, faults: tuple[str, ...]) -> None:
+    global _SHARED  # noqa: PLW0603
+    _SHARED = scenario, faults
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the interrupt is for who started us; what is under way ends
+
+
+def _play(seed: int) -> Played:
+    assert _SHARED is not None, "the pool begins with _begin"
+    scenario, faults = _SHARED
+    return one(scenario, seed, faults)

@@ -1,0 +1,53 @@
+"""Nobody makes more pods than are wanted: a ReplicaSet as many as it asks for, a DaemonSet one for each node.
+
+A pod is wanted if it is missing now, or by the mirror of the process that makes it, less those this process has made
+in the same decision: who has not heard yet that somebody else made them may make them again, in any cluster.
+"""
+
+from __future__ import annotations
+
+from wukong.api.core import Pod
+from wukong.api.meta import controller_of
+from wukong.api.resources import Key
+from wukong.embedded.checkers.departures import owner_of, siblings_of, target_of
+from wukong.embedded.checkers.finding import Desk
+from wukong.embedded.process import Process
+from wukong.state import Change, State
+
+MAKERS = ("replicaset", "daemonset")
+
+
+class Arrivals:
+    def __init__(self, desk: Desk) -> None:
+        self.desk, self.world = desk, desk.world
+        self._turn: tuple[Process | None, int] = (None, 0)
+        self._made: list[Pod] = []  # in this decision
+
+    def hear(self, change: Change) -> None:
+        process, pod = self.world.acting, change.new
+        if change.old is not None or not isinstance(pod, Pod) or process is None or process.acting is None:
+            return
+        if process.acting.controller not in MAKERS:
+            return
+        if self._turn != (process, process.turns):
+            self._turn, self._made = (process, process.turns), []
+        if not self._is_wanted(change.key, pod, process):
+            self.desk.note(f"pod {change.key}", f"made by {process.acting.controller} although there were enough")
+        self._made.append(pod)
+
+    def _is_wanted(self, key: Key, pod: Pod, process: Process) -> bool:
+        if _is_missing(pod, self.world.state, []):
+            return True
+        return process.state is not self.world.state and _is_missing(pod, process.state, self._made)
+
+
+def _is_missing(pod: Pod, state: State, made: list[Pod]) -> bool:
+    reference, owner = controller_of(pod.metadata), owner_of(pod, state)
+    if owner is None or reference is None:
+        return True  # it goes with its owner
+    there = {it.metadata.uid: it for it in (*siblings_of(pod, state), *made)}
+    active = [it for it in there.values() if not it.is_terminating and not it.is_finished]
+    if reference.kind == "DaemonSet":
+        return all(target_of(it) != target_of(pod) for it in active)
+    wanted: int | None = owner.spec.replicas  # type: ignore[attr-defined]
+    return len(active) < (1 if wanted is None else wanted)

@@ -1,0 +1,183 @@
+"""Processes with mirrors of their own: what they see and when, what a crash costs, how a lost answer is settled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from wukong.actions import DONE, Action, Create, Outcome
+from wukong.api.meta import Object
+from wukong.api.resources import Key
+from wukong.embedded.clock import VirtualClock
+from wukong.embedded.feeding import Arrival, Feed, News
+from wukong.embedded.process import Crashed, Process, Role, Way
+from wukong.embedded.store import Server
+from wukong.embedded.store.kinds import CONFIG_MAPS
+from wukong.embedded.world import Plain, World
+from wukong.errors import OutcomeUnknown
+from wukong.runtime.dispatch import Item
+from wukong.runtime.echoes import Written
+from wukong.state import State
+from wukong.state.contract import Watch
+
+WANTED = Key("default", "wanted")
+
+
+class Twins:
+    """Makes one ConfigMap for each that is called `…-twin`."""
+
+    name = "twins"
+    watches = (Watch(CONFIG_MAPS),)
+
+    def __init__(self) -> None:
+        self.decided: list[tuple[float, Key]] = []
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        self.decided.append((now, key))
+        twin = Key(key.namespace, f"{key.name}-twin")
+        held = state.objects["ConfigMap"]
+        if key not in held or key.name.endswith("-twin") or twin in held:
+            return DONE
+        return Outcome((Create(CONFIG_MAPS, {"metadata": {"name": twin.name}}, key.namespace),))
+
+
+class Weather:
+    """What a test wants to go wrong."""
+
+    def __init__(self, route: Callable[[Feed, News], Arrival | None] | None = None) -> None:
+        self.route = route
+        self.errors: list[Exception] = []  # raised after the next writes
+        self.feeds: list[Feed] = []
+
+    def join(self, world: World) -> None:
+        self.world = world
+
+    def way(self, process: Process) -> Way:
+        return Faulty(self)
+
+    def started(self, process: Process, feeds: list[Feed]) -> None:
+        self.feeds = feeds
+        for feed in feeds:
+            feed.route = self.route
+
+
+class Faulty(Plain):
+    def __init__(self, weather: Weather) -> None:
+        super().__init__(weather.world.server)
+        self.weather = weather
+
+    def begin(self, item: Item, actions: Sequence[Action]) -> None:
+        pass
+
+    def perform(self, action: Action) -> Written | None:  # type: ignore[override]
+        super().perform(action)
+        if self.weather.errors:
+            raise self.weather.errors.pop(0)
+        return None
+
+
+def a_world(weather: Weather) -> tuple[World, list[Twins]]:
+    clock, made = VirtualClock(), list[Twins]()
+
+    def make(_: State) -> list[Twins]:
+        made.append(Twins())
+        return made[-1:]
+
+    world = World(server=Server(clock), clock=clock, roles=[Role("twins", make)], weather=weather)
+    world.run()
+    return world, made
+
+
+def create(world: World, name: str) -> None:
+    world.server.create(CONFIG_MAPS, {"metadata": {"name": name}}, "default")
+
+
+def names(found: dict[Key, Object]) -> list[str]:
+    return sorted(key.name for key in found)
+
+
+def mirrored(world: World) -> list[str]:
+    return names(world.processes[0].state.objects.get("ConfigMap", {}))
+
+
+def test_a_process_decides_when_its_watch_tells_not_when_it_happens() -> None:
+    world, made = a_world(Weather(lambda feed, news: Arrival(delay=3.0)))
+    begun = world.clock.now()
+    create(world, "one")
+    assert (mirrored(world), names(world.state.objects["ConfigMap"])) == ([], ["one"])
+    world.run()
+    assert [at - begun for at, _ in made[0].decided] == [3.0, 6.0]
+    assert mirrored(world) == ["one", "one-twin"]
+
+
+def test_news_of_one_object_never_overtake_each_other_and_those_of_others_may() -> None:
+    detours = [Arrival(delay=5.0, may_be_overtaken=True), Arrival(), Arrival()]
+    weather = Weather(lambda feed, news: detours.pop(0) if detours else Arrival())
+    world, _ = a_world(weather)
+    create(world, "slow")
+    world.server.delete(CONFIG_MAPS, Key("default", "slow"))
+    create(world, "fast")
+    assert mirrored(world) == []
+    world.run(seconds=1.0)
+    assert mirrored(world) == ["fast", "fast-twin"]
+    world.run()
+    assert mirrored(world) == ["fast", "fast-twin"]
+
+
+def test_an_event_told_twice_is_one_change() -> None:
+    world, made = a_world(Weather(lambda feed, news: Arrival(copies=2)))
+    create(world, "one")
+    world.run()
+    assert mirrored(world) == ["one", "one-twin"]
+    assert len(made[0].decided) == 2
+
+
+def test_a_broken_watch_learns_from_a_list_what_it_missed_also_what_went() -> None:
+    weather = Weather()
+    world, _ = a_world(weather)
+    create(world, "one-twin")
+    (feed,) = weather.feeds
+    feed.disconnect()
+    create(world, "two-twin")
+    world.server.delete(CONFIG_MAPS, Key("default", "one-twin"))
+    assert mirrored(world) == ["one-twin"]
+    assert [change.type for change in feed.relist()] == ["DELETED", "ADDED"]
+    assert mirrored(world) == ["two-twin"]
+
+
+def test_a_watch_that_resumes_is_told_what_it_missed_in_order() -> None:
+    weather = Weather()
+    world, _ = a_world(weather)
+    (feed,) = weather.feeds
+    feed.disconnect()
+    create(world, "one-twin")
+    world.server.delete(CONFIG_MAPS, Key("default", "one-twin"))
+    create(world, "two-twin")
+    assert [(it.type, it.key.name) for it in feed.resume()] == [
+        ("ADDED", "one-twin"),
+        ("DELETED", "one-twin"),
+        ("ADDED", "two-twin"),
+    ]
+
+
+def test_a_process_that_crashed_starts_again_with_an_empty_mirror_and_does_the_rest() -> None:
+    weather = Weather()
+    world, made = a_world(weather)
+    weather.errors.append(Crashed(7.0))
+    begun = world.clock.now()
+    create(world, "one")
+    create(world, "two")
+    world.run()
+    assert len(made) == 2
+    assert made[1].decided[0][0] - begun == 7.0
+    assert mirrored(world) == ["one", "one-twin", "two", "two-twin"]
+
+
+def test_a_write_whose_answer_got_lost_is_looked_at_before_its_key_is_decided_again() -> None:
+    weather = Weather(lambda feed, news: Arrival(delay=3.0 if news.key.name.endswith("-twin") else 0.0))
+    world, made = a_world(weather)
+    weather.errors.append(OutcomeUnknown("connection lost"))
+    begun = world.clock.now()
+    create(world, "one")
+    world.run()
+    assert [(at - begun, key.name) for at, key in made[0].decided] == [(0.0, "one"), (3.0, "one"), (3.0, "one-twin")]
+    assert [step.error for step in world.trace] == ["OutcomeUnknown: connection lost"]
