@@ -68,4 +68,7 @@ class Object(Base):
 
 def controller_of(meta: ObjectMeta) -> OwnerReference | None:
     """The owner that manages this object, if any."""
-    return next((owner for owner in meta.owner_references if owner.controller), None)
+    for owner in meta.owner_references:
+        if owner.controller:
+            return owner
+    return None

@@ -6,6 +6,7 @@ Called by `loop` (and by anything else that plays controllers, with a clock of i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import NamedTuple
 
 from wukong.actions import Action, Bind, Outcome
@@ -15,7 +16,7 @@ from wukong.errors import TooManyRequests
 from wukong.runtime.echoes import Echoes, Written
 from wukong.runtime.queue import Backoff, Queue
 from wukong.state import Change, State
-from wukong.state.contract import Controller, KeysOf
+from wukong.state.contract import Controller, KeysOf, own_key
 
 ASSUMED_SECONDS = 60.0  # how long a pod we bind counts on its node before the watch shows it there
 
@@ -34,6 +35,7 @@ class Dispatch:
         self.state = state
         self.queue: Queue[Item] = Queue(backoff)
         self._echoes: Echoes[Item] = Echoes()
+        self._expired_at = -inf
         self._watchers: dict[str, list[tuple[str, KeysOf]]] = {}  # kind → who watches it
         for controller in self.controllers.values():
             for watch in controller.watches:
@@ -45,6 +47,9 @@ class Dispatch:
         for change in changes:
             sides = _sides(change)
             for name, keys in self._watchers.get(change.kind, ()):
+                if keys is own_key:  # that of both sides
+                    self.queue.add(Item(name, change.key), now)
+                    continue
                 for found in sides:
                     for key in keys(found, self.state):
                         self.queue.add(Item(name, key), now)
@@ -53,6 +58,9 @@ class Dispatch:
 
     def expire(self, now: float) -> None:
         """Take back placements nobody confirmed, and have their pods looked at again. Wait no longer for old echoes."""
+        if now == self._expired_at:  # nothing that came since can be over yet
+            return
+        self._expired_at = now
         self.observe(self.state.expire(now), now)
         for item in self._echoes.expire(now):
             self.queue.done(item)
@@ -107,8 +115,8 @@ class Dispatch:
 
     def _rest(self, item: Item, written: Iterable[Written], now: float) -> None:
         """Work on it has ended, once the state shows what it wrote. What the state shows already is not waited for."""
-        missing = (write for write in written if write.kind in self._watchers and not self._shows(write))
-        if not self._echoes.hold(item, missing, now):
+        missing = [write for write in written if write.kind in self._watchers and not self._shows(write)]
+        if not missing or not self._echoes.hold(item, missing, now):
             self.queue.done(item)
 
     def _shows(self, write: Written) -> bool:

@@ -29,15 +29,16 @@ class Garbage:
         self.database, self.kinds = server.database, server.kinds
         self._doubts = garbage.Doubts(server.database)
         watched = [kind.resource for kind in server.kinds if kind.resource not in (EVENTS, LEASES)]
-        self.watches = tuple(Watch(resource, _uids) for resource in watched)
+        self.watches = tuple(Watch(resource, self._concerned) for resource in watched)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         places = self._doubts.near(key.name)
         return Outcome(tuple(garbage.due(self.database, self.kinds, places))) if places else DONE
 
-
-def _uids(found: Object, _: State) -> Iterable[Key]:
-    return [Key("", uid) for uid in (found.metadata.uid, *(each.uid for each in found.metadata.owner_references))]
+    def _concerned(self, found: Object, _: State) -> Iterable[Key]:
+        """Of it and its owners, those near a doubt. Most changes raise none."""
+        uids = (found.metadata.uid, *(each.uid for each in found.metadata.owner_references))
+        return [Key("", uid) for uid in uids if self._doubts.is_near(uid)]
 
 
 class Namespaces:
@@ -57,11 +58,22 @@ class Namespaces:
         return Outcome(tuple(namespaces.content_due(self.database, self.kinds, key.name)), requeue_after=1.0)
 
 
+def _abandoned(pod: Object, state: State) -> Iterable[Key]:
+    """Only pods whose node is not there, or was never chosen, are of interest."""
+    assert isinstance(pod, Pod)
+    node = pod.spec.node_name
+    is_alone = pod.is_terminating if not node else state.get(Node, Key("", node)) is None
+    return (Key(pod.metadata.namespace, pod.metadata.name),) if is_alone else ()
+
+
 class PodGarbage:
     """Pods whose node is gone for 40 s, and terminating ones that never had a node. Looks every 20 s, as PodGC does."""
 
     name = "podgc"
-    watches = (Watch(_PODS), Watch(_NODES, lambda node, state: state.pods.on_node(node.metadata.name)))
+    watches = (
+        Watch(_PODS, _abandoned),
+        Watch(_NODES, lambda node, state: state.pods.on_node(node.metadata.name)),
+    )
 
     def __init__(self) -> None:
         self._missing: dict[str, float] = {}  # node → when it was first found missing

@@ -41,9 +41,25 @@ GRACE, HEARTBEAT, MONITOR, BETWEEN_NODES = 50.0, 10.0, 5.0, 10.0
 _ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 
 
+def _unready_node(pod: Object, state: State) -> Iterable[Key]:
+    """Pods matter only where their node is not ready: then they are not, either."""
+    assert isinstance(pod, Pod)
+    key = Key("", pod.spec.node_name)
+    node = state.get(Node, key)
+    ready = condition_of(node.document, "Ready") if node is not None else None
+    return (key,) if node is not None and (ready is None or ready.get("status") != "True") else ()
+
+
+def _endangered(pod: Object, state: State) -> Iterable[Key]:
+    assert isinstance(pod, Pod)
+    node = state.get(Node, Key("", pod.spec.node_name))
+    is_tainted = node is not None and any(taint.effect == "NoExecute" for taint in node.spec.taints)
+    return (pods.key_of(pod),) if is_tainted else ()
+
+
 class NodeLifecycle:
     name = "nodelifecycle"
-    watches = (Watch(NODES), Watch(pods.PODS, lambda pod, _: _node_keys(pod)))
+    watches = (Watch(NODES), Watch(pods.PODS, _unready_node))
 
     def __init__(self, chance: Chance | None = None) -> None:
         self.chance = chance or Chance()
@@ -97,7 +113,10 @@ class NodeLifecycle:
 
 class TaintEviction:
     name = "tainteviction"
-    watches = (Watch(pods.PODS), Watch(NODES, lambda node, state: state.pods.on_node(node.metadata.name)))
+    watches = (
+        Watch(pods.PODS, _endangered),
+        Watch(NODES, lambda node, state: state.pods.on_node(node.metadata.name)),
+    )
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         pod = state.get(Pod, key)
@@ -131,11 +150,6 @@ def seconds_left(pod: Pod, node: Node, now: float) -> float:
             since = seconds(each["timeAdded"]) if each.get("timeAdded") else now
             left = min(left, max(0.0, since + max(0, min(limits)) - now))
     return left
-
-
-def _node_keys(pod: Object) -> Iterable[Key]:
-    assert isinstance(pod, Pod)
-    return (Key("", pod.spec.node_name),) if pod.spec.node_name else ()
 
 
 def _rounded(moment: float) -> float:

@@ -33,7 +33,11 @@ class Drains:
         """On a cluster that others use, too, `is_ours` says which pods may be evicted."""
         self.nodes: set[str] = set()
         self.is_ours = is_ours
-        self.watches = (Watch(RESOURCES["Pod"]), Watch(RESOURCES["PodDisruptionBudget"], self._waiting))
+        self.watches = (Watch(RESOURCES["Pod"], self._leaving), Watch(RESOURCES["PodDisruptionBudget"], self._waiting))
+
+    def _leaving(self, pod: Object, _: State) -> Iterable[Key]:
+        assert isinstance(pod, Pod)
+        return (Key(pod.metadata.namespace, pod.metadata.name),) if pod.spec.node_name in self.nodes else ()
 
     def _waiting(self, budget: Object, state: State) -> list[Key]:
         """The pods that a changed budget may let go."""

@@ -47,6 +47,11 @@ class Doubts:
         own, named = self._database.by_uid.get(uid), self._database.dependents.get(uid, set())
         return sorted((named & self._places) | ({own} & self._places if own else set()))
 
+    def is_near(self, uid: str) -> bool:
+        """Whether `near` has any."""
+        own, named = self._database.by_uid.get(uid), self._database.dependents.get(uid)
+        return own in self._places or (named is not None and not self._places.isdisjoint(named))
+
     def _note(self, name: str, change: Change) -> None:
         self._look_at(Place(name, change.key))
         after = None if change.type == "DELETED" else change.document
