@@ -15,6 +15,7 @@ compares the two. Read by kubelet.py. Nothing here knows of time or of the API.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from math import inf
 
 import msgspec
@@ -93,11 +94,16 @@ def may_exit(restart_policy: str, code: int) -> bool:
 def overridden(base: Behaviour, *annotations: Mapping[str, str]) -> Behaviour:
     """The table with the annotations' numbers in it, later ones last. Raises BadAnnotationError."""
     for given in annotations:
-        ours = {key: text for key, text in given.items() if key.startswith(PREFIX) and key != SILENT}
+        ours = tuple((key, text) for key, text in given.items() if key.startswith(PREFIX) and key != SILENT)
         if ours:
-            read = {key.removeprefix(PREFIX): _value(key, text) for key, text in ours.items()}
-            base = msgspec.convert({**msgspec.to_builtins(base), **read}, Behaviour)
+            base = _overridden(base, ours)
     return base
+
+
+@lru_cache(1024)
+def _overridden(base: Behaviour, ours: tuple[tuple[str, str], ...]) -> Behaviour:
+    read = {key.removeprefix(PREFIX): _value(key, text) for key, text in ours}
+    return msgspec.convert({**msgspec.to_builtins(base), **read}, Behaviour)
 
 
 def _value(key: str, text: str) -> object:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ipaddress
 import zlib
+from functools import lru_cache
 from math import inf
 
 from wukong.actions import DONE, Delete, Note, Outcome, Patch
@@ -102,6 +103,7 @@ def is_silent(node: Object) -> bool:
     return node.metadata.annotations.get(SILENT) == "true"
 
 
+@lru_cache(8192)
 def address_of(node: str) -> str:
     """One of the million in 172.16.0.0/12, always the same for a name."""
     return str(ipaddress.ip_address(_HOSTS + zlib.crc32(node.encode()) % 2**20))

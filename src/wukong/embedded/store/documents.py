@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import lru_cache
+from operator import is_
 from typing import Any
 
 import msgspec
@@ -18,6 +19,29 @@ def copied(document: Document) -> Document:
     """A copy that shares nothing. Tuples become lists, and what JSON cannot say is refused with a TypeError."""
     made: Document = msgspec.json.decode(msgspec.json.encode(document))
     return made
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are alike in JSON: unlike Python, where 1, 1.0 and True are."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(value, other[name]) for name, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def has_same_values(one: Document, other: Document) -> bool:
+    """Whether two maps hold the very same objects."""
+    return one.keys() == other.keys() and all(value is other[name] for name, value in one.items())
+
+
+def has_same_items(one: list[Any], other: list[Any]) -> bool:
+    """Whether two lists hold the very same objects, in the same order."""
+    return len(one) == len(other) and all(map(is_, one, other))
 
 
 def meta_of(document: Document) -> Document:

@@ -94,6 +94,6 @@ def _charge(database: Database, kind: Kind, budget: Document, pod: Key, now: flo
     charged = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": {**disrupted, pod.name: stamp(now)}}
     changed = {**budget, "status": charged}
     if allowed == 1:
-        none_left = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": ""}
+        none_left = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods"}
         changed = with_condition(changed, none_left | {"observedGeneration": meta.get("generation", 0)}, now)
     database.put(kind.name, changed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from wukong.embedded.store.documents import has_same_values, same
 from wukong.embedded.store.refusals import bad_request
 from wukong.ports import Document
 
@@ -15,13 +16,16 @@ def patched(document: Document, patch: Any) -> Document:
 
 
 def _merged(document: Any, patch: Document) -> Document:
+    """What stays as it is stays the same object."""
     result: Document = dict(document) if isinstance(document, dict) else {}
     for name, value in patch.items():
         if value is None:
             result.pop(name, None)
-        else:
-            result[name] = _merged(result.get(name), value) if isinstance(value, dict) else _without_nulls(value)
-    return result
+        elif isinstance(value, dict):
+            result[name] = _merged(result.get(name), value)
+        elif name not in result or not same(result[name], value):
+            result[name] = _without_nulls(value)
+    return document if isinstance(document, dict) and has_same_values(document, result) else result
 
 
 def _without_nulls(value: Any) -> Any:

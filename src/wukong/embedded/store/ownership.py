@@ -36,16 +36,25 @@ class Writer(msgspec.Struct, frozen=True):
 
 def updated(kind: Kind, before: Document | None, after: Document, writer: Writer, now: float) -> Document:
     """`after` with its managedFields as they are when `writer` made it of `before`."""
-    entries = _entries(before) if before else {}
     changes = list(sets.differences(_owned(before or {}), _owned(after), _shape(kind)))
+    made: list[Document] = meta_of(before).get("managedFields") or [] if before else []
     if not changes:
-        return _with(after, kind, entries)
-    for other, (known, since) in entries.items():
-        lost = [path for path, is_set in changes if not is_set or other != writer]
-        entries[other] = reduce(sets.remove, lost, known), since
-    mine, _ = entries.get(writer, ({}, ""))
-    entries[writer] = sets.added(mine, [path for path, is_set in changes if is_set]), stamp(now)
-    return _with(after, kind, entries)
+        return with_meta(after, managedFields=made or None)
+    gained, kept, mine = [path for path, is_set in changes if is_set], [], Fields()
+    for entry in made:
+        is_mine = _is_of(entry, writer)
+        lost = [path for path, is_set in changes if not is_set] if is_mine else [path for path, _ in changes]
+        known = entry.get("fieldsV1") or {}
+        left = reduce(sets.remove, lost, known)
+        if is_mine:
+            mine = left
+        elif left:
+            kept.append(entry if left is known else {**entry, "fieldsV1": left})
+    fields = sets.added(mine, gained)
+    if fields:
+        kept.append(_entry(kind, writer, fields, stamp(now)))
+        kept.sort(key=_order)
+    return with_meta(after, managedFields=kept or None)
 
 
 def created(kind: Kind, document: Document, writer: Writer, now: float, known: Mapping[str, Fields]) -> Document:
@@ -140,18 +149,27 @@ def _read(document: Document) -> Iterator[tuple[Writer, tuple[Fields, str]]]:
 
 
 def _with(document: Document, kind: Kind, entries: dict[Writer, tuple[Fields, str]]) -> Document:
-    made = [
-        {
-            "manager": writer.manager,
-            "operation": writer.operation,
-            "apiVersion": kind.resource.api_version,
-            "time": since,
-            "fieldsType": "FieldsV1",
-            "fieldsV1": known,
-            **({"subresource": writer.subresource} if writer.subresource else {}),
-        }
-        for writer, (known, since) in entries.items()
-        if known
-    ]
-    made.sort(key=lambda entry: (entry["operation"], entry["time"], entry["manager"], entry.get("subresource", "")))
+    made = [_entry(kind, writer, known, since) for writer, (known, since) in entries.items() if known]
+    made.sort(key=_order)
     return with_meta(document, managedFields=made or None)
+
+
+def _entry(kind: Kind, writer: Writer, known: Fields, since: str) -> Document:
+    return {
+        "manager": writer.manager,
+        "operation": writer.operation,
+        "apiVersion": kind.resource.api_version,
+        "time": since,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": known,
+        **({"subresource": writer.subresource} if writer.subresource else {}),
+    }
+
+
+def _is_of(entry: Document, writer: Writer) -> bool:
+    has = (entry["manager"], entry["operation"], entry.get("subresource", ""))
+    return has == (writer.manager, writer.operation, writer.subresource)
+
+
+def _order(entry: Document) -> tuple[str, ...]:
+    return entry["operation"], entry.get("time", ""), entry["manager"], entry.get("subresource", "")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from wukong.embedded.store.documents import has_same_items, has_same_values, same
 from wukong.embedded.store.refusals import bad_request
 from wukong.ports import Document
 
@@ -57,24 +58,27 @@ class _Merge:
     def map(self, original: Document, patch: Document, field: str) -> Document:
         if _DIRECTIVE in patch:
             return _directed(patch)
-        original = dict(original)
-        _retain(original, patch)
-        self._reorder(original, patch, field)
+        made = dict(original)
+        _retain(made, patch)
+        self._reorder(made, patch, field)
         for name, value in patch.items():
             if name.startswith(_DELETE):
-                self._delete(original, name.removeprefix(_DELETE), value)
+                self._delete(made, name.removeprefix(_DELETE), value)
             elif value is None:
-                original.pop(name, None)
+                made.pop(name, None)
             else:
-                self._set(original, name, value, field)
-        return original
+                self._set(made, name, value, field)
+        return original if has_same_values(original, made) else made
 
     def _set(self, original: Document, name: str, value: Any, field: str) -> None:
         before, place = original.get(name), f"{field}.{name}"
         if isinstance(before, dict) and isinstance(value, dict):
             original[name] = value if place in self.replaced else self.map(before, value, name)
         elif isinstance(before, list) and isinstance(value, list) and (key := _key(field, name)) is not None:
-            original[name] = self.items(before, value, key, name)
+            made = self.items(before, value, key, name)
+            original[name] = before if has_same_items(before, made) else made
+        elif same(before, value):
+            return
         elif (kept := _without_directives(value)) is not None:
             original[name] = _without_nulls(kept) if before is None or type(before) is not type(value) else kept
         else:
