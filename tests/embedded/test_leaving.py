@@ -17,7 +17,7 @@ from embedded.serving import (
     key,
     merging,
 )
-from smallest import Still, collect_garbage, settle
+from smallest import Still, settle
 from wukong.actions import Delete
 from wukong.api.resources import EVENTS, RESOURCES, Key
 from wukong.embedded.store import Server, garbage
@@ -205,7 +205,7 @@ def test_a_recreated_owner_of_the_same_name_is_another() -> None:
     server.create(CONFIG_MAPS, owned("child", first), NAMESPACE)
     server.delete(CONFIG_MAPS, key("owner"))
     server.create(CONFIG_MAPS, a_map("owner"), NAMESPACE)
-    collect_garbage(server)
+    settle(server)
     assert names(server) == ["owner"]
 
 
