@@ -139,7 +139,7 @@ def concerns(document: Document, namespace: str, own: list[str]) -> bool:
     meta = document["metadata"]
     if document["kind"] in ("Node", "Namespace"):
         return meta["name"] in (namespace, *own)
-    return meta.get("namespace", namespace) == namespace
+    return bool(meta.get("namespace", namespace) == namespace)
 
 
 @pytest.mark.parametrize("title", CASES)
