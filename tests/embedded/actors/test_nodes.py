@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 from embedded.actors.playing import (
@@ -16,13 +17,16 @@ from embedded.actors.playing import (
     a_template,
     a_workload,
     a_world,
+    add_node,
     all_pods,
     get,
     is_ready,
     merging,
+    names,
 )
 from wukong.api.resources import Key
 from wukong.embedded.actors import Behaviour
+from wukong.embedded.store.documents import seconds
 from wukong.embedded.world import World
 from wukong.ports import Document, PatchBody
 
@@ -74,6 +78,77 @@ def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
     assert world.run() == "quiet"
     assert taints(world, "n0") == set()
     assert [is_ready(it) for it in all_pods(world)] == [True, True]
+
+
+def drives_out(world: World) -> list[str]:
+    """The nodes whose taints drive pods out."""
+    return [
+        name for name in names(world.server.list(NODES).items) if ("unreachable", "NoExecute") in taints(world, name)
+    ]
+
+
+def test_nodes_of_a_zone_are_tainted_ten_seconds_after_each_other() -> None:
+    world = a_world(8)
+    for name in ("n0", "n1", "n2", "n3"):
+        silence(world, name)
+    world.run(seconds=120)
+    found = [world.server.get(NODES, Key("", name))["spec"]["taints"] for name in drives_out(world)]
+    added = sorted(seconds(it["timeAdded"]) for each in found for it in each if it["effect"] == "NoExecute")
+    assert len(added) == 4
+    assert all(later - earlier >= 10 for earlier, later in pairwise(added))
+
+
+def test_where_every_node_is_silent_nobody_is_driven_out() -> None:
+    world = a_world(2)
+    world.server.create(REPLICA_SETS, a_workload(replicas=2), NAMESPACE)
+    world.run()
+    silence(world, "n0")
+    world.run(seconds=100)
+    assert drives_out(world) == ["n0"]
+    silence(world, "n1")
+    world.run(seconds=100)
+    assert [taints(world, name) for name in ("n0", "n1")] == [{("unreachable", "NoSchedule")}] * 2
+    world.run(seconds=3600)
+    assert [it["metadata"].get("deletionTimestamp") for it in all_pods(world)] == [None, None]
+    silence(world, "n1", is_silent=False)
+    world.run(seconds=30)
+    assert drives_out(world) == ["n0"]
+
+
+def test_of_a_small_zone_that_is_mostly_down_no_more_nodes_are_emptied() -> None:
+    world = a_world(5)
+    for name in ("n0", "n1", "n2"):
+        silence(world, name)
+    world.run(seconds=600)
+    assert len(drives_out(world)) <= 1  # the first was tainted before the third was missed, if it was
+    silence(world, "n2", is_silent=False)
+    world.run(seconds=600)
+    assert drives_out(world) == ["n0", "n1"]
+
+
+def test_a_large_zone_that_is_mostly_down_is_emptied_slowly() -> None:
+    world = a_world(0)
+    for number in range(60):
+        add_node(world, f"n{number}")
+    world.run()
+    for number in range(40):
+        silence(world, f"n{number}")
+    world.run(seconds=60)
+    begun = len(drives_out(world))
+    world.run(seconds=1000)
+    assert 9 <= len(drives_out(world)) - begun <= 11
+
+
+def test_a_zone_that_is_all_down_is_emptied_while_others_live() -> None:
+    world = a_world(0)
+    for number in range(3):
+        add_node(world, f"a{number}", **{"topology.kubernetes.io/zone": "a"})
+        add_node(world, f"b{number}", **{"topology.kubernetes.io/zone": "b"})
+    world.run()
+    for number in range(3):
+        silence(world, f"a{number}")
+    world.run(seconds=120)
+    assert drives_out(world) == ["a0", "a1", "a2"]
 
 
 def told_trace(seed: int) -> str:

@@ -59,7 +59,7 @@ def test_a_stateful_set_tells_of_its_pods_by_name() -> None:
 
 
 def test_a_silent_node_is_told_of_and_so_are_its_pods() -> None:
-    world = a_world(1)
+    world = a_world(2)
     world.server.create(DEPLOYMENTS, a_workload(replicas=1), NAMESPACE)
     world.run()
     (name,) = names(all_pods(world))

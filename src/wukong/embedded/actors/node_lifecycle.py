@@ -5,7 +5,7 @@
 
 Nobody renews leases here: a node is heard of until its annotation `testbed.wukong/silent` says otherwise, and its last
 heartbeat was up to ten seconds before that, by chance. The monitor looks every five seconds. Taint eviction is a plain
-deletion: budgets are not asked. A zone that is mostly down is not treated differently yet.
+deletion: budgets are not asked. How fast the nodes of a zone are tainted, and when not at all, is in zones.py.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from wukong.actions import DONE, Action, Outcome, Patch
 from wukong.api.core import Taint
 from wukong.api.meta import Object
 from wukong.api.resources import RESOURCES, Key
-from wukong.embedded.actors import pods
+from wukong.embedded.actors import pods, zones
 from wukong.embedded.actors.kubelet import is_silent
 from wukong.embedded.actors.telling import note, of_pod
+from wukong.embedded.actors.zones import Zones
 from wukong.embedded.clock import Chance
 from wukong.embedded.objects import Node, Pod
 from wukong.embedded.store.documents import at, condition_of, seconds, stamp
@@ -37,8 +38,7 @@ PRESSURES = {
     "NetworkUnavailable": "node.kubernetes.io/network-unavailable",
     "PIDPressure": "node.kubernetes.io/pid-pressure",
 }
-GRACE, HEARTBEAT, MONITOR, BETWEEN_NODES = 50.0, 10.0, 5.0, 10.0
-_ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+GRACE, HEARTBEAT, MONITOR = 50.0, 10.0, 5.0
 
 
 def _unready_node(pod: Object, state: State) -> Iterable[Key]:
@@ -59,17 +59,30 @@ def _endangered(pod: Object, state: State) -> Iterable[Key]:
 
 class NodeLifecycle:
     name = "nodelifecycle"
-    watches = (Watch(NODES), Watch(pods.PODS, _unready_node))
 
     def __init__(self, chance: Chance | None = None) -> None:
         self.chance = chance or Chance()
         self._heard: dict[str, float] = {}  # silent node → its last heartbeat
-        self._next: dict[str, float] = {}  # zone → when the next of its nodes may be tainted NoExecute
+        self._last: dict[str, float] = {}  # zone → when the last of its nodes was tainted NoExecute
+        self._was_ready: dict[str, bool] = {}
+        self.watches = (Watch(NODES, self._concerned), Watch(pods.PODS, _unready_node))
+
+    def _concerned(self, found: Object, state: State) -> list[Key]:
+        """The node itself; all that are not ready when one becomes so, ceases to be, or goes."""
+        name = found.metadata.name
+        node = state.get(Node, Key("", name))
+        is_ready = node is not None and zones.is_ready(node)
+        if self._was_ready.get(name) == is_ready and node is not None:
+            return [Key("", name)]
+        self._was_ready[name] = is_ready
+        unready = {each for names in state.follower(Zones).unready.values() for each in names}
+        return [Key("", each) for each in sorted({name, *unready})]
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         node = state.get(Node, key)
         if node is None:
             self._heard.pop(key.name, None)
+            self._was_ready.pop(key.name, None)
             return DONE
         if not is_silent(node):
             self._heard.pop(key.name, None)
@@ -92,23 +105,29 @@ class NodeLifecycle:
         if ready != "True":
             actions += _marked_pods(state, key.name, now)
         kept, wanted = _others(node), _wanted(node, ready)
-        if wanted and wanted[-1]["effect"] == "NoExecute" and not _has(node, wanted[-1]):
-            wait = self._turn(node, now) - now
+        if wanted and wanted[-1]["effect"] == "NoExecute":
+            wait = self._wait(node, wanted[-1], state.follower(Zones), now)
             if wait > 0:
                 wanted = wanted[:-1]
-            else:
-                self._next[_zone(node)] = now + BETWEEN_NODES
-                wait = None
         made = [*kept, *(_has(node, each) or {**each, "timeAdded": stamp(now)} for each in wanted)]
         if made != (at(node.document, "spec.taints") or []):
             # The list is written whole, as read at this version: what others put into it meanwhile must not be lost.
             meta = {"uid": node.metadata.uid, "resourceVersion": node.metadata.resource_version}
             patch = {"metadata": meta, "spec": {"taints": made or None}}
             actions.append(Patch(NODES, key, PatchBody("merge", patch, manager=pods.MANAGER)))
-        return Outcome(tuple(actions), wait)
+        return Outcome(tuple(actions), wait if wait and wait != inf else None)
 
-    def _turn(self, node: Node, now: float) -> float:
-        return self._next.get(_zone(node), now)
+    def _wait(self, node: Node, taint: Document, found: Zones, now: float) -> float:
+        """Seconds until it may have the taint that drives pods out; 0 for one that has it and may keep it."""
+        if found.is_cut_off:
+            return inf
+        if _has(node, taint):
+            return 0.0
+        zone = zones.zone_of(node)
+        wait = max(0.0, self._last.get(zone, -inf) + found.pause(zone) - now)
+        if not wait:
+            self._last[zone] = now
+        return wait
 
 
 class TaintEviction:
@@ -154,10 +173,6 @@ def seconds_left(pod: Pod, node: Node, now: float) -> float:
 
 def _rounded(moment: float) -> float:
     return -(-moment // MONITOR) * MONITOR
-
-
-def _zone(node: Node) -> str:
-    return f"{node.metadata.labels.get(_REGION, '')}:{node.metadata.labels.get(_ZONE, '')}"
 
 
 def _wanted(node: Node, ready: str) -> list[Document]:
