@@ -122,7 +122,8 @@ def test_an_unchanged_manifest_changes_nothing() -> None:
     before = workload("Deployment", "web")
     world, _ = settled_world({"nodes": [{"name": "a"}], "manifests": [before]}, 0)
     for documents in (everything(world), [kept(each) for each in everything(world)]):
-        assert play_on(load(documents, world.clock.now()), Scenario(manifests=[before])).events == []
+        story = play_on(load(documents, world.clock.now()), Scenario(manifests=[before]))
+        assert [event.text for event in story.events] == ["applies Deployment default/web"]
 
 
 def test_what_a_manifest_no_longer_says_is_taken_away() -> None:

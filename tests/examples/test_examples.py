@@ -61,6 +61,8 @@ def test_the_demo_runs_through_and_ends_with_the_proof() -> None:
     result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert "\x1b" not in result.stdout
-    assert result.stdout.count("$ wukong ") == 5
+    assert result.stdout.count("$ wukong ") == 7
+    assert "ProgressDeadlineExceeded" in result.stdout
+    assert result.stdout.count("Settled: every workload is as it should be.") == 2
     assert "ask for at most 2820m cpu" in result.stdout
     assert result.stdout.endswith("No mismatches.\n")

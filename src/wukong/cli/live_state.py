@@ -154,7 +154,12 @@ def _pod(play: Play, pod: Pod, latest: Mapping[str, str]) -> PodLook:
 def _pending(waiting: Mapping[str, tuple[str, str]]) -> list[str]:
     """The same message of several pods once, with their number."""
     told = Tally(waiting.values())
-    return [f"{name}: {number} pending: {text}" for (name, text), number in sorted(told.items())]
+    return [f"{name}: {number} pending: {_sentence(text)}" for (name, text), number in sorted(told.items())]
+
+
+def _sentence(text: str) -> str:
+    """The first of the scheduler's message: which nodes, and why not."""
+    return text.partition(". ")[0].removesuffix(".") + "."
 
 
 def _troubles(found: list[Object]) -> list[str]:

@@ -21,7 +21,7 @@ from wukong.cli.live_state import Look, NodeLook, PodLook, WorkloadLook
 from wukong.cli.story_view import Row, clock
 
 LEAST_WORKLOADS, LEAST_NODES, LEAST_EVENTS, MOST_WAITING = 3, 4, 4, 3
-_BAR = 24
+_BAR, _SMALL = 24, 16
 _COLOURS = ("cyan", "magenta", "blue", "bright_green", "bright_yellow", "bright_cyan", "bright_magenta", "bright_blue")
 _BLOCKS = {"ready": "■", "starting": "□", "stopping": "×"}
 _PLAIN = {"ready": "#", "starting": "o", "stopping": "x"}
@@ -45,15 +45,20 @@ class LiveView:
             parts += [Text(), self._nodes(seen, nodes)]
         if events:
             parts += [Text(), _events(rows[-events:])]
-        parts += [_one_line(f"! {text}", "red") for text in seen.waiting[:waiting]]
+        is_cut = self.console.height <= _SMALL
+        parts += [
+            Text(f"! {text}", style="red", no_wrap=is_cut, overflow="ellipsis") for text in seen.waiting[:waiting]
+        ]
         if len(seen.waiting) > waiting:
-            parts.append(_one_line(f"! … and {len(seen.waiting) - waiting} more reasons to wait", "red"))
+            parts.append(Text(f"! … and {len(seen.waiting) - waiting} more reasons to wait", style="red"))
         return Group(*parts)
 
     def _shares(self, seen: Look, rows: Sequence[Row]) -> tuple[int, int, int, int]:
         """How many lines each part gets: its least first, then nodes, workloads and events in this order."""
         room = self.console.height - 6  # heading, two empty lines, two lines of "… and more", the cursor's
-        waiting = min(MOST_WAITING, len(seen.waiting))
+        waiting = min(MOST_WAITING if self.console.height > _SMALL else 1, len(seen.waiting))
+        if self.console.height > _SMALL:  # there they are folded
+            room -= sum(-(-(len(text) + 2) // self.console.width) for text in seen.waiting[:waiting])
         wanted = {"nodes": len(seen.nodes), "workloads": len(seen.workloads), "events": min(12, len(rows))}
         least = {"nodes": LEAST_NODES, "workloads": LEAST_WORKLOADS, "events": LEAST_EVENTS}
         given = {name: min(least[name], wanted[name]) for name in wanted}
@@ -151,7 +156,3 @@ def _events(rows: Sequence[Row]) -> Table:
 
 def _grid() -> Table:
     return Table.grid(padding=(0, 2, 0, 0))
-
-
-def _one_line(text: str, style: str) -> Text:
-    return Text(text, style=style, no_wrap=True, overflow="ellipsis")

@@ -127,6 +127,25 @@ def actions(moment: Moment, present: frozenset[str]) -> list[Action]:
     return [_on_node(name, {"spec": {"unschedulable": True}})]
 
 
+def told(moment: Moment) -> list[str]:
+    """What a moment does, in words, where the story would not tell it anyway: nodes speak for themselves."""
+    if moment.apply is not None:
+        return [told_of(document) for document in as_list(moment.apply)]
+    if moment.patch is not None:
+        return [f"patches {moment.patch.kind} {_key(moment.patch)}"]
+    if moment.scale is not None:
+        return [f"scales {moment.scale.kind} {_key(moment.scale)} to {moment.scale.replicas}"]
+    if moment.delete is not None:
+        return [f"deletes {moment.delete.kind} {_key(moment.delete)}"]
+    return []
+
+
+def told_of(document: Document) -> str:
+    resource = RESOURCE_OF[document["kind"]]
+    key = Key(namespace_of(document) if resource.namespaced else "", document["metadata"]["name"])
+    return f"applies {resource.kind} {key}"
+
+
 def _on_node(name: str, body: Document) -> Patch:
     return Patch(NODES, Key("", name), PatchBody("merge", body, manager=MANAGER))
 

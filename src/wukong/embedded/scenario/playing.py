@@ -33,6 +33,7 @@ from wukong.state import Change
 
 REST_SECONDS = 360.0  # within which everybody who failed has tried again: the scheduler after five minutes at most
 SCHEDULER = "scheduler"  # its name as a controller
+SCENARIO = "scenario"  # the subject of what it does itself
 
 
 class Interrupted(Exception):  # noqa: N818
@@ -107,8 +108,11 @@ class Play:
     def _go(self) -> bool:
         """From the first node to rest; False if it does not come to rest in time."""
         self._do(acts.nodes(self.scenario.nodes), "$.nodes")
+        is_on_top = bool(self.recorder.fates)  # of what a snapshot held
         for document in self.scenario.manifests:
             self._do(acts.applied([document], self._namespaces()), f"{document['kind']} {document['metadata']['name']}")
+            if is_on_top:
+                self.recorder.tell(SCENARIO, acts.told_of(document))
         self.recorder.nodes.start = len(self.world.state.objects.get("Node", {}))
         moments = sorted(enumerate(self.scenario.timeline), key=lambda entry: (entry[1].seconds, entry[0]))
         for index, moment in moments:
@@ -152,6 +156,8 @@ class Play:
         elif moment.uncordon is not None:
             self.drains.nodes.discard(name)
         self._do(acts.actions(moment, self._namespaces()), f"{place}.{_written(moment)}")
+        for text in acts.told(moment):
+            self.recorder.tell(SCENARIO, text)
         if moment.drain is not None:
             self.recorder.tell(f"node {name}", "drain begins")
             for key in sorted(self.world.state.pods.on_node(name)):
