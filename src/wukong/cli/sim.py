@@ -14,4 +14,11 @@ PARTS: dict[str, Verb] = {
 
 @click.group("sim", cls=VerbGroup, verbs=PARTS)
 def command() -> None:
-    """Play scenarios in an embedded cluster, on virtual time."""
+    """Play scenarios in an embedded cluster, on virtual time.
+
+    \b
+    Examples:
+      wukong sim run examples/sim/deadlock.yaml                 # a rollout that never ends, and why
+      wukong sim run -s cluster.json.gz -f deployment.yaml      # what this change would do to a cluster
+      wukong sim run examples/sim/demo.yaml --speed 6x          # watch it
+    """

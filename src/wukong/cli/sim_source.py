@@ -17,7 +17,7 @@ from wukong.cluster.documents import read_documents
 from wukong.cluster.keeping import kept
 from wukong.embedded.loading import Loaded
 from wukong.embedded.scenario import Scenario, Story, read_scenario
-from wukong.embedded.scenario.reading import read_manifests
+from wukong.embedded.scenario.reading import parse_all, read_manifests
 from wukong.embedded.store.documents import seconds
 from wukong.errors import InputError
 from wukong.ports import Document
@@ -25,12 +25,12 @@ from wukong.ports import Document
 
 def read_scenario_file(path: str) -> Scenario:
     """The scenario, with the documents of its `files` before its own manifests."""
-    name = place_name(path)
+    name, data = place_name(path), bytes(read_text(path))
     try:
-        scenario = read_scenario(bytes(read_text(path)))
+        scenario = read_scenario(data)
     except InputError as error:
-        if str(error).startswith(f"{name}: "):  # the file itself cannot be read
-            raise
+        if _is_manifest(data):
+            raise InputError(f"{name}: expected a scenario, got a Kubernetes manifest. Give it with -f.") from None
         raise error.at(name) from None
     folder = Path(path).parent
     scenario.manifests = [*_manifests([str(folder / file) for file in scenario.files]), *scenario.manifests]
@@ -78,16 +78,34 @@ def _manifests(paths: Sequence[str]) -> list[Document]:
     problems: list[str] = []
     skipped: Tally[str] = Tally()
     for path in paths:
-        name = place_name(path)
         try:
-            found += read_manifests(bytes(read_text(path)), skipped)
+            data = bytes(read_text(path))
+        except InputError as error:  # names the file already
+            problems += error.problems
+            continue
+        try:
+            found += read_manifests(data, skipped)
         except InputError as error:
-            problems += [text if text.startswith(name) else f"{name}: {text}" for text in error.problems]
+            told = "expected manifests, got a scenario. Give it without -f."
+            wrong = InputError(told) if _is_scenario(data) else error
+            problems += wrong.at(place_name(path)).problems
     if problems:
         raise InputError(*problems)
     if skipped:
         note(f"left out of the files, for they do not decide placement: {', '.join(sorted(skipped))}.")
     return found
+
+
+def _is_manifest(data: bytes) -> bool:
+    return any(isinstance(each, dict) and {"apiVersion", "kind"} <= each.keys() for each in parse_all(data))
+
+
+def _is_scenario(data: bytes) -> bool:
+    try:
+        read_scenario(data)
+    except InputError:
+        return False
+    return True
 
 
 def _holds_more(document: Document) -> bool:

@@ -94,6 +94,9 @@ def _condensed(texts: list[str]) -> Iterator[str]:
 
 
 def _timeline(story: Story) -> Iterator[Part]:
+    if not story.events:
+        yield "Nothing happened."
+        return
     step, told, rows = _short_enough(story.events)
     left_out = max(0, len(rows) - _MOST_ROWS)
     head = rows[: _MOST_ROWS // 2] if left_out else rows

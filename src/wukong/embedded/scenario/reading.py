@@ -55,6 +55,10 @@ def read_scenario(text: str | bytes) -> Scenario:
 
 def parse(text: str | bytes) -> Any:
     documents = parse_all(text)
+    if not documents:
+        raise InputError(
+            "expected a scenario, found nothing in it. Begin with nodes: [{name: a}], or with examples/sim."
+        )
     if len(documents) != 1:
         raise InputError(f"expected one YAML document, found {len(documents)}.")
     return documents[0]
