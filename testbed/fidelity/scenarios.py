@@ -19,7 +19,7 @@ FOR = "testbed.wukong/for"
 HOSTNAME, ZONE, REGION = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 LABELS = {"app": "web"}
 DEADLINE = 10
-START = {"Deployment": 3, "StatefulSet": 1}  # seconds until a container runs
+START = 3  # seconds until a container runs
 ON_NODES = ("drain", "drain two", "cordon and update", "cordon and scale", "kill", "silence", "drain in an update")
 CHANGES = {
     "Deployment": {
@@ -70,7 +70,8 @@ class _Draw:
         if self.place == "some nodes":
             self.fit = self.random.randint(1 if self.change not in ON_NODES else 2, self.nodes)
         self.replicas = self._replicas()
-        self.begin = 6 + START[self.kind] + (2 * self.replicas if self.kind == "StatefulSet" else 0)
+        in_turn = self.replicas if self.kind == "StatefulSet" else 1
+        self.begin = 6 + (START + 1) * in_turn
 
     def _replicas(self) -> int:
         most = 6 if self.kind == "Deployment" else 4
@@ -128,7 +129,7 @@ class _Draw:
     def _pod(self) -> Json:
         cpu = self.random.choice(["100m", "500m", "1", "1500m", "1900m"])
         container = {"name": "web", "image": "web:1", "resources": {"requests": {"cpu": cpu}}}
-        spec: Json = {"nodeSelector": {FOR: self.own}, "containers": [container], "tolerations": _brief()}
+        spec: Json = {"nodeSelector": {FOR: self.own}, "containers": [container], "tolerations": brief()}
         affinity = self._affinity()
         spec |= {"affinity": affinity} if affinity else {}
         if self.place == "even":
@@ -136,7 +137,7 @@ class _Draw:
             spread |= {"labelSelector": {"matchLabels": LABELS}}
             spread |= self.random.choice([{}, {"nodeTaintsPolicy": "Honor"}])
             spec["topologySpreadConstraints"] = [spread]
-        annotations = {"testbed.wukong/start-seconds": str(START[self.kind])}
+        annotations = {"testbed.wukong/start-seconds": str(START)}
         return {"metadata": {"labels": LABELS, "annotations": annotations}, "spec": spec}
 
     # ---- what
@@ -221,7 +222,7 @@ def _rolling(surge: int | str, unavailable: int | str) -> Json:
     return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
 
 
-def _brief() -> list[Json]:
+def brief() -> list[Json]:
     """Five seconds on a node that is not heard of, not five minutes."""
     keys = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
     return [{"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5} for key in keys]

@@ -18,6 +18,7 @@ from wukong.api.resources import Key
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.actors.kubelet import is_silent
 from wukong.embedded.actors.node_lifecycle import seconds_left
+from wukong.embedded.actors.progress import AVAILABLE, TIMED_OUT
 from wukong.embedded.objects import Deployment, Node, Pod
 from wukong.embedded.scenario import workloads
 from wukong.embedded.scenario.acts import Drains
@@ -73,7 +74,12 @@ def _tops(state: State) -> list[Object]:
 def _has_time(deployment: Deployment) -> bool:
     if deployment.spec.paused or deployment.spec.progress_deadline_seconds in (None, 2**31 - 1):
         return False
-    return not workloads.counted(deployment).is_complete and not workloads.troubles(deployment)
+    if workloads.counted(deployment).is_complete:
+        return False
+    is_seen = deployment.status.observed_generation >= deployment.metadata.generation
+    progressing = condition_of(deployment.document, "Progressing") or {}
+    # Once it was complete the clock does not run again, however many pods are lost afterwards.
+    return not is_seen or progressing.get("reason") not in (AVAILABLE, TIMED_OUT)
 
 
 def _drives_out(node: Node, pod: Pod) -> bool:

@@ -1,0 +1,30 @@
+"""The embedded cluster tells the truth: every example and random scenarios, played there and on a real control plane.
+
+All of them side by side, for a real one takes real time. What is compared, and what not: docs/fidelity.md.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from testbed.fidelity.command import named
+from testbed.fidelity.run import Compared, compare_all, shown
+from testbed.fidelity.scenarios import a_scenario
+from testbed.pytest_plugin import Bed
+
+SEEDS = range(1, 23)
+MUST_SHOW = {
+    *("deadlock", "deadlock-two", "four-on-four", "match-label-keys", "no-surge"),
+    *("versions-apart", "versions-apart-no-room", "node-silent", "stateful-set-dead-node"),
+    *("two-budgets", "budget-waits", "scale-down", "daemon-set-cordon", "preemption"),
+}
+
+
+@pytest.mark.slow
+async def test_scenarios_tell_the_same_story_embedded_and_on_a_real_control_plane(bed: Bed) -> None:
+    examples = named()
+    assert examples.keys() >= MUST_SHOW
+    scenarios = {**examples, **{f"seed {seed}": a_scenario(seed) for seed in SEEDS}}
+    found: list[Compared] = [each async for each in compare_all(bed.kubeconfig, scenarios, len(scenarios))]
+    assert len(found) == len(scenarios)
+    assert not [line for each in found if each.differences for line in shown(each)]

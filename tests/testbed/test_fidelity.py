@@ -1,0 +1,95 @@
+"""Random scenarios for fidelity: the same by seed, of every sort, and how two stories are held against each other."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from typing import Any
+
+import msgspec
+import pytest
+
+from testbed.fidelity import compare
+from testbed.fidelity.examples import moved
+from testbed.fidelity.scenarios import a_scenario
+from wukong.app.embedded import play_scenario
+from wukong.embedded.scenario import read_scenario
+from wukong.embedded.scenario.story import Fate, NodeCount, Story
+
+
+def test_a_seed_always_gives_the_same_scenario() -> None:
+    assert a_scenario(7) == a_scenario(7)
+    assert a_scenario(7) != a_scenario(8)
+    assert a_scenario(7, own="x")["manifests"][0]["metadata"]["namespace"] == "x"
+
+
+def test_a_hundred_and_twenty_seeds_hold_enough_of_every_sort() -> None:
+    found: Tally[str] = Tally()
+    for seed in range(1, 121):
+        scenario = read_scenario(msgspec.json.encode(a_scenario(seed)))
+        story = play_scenario(scenario)
+        found["complete" if story.settled else "stuck"] += 1
+        found["bound"] += any("TooManyRequests" in line for line in story.trace)
+        found[scenario.manifests[0]["kind"]] += 1
+    assert found["complete"] >= 30
+    assert found["stuck"] >= 30
+    assert found["bound"] >= 20
+    assert min(found["Deployment"], found["StatefulSet"]) >= 20
+
+
+def a_story(pending: str = "", **fate: Any) -> Story:
+    told = Fate(kind="Deployment", **{"replicas": 3, "available": 3, **fate})
+    return Story(
+        settled=not pending,
+        stuck=[f"a/web: pending: {pending}"] if pending else [],
+        workloads={"a/web": told},
+        nodes=NodeCount(),
+        writes=0,
+        virtual_seconds=0,
+        digest="",
+    )
+
+
+NO_ROOM = "0/{} nodes are available: {}. no new claims to deallocate, preemption: 0/3 nodes are available."
+APART = "{} node(s) didn't match pod anti-affinity rules"
+ELSEWHERE = "{} node(s) didn't match Pod's node affinity/selector"
+
+
+@pytest.mark.parametrize("field", ["available", "min_available", "max_pods", "restarts"])
+def test_every_number_is_compared(field: str) -> None:
+    first: dict[str, Any] = {field: 1}
+    second: dict[str, Any] = {field: 2}
+    same, other = a_story(**first), a_story(**second)
+    assert compare.differences([same], same, with_spread=True) == []
+    assert len(compare.differences([same], other, with_spread=True)) == 1
+    assert compare.differences([same, other], other, with_spread=True) == []  # drawn
+
+
+def test_verdicts_are_compared() -> None:
+    waits = a_story(NO_ROOM.format(3, APART.format(3)))
+    assert compare.differences([waits], a_story(), with_spread=False)
+
+
+def test_nodes_of_others_are_left_out_of_the_reasons_and_nothing_else_is() -> None:
+    ours = a_story(NO_ROOM.format(3, APART.format(3)))
+    beside = a_story(NO_ROOM.format(9, f"{APART.format(3)}, {ELSEWHERE.format(6)}"))
+    fewer = a_story(NO_ROOM.format(9, f"{APART.format(2)}, {ELSEWHERE.format(7)}"))
+    another = a_story(NO_ROOM.format(9, f"3 Insufficient cpu, {ELSEWHERE.format(6)}"))
+    assert compare.differences([ours], beside, with_spread=False) == []
+    assert compare.differences([ours], fewer, with_spread=False)
+    assert compare.differences([ours], another, with_spread=False)
+
+
+def test_an_example_is_moved_whole() -> None:
+    pod = {"metadata": {"labels": {"app": "web"}}, "spec": {"nodeName": "n1", "containers": []}}
+    web = {"kind": "Deployment", "metadata": {"name": "web"}, "spec": {"template": pod}}
+    scenario = {
+        "nodes": [{"namePrefix": "n", "count": 2}],
+        "manifests": [web],
+        "timeline": [{"at": "1m", "drain": "n1"}, {"at": "1h", "scale": {"kind": "Deployment", "name": "web"}}],
+    }
+    made = moved(scenario, "own")
+    assert made["nodes"][0]["namePrefix"] == "own-n"
+    assert made["manifests"][0]["spec"]["template"]["spec"]["nodeName"] == "own-n1"
+    assert [(it["at"], it.get("drain")) for it in made["timeline"]] == [("9s", "own-n1"), ("18s", None)]
+    assert made["timeline"][1]["scale"]["namespace"] == "own"
+    assert scenario["nodes"] == [{"namePrefix": "n", "count": 2}]
