@@ -127,6 +127,21 @@ def test_a_key_that_failed_in_the_middle_rests_until_what_it_did_write_shows() -
     assert dispatch.queue.due(3.0) == [ITEM]
 
 
+def test_the_deletion_of_an_earlier_object_is_not_the_echo_of_a_new_one() -> None:
+    dispatch = a_dispatch()
+    old = a_pod_at("5")
+    dispatch.state.apply("MODIFIED", old)
+    dispatch.queue.add(ITEM, 0.0)
+    dispatch.queue.due(0.0)
+    dispatch.succeeded(ITEM, Outcome(requeue_after=0.0), 0.0, [a_write("7")._replace(uid="another")])
+    dispatch.observe(dispatch.state.apply("DELETED", old), 1.0)
+    assert dispatch.queue.due(1.0) == []
+    new = a_pod_at("7")
+    new.metadata.uid = "another"
+    dispatch.observe(dispatch.state.apply("ADDED", new), 2.0)
+    assert dispatch.queue.due(2.0) == [ITEM]
+
+
 def test_what_the_state_shows_already_is_not_waited_for() -> None:
     dispatch = a_dispatch()
     dispatch.state.apply("MODIFIED", a_pod_at("7"))

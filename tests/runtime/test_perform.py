@@ -82,7 +82,8 @@ def test_after_a_lost_answer_the_version_to_wait_for_is_known_all_the_same() -> 
     cluster.after = [LOST]
     action = Patch(PODS, WEB, PatchBody("merge", {"metadata": {"labels": {"a": "b"}}}))
     written = play(Performer(cluster).perform(action, EPOCH))
-    assert written == Written("Pod", WEB, str(cluster.version))
+    uid = cluster.objects["Pod", WEB]["metadata"]["uid"]
+    assert written == Written("Pod", WEB, str(cluster.version), uid)
 
 
 def test_gone_already_is_as_good_as_removed() -> None:

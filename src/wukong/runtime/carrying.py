@@ -81,7 +81,7 @@ def unseen(action: Write, error: Exception) -> OutcomeUnknown:
 def written_of(resource: Resource, found: Document) -> Written:
     meta = found.get("metadata", {})
     key = Key(meta.get("namespace", ""), meta.get("name", ""))
-    return Written(resource.kind, key, meta.get("resourceVersion", ""))
+    return Written(resource.kind, key, meta.get("resourceVersion", ""), meta.get("uid", ""))
 
 
 def shown(action: Write, found: Document | None) -> Written | None:

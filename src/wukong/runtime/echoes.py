@@ -23,11 +23,12 @@ class Written(NamedTuple):
     kind: str
     key: Key
     version: str
+    uid: str = ""  # tells it from an earlier object of the same name
 
 
 class Echoes(Generic[Item]):
     def __init__(self) -> None:
-        self._seen: OrderedDict[Written, None] = OrderedDict()
+        self._seen: OrderedDict[tuple[str, Key, str], None] = OrderedDict()
         self._missing: dict[Item, set[Written]] = {}
         self._until: dict[Item, float] = {}  # oldest first, for PATIENCE is the same for all
         self._places: dict[Item, set[Place]] = {}
@@ -35,7 +36,7 @@ class Echoes(Generic[Item]):
 
     def hold(self, item: Item, written: Iterable[Written], now: float) -> bool:
         """Whether this item must rest until all of these have been seen."""
-        missing = {write for write in written if write not in self._seen}
+        missing = {write for write in written if write[:3] not in self._seen}
         if not missing:
             return False
         self._missing[item], self._until[item] = missing, now + PATIENCE
@@ -50,7 +51,7 @@ class Echoes(Generic[Item]):
         for change in changes:
             version = None if change.new is None else change.new.metadata.resource_version
             if version is not None:
-                self._remember(Written(change.kind, change.key, version))
+                self._remember((change.kind, change.key, version))
             for item in list(self._by_object.get((change.kind, change.key), ())):
                 missing = self._missing[item]
                 missing -= {write for write in missing if _is_echo(write, change, version)}
@@ -68,7 +69,7 @@ class Echoes(Generic[Item]):
     def next_expiry(self) -> float | None:
         return next(iter(self._until.values()), None)
 
-    def _remember(self, write: Written) -> None:
+    def _remember(self, write: tuple[str, Key, str]) -> None:
         self._seen[write] = None
         if len(self._seen) > _REMEMBERED:
             self._seen.popitem(last=False)
@@ -82,5 +83,9 @@ class Echoes(Generic[Item]):
 
 
 def _is_echo(write: Written, change: Change, version: str | None) -> bool:
-    """An object that is gone shows no version any more."""
-    return write[:2] == (change.kind, change.key) and version in (None, write.version)
+    """An object that is gone shows no version any more; one that had the name before ours says nothing of ours."""
+    if write[:2] != (change.kind, change.key):
+        return False
+    if version is not None or change.old is None:
+        return version == write.version
+    return write.uid in ("", change.old.metadata.uid)
