@@ -70,10 +70,9 @@ class Budgets:
         if budget is None or (not _is_ready(pod) and _always_allows(budget)):
             return
         now, before = count(self.world.state, budget), self._counted.get(covering[0])
-        left = len(now.healthy - self._evicted - {pod.metadata.uid})
-        if left >= now.desired or (
-            before and len(before.healthy - self._evicted - {pod.metadata.uid}) >= before.desired
-        ):
+        leaving = {pod.metadata.uid} if _is_ready(pod) else set()  # who is not well takes nobody away who is
+        left = len(now.healthy - self._evicted - leaving)
+        if left >= now.desired or (before and len(before.healthy - self._evicted - leaving) >= before.desired):
             return
         told = f"evicted although budget {budget.key} asks for {now.desired} healthy pods and only {left} are left"
         self.desk.note(f"pod {key}", told)
