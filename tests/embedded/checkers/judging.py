@@ -1,0 +1,60 @@
+"""A world with somebody in it who does what he should not, and the checkers that look on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from wukong.actions import DONE, Outcome
+from wukong.api.core import Pod
+from wukong.api.resources import RESOURCES, Key
+from wukong.embedded.actors import built_in
+from wukong.embedded.checkers import Checkers
+from wukong.embedded.clock import VirtualClock
+from wukong.embedded.store import Server
+from wukong.embedded.world import World
+from wukong.ports import Document
+from wukong.state import State
+from wukong.state.contract import Watch
+
+PODS, NODES = RESOURCES["Pod"], RESOURCES["Node"]
+HOST = "kubernetes.io/hostname"
+
+
+class Actor:
+    """Calls itself what it likes, and does with each pod what it is told."""
+
+    watches = (Watch(PODS),)
+
+    def __init__(self, name: str, act: Callable[[Key, Pod, float], Outcome]) -> None:
+        self.name, self.act = name, act
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        pod = state.get(Pod, key)
+        return self.act(key, pod, now) if pod is not None else DONE
+
+
+class Court:
+    def __init__(self, *actors: Actor) -> None:
+        clock = VirtualClock()
+        self.server = Server(clock)
+        names = {actor.name for actor in actors}
+        others = [each for each in built_in(self.server) if each.name not in names]
+        self.world = World([*others, *actors], server=self.server, clock=clock)
+        self.checkers = Checkers(self.world)
+
+    def node(self, name: str, *, cpu: str = "4", labels: dict[str, str] | None = None, **spec: Any) -> None:
+        ready = {"type": "Ready", "status": "True"}
+        status = {"capacity": {"cpu": cpu, "memory": "8Gi", "pods": "10"}, "conditions": [ready]}
+        meta = {"name": name, "labels": {HOST: name, **(labels or {})}}
+        self.server.create(NODES, {"metadata": meta, "status": status, "spec": spec})
+        self.world.run()
+
+    def pod(self, name: str, *, app: str = "web", cpu: str = "1", **spec: Any) -> Document:
+        container = {"name": "main", "image": "a", "resources": {"requests": {"cpu": cpu}}}
+        body = {"metadata": {"name": name, "labels": {"app": app}}, "spec": {"containers": [container], **spec}}
+        return self.server.create(PODS, body, "default")
+
+    def verdict(self) -> list[str]:
+        self.world.run()
+        return [str(each) for each in self.checkers.finish(is_at_rest=True)]
