@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import msgspec
 import pytest
 
 from embedded.planted.hunting import failing, hunted, planted
 from wukong.actions import DONE, Action, Create
 from wukong.api.meta import Object
-from wukong.embedded.actors import disruption, replica_set
+from wukong.embedded.actors import replica_set
 from wukong.embedded.actors.garbage import PodGarbage
 from wukong.embedded.faults.writes import FaultyWay
 from wukong.embedded.performing import Port
@@ -83,16 +82,6 @@ def finalizer_kept(*given: Any) -> Iterator[Action]:
     return (each for each in _waiting(*given) if type(each).__name__ != "Patch")
 
 
-_replace = msgspec.structs.replace
-
-
-def budget_counted_at_any_version(found: Any, **changed: Any) -> Any:
-    """The count overwrites whatever evictions were charged meanwhile."""
-    if "body" in changed:
-        changed["body"] = {"status": changed["body"]["status"]}
-    return _replace(found, **changed)
-
-
 def relist_without_goodbyes(self: State, kind: str, items: Any) -> list[Change]:
     listed: list[Object] = list(items)
     return [change for found in listed for change in self.apply("MODIFIED", found, kind)]
@@ -126,9 +115,6 @@ BUGS = {
     ),
     "a list that says no goodbyes": Bug(
         State, "replace", relist_without_goodbyes, {"missed": 0.02, "gone": 0.02}, "at rest"
-    ),
-    "a budget's count written over its charges": Bug(
-        disruption, "replace", budget_counted_at_any_version, {"stale": 0.05}, "evicted although budget"
     ),
     "a forced deletion taken for done": Bug(
         carrying, "has_happened", deletion_taken_for_the_last, {"lost-request": 0.2}, "still leaving node"

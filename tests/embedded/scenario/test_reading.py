@@ -78,3 +78,25 @@ def test_every_problem_is_told_at_once_with_its_place() -> None:
 )
 def test_a_mistake_is_told_with_what_was_expected(text: str, problem: str) -> None:
     assert problem in "\n".join(problems(text))
+
+
+def test_faults_of_a_timeline_are_checked() -> None:
+    text = """
+timeline:
+  - {at: 1s, fault: {type: conflikt}}
+  - {at: 1s, fault: {type: conflict, for: 5}}
+  - {at: 1s, fault: {type: conflict, rate: 20}}
+  - {at: 1s, fault: {type: node-flapping, rate: 20}}
+  - {at: 1s, fault: {type: node-flapping, rate: 0}}
+"""
+    with pytest.raises(InputError) as caught:
+        read_scenario(text)
+    first, *others = caught.value.problems
+    assert first.startswith(
+        '$.timeline[0].fault.type: expected a type of fault, got "conflikt". Did you mean "conflict"?'
+    )
+    assert others == [
+        '$.timeline[1].fault.for: expected a duration such as "90s", "10m" or "1h", got 5.',
+        "$.timeline[2].fault.rate: expected a share of each write, 0.2 for one in five, got 20.",
+        "$.timeline[4].fault.rate: expected how often per minute, more than 0, got 0.",
+    ]
