@@ -24,7 +24,7 @@ from wukong.embedded.faults import Faults, Ledger, episodes
 from wukong.embedded.loading import Loaded
 from wukong.embedded.scenario import Scenario, Story, play
 from wukong.embedded.scenario.acts import MANAGER, Drains
-from wukong.embedded.scenario.playing import Watcher
+from wukong.embedded.scenario.playing import Lines, Watcher
 from wukong.embedded.scenario.weather import planned
 from wukong.embedded.store import Server
 from wukong.embedded.world import Role, World
@@ -49,24 +49,34 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 def play_scenario(
-    scenario: Scenario, seed: int = 0, watcher: Watcher | None = None, *, faults: Sequence[str] = ()
+    scenario: Scenario,
+    seed: int = 0,
+    watcher: Watcher | None = None,
+    lines: Lines | None = None,
+    *,
+    faults: Sequence[str] = (),
 ) -> Story:
     """Play it from an empty cluster. With policies in it, or on demand, the scheduler asks our extender.
 
-    A `watcher` looks on and may wait; it changes nothing of the story but where it ends. `faults` are types that strike
-    from the beginning to some time after the timeline's end, besides the scenario's own.
+    A `watcher` looks on and may wait; it changes nothing of the story but where it ends. `lines` gets the trace as it
+    happens. `faults` are types that strike from the beginning to some time after the timeline's end, besides the
+    scenario's own.
     """
-    return play_with(scenario, seed, faults, watcher)[0]
+    return play_with(scenario, seed, faults, watcher, lines)[0]
 
 
 def play_with(
-    scenario: Scenario, seed: int, faults: Sequence[str], watcher: Watcher | None = None
+    scenario: Scenario,
+    seed: int,
+    faults: Sequence[str],
+    watcher: Watcher | None = None,
+    lines: Lines | None = None,
 ) -> tuple[Story, Ledger | None]:
     """The story, and what the faults did, where there are any."""
     drains = Drains()
     weather = weather_of(scenario, seed, faults)
     world = assemble(Settings(seed, asks_extender(scenario)), drains, weather=weather)
-    return play(world, scenario, drains, watcher, weather), weather.ledger if weather is not None else None
+    return play(world, scenario, drains, watcher, weather, lines), weather.ledger if weather is not None else None
 
 
 def asks_extender(scenario: Scenario) -> bool:

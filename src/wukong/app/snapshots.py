@@ -13,8 +13,9 @@ from wukong.embedded.loading import Loaded, loaded
 from wukong.embedded.objects import CONTROLLER_REVISIONS
 from wukong.embedded.scenario import Scenario, Story, play
 from wukong.embedded.scenario.acts import Drains
-from wukong.embedded.scenario.playing import Watcher
+from wukong.embedded.scenario.playing import Lines, Watcher
 from wukong.embedded.scenario.story import Before
+from wukong.embedded.world import Step
 from wukong.ports import Document
 
 
@@ -23,7 +24,13 @@ def load(documents: Iterable[Document], now: float | None = None) -> Loaded:
     return loaded(documents, now)
 
 
-def play_on(start: Loaded, scenario: Scenario, seed: int = 0, watcher: Watcher | None = None) -> Story:
+def play_on(
+    start: Loaded,
+    scenario: Scenario,
+    seed: int = 0,
+    watcher: Watcher | None = None,
+    lines: Lines | None = None,
+) -> Story:
     """The scenario's nodes and manifests come to what is there. The story begins when the snapshot is at rest.
 
     `before` says what happened until then: a snapshot may show a cluster in the middle of something.
@@ -32,9 +39,15 @@ def play_on(start: Loaded, scenario: Scenario, seed: int = 0, watcher: Watcher |
     asks = has_policies if scenario.extender is None else scenario.extender
     drains = Drains()
     world = assemble(Settings(seed, asks), drains, start, scenario.documents)
-    first = play(world, Scenario(), drains)
-    changes = sum(is_change(step.action) for step in world.trace if not step.error)
-    story = play(world, scenario, drains, watcher)
+    changes = 0
+
+    def count(step: Step) -> None:
+        nonlocal changes
+        changes += not step.error and is_change(step.action)
+
+    with world.trace.heard_by(count):
+        first = play(world, Scenario(), drains, lines=lambda _: None)
+    story = play(world, scenario, drains, watcher, lines=lines)
     story.before = Before(
         changes=changes,
         settled=first.settled,

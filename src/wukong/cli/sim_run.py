@@ -5,7 +5,6 @@ What it reads is in sim_source.py, how it looks on in watching.py, what it print
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -18,6 +17,7 @@ from wukong.cli.main import INTERRUPTED
 from wukong.cli.sim_cluster import on_cluster, play_on_cluster
 from wukong.cli.sim_source import add_changes, note_unrest, read_scenario_file, read_start
 from wukong.cli.story_view import story_view
+from wukong.cli.trace_file import TraceFile
 from wukong.cli.watching import Watching, read_speed
 from wukong.cluster import place_name
 from wukong.embedded.faults import read_types
@@ -84,14 +84,14 @@ def command(
     types = read_types(faults)
     if (types or any(moment.fault for moment in read.timeline)) and (place["kubeconfig"] or snapshot):
         raise InputError("faults strike a scenario that begins empty. Leave out --kubeconfig and --snapshot, or them.")
-    if place["kubeconfig"]:
-        story = _played_there(read, name, snapshot, changes, seed, speed, place)
-    else:
-        story = _played(read, name, snapshot, changes, seed, watching, types)
+    with TraceFile(trace) as file:
+        if place["kubeconfig"]:
+            story = _played_there(read, name, snapshot, changes, seed, speed, place)
+            file.write_all(story.trace)
+        else:
+            story = _played(read, name, snapshot, changes, seed, watching, types, file)
     compare = in_bad_weather if types else differences
     unmet = [] if story.interrupted else compare(read.expect, story)
-    if trace is not None:
-        write(trace, "".join(story.trace))
     if snapshot is not None:
         note_unrest(snapshot, story)
     if output is not None:
@@ -111,6 +111,7 @@ def _played(
     seed: int,
     watching: Watching,
     faults: list[str],
+    file: TraceFile,
 ) -> Story:
     start = read_start(snapshot, read, changes) if snapshot is not None else None
     if start is None:
@@ -118,8 +119,8 @@ def _played(
     try:
         with watching.attentive():
             if start is not None:
-                return play_on(start, read, seed, watching)
-            return play_scenario(read, seed, watching, faults=faults)
+                return play_on(start, read, seed, watching, file.write)
+            return play_scenario(read, seed, watching, file.write, faults=faults)
     except InputError as error:
         raise error.at(place) from None
 
@@ -140,10 +141,3 @@ def _played_there(
         return play_on_cluster(read, seed, speed, **cluster)
     except InputError as error:
         raise error.at(place) from None
-
-
-def write(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"--trace {path}: cannot be written: {error.strerror or error}.") from None

@@ -23,6 +23,7 @@ from wukong.embedded.pace import Pace
 from wukong.embedded.performing import Port, perform
 from wukong.embedded.process import Crashed, Process, Role, Step, Structs, Way
 from wukong.embedded.store import Server
+from wukong.embedded.trace import Trace
 from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.echoes import Written
 from wukong.state import Attempt, Change, State
@@ -66,7 +67,7 @@ class World:
     ) -> None:
         """`controllers` make one process that knows everything at once, in this `state` if one is given; `roles` make
         one each, with watches, which may suffer from the `weather`."""
-        self.server, self.clock, self.trace = server, clock, list[Step]()
+        self.server, self.clock, self.trace = server, clock, Trace()
         self.agenda = Agenda()
         self._weather = weather
         self._chance = Chance(seed, "backoff")

@@ -56,6 +56,7 @@ class Kubelets:
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         pod = state.get(Pod, key)
         if pod is None or not pod.spec.node_name:
+            self._forget_gone(state)
             return DONE
         node = state.get(Node, Key("", pod.spec.node_name))
         if node is None or is_silent(node):
@@ -71,6 +72,14 @@ class Kubelets:
             return self._let_go(key, pod, behaviour, now)
         is_over = pod.is_finished or pod.metadata.uid in self.held
         return DONE if is_over else self._show_stage(key, pod, behaviour, since, now)
+
+    def _forget_gone(self, state: State) -> None:
+        """Now and then: pods may go without their kubelet, and over the days these are many."""
+        if len(self._since) > 1000 + 2 * len(state.objects.get("Pod", {})):
+            there = {pod.metadata.uid for pod in state.objects.get("Pod", {}).values()}
+            for known in (self._since, self._stopping):
+                for uid in [uid for uid in known if uid not in there]:
+                    del known[uid]
 
     def _show_stage(self, key: Key, pod: Pod, behaviour: Behaviour, since: float, now: float) -> Outcome:
         policy = at(pod.document, "spec.restartPolicy") or "Always"

@@ -27,4 +27,4 @@ class Desk:
     def note(self, subject: str, text: str) -> None:
         if len(self.findings) < MOST:
             at = round(self.world.clock.now() - self.begun, 3)
-            self.findings.append(Finding(at, subject, text, len(self.world.trace) + 1))
+            self.findings.append(Finding(at, subject, text, self.world.trace.total + 1))

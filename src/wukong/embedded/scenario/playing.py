@@ -9,6 +9,7 @@ Called by app/embedded.py. The trace is every action of everybody, one JSON line
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -22,7 +23,7 @@ from wukong.embedded.scenario import acts, workloads
 from wukong.embedded.scenario.availability import Availability
 from wukong.embedded.scenario.moves import Moves
 from wukong.embedded.scenario.recording import Recorder
-from wukong.embedded.scenario.refusals import refusals
+from wukong.embedded.scenario.refusals import Refusals
 from wukong.embedded.scenario.resting import awaited
 from wukong.embedded.scenario.shape import Moment, Scenario, seconds_of
 from wukong.embedded.scenario.story import Story
@@ -34,6 +35,8 @@ from wukong.state import Change
 REST_SECONDS = 360.0  # within which everybody who failed has tried again: the scheduler after five minutes at most
 SCHEDULER = "scheduler"  # its name as a controller
 SCENARIO = "scenario"  # the subject of what it does itself
+KEPT_STEPS = 10_000  # of the world's trace, for whoever looks at what happened last
+Lines = Callable[[str], object]  # is given each line of a trace as it happens
 
 
 class Interrupted(Exception):  # noqa: N818
@@ -52,23 +55,37 @@ def play(
     drains: acts.Drains,
     watcher: Watcher | None = None,
     faults: Faults | None = None,
+    lines: Lines | None = None,
 ) -> Story:
     """`drains` is one of the world's controllers, `faults` its weather. Raises InputError where the API server refuses
-    what is written; in bad weather that may be nobody's mistake, and the play goes on."""
-    playing = Play(world, scenario, drains, faults)
+    what is written; in bad weather that may be nobody's mistake, and the play goes on.
+
+    Without `lines` those of the trace are in the story, however many they are.
+    """
+    playing = Play(world, scenario, drains, faults, lines)
     if watcher is not None:
         watcher.begin(playing)
     return playing.story()
 
 
 class Play:
-    def __init__(self, world: World, scenario: Scenario, drains: acts.Drains, faults: Faults | None = None) -> None:
+    def __init__(
+        self,
+        world: World,
+        scenario: Scenario,
+        drains: acts.Drains,
+        faults: Faults | None = None,
+        lines: Lines | None = None,
+    ) -> None:
         self.world, self.scenario, self.drains, self.faults = world, scenario, drains, faults
+        self.trace: list[str] = []
+        self._lines = lines or self.trace.append
+        self._digest = hashlib.sha256()
         self.recorder, self.checkers = Recorder(world), Checkers(world, faults)
         self.moves, self.availability = Moves(world, self.recorder), Availability(world, self.recorder)
         self.is_resting = False  # after the last moment of the timeline
         self.begun, self.version = world.clock.now(), world.server.database.version
-        self.first = len(world.trace)
+        self._refusals = Refusals(self.begun)
         self._take_in()
         self.limit = self.begun + (seconds_of(scenario.until) or 0)
 
@@ -81,14 +98,14 @@ class Play:
         self.recorder.forget_news()
 
     def story(self) -> Story:
+        self.world.trace.most = KEPT_STEPS
         try:
-            is_at_rest, is_interrupted = self._go(), False
+            with self.world.trace.heard_by(self._write, self._refusals.hear):
+                is_at_rest, is_interrupted = self._go(), False
         except Interrupted:
             is_at_rest, is_interrupted = False, True
         stuck = self.recorder.finish()
         end = self.recorder.last_change if is_at_rest else self.world.clock.now()
-        steps = self.world.trace[self.first :]
-        trace = [line(step, self.begun) for step in steps]
         return Story(
             settled=is_at_rest and not stuck,
             interrupted=is_interrupted,
@@ -100,10 +117,15 @@ class Play:
             writes=self.world.server.database.version - self.version,
             virtual_seconds=round(end - self.begun, 3),
             findings=[str(each) for each in self.checkers.finish(is_at_rest=is_at_rest)],
-            digest=hashlib.sha256("".join(trace).encode()).hexdigest(),
-            events=sorted([*self.recorder.events, *refusals(steps, self.begun)], key=lambda event: event.at),
-            trace=trace,
+            digest=self._digest.hexdigest(),
+            events=sorted([*self.recorder.events, *self._refusals.events], key=lambda event: event.at),
+            trace=self.trace,
         )
+
+    def _write(self, step: Step) -> None:
+        written = line(step, self.begun)
+        self._digest.update(written.encode())
+        self._lines(written)
 
     def _go(self) -> bool:
         """From the first node to rest; False if it does not come to rest in time."""

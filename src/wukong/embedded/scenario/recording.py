@@ -6,6 +6,7 @@ It never writes; the clock is the cluster's.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 from wukong.api.core import Pod as AnyPod
@@ -23,6 +24,7 @@ from wukong.embedded.store.documents import condition_of
 from wukong.runtime.dispatch import Item
 from wukong.state import Change
 
+GONE_KEPT = 10_000
 IsTold = Callable[[str, str], bool]
 
 
@@ -40,6 +42,7 @@ class Recorder:
         self._crowds = Crowds(passing_seconds)
         self._owner: dict[str, str] = {}  # uid of a pod → its workload
         self._disrupted: set[str] = set()
+        self._gone: deque[str] = deque()  # uids of pods that went, of which the above is remembered for a while
         self._sharing = Sharing()
         scene.listen(self.hear)
 
@@ -130,9 +133,19 @@ class Recorder:
             if target is not None and target.status == "True" and uid not in self._disrupted:
                 self._disrupted.add(uid)
                 fate.restarts += 1
+        if new is None:
+            self._forget(uid)
         if self._is_ours(name):
             for text in _news(old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None):
                 self.tell(name, text)
+
+    def _forget(self, uid: str) -> None:
+        """Not at once: others may still ask whose pod that was."""
+        self._gone.append(uid)
+        if len(self._gone) > GONE_KEPT:
+            oldest = self._gone.popleft()
+            self._owner.pop(oldest, None)
+            self._disrupted.discard(oldest)
 
     def _maker(self, change: Change, found: Object) -> None:
         """What makes pods: a Deployment's ReplicaSets, or the workload itself."""

@@ -1,0 +1,69 @@
+"""The file of `--trace`, written while a scenario is played, however long that takes: whole in the end, or not there.
+
+Lines go to a file beside it, which takes its place when the story is over; if it is not told, nothing has changed. What
+is no plain file, such as a pipe or /dev/stderr, is written to as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from wukong.errors import InputError
+
+
+class TraceFile:
+    """`with TraceFile(path) as file: file.write(line)`. Without a path the lines are dropped."""
+
+    def __init__(self, path: str | None) -> None:
+        self.path = path
+        self._beside: Path | None = None
+        self._file: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        if self.path is not None:
+            try:
+                self._file = self._open(Path(self.path))
+            except OSError as error:
+                raise self._refusal(error) from None
+        return self
+
+    def _open(self, path: Path) -> IO[str]:
+        if path.exists() and not path.is_file():
+            return path.open("w", encoding="utf-8")
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        self._beside = Path(name)
+        os.fchmod(handle, path.stat().st_mode & 0o777 if path.exists() else 0o644)
+        return os.fdopen(handle, "w", encoding="utf-8")
+
+    def write(self, line: str) -> None:
+        if self._file is not None:
+            try:
+                self._file.write(line)
+            except OSError as error:
+                raise self._refusal(error) from None
+
+    def write_all(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._file is None or self.path is None:
+            return
+        try:
+            self._file.close()
+            if kind is None and self._beside is not None:
+                self._beside.replace(self.path)
+        except OSError as failure:
+            if kind is None:
+                raise self._refusal(failure) from None
+        finally:
+            if self._beside is not None:
+                self._beside.unlink(missing_ok=True)
+
+    def _refusal(self, error: OSError) -> InputError:
+        return InputError(f"--trace {self.path}: cannot be written: {error.strerror or error}.")

@@ -1,0 +1,33 @@
+"""A trace tells every step to whoever listens, and keeps no more of them than it should."""
+
+from __future__ import annotations
+
+from wukong.actions import Evict
+from wukong.api.resources import Key
+from wukong.embedded.process import Step
+from wukong.embedded.trace import Trace
+from wukong.runtime.dispatch import Item
+
+
+def a_step(number: int) -> Step:
+    return Step(float(number), Item("drain", Key("shop", "web")), Evict(Key("shop", "web")))
+
+
+def test_whoever_listens_hears_every_step_however_few_are_kept() -> None:
+    trace, heard = Trace(), list[Step]()
+    trace.most = 10
+    with trace.heard_by(heard.append):
+        for number in range(100):
+            trace.append(a_step(number))
+    trace.append(a_step(100))
+    assert [step.at for step in heard] == list(range(100))
+    assert 10 <= len(trace) <= 20
+    assert trace[-1].at == 100
+    assert trace.total == 101
+
+
+def test_without_a_bound_all_is_kept() -> None:
+    trace = Trace()
+    for number in range(100):
+        trace.append(a_step(number))
+    assert len(trace) == trace.total == 100
