@@ -6,6 +6,7 @@ Used by measure.py in processes of their own. Everything is drawn by a seed, so 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from random import Random
 
 from wukong.actions import Action, Delete, Patch
@@ -14,8 +15,9 @@ from wukong.app.embedded import Settings, assemble
 from wukong.embedded.performing import perform
 from wukong.embedded.scenario import acts
 from wukong.embedded.scenario.acts import Drains
-from wukong.embedded.scenario.recording import Recorder
-from wukong.embedded.scenario.shape import Moment, NodeGroup
+from wukong.embedded.scenario.playing import KEPT_STEPS, Play, line
+from wukong.embedded.scenario.shape import Moment, NodeGroup, Scenario
+from wukong.embedded.world import Step
 from wukong.ports import Document, PatchBody
 from wukong.runtime.dispatch import Item
 
@@ -40,11 +42,17 @@ class Cluster:
     def __init__(self, nodes: int, seed: int = 0) -> None:
         self.drains = Drains()
         self.world = assemble(Settings(seed), self.drains)
-        self.recorder = Recorder(self.world)
-        self.begun, self.random = self.world.clock.now(), Random(seed)
+        self.play = Play(self.world, Scenario(), self.drains)  # with all that looks on: recorder, checkers
+        self.recorder, self.checkers = self.play.recorder, self.play.checkers
+        self.begun, self.random, self.digest = self.world.clock.now(), Random(seed), sha256()
+        self.world.trace.most = KEPT_STEPS
+        self.world.trace.heard_by(self._note).__enter__()  # as long as there is a world
         sizes: dict[str, str | int | float] = {"cpu": "16", "memory": "64Gi", "pods": "110"}
         self.do(acts.nodes([NodeGroup(name_prefix="node-", count=nodes, capacity=sizes)]))
         self.world.run()
+
+    def _note(self, step: Step) -> None:
+        self.digest.update(line(step, self.begun).encode())
 
     @property
     def writes(self) -> int:

@@ -45,6 +45,7 @@ def rollout(nodes: int, pods: int, timing: str) -> Figures:
         placed = memory_megabytes()
         rolling = _stage(cluster, lambda: cluster.roll("web", "registry.example.com/web:1"))
     assert cluster.available() == pods, cluster.recorder.fates  # otherwise something else was measured
+    assert not cluster.checkers.finish(is_at_rest=True)
     fate = cluster.recorder.fates["default/web"]
     return {
         "placing": placing,

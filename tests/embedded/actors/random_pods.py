@@ -19,10 +19,11 @@ def pods(draw: st.DrawFn, name: str | None = None) -> Document:
     """A pod as the server has it, with what counting and ranking look at left to chance."""
     name = name or draw(st.sampled_from(NAMES))
     owner, born = draw(st.sampled_from(OWNERS)), draw(st.integers(1, 3))
+    namespace = draw(st.sampled_from(("shop", "shop", "other")))
     meta: Document = {
         "name": name,
-        "namespace": draw(st.sampled_from(("shop", "shop", "other"))),
-        "uid": f"{name}-{born}",
+        "namespace": namespace,
+        "uid": f"{namespace}-{name}-{born}",
         "creationTimestamp": draw(st.sampled_from(TIMES)),
         "labels": {"app": draw(st.sampled_from(APPS))} | ({"tier": "1"} if draw(st.booleans()) else {}),
         "annotations": {"controller.kubernetes.io/pod-deletion-cost": draw(st.sampled_from(COSTS))},

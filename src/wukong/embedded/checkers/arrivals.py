@@ -9,8 +9,9 @@ from __future__ import annotations
 from wukong.api.core import Pod
 from wukong.api.meta import controller_of
 from wukong.api.resources import Key
-from wukong.embedded.checkers.departures import owner_of, siblings_of, target_of
+from wukong.embedded.checkers.departures import owner_of, target_of
 from wukong.embedded.checkers.finding import Desk
+from wukong.embedded.checkers.siblings import active_siblings
 from wukong.embedded.process import Process
 from wukong.state import Change, State
 
@@ -45,9 +46,10 @@ def _is_missing(pod: Pod, state: State, made: list[Pod]) -> bool:
     reference, owner = controller_of(pod.metadata), owner_of(pod, state)
     if owner is None or reference is None:
         return True  # it goes with its owner
-    there = {it.metadata.uid: it for it in (*siblings_of(pod, state), *made)}
-    active = [it for it in there.values() if not it.is_terminating and not it.is_finished]
+    there, own = active_siblings(pod, state), pod.metadata.uid
+    more = [it for it in made if it.metadata.uid not in there]
     if reference.kind == "DaemonSet":
-        return all(target_of(it) != target_of(pod) for it in active)
+        others = (it for it in (*there.values(), *more) if it.metadata.uid != own)
+        return all(target_of(it) != target_of(pod) for it in others)
     wanted: int | None = owner.spec.replicas  # type: ignore[attr-defined]
-    return len(active) < (1 if wanted is None else wanted)
+    return len(there) + len(more) - (own in there) < (1 if wanted is None else wanted)

@@ -46,6 +46,8 @@ class Bindings:
         if not isinstance(new, Pod):
             if isinstance(old, Pod):
                 self._exclusive.discard(old.metadata.uid)
+                for bound in self._own.values():
+                    bound.pop(old.metadata.uid, None)
             return
         if _keeps_others_off(new):
             self._exclusive.add(new.metadata.uid)

@@ -12,6 +12,7 @@ from wukong.api.core import Node, Pod
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
 from wukong.embedded.checkers.finding import Desk
+from wukong.embedded.checkers.siblings import active_siblings
 from wukong.embedded.objects import template_of
 from wukong.runtime.happened import contains
 from wukong.state import Change, State
@@ -46,8 +47,9 @@ def _is_surplus(pod: Pod, state: State) -> bool:
     if owner is None:
         return True
     wanted = owner.spec.replicas  # type: ignore[attr-defined]
-    others = [it for it in siblings_of(pod, state) if not it.is_terminating and not it.is_finished]
-    return len(others) + 1 > (1 if wanted is None else wanted)
+    there = active_siblings(pod, state)
+    others = len(there) - (pod.metadata.uid in there)
+    return others + 1 > (1 if wanted is None else wanted)
 
 
 def _is_out_of_order(pod: Pod, state: State) -> bool:

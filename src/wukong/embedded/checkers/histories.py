@@ -7,17 +7,21 @@ from wukong.api.meta import Object
 from wukong.embedded.checkers.finding import Desk
 from wukong.state import Change
 
+REMEMBERED = 100_000
+
 
 class Histories:
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
-        self._gone: set[str] = set()  # uids of what is no more
+        self._gone: dict[str, None] = {}  # uids of what is no more, as far back as we remember
 
     def hear(self, change: Change) -> None:
         old, new = change.old, change.new
         if new is None:
             assert old is not None
-            self._gone.add(old.metadata.uid)
+            self._gone[old.metadata.uid] = None
+            if len(self._gone) > REMEMBERED:
+                del self._gone[next(iter(self._gone))]
         elif old is None:
             if new.metadata.uid in self._gone:
                 self._note(change, f"is back with the uid {new.metadata.uid} of one that was gone")
