@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import a_node, a_pod, apart_from, spread_over, together_with
+from builders import HOSTNAME, a_node, a_pod, a_term, apart_from, spread_over, together_with
 from scheduling import OURS, World, replace
 from wukong.actions import Bind, Note, Patch
-from wukong.api.core import Node, Pod, SchedulingGate
+from wukong.api.core import Affinity, Node, Pod, PodAffinity, SchedulingGate
+from wukong.api.profile import default_profile
 from wukong.api.resources import Key
+from wukong.api.versions import VERSIONS
 from wukong.controllers.scheduler import Scheduler
 from wukong.engine import Drawn
 from wukong.engine import Scheduler as Engine
@@ -225,6 +227,36 @@ def test_an_event_that_cannot_help_gives_no_turn(event: Any) -> None:
     world = world_of(*FULL, BIG)
     getattr(world, event[0])(*event[1:])
     assert len(world.settle().notes("FailedScheduling")) == 1
+
+
+SHY = a_pod("shy", app="db", node="node-a", affinity=apart_from("web"))  # who keeps others away
+CHOOSY = a_pod("web", affinity=apart_from("db"))
+TWO_TERMS = Affinity(pod_anti_affinity=PodAffinity(required=[a_term("db", HOSTNAME), a_term("cache", HOSTNAME)]))
+
+
+@pytest.mark.parametrize(
+    ("minor", "other", "waiting", "is_woken"),
+    [
+        ("1.35", a_pod("shy", app="db", node="node-a"), CHOOSY, True),
+        ("1.35", SHY, a_pod("web"), False),  # kubernetes#134393: nobody asks whom the one that goes kept away
+        ("1.36", SHY, a_pod("web"), True),
+        ("1.37", SHY, a_pod("web"), True),
+        ("1.35", a_pod("shy", app="db", node="node-a"), a_pod("web", affinity=TWO_TERMS), False),
+        ("1.36", a_pod("shy", app="db", node="node-a"), a_pod("web", affinity=TWO_TERMS), False),
+        ("1.37", a_pod("shy", app="db", node="node-a"), a_pod("web", affinity=TWO_TERMS), True),
+    ],
+    ids=range(7),
+)
+def test_a_stock_scheduler_wakes_pods_as_its_version_does(minor: str, other: Pod, waiting: Pod, is_woken: bool) -> None:
+    """Ours wakes all of these; who is not woken waits for five minutes."""
+    profile = default_profile(version=VERSIONS[minor])
+    for is_stock in (True, False):
+        world = World(Scheduler([OURS], profile, is_stock=is_stock))
+        world.put(a_node("node-a", zone="a"), other, waiting)
+        assert not world.settle(20).node_of("web")
+        world.end("Pod", "shy", "default")
+        assert bool(world.settle(20).node_of("web")) == (is_woken or not is_stock)
+        assert world.settle(300).node_of("web") == "node-a"
 
 
 def test_a_changed_pod_is_tried_again() -> None:

@@ -34,11 +34,17 @@ class Version(msgspec.Struct, frozen=True):
     budgets_stop_at_first_broken: bool = False
     # A pod that can be placed by preemption says so, and where, in its message.
     preemption_message: bool = False
+    # A pod that goes wakes the pods which its own anti-affinity kept away, too (kubernetes#134393) ...
+    leaving_pods_wake_by_their_terms: bool = False
+    # ... and one anti-affinity term that matches is enough; before, all of a pod's terms had to.
+    one_term_wakes: bool = False
 
 
 VERSIONS: dict[str, Version] = {
     "1.35": Version(minor="1.35"),
-    "1.36": Version(minor="1.36", balance_rewards_improvement=True, image_volumes_score=True),
+    "1.36": Version(
+        minor="1.36", balance_rewards_improvement=True, image_volumes_score=True, leaving_pods_wake_by_their_terms=True
+    ),
     "1.37": Version(
         minor="1.37",
         balance_rewards_improvement=True,
@@ -50,6 +56,8 @@ VERSIONS: dict[str, Version] = {
         claims_message=False,
         budgets_stop_at_first_broken=True,
         preemption_message=True,
+        leaving_pods_wake_by_their_terms=True,
+        one_term_wakes=True,
     ),
 }
 DEFAULT = "1.35"

@@ -145,6 +145,7 @@ class Parts:
             ties=drawn(self.settings.seed),
             extend=self._extending(state) if asks else None,
             extended_by=POLICIES if asks else (),
+            is_stock=True,
         )
 
     def _extending(self, state: State) -> Extend:

@@ -60,12 +60,16 @@ class Scheduler:
         ties: Ties = FIRST_BY_NAME,
         extend: Extend | None = None,
         extended_by: Iterable[str] = (),
+        is_stock: bool = False,
     ) -> None:
         """`names` are the schedulerNames we answer to. `extend` plugs an extender in, as replies.asked.asking does;
-        `extended_by` are the kinds it goes by besides ours, such as policies."""
+        `extended_by` are the kinds it goes by besides ours, such as policies. `is_stock`: it stands for the profile's
+        kube-scheduler, so pods wait as long as they would there."""
         self.names = frozenset(names)
         self.watches = tuple(Watch(RESOURCES[kind], self._noticed) for kind in (*KINDS, *extended_by))
-        self._chooser = Chooser(profile or default_profile(), ties, extend)
+        profile = profile or default_profile()
+        self._chooser = Chooser(profile, ties, extend)
+        self._stock = profile.version if is_stock else None
         self._queue = Queue()
         self._state: State | None = None  # whose pods the queue holds
         self._changes = Changes()
@@ -210,7 +214,7 @@ class Scheduler:
         helped = []
         for key, entry in list(self._queue.parked.items()):
             pod = state.get(Pod, key)
-            if pod is not None and may_help(pod, entry.plugins, happened, state):
+            if pod is not None and may_help(pod, entry.plugins, happened, state, self._stock):
                 self._queue.wake(entry)
                 helped.append(key)
         return helped

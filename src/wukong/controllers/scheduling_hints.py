@@ -2,7 +2,8 @@
 
 Called by the scheduler for every pod it has parked. A wrong yes costs one more attempt, a wrong no up to five minutes:
 where kube-scheduler is exact and we are not, we say yes. So a pod's end may help whomever its own anti-affinity kept
-away (1.37 does this, 1.35 waits), and whatever changes may help a pod that an extender refused.
+away (1.36 does this, 1.35 waits), and whatever changes may help a pod that an extender refused. A scheduler that stands
+for the stock one gives its `Version`, and what that version overlooks is overlooked: its pods wait as they would there.
 
 A pod counts as gone when it is finished. Not modelled: storage classes, CSI and device classes, resizing in place.
 """
@@ -14,6 +15,7 @@ from collections.abc import Set
 from wukong.api.core import Node, Pod, PodAffinityTerm
 from wukong.api.meta import Object
 from wukong.api.resources import Key
+from wukong.api.versions import Version
 from wukong.controllers.scheduling_changes import Happened
 from wukong.engine.nodes import NodeRow
 from wukong.engine.requests import read_requests
@@ -28,7 +30,7 @@ from wukong.state import State
 EXTENDER = "Extender"  # the name under which an extender refuses
 
 
-def may_help(pod: Pod, refused_by: Set[str], happened: Happened, state: State) -> bool:
+def may_help(pod: Pod, refused_by: Set[str], happened: Happened, state: State, stock: Version | None = None) -> bool:
     """Whether the pod should be tried again, after something that matters. Refused by nobody: there was no node."""
     if not refused_by or EXTENDER in refused_by:
         return True
@@ -36,7 +38,7 @@ def may_help(pod: Pod, refused_by: Set[str], happened: Happened, state: State) -
     if isinstance(old, Node) or isinstance(new, Node):
         return _node_helps(pod, refused_by, _as_node(old), _as_node(new))
     if isinstance(old, Pod) or isinstance(new, Pod):
-        return _pod_helps(pod, refused_by, _placed(old), _placed(new), state)
+        return _pod_helps(pod, refused_by, _placed(old), _placed(new), state, stock)
     return "VolumeBinding" in refused_by and new is not None
 
 
@@ -122,7 +124,9 @@ def _moves_domains(pod: Pod, old: Node | None, new: Node) -> bool:
     return joined or left or (old is None and not together)
 
 
-def _pod_helps(pod: Pod, plugins: Set[str], old: Pod | None, new: Pod | None, state: State) -> bool:
+def _pod_helps(
+    pod: Pod, plugins: Set[str], old: Pod | None, new: Pod | None, state: State, stock: Version | None
+) -> bool:
     if old is None and new is None:
         return False
     if new is None and "NodeResourcesFit" in plugins:
@@ -131,7 +135,11 @@ def _pod_helps(pod: Pod, plugins: Set[str], old: Pod | None, new: Pod | None, st
         return True
     if "PodTopologySpread" in plugins and _counts_differ(pod, old, new):
         return True
-    return "InterPodAffinity" in plugins and _company_differs(pod, old, new, state)
+    if "InterPodAffinity" not in plugins:
+        return False
+    if stock is not None:
+        return _stock_notices(pod, _bound(old), _bound(new), state, stock)
+    return _company_differs(pod, old, new, state)
 
 
 def _counts_differ(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
@@ -164,6 +172,25 @@ def _company_differs(pod: Pod, old: Pod | None, new: Pod | None, state: State) -
     return suits(new) != suits(old) or (hinders(old) and not hinders(new))
 
 
+def _stock_notices(pod: Pod, old: Pod | None, new: Pod | None, state: State, stock: Version) -> bool:
+    """As interpodaffinity's isSchedulableAfterPodChange: a pod without terms matches none of them."""
+    together, apart = _terms(pod)
+    enough = any if stock.one_term_wakes else all
+
+    def suits(other: Pod | None) -> bool:
+        return other is not None and bool(together) and all(_matches(pod, each, other, state) for each in together)
+
+    def keeps_off(owner: Pod, terms: list[PodAffinityTerm], other: Pod | None) -> bool:
+        return other is not None and bool(terms) and enough(_matches(owner, each, other, state) for each in terms)
+
+    if new is not None:
+        return (suits(new) and not suits(old)) or (keeps_off(pod, apart, old) and not keeps_off(pod, apart, new))
+    if old is None:
+        return False
+    is_theirs = stock.leaving_pods_wake_by_their_terms and keeps_off(old, _terms(old)[1], pod)
+    return keeps_off(pod, apart, old) or is_theirs
+
+
 def _matches(owner: Pod, term: PodAffinityTerm, other: Pod, state: State) -> bool:
     """Asked without labels of the namespace too: so 1.35 reads the terms of a pod that is to be placed."""
     namespace = state.objects.get("Namespace", {}).get(Key("", other.metadata.namespace))
@@ -181,6 +208,10 @@ def _terms(pod: Pod) -> tuple[list[PodAffinityTerm], list[PodAffinityTerm]]:
 
 def _as_node(found: Object | None) -> Node | None:
     return found if isinstance(found, Node) else None
+
+
+def _bound(pod: Pod | None) -> Pod | None:
+    return pod if pod is not None and pod.spec.node_name else None
 
 
 def _placed(found: Object | None) -> Pod | None:
