@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from embedded.actors.playing import (
+    DEPLOYMENTS,
     LABELS,
     NAMESPACE,
     PODS,
@@ -84,6 +85,21 @@ def test_pods_left_behind_by_their_set_are_taken_over_by_the_next() -> None:
     world.run()
     assert names(all_pods(world)) == before
     assert [controllers(pod) for pod in all_pods(world)] == [["heir"]] * 3
+
+
+def test_a_deployment_takes_over_the_sets_another_left_behind() -> None:
+    world = a_world()
+    world.server.create(DEPLOYMENTS, a_workload(), NAMESPACE)
+    world.run()
+    before = names(all_pods(world))
+    world.server.delete(DEPLOYMENTS, Key(NAMESPACE, "web"), Options(propagation="Orphan"))
+    world.run()
+    assert controllers(world.server.list(REPLICA_SETS).items[0]) == []
+    world.server.create(DEPLOYMENTS, a_workload(), NAMESPACE)
+    world.run()
+    assert [controllers(found) for found in world.server.list(REPLICA_SETS).items] == [["web"]]
+    assert names(all_pods(world)) == before
+    assert status(world, DEPLOYMENTS)["availableReplicas"] == 3
 
 
 def test_pods_are_told_of_by_name_when_they_come_and_go() -> None:

@@ -14,6 +14,7 @@ from embedded.actors.playing import (
     NAMESPACE,
     NODES,
     REPLICA_SETS,
+    STATEFUL_SETS,
     a_template,
     a_workload,
     a_world,
@@ -78,6 +79,23 @@ def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
     assert world.run() == "quiet"
     assert taints(world, "n0") == set()
     assert [is_ready(it) for it in all_pods(world)] == [True, True]
+
+
+def test_pods_of_a_node_that_is_declared_out_of_service_need_no_kubelet_to_go() -> None:
+    world = a_world(3)
+    world.server.create(STATEFUL_SETS, a_workload(serviceName="web", replicas=2), NAMESPACE)
+    world.run()
+    (home,) = [it["spec"]["nodeName"] for it in all_pods(world) if it["metadata"]["name"] == "web-0"]
+    silence(world, home)
+    world.run(seconds=3600)
+    assert [it["spec"]["nodeName"] for it in all_pods(world) if it["metadata"]["name"] == "web-0"] == [home]
+    there = world.server.get(NODES, Key("", home))["spec"]["taints"]
+    vouched = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+    world.server.patch(NODES, Key("", home), PatchBody("merge", {"spec": {"taints": [*there, vouched]}}))
+    world.run(seconds=30)
+    (found,) = [it for it in all_pods(world) if it["metadata"]["name"] == "web-0"]
+    assert found["spec"]["nodeName"] != home
+    assert is_ready(found)
 
 
 def drives_out(world: World) -> list[str]:

@@ -1,8 +1,8 @@
 """Pods without a controller and whose they are: adopted by selector, released when their labels no longer match.
 
-Used by the controllers of ReplicaSets, StatefulSets and DaemonSets. Follows kube-controller-manager's
-ControllerRefManager: only active pods are adopted or released, and a workload that is being deleted adopts nobody. A
-sync that adopts or releases leaves the rest to the next, which sees the pods as they are then.
+Used by the controllers of ReplicaSets, StatefulSets and DaemonSets; Deployments adopt ReplicaSets likewise. Follows
+kube-controller-manager's ControllerRefManager: only active pods are adopted or released, and a workload that is being
+deleted adopts nobody. A sync that adopts or releases leaves the rest to the next, which sees all as it is then.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import ClassVar
 from wukong.actions import Patch
 from wukong.api.apps import Workload
 from wukong.api.meta import Object, controller_of
-from wukong.api.resources import Key
+from wukong.api.resources import RESOURCES, Key
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.crews import Crews
-from wukong.embedded.objects import Pod
+from wukong.embedded.objects import Pod, ReplicaSet
 from wukong.ports import Document, PatchBody
 from wukong.rules.selectors import requirements, selects
 from wukong.state import State
@@ -24,18 +24,22 @@ from wukong.state.contract import KeysOf
 
 
 class Loose:
-    """The active pods that nobody controls; a follower of the mirror."""
+    """Active pods, and ReplicaSets, that nobody controls; a follower of the mirror."""
 
-    kinds: ClassVar[frozenset[str]] = frozenset({"Pod"})
+    kinds: ClassVar[frozenset[str]] = frozenset({"Pod", "ReplicaSet"})
 
     def __init__(self) -> None:
-        self.keys: set[Key] = set()
+        self.keys: dict[str, set[Key]] = {kind: set() for kind in self.kinds}
 
     def note(self, kind: str, key: Key, old: Object | None, new: Object | None) -> None:
-        if isinstance(new, Pod) and controller_of(new.metadata) is None and pods.is_active(new):
-            self.keys.add(key)
+        if new is not None and controller_of(new.metadata) is None and _is_staying(new):
+            self.keys[kind].add(key)
         else:
-            self.keys.discard(key)
+            self.keys[kind].discard(key)
+
+
+def _is_staying(found: Object) -> bool:
+    return pods.is_active(found) if isinstance(found, Pod) else found.metadata.deletion_timestamp is None
 
 
 def concerned(owners: type[Workload]) -> KeysOf:
@@ -66,8 +70,17 @@ def claims(owner: Workload, state: State, suits: Callable[[Pod], bool] = anybody
     ]
 
 
+def adopted_sets(deployment: Workload, state: State) -> list[Patch]:
+    """ReplicaSets that a Deployment of the same labels left behind."""
+    if deployment.metadata.deletion_timestamp is not None:
+        return []
+    found = [state.get(ReplicaSet, key) for key in sorted(state.follower(Loose).keys["ReplicaSet"])]
+    reference = pods.reference("Deployment", "apps/v1", deployment)
+    return [_patch(each, reference) for each in found if each is not None and _may_own(deployment, each)]
+
+
 def _loose(owner: Workload, state: State) -> list[Pod]:
-    found = [state.get(Pod, key) for key in sorted(state.follower(Loose).keys)]
+    found = [state.get(Pod, key) for key in sorted(state.follower(Loose).keys["Pod"])]
     return [pod for pod in found if pod is not None and _may_own(owner, pod)]
 
 
@@ -93,6 +106,6 @@ def _selects(owner: Workload, labels: dict[str, str]) -> bool:
     return selects(requirements(selector), labels)
 
 
-def _patch(pod: Pod, reference: Document) -> Patch:
-    body = {"metadata": {"ownerReferences": [reference], "uid": pod.metadata.uid}}
-    return Patch(pods.PODS, pods.key_of(pod), PatchBody("strategic", body, manager=pods.MANAGER))
+def _patch(found: Pod | ReplicaSet, reference: Document) -> Patch:
+    body = {"metadata": {"ownerReferences": [reference], "uid": found.metadata.uid}}
+    return Patch(RESOURCES[found.kind], pods.key_of(found), PatchBody("strategic", body, manager=pods.MANAGER))

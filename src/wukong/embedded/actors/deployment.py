@@ -4,7 +4,7 @@
     Recreate ─► old to 0 ─► wait for their pods ─► new to all
     RollingUpdate ─► new up as far as it may, else old down as far as they may: one direction per sync
 
-Follows kube-controller-manager 1.35; what one sync does is in rollout.py. ReplicaSets that nobody owns are not
+Follows kube-controller-manager 1.35; what one sync does is in rollout.py. ReplicaSets that nobody owns are
 adopted. A sync that writes a ReplicaSet leaves the rest to the next.
 """
 
@@ -14,6 +14,7 @@ from wukong.actions import DONE, Outcome
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
 from wukong.embedded.actors import pods
+from wukong.embedded.actors.adopting import adopted_sets, concerned
 from wukong.embedded.actors.replica_set import REPLICA_SETS, controlled_by
 from wukong.embedded.actors.rollout import DEPLOYMENTS, Sync, strategy_of
 from wukong.embedded.objects import Deployment, ReplicaSet
@@ -38,7 +39,7 @@ class Deployments:
     name = "deployment"
     watches = (
         Watch(DEPLOYMENTS),
-        Watch(REPLICA_SETS, controlled_by("Deployment")),
+        Watch(REPLICA_SETS, concerned(Deployment)),
         Watch(pods.PODS, _of_pod),
     )
 
@@ -46,6 +47,8 @@ class Deployments:
         deployment = state.get(Deployment, key)
         if deployment is None:
             return DONE
+        if patches := adopted_sets(deployment, state):
+            return Outcome(tuple(patches))
         sync = Sync(deployment, state, now)
         sync.play()
         return Outcome(tuple(sync.actions), sync.again)
