@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter as Tally
 from collections.abc import Mapping
+from functools import lru_cache
+from heapq import nsmallest
 from typing import Literal, NamedTuple
 
 from wukong.api.core import Node, Pod
@@ -71,23 +73,24 @@ def look(play: Play, waiting: Mapping[str, tuple[str, str]], seconds: float, mos
         each for kind in workloads.KINDS for each in state.objects.get(kind, {}).values() if workloads.is_top(each)
     ]
     found.sort(key=lambda each: (workloads.counted(each).is_complete, each.key) if len(found) > most else each.key)
-    nodes = sorted(state.objects.get("Node", {}).values(), key=_by_number)
+    nodes = nsmallest(most, state.objects.get("Node", {}).values(), key=lambda node: _by_number(node.metadata.name))
     latest = _latest(state, found)
     return Look(
         seconds=seconds,
-        nodes_in_all=len(nodes),
+        nodes_in_all=len(state.objects.get("Node", {})),
         pods_in_all=len(state.objects.get("Pod", {})),
         writes=play.world.server.database.version - play.version,
         workloads=[_workload(state, each) for each in found[:most]],
         workloads_in_all=len(found),
-        nodes=[_node(play, node, latest) for node in nodes[:most] if isinstance(node, Node)],
+        nodes=[_node(play, node, latest) for node in nodes if isinstance(node, Node)],
         waiting=[*_pending(waiting), *_troubles(found), *_refused_drains(play)],
     )
 
 
-def _by_number(node: Object) -> list[tuple[int, str]]:
+@lru_cache(maxsize=100_000)
+def _by_number(name: str) -> list[tuple[int, str]]:
     """node-2 before node-10."""
-    return [(int(part) if part.isdigit() else -1, part) for part in re.split(r"(\d+)", node.metadata.name)]
+    return [(int(part) if part.isdigit() else -1, part) for part in re.split(r"(\d+)", name)]
 
 
 def _workload(state: State, found: Object) -> WorkloadLook:

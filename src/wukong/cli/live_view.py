@@ -4,7 +4,8 @@
     default/web  ████░░░░  3/3  1 new, 3 old
     node-1 spot  ██        …
 
-Called by watching.py with what live_state.py saw. It fits the console it is given, whatever its width and height.
+Called by watching.py with what live_state.py saw. It fits the console it is given, whatever its width and height. Drawn
+several times a second, so lines are aligned here: rich's tables take ten times as long.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from wukong.cli.console import count
-from wukong.cli.live_state import Look, NodeLook, PodLook, WorkloadLook
+from wukong.cli.live_state import Look, NodeLook, WorkloadLook
 from wukong.cli.story_view import Row, clock
 
 LEAST_WORKLOADS, LEAST_NODES, LEAST_EVENTS, MOST_WAITING = 3, 4, 4, 3
@@ -25,6 +25,7 @@ _BAR, _SMALL = 24, 16
 _COLOURS = ("cyan", "magenta", "blue", "bright_green", "bright_yellow", "bright_cyan", "bright_magenta", "bright_blue")
 _BLOCKS = {"ready": "■", "starting": "□", "stopping": "×"}
 _PLAIN = {"ready": "#", "starting": "o", "stopping": "x"}
+Cell = list[tuple[str, str]]  # texts and their styles
 
 
 class LiveView:
@@ -40,18 +41,17 @@ class LiveView:
 
     def picture(self, seen: Look, rows: Sequence[Row]) -> RenderableType:
         workloads, nodes, events, waiting = self._shares(seen, rows)
-        parts: list[RenderableType] = [self._heading(seen), self._workloads(seen, workloads)]
+        lines = [self._heading(seen), *self._workloads(seen, workloads)]
         if seen.nodes:
-            parts += [Text(), self._nodes(seen, nodes)]
+            lines += [[], *self._nodes(seen, nodes)]
         if events:
-            parts += [Text(), _events(rows[-events:])]
+            lines += [[], *_events(rows[-events:])]
         is_cut = self.console.height <= _SMALL
-        parts += [
-            Text(f"! {text}", style="red", no_wrap=is_cut, overflow="ellipsis") for text in seen.waiting[:waiting]
-        ]
+        reasons = seen.waiting[:waiting]
         if len(seen.waiting) > waiting:
-            parts.append(Text(f"! … and {len(seen.waiting) - waiting} more reasons to wait", style="red"))
-        return Group(*parts)
+            reasons = [*reasons, f"… and {len(seen.waiting) - waiting} more reasons to wait"]
+        told = (Text(f"! {text}", style="red", no_wrap=is_cut, overflow="ellipsis") for text in reasons)
+        return Group(self._drawn(lines), *told)
 
     def _shares(self, seen: Look, rows: Sequence[Row]) -> tuple[int, int, int, int]:
         """How many lines each part gets: its least first, then nodes, workloads and events in this order."""
@@ -73,25 +73,37 @@ class LiveView:
             room -= more
         return given["workloads"], given["nodes"], given["events"], waiting
 
+    def _drawn(self, lines: Iterable[Cell]) -> Text:
+        """One text of all lines, each cut to the width of the console."""
+        made = Text(no_wrap=True, overflow="crop")
+        for number, line in enumerate(lines):
+            room = self.console.width
+            made.append("\n" if number else "")
+            for text, style in line:
+                fits = text if len(text) <= room else f"{text[: max(0, room - 1)]}…" if room else ""
+                made.append(fits, style)
+                room -= len(fits)
+        return made
+
     # ---- parts
 
-    def _heading(self, seen: Look) -> Text:
+    def _heading(self, seen: Look) -> Cell:
         counts = (count(seen.nodes_in_all, "node"), count(seen.pods_in_all, "pod"), count(seen.writes, "write"))
-        made = Text(clock(seen.seconds), style="bold", no_wrap=True, overflow="ellipsis")
-        return made.append(f"{self.pace} · {' · '.join(counts)}", style="not bold dim")
+        return [(clock(seen.seconds), "bold"), (f"{self.pace} · {' · '.join(counts)}", "dim")]
 
-    def _workloads(self, seen: Look, most: int) -> RenderableType:
-        table = _grid()
-        for each in seen.workloads[:most]:
-            name = Text(each.name, style=self._colour(each.name), no_wrap=True, overflow="ellipsis")
-            state = Text(
-                f"{each.available}/{each.wanted}", style="green" if each.available >= each.wanted else "yellow"
+    def _workloads(self, seen: Look, most: int) -> list[Cell]:
+        table = [
+            (
+                [(each.name, self._colour(each.name))],
+                self._bar(each),
+                [(f"{each.available}/{each.wanted}", "green" if each.available >= each.wanted else "yellow")],
+                [(_told(each), "")],
             )
-            table.add_row(name, self._bar(each), state, Text(_told(each), no_wrap=True, overflow="ellipsis"))
-        rest = seen.workloads_in_all - most
-        return Group(table, Text(f"… and {count(rest, 'more workload')}", style="dim")) if rest > 0 else table
+            for each in seen.workloads[:most]
+        ]
+        return [*_aligned(table), *_more(seen.workloads_in_all - most, "more workload")]
 
-    def _bar(self, each: WorkloadLook) -> Text:
+    def _bar(self, each: WorkloadLook) -> Cell:
         """New ready, new starting, old, stopping; scaled down where there are many."""
         parts = (
             (each.new_ready, "ready", "green"),
@@ -101,35 +113,26 @@ class LiveView:
         )
         total = max(each.wanted, sum(number for number, _, _ in parts))
         scale = min(1.0, _BAR / total) if total else 1.0
-        made = Text(no_wrap=True)
-        for number, stage, style in parts:
-            made.append(self.blocks[stage] * -(-int(number * scale * 1000) // 1000), style=style)
-        return made.append("·" * max(0, int(total * scale) - len(made)), style="dim")
+        made = [(self.blocks[stage] * -(-int(number * scale * 1000) // 1000), style) for number, stage, style in parts]
+        return [*made, ("·" * max(0, int(total * scale) - _length(made)), "dim")]
 
-    def _nodes(self, seen: Look, most: int) -> RenderableType:
-        table = _grid()
+    def _nodes(self, seen: Look, most: int) -> list[Cell]:
         has_spot = any(each.is_spot for each in seen.nodes)
+        table = []
         for each in seen.nodes[:most]:
             word = "spot" if each.is_spot else "on-demand" if has_spot else ""
-            kind = Text(word, style="yellow" if each.is_spot else "dim")
-            name = Text(each.name, no_wrap=True, overflow="ellipsis", style="strike" if each.remarks else "")
-            table.add_row(name, kind, self._pods(each), Text(", ".join(each.remarks), style="bold red", no_wrap=True))
-        rest = seen.nodes_in_all - most
-        return Group(table, Text(f"… and {count(rest, 'more node')}", style="dim")) if rest > 0 else table
+            name = [(each.name, "strike" if each.remarks else "")]
+            kind = [(word, "yellow" if each.is_spot else "dim")]
+            table.append((name, kind, self._pods(each), [(", ".join(each.remarks), "bold red")]))
+        return [*_aligned(table), *_more(seen.nodes_in_all - most, "more node")]
 
-    def _pods(self, node: NodeLook) -> Text:
+    def _pods(self, node: NodeLook) -> Cell:
         most = max(8, self.console.width - 50)
-        made = Text(no_wrap=True, overflow="ellipsis")
-        for name, group in groupby(node.pods[:most], key=lambda pod: pod.workload):
-            self._draw(made, name, group)
-        if len(node.pods) > most:
-            made.append(f" +{len(node.pods) - most}", style="dim")
-        return made
-
-    def _draw(self, made: Text, name: str, group: Iterable[PodLook]) -> None:
-        colour = self._colour(name)
-        for pod in group:
-            made.append(self.blocks[pod.stage], style=f"dim {colour}" if pod.is_old else colour)
+        made = []
+        for pod, group in groupby(node.pods[:most]):
+            colour = self._colour(pod.workload)
+            made.append((self.blocks[pod.stage] * len([*group]), f"dim {colour}" if pod.is_old else colour))
+        return [*made, (f" +{len(node.pods) - most}" if len(node.pods) > most else "", "dim")]
 
     def _colour(self, name: str) -> str:
         return self._colours.setdefault(name, _COLOURS[len(self._colours) % len(_COLOURS)])
@@ -146,13 +149,26 @@ def _told(each: WorkloadLook) -> str:
     return ", ".join(parts) or ("complete" if each.is_complete else "")
 
 
-def _events(rows: Sequence[Row]) -> Table:
-    table = _grid()
-    for second, subject, text in rows:
-        name = Text(subject, no_wrap=True, overflow="ellipsis")
-        table.add_row(Text(clock(second), style="dim"), name, Text(text, no_wrap=True, overflow="ellipsis"))
-    return table
+def _events(rows: Sequence[Row]) -> list[Cell]:
+    return _aligned([([(clock(second), "dim")], [(subject, "")], [(text, "")]) for second, subject, text in rows])
 
 
-def _grid() -> Table:
-    return Table.grid(padding=(0, 2, 0, 0))
+def _more(number: int, what: str) -> list[Cell]:
+    return [[(f"… and {count(number, what)}", "dim")]] if number > 0 else []
+
+
+def _aligned(table: Sequence[Sequence[Cell]]) -> list[Cell]:
+    """Columns side by side; empty ones are left out."""
+    widths = [max(map(_length, column)) for column in zip(*table, strict=True)]
+    lines = []
+    for row in table:
+        line: Cell = []
+        for cell, width in zip(row, widths, strict=True):
+            if width:
+                line += [*cell, (" " * (width - _length(cell) + 2), "")]
+        lines.append(line)
+    return lines
+
+
+def _length(cell: Cell) -> int:
+    return sum(len(text) for text, _ in cell)

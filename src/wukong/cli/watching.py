@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _FRAME_SECONDS = 0.1
 _PATIENCE_SECONDS = 0.3  # who is done sooner needs no picture
 _LEAST_SHARE = 30  # drawing takes at most one part in so many of the time
-_LAST_EVENTS = 1000
+_LAST_EVENTS = 300
 
 
 def read_speed(text: str | None) -> float | None:
