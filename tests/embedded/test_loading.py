@@ -85,7 +85,7 @@ def test_a_world_at_rest_stays_at_rest_when_it_is_loaded_elsewhere(document: Doc
     found = everything(world)
     story = play_on(load(found, world.clock.now()), Scenario(), seed)
     assert story.before is not None
-    assert (story.before.changes, story.before.writes, story.writes) == (0, 0, 0)
+    assert (story.before.changes, story.before.writes, story.writes, story.findings) == (0, 0, 0, [])
     assert [each for each in story.events if each.text != "silent"] == []
 
 
@@ -96,7 +96,7 @@ def test_what_wukong_snapshot_keeps_is_enough_to_stay_at_rest(document: Document
     found = [kept(each) for each in everything(world)]
     story = play_on(load(found, world.clock.now()), Scenario(), seed)
     assert story.before is not None
-    assert story.before.changes == 0
+    assert (story.before.changes, story.findings) == (0, [])
 
 
 @pytest.mark.parametrize("kind", KINDS)

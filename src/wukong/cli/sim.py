@@ -21,4 +21,5 @@ def command() -> None:
       wukong sim run examples/sim/deadlock.yaml                 # a rollout that never ends, and why
       wukong sim run -s cluster.json.gz -f deployment.yaml      # what this change would do to a cluster
       wukong sim run examples/sim/demo.yaml --speed 6x          # watch it
+      wukong sim soak examples/sim/soak.yaml --seeds 1-200      # the same with many seeds, under faults
     """
