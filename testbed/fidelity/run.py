@@ -76,7 +76,7 @@ async def compare_all(
         async with slots, Kube(load(str(kubeconfig))) as cluster:
             real = await play_live(cluster, scenario, Options(create_nodes=True), _silent)
         embedded = await told
-        found = differences(embedded, real, with_spread=is_spread_forced(scenario))
+        found = differences(embedded, real, with_spread=is_spread_told(scenario))
         return Compared(name=name, scenario=scenario, embedded=embedded, real=real, differences=found)
 
     tasks = [asyncio.create_task(one(index, *entry)) for index, entry in enumerate(scenarios.items())]
@@ -90,15 +90,20 @@ async def compare_all(
         aside.shutdown(cancel_futures=True)
 
 
-def is_spread_forced(scenario: Scenario) -> bool:
-    """Whether pods must keep off each other's nodes. Elsewhere it depends on milliseconds what a scheduler sees."""
-    return all(map(_keeps_apart, scenario.manifests))
+def is_spread_told(scenario: Scenario) -> bool:
+    """Whether pods per node are a question of rules. While two versions of a Deployment come and go it depends on
+    milliseconds what a scheduler sees, unless they must keep off each other's nodes.
+    """
+    updated = [moment.patch for moment in scenario.timeline if moment.patch and "template" in str(moment.patch.patch)]
+    names = {(each.kind, each.name) for each in updated if each.kind == "Deployment"}
+    found = [each for each in scenario.manifests if (each["kind"], each["metadata"]["name"]) in names]
+    return all(map(_keeps_apart, found))
 
 
 def _keeps_apart(document: Document) -> bool:
     required = "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     terms = at(document, f"spec.template.spec.{required}") or ()
-    return at(document, "spec.template") is None or any("mismatchLabelKeys" not in term for term in terms)
+    return any("mismatchLabelKeys" not in term for term in terms)
 
 
 def _silent(_: str) -> None:

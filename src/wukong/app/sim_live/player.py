@@ -21,6 +21,7 @@ from wukong.app.sim_live.plan import NODES, Plan, found, made_plan
 from wukong.app.sim_live.stage import Stage, hollow
 from wukong.embedded.objects import Node
 from wukong.embedded.scenario import Scenario, Story, acts
+from wukong.embedded.scenario.playing import by_time
 from wukong.embedded.scenario.resting import is_over
 from wukong.embedded.scenario.shape import Moment, seconds_of
 from wukong.embedded.store.documents import condition_of
@@ -76,10 +77,13 @@ class _Play:
             if document["kind"] != "Node":
                 await self._do(acts.applied([document], self._namespaces()), document["metadata"]["name"])
         self.recorder.nodes.start = len(self.stage.state.objects.get("Node", {}))
-        moments = sorted(enumerate(self.scenario.timeline), key=lambda entry: (entry[1].seconds, entry[0]))
-        for index, moment in moments:
-            await self._wait_for(begun + moment.seconds)
-            await self._happen(moment, f"$.timeline[{index}]")
+        for seconds, moments in by_time(self.scenario.timeline):
+            await self._wait_for(begun + seconds)
+            for index, moment in moments:
+                await self._happen(moment, f"$.timeline[{index}]")
+            for _, moment in moments:  # all are cordoned before any is emptied
+                if moment.drain is not None:
+                    self.stage.drain(moment.drain)
         is_at_rest = await self._rest(begun + (seconds_of(self.scenario.until) or 0))
         stuck, self.stage.is_over = self.recorder.finish(), True
         end = self.stage.last_move if is_at_rest else self.stage.clock.now()
@@ -149,8 +153,6 @@ class _Play:
         elif name:
             self.stage.cordoned.add(name)
         await self._do(acts.actions(moment, self._namespaces()), f"{place}.{''.join(moment.acts)}")
-        if moment.drain is not None:
-            self.stage.drain(name)
 
     async def _do(self, actions: list[Action], place: str) -> None:
         await self.stage.do(actions, place)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from itertools import groupby
 from typing import Protocol
 
 import msgspec
@@ -136,10 +137,10 @@ class Play:
             if is_on_top:
                 self.recorder.tell(SCENARIO, acts.told_of(document))
         self.recorder.nodes.start = len(self.world.state.objects.get("Node", {}))
-        moments = sorted(enumerate(self.scenario.timeline), key=lambda entry: (entry[1].seconds, entry[0]))
-        for index, moment in moments:
-            self.world.run(deadline=self.begun + moment.seconds)
-            self._happen(moment, f"$.timeline[{index}]")
+        for seconds, moments in by_time(self.scenario.timeline):
+            self.world.run(deadline=self.begun + seconds)
+            for index, moment in moments:
+                self._happen(moment, f"$.timeline[{index}]")
         if self.faults is not None:
             self.world.run(deadline=self.begun + self.faults.end)
             self.recorder.tell("faults", "calm")
@@ -202,6 +203,12 @@ class Play:
 
     def _namespaces(self) -> frozenset[str]:
         return frozenset(each["metadata"]["name"] for each in self.world.server.list(RESOURCES["Namespace"]).items)
+
+
+def by_time(timeline: list[Moment]) -> list[tuple[int, list[tuple[int, Moment]]]]:
+    """What is written for the same second happens together, before anybody reacts, as in one call of kubectl."""
+    ordered = sorted(enumerate(timeline), key=lambda entry: (entry[1].seconds, entry[0]))
+    return [(seconds, list(group)) for seconds, group in groupby(ordered, lambda entry: entry[1].seconds)]
 
 
 def line(step: Step, begun: float) -> str:
