@@ -60,7 +60,7 @@ def differences(embedded: Sequence[Story], real: Story, *, with_spread: bool) ->
 
 def is_drawn(embedded: Sequence[Story]) -> bool:
     """Whether chance decides something of what is compared."""
-    return len({told(it)[:-1] for it in embedded}) > 1
+    return len({(told(it)[:-1], str(pending(it))) for it in embedded}) > 1
 
 
 def pending(story: Story) -> list[Tally[str]]:

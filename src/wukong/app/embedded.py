@@ -102,7 +102,7 @@ def assemble(
     One process that knows everything at once; in bad weather those of a real cluster, each with its own mirror.
     """
     clock = VirtualClock(start.now) if start else VirtualClock()
-    server = Server(clock)
+    server = Server(clock, seed=settings.seed)
     parts = Parts(settings, server, drains, weather, start.held if start else frozenset())
     for resource, documents in start.objects if start else ():
         server.restore(resource, documents)

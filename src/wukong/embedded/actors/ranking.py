@@ -6,7 +6,7 @@ Kept by crews.py, asked by replica_set.py. The criteria, first to go first:
     ready more recently (by powers of two) · more restarts · newer (by powers of two) · uid
 
 Times are compared only where they differ, and differing ones of about the same age by uid: a comparison that can
-contradict itself, of which sorting makes whatever it may. Here pods alike in all of it stay in the order of their keys,
+contradict itself, of which sorting makes whatever it may. Here pods alike in all of it go in the order of their uids,
 and several such groups are merged by uid. Two pods are always in Kubernetes' order.
 """
 
@@ -129,7 +129,7 @@ def _by_birth(ranks: list[Rank], now: float) -> Iterator[Rank]:
         by_time.setdefault((-rank.restarts, rank.created), []).append(rank)
     groups: dict[tuple[int, int], list[list[Rank]]] = {}
     for (restarts, created), group in by_time.items():
-        groups.setdefault((restarts, _magnitude(created, now)), []).append(sorted(group, key=attrgetter("key")))
+        groups.setdefault((restarts, _magnitude(created, now)), []).append(sorted(group, key=attrgetter("uid")))
     for place in sorted(groups):
         yield from merge(*groups[place], key=attrgetter("uid"))
 

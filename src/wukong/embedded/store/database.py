@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from wukong.api.resources import Key
+from wukong.embedded.clock import Chance
 from wukong.embedded.store.documents import meta_of, with_meta
 from wukong.embedded.store.refusals import too_old
 from wukong.ports import Document, EventType
@@ -18,7 +19,7 @@ from wukong.ports import Document, EventType
 KEPT = 10_000  # changes of each kind, at least
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # of generated names: no vowels, so that no words come out
 _NAMES = len(_LETTERS) ** 5
-_UID = "00000000-0000-4000-8000-"
+_UID, _UIDS = "00000000-0000-4000-8000-", 16**12
 _STRIDE = 6_700_417  # prime, and prime to _NAMES: the suffixes differ until all of them have been used
 
 
@@ -40,7 +41,8 @@ class Place(NamedTuple):
 
 
 class Database:
-    def __init__(self, kept: int = KEPT) -> None:
+    def __init__(self, kept: int = KEPT, seed: int = 0) -> None:
+        """`seed` shuffles uids and generated names, by which Kubernetes orders what is otherwise equal."""
         self.version = 0
         self.dependents: dict[str, set[Place]] = {}  # owner's uid → who names it as an owner
         self.by_uid: dict[str, Place] = {}
@@ -51,7 +53,9 @@ class Database:
         self._floor = 0  # the same for all kinds, after `compact`
         self._listeners: list[Callable[[str], None]] = []
         self._followers: list[Callable[[str, Change], None]] = []
-        self._uids = self._suffixes = 0
+        drawn = int(Chance(seed, "names").share() * _NAMES) if seed else 0
+        self._uids, self._suffixes = 0, drawn // 2
+        self._uid_step = 2 * drawn * drawn + 1  # odd, so that no two are the same
 
     # Objects -------------------------------------------------------------------------------------------------------
 
@@ -98,7 +102,7 @@ class Database:
 
     def new_uid(self) -> str:
         self._uids += 1
-        return f"{_UID}{self._uids:012x}"
+        return f"{_UID}{self._uids * self._uid_step % _UIDS:012x}"
 
     def new_suffix(self) -> str:
         self._suffixes += 1
@@ -113,7 +117,7 @@ class Database:
         uid, name = meta_of(document).get("uid", ""), meta_of(document).get("name", "")
         number = uid.removeprefix(_UID)
         if number != uid and all(letter in "0123456789abcdef" for letter in number):
-            self._uids = max(self._uids, int(number, 16))
+            self._uids = max(self._uids, int(number, 16) * pow(self._uid_step, -1, _UIDS) % _UIDS)
         suffix = name.rpartition("-")[2]
         if len(suffix) == 5 and all(letter in _LETTERS for letter in suffix):
             turn = sum(_LETTERS.index(letter) * len(_LETTERS) ** place for place, letter in enumerate(suffix))

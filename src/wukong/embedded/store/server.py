@@ -57,8 +57,9 @@ class Server:
         mutators: Sequence[Mutator] = (),
         definitions: Iterable[Document] | None = None,
         kept: int = KEPT,
+        seed: int = 0,
     ) -> None:
-        self.clock, self.kinds, self.database = clock, Kinds(), Database(kept)
+        self.clock, self.kinds, self.database = clock, Kinds(), Database(kept, seed)
         self._writing = Writing(self.database, self.kinds, mutators)
         self._begin(crds() if definitions is None else definitions)
 
