@@ -3,8 +3,8 @@
 A scheduler decides on what it has seen, in any cluster: nodes may be tainted, and pods be bound by another instance,
 before its watch tells. So a binding is right if it is right now, or by the mirror of the process that made it, with all
 that this process bound itself on top: that much it must know. Rules that only the target node and its pods decide are
-asked about every binding; those about pods elsewhere (inter-pod rules, spread) about every one while pods are few, and
-about every hundredth when they are many.
+asked about every binding; those about pods elsewhere (inter-pod rules, spread) about every one up to a hundred pods,
+and the more rarely the more pods there are, for each look then costs more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wukong.rules.filters import Filters
 from wukong.state import Change, State
 
 SCHEDULER = "scheduler"
-FEW, SAMPLE = 300, 100
+FEW = 50  # of so many pods each, of twice as many every other …
 _FACTS = ("Namespace", "Service", "ReplicationController", "ReplicaSet", "StatefulSet", "PersistentVolume")
 _LOCAL = frozenset(
     {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"}
@@ -63,12 +63,10 @@ class Bindings:
     def _check(self, key: Key, pod: Pod, node: str, process: Process, own: Mapping[str, str]) -> None:
         self._bound += 1
         state = self.world.state
-        is_few = len(state.objects["Pod"]) <= FEW
-        is_whole = (self._exclusive or _looks_around(pod)) and (is_few or self._bound % SAMPLE == 0)
-        why = self._refused(state, key, pod, node, {}, is_whole=bool(is_whole))
-        if why and (
-            process.state is state or self._refused(process.state, key, pod, node, own, is_whole=bool(is_whole))
-        ):
+        is_turn = self._bound % max(1, len(state.objects["Pod"]) // FEW) == 0
+        is_whole = is_turn and (bool(self._exclusive) or _looks_around(pod))
+        why = self._refused(state, key, pod, node, {}, is_whole=is_whole)
+        if why and (process.state is state or self._refused(process.state, key, pod, node, own, is_whole=is_whole)):
             self.desk.note(f"pod {key}", f"bound to {node} although {why}")
 
     def _refused(
