@@ -30,7 +30,7 @@ class Garbage:
 
     def __init__(self, server: Server) -> None:
         self.database, self.kinds = server.database, server.kinds
-        self._doubts = garbage.Doubts(server.database)
+        self._doubts = server.doubts
         watched = [kind.resource for kind in server.kinds if kind.resource not in (EVENTS, LEASES)]
         self.watches = tuple(Watch(resource, self._concerned) for resource in watched)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -19,6 +20,7 @@ from wukong.embedded.store import definitions, deleting, evicting, namespaces, o
 from wukong.embedded.store.admission import Mutator
 from wukong.embedded.store.database import KEPT, Database, key_of
 from wukong.embedded.store.deleting import Options
+from wukong.embedded.store.garbage import Doubts
 from wukong.embedded.store.kinds import BUDGETS, DEFINITIONS, NAMESPACES, PODS, Kind, Kinds
 from wukong.embedded.store.ownership import Writer
 from wukong.embedded.store.patching import patched
@@ -62,6 +64,11 @@ class Server:
         self.clock, self.kinds, self.database = clock, Kinds(), Database(kept, seed)
         self._writing = Writing(self.database, self.kinds, mutators)
         self._begin(crds() if definitions is None else definitions)
+
+    @cached_property
+    def doubts(self) -> Doubts:
+        """What garbage collection has to look at; kept once, however many collectors there are or have been."""
+        return Doubts(self.database)
 
     def _begin(self, definitions: Iterable[Document]) -> None:
         for name in FIRST_NAMESPACES:
