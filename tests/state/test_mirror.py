@@ -38,6 +38,14 @@ def test_the_same_version_twice_changes_nothing() -> None:
     assert state.replace("Pod", [version(1)]) == []
 
 
+def test_versions_are_opaque_so_only_the_order_of_a_watch_keeps_an_older_one_from_winning() -> None:
+    state = State()
+    old, new = version(1), version(2)
+    state.apply("ADDED", new)
+    assert [change.type for change in state.apply("MODIFIED", old)] == ["MODIFIED"]
+    assert state.get(Pod, WEB) is old
+
+
 def test_a_name_created_again_is_a_deletion_and_an_addition() -> None:
     state = State()
     state.apply("ADDED", version(1, "old"))
