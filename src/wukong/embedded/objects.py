@@ -104,9 +104,14 @@ WHOLE: dict[str, type[Object]] = {
 }
 
 
-def read(kind: str, document: Document, struct: type[Object] | None = None) -> Object:
-    """The object as the mirror holds it. `struct` is for kinds that are neither here nor in wukong.api."""
+def read(kind: str, document: Document, struct: type[Object] | None = None, before: Object | None = None) -> Object:
+    """The object as the mirror holds it. `struct` is for kinds that are neither here nor in wukong.api.
+
+    `before` is what was read of it last: a spec that is the same in both documents is not read again.
+    """
     chosen = WHOLE.get(kind) or struct or KINDS.get(kind, Object)
+    if isinstance(before, Pod) and before.document.get("spec") is document.get("spec") and chosen is Pod:
+        return _with_spec(document, before)
     try:
         found = msgspec.convert(document, chosen)
     except msgspec.ValidationError:
@@ -114,6 +119,16 @@ def read(kind: str, document: Document, struct: type[Object] | None = None) -> O
     found.kind = kind
     if kind in WHOLE:
         found.document = document  # type: ignore[attr-defined]
+    return found
+
+
+def _with_spec(document: Document, before: Pod) -> Pod:
+    rest = {name: value for name, value in document.items() if name != "spec"}
+    try:
+        found = msgspec.convert(rest, Pod)
+    except msgspec.ValidationError:
+        found = msgspec.convert(without_nulls(rest), Pod)
+    found.kind, found.spec, found.document = "Pod", before.spec, document
     return found
 
 

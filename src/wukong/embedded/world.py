@@ -239,7 +239,8 @@ class World:
         resource, struct = self._structs[name]
         for change in self.server.database.since(name, self._seen[name]):
             self._seen[name] = change.version
-            found = objects.read(resource.kind, change.document, struct)
+            before = self.state.objects.get(resource.kind, {}).get(change.key)
+            found = objects.read(resource.kind, change.document, struct, before)
             self._observe(self.state.apply(change.type, found, resource.kind))
             for feed in self._feeds.get(name, ()):
                 feed.hear(News(change.version, change.type, change.key, found))

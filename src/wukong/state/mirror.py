@@ -141,7 +141,8 @@ class State:
         if kind == "Pod":
             self.recent.note(key, old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None)
             self.placements.settle(key, new if isinstance(new, Pod) else None)
-            self._count(key)
+            if not self._is_counted_alike(key, old, new):
+                self._count(key)
         else:
             self._live.note(kind, old, new)
         return Change("ADDED" if old is None else "DELETED" if new is None else "MODIFIED", kind, key, old, new)
@@ -199,6 +200,23 @@ class State:
             self._live.put(assumed.pod, assumed.node)
         else:
             self._live.remove(str(key))
+
+    def _is_counted_alike(self, key: Key, old: Object | None, new: Object | None) -> bool:
+        """Whether a bound pod changed in nothing that decisions read: most changes are news of its health."""
+        return (
+            isinstance(old, Pod)
+            and isinstance(new, Pod)
+            and bool(new.spec.node_name)
+            and (old.spec is new.spec or old.spec == new.spec)
+            and old.metadata.labels == new.metadata.labels
+            and old.metadata.owner_references == new.metadata.owner_references
+            and old.is_terminating == new.is_terminating
+            and old.is_finished == new.is_finished
+            and old.status.start_time == new.status.start_time
+            and not any(each.resources for pod in (old, new) for each in pod.status.container_statuses)
+            and not any(each.resources for pod in (old, new) for each in pod.status.init_container_statuses)
+            and self.placements.get(key) is None
+        )
 
     def _rebuild(self) -> None:
         self._live = Live(self.objects)

@@ -9,6 +9,7 @@ ownership.py. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -40,6 +41,8 @@ def differences(before: Any, after: Any, shape: Shape, path: Path = ()) -> Itera
     if isinstance(before, dict) and isinstance(after, dict) and not shape.is_atomic:
         yield from _differing(before, after, shape, path)
         return
+    if isinstance(before, list) and isinstance(after, list) and before and after and shape.keys:
+        before, after = _unshared(before, after), _unshared(after, before)
     old = {step: (value, inner) for step, value, inner in _steps(before, shape)}
     new = {step: (value, inner) for step, value, inner in _steps(after, shape)}
     if not old and not new:
@@ -57,6 +60,12 @@ def differences(before: Any, after: Any, shape: Shape, path: Path = ()) -> Itera
             yield from ((made, True) for made in _all_of(value, inner, here))
         else:
             yield from differences(old[step][0], new[step][0], new[step][1], here)
+
+
+def _unshared(items: list[Any], others: list[Any]) -> list[Any]:
+    """The items that are not in the other list, as the very same objects: those are the same in both."""
+    shared = {id(item) for item in others}
+    return [item for item in items if id(item) not in shared]
 
 
 def _differing(before: Document, after: Document, shape: Shape, path: Path) -> Iterator[tuple[Path, bool]]:
@@ -93,6 +102,14 @@ def _with_tree(fields: Fields, tree: Fields) -> Fields:
         if made is not known:
             changed[step] = made
     return {**fields, **changed} if changed else fields
+
+
+def removed(fields: Fields, paths: Iterable[Path]) -> Fields:
+    """A copy without these fields; the set itself where it has none of them."""
+    for path in paths:
+        if path[0] in fields:  # most sets of others have nothing of what is written
+            fields = remove(fields, path)
+    return fields
 
 
 def remove(fields: Fields, path: Path) -> Fields:
@@ -244,8 +261,16 @@ def _items(items: list[Any], shape: Shape) -> Iterator[tuple[str, Any]]:
     for item in items:
         if shape.is_set or not isinstance(item, dict):
             yield f"v:{_encode(item).decode()}", item
+        elif len(shape.keys) == 1 and isinstance(text := item.get(shape.keys[0]), str):
+            yield _step(shape.keys[0], text), item
         else:
             yield f"k:{_encode(_keys(item, shape)).decode()}", item
+
+
+@lru_cache(8192)
+def _step(key: str, text: str) -> str:
+    """Of an item with one key, as nearly all have."""
+    return f"k:{_encode({key: text}).decode()}"
 
 
 def _keys(item: Document, shape: Shape) -> Document:

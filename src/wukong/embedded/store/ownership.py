@@ -7,7 +7,6 @@ field is reset by a strategy, and managers of versions other than the one writte
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import reduce
 
 import msgspec
 
@@ -43,9 +42,9 @@ def updated(kind: Kind, before: Document | None, after: Document, writer: Writer
     gained, kept, mine = [path for path, is_set in changes if is_set], [], Fields()
     for entry in made:
         is_mine = _is_of(entry, writer)
-        lost = [path for path, is_set in changes if not is_set] if is_mine else [path for path, _ in changes]
+        lost = [path for path, is_set in changes if not is_set or not is_mine]
         known = entry.get("fieldsV1") or {}
-        left = reduce(sets.remove, lost, known)
+        left = sets.removed(known, lost)
         if is_mine:
             mine = left
         elif left:
