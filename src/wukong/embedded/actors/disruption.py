@@ -17,12 +17,12 @@ from wukong.api.core import Pod as AnyPod
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import RESOURCES, Key
 from wukong.embedded.actors import pods
+from wukong.embedded.actors.coverings import Coverings
 from wukong.embedded.actors.replica_set import writing_status
 from wukong.embedded.actors.sizes import percent
 from wukong.embedded.objects import Deployment, Pod, PodDisruptionBudget, ReplicaSet, StatefulSet
 from wukong.embedded.store.documents import seconds, stamp
 from wukong.ports import Document
-from wukong.rules.selectors import requirements, selects
 from wukong.state import State
 from wukong.state.contract import Watch
 
@@ -35,12 +35,8 @@ class TooVague(Exception):  # noqa: N818
 
 
 def _covering(pod: Object, state: State) -> Iterable[Key]:
-    return [
-        pods.key_of(budget)
-        for budget in state.all(AnyBudget)
-        if budget.metadata.namespace == pod.metadata.namespace
-        and selects(requirements(budget.spec.selector), pod.metadata.labels)
-    ]
+    assert isinstance(pod, AnyPod)
+    return state.follower(Coverings).of(pod)
 
 
 def _of_workload(found: Object, state: State) -> Iterable[Key]:
