@@ -105,7 +105,7 @@ def ranked(*found: Pod, count: int | None = None, crowd: dict[str, int] | None =
 
 
 def compare(one: Pod, other: Pod, crowd: dict[str, int]) -> int:
-    """ActivePodsWithRanks.Less, line by line. 0: it leaves the order open; then keys decide."""
+    """ActivePodsWithRanks.Less, line by line. 0: it leaves the order open; then uids decide."""
 
     def plain(pod: Pod) -> tuple[object, ...]:
         phase = {"Pending": 0, "Unknown": 1, "Running": 2}.get(pod.status.phase, 0)
@@ -123,7 +123,7 @@ def compare(one: Pod, other: Pod, crowd: dict[str, int]) -> int:
     born, later = (seconds(each.metadata.creation_timestamp or "") for each in (one, other))
     if born != later:
         return by_age(born, later, one, other)
-    return -1 if podlike.key_of(one) < podlike.key_of(other) else 1
+    return -1 if one.metadata.uid < other.metadata.uid else 1
 
 
 def by_age(first: float, second: float, one: Pod, other: Pod) -> int:
