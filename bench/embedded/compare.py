@@ -15,7 +15,7 @@ from typing import Any
 
 ROLLOUTS = ((100, 500), (200, 1_000), (500, 2_500), (1_000, 5_000))  # nodes and pods
 CHURN = (100, 1_000)
-HOURS = 6  # virtual, of churn
+HOURS = 2  # virtual, of churn
 HEAD = f"{'':30}{'seconds':>9}{'processor':>11}{'writes':>9}{'writes/s':>10}{'µs/write':>10}{'in decodes':>12}"
 
 Say = Callable[[str], None]
