@@ -1,13 +1,16 @@
 """Nobody makes more pods than are wanted: a ReplicaSet as many as it asks for, a DaemonSet one for each node.
 
+With surge a DaemonSet may have one of each version on a node.
+
 A pod is wanted if it is missing now, or by the mirror of the process that makes it, less those this process has made
 in the same decision: who has not heard yet that somebody else made them may make them again, in any cluster.
 """
 
 from __future__ import annotations
 
+from wukong.api.apps import DaemonSet
 from wukong.api.core import Pod
-from wukong.api.meta import controller_of
+from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
 from wukong.embedded.checkers.departures import owner_of, target_of
 from wukong.embedded.checkers.finding import Desk
@@ -49,7 +52,18 @@ def _is_missing(pod: Pod, state: State, made: list[Pod]) -> bool:
     there, own = active_siblings(pod, state), pod.metadata.uid
     more = [it for it in made if it.metadata.uid not in there]
     if reference.kind == "DaemonSet":
-        others = (it for it in (*there.values(), *more) if it.metadata.uid != own)
-        return all(target_of(it) != target_of(pod) for it in others)
+        others = [it for it in (*there.values(), *more) if it.metadata.uid != own]
+        beside = [it for it in others if target_of(it) == target_of(pod)]
+        return not beside or (_surges(owner) and all(_version(it) != _version(pod) for it in beside))
     wanted: int | None = owner.spec.replicas  # type: ignore[attr-defined]
     return len(there) + len(more) - (own in there) < (1 if wanted is None else wanted)
+
+
+def _surges(owner: Object) -> bool:
+    strategy = owner.spec.update_strategy if isinstance(owner, DaemonSet) else None
+    rolling = strategy.rolling_update if strategy is not None else None
+    return rolling is not None and rolling.max_surge not in (None, 0, "0%")
+
+
+def _version(pod: Pod) -> str:
+    return pod.metadata.labels.get("controller-revision-hash", "")
