@@ -48,10 +48,13 @@ def _stateful(found: Document, pods: list[Document]) -> str:
 
 
 def _daemon(found: Document, pods: list[Document]) -> str:
-    """Where a rollout is under way the newest pods are of the latest version."""
-    is_over = at(found, "status.updatedNumberScheduled") in (None, at(found, "status.desiredNumberScheduled"))
+    """Where a rollout is under way the newest pods are of the latest version; none, if the status counts none."""
+    status = found.get("status") or {}
+    is_counted = status.get("observedGeneration", 0) >= meta_of(found).get("generation", 1)
+    updated = status.get("updatedNumberScheduled", 0) if is_counted else status.get("desiredNumberScheduled", 0)
     newest = max((meta_of(pod).get("creationTimestamp", "") for pod in pods), default="")
-    latest = pods if is_over else [pod for pod in pods if meta_of(pod).get("creationTimestamp") == newest]
+    latest = [pod for pod in pods if meta_of(pod).get("creationTimestamp") == newest] if updated else []
+    latest = pods if updated == status.get("desiredNumberScheduled", 0) else latest
     word = _most(latest) or hash_of(at(found, "spec.template") or {})
     for pod in pods:
         pod["metadata"].setdefault("labels", {}).setdefault(REVISION, word)

@@ -13,6 +13,7 @@ from wukong.api.meta import Object, controller_of
 from wukong.api.resources import RESOURCES, Key
 from wukong.embedded.actors.kubelet import is_silent
 from wukong.embedded.checkers.budgets import count
+from wukong.embedded.checkers.departures import target_of
 from wukong.embedded.checkers.finding import Desk
 from wukong.embedded.objects import DaemonSet, Deployment, ReplicaSet, StatefulSet
 from wukong.embedded.world import World
@@ -92,21 +93,26 @@ def _of_deployment(deployment: Deployment, state: State) -> Iterator[Difference]
 
 
 def _of_stateful_set(stateful_set: StatefulSet, state: State) -> Iterator[Difference]:
-    found = [pod for pod in owned(state, stateful_set) if not pod.is_terminating]
+    found = [
+        pod for pod in owned(state, stateful_set) if not pod.is_finished
+    ]  # leaving ones count while they are ready
     yield "status.observedGeneration", stateful_set.status.observed_generation, stateful_set.metadata.generation
     yield "status.readyReplicas", stateful_set.status.ready_replicas, sum(map(_is_ready, found))
 
 
 def _of_daemon_set(daemon_set: DaemonSet, state: State) -> Iterator[Difference]:
     status: Document = daemon_set.document.get("status") or {}
-    active = [pod for pod in owned(state, daemon_set) if _is_active(pod)]
+    first: dict[str, Pod] = {}  # of each node the pod that counts: the oldest, even one that is leaving
+    for pod in sorted(owned(state, daemon_set), key=_age):
+        if not (pod.is_terminating and pod.is_finished) and state.get(Node, Key("", target_of(pod))) is not None:
+            first.setdefault(target_of(pod), pod)
     yield "status.observedGeneration", status.get("observedGeneration", 0), daemon_set.metadata.generation
     misplaced = status.get("numberMisscheduled", 0)
-    yield "status.currentNumberScheduled", status.get("currentNumberScheduled", 0) + misplaced, len(active)
+    yield "status.currentNumberScheduled", status.get("currentNumberScheduled", 0) + misplaced, len(first)
     yield (
         "status.numberReady",
         status.get("numberReady", 0),
-        sum(map(_is_ready, active)) if not misplaced else status.get("numberReady", 0),
+        sum(map(_is_ready, first.values())) if not misplaced else status.get("numberReady", 0),
     )
 
 
@@ -144,6 +150,10 @@ def owned(state: State, owner: Object) -> list[Pod]:
         for pod in found
         if pod is not None and (it := controller_of(pod.metadata)) is not None and it.uid == owner.metadata.uid
     ]
+
+
+def _age(pod: Pod) -> tuple[bool, str, str]:
+    return not pod.spec.node_name, pod.metadata.creation_timestamp or "", pod.metadata.name
 
 
 def _finalizers(found: Object) -> list[str]:
