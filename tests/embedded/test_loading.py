@@ -166,6 +166,16 @@ def test_an_anonymous_snapshot_still_knows_who_owns_whom() -> None:
     assert (story.before.changes, story.settled, len(story.workloads)) == (0, True, 1)
 
 
+def test_pods_that_an_anonymous_snapshot_does_not_number_stay_and_that_is_said() -> None:
+    nodes = [{"namePrefix": "n", "count": 2}]
+    world, _ = settled_world({"nodes": nodes, "manifests": [workload("StatefulSet", "web")]}, 0)
+    start = load(anonymize_documents([kept(each) for each in everything(world)]), world.clock.now())
+    assert "their pods are not numbered, as in an anonymous snapshot" in start.notes[0]
+    story = play_on(start, Scenario())
+    assert story.before is not None
+    assert (story.before.changes, story.settled) == (0, True)
+
+
 # ---- what a snapshot lacks
 
 

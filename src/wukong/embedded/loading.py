@@ -47,7 +47,7 @@ def loaded(documents: Iterable[Document], now: float | None = None) -> Loaded:
         by_kind[document["kind"]].append(_headed(copied(document)))
     taken = max([*_times(by_kind), now or 0.0]) or START  # never before what it shows
     now = taken + 1.0  # the API's times are whole seconds: what was just then is past
-    notes = [*_without_templates(by_kind), *_linked(by_kind)]
+    notes = [*_without_templates(by_kind), *_without_ordinals(by_kind), *_linked(by_kind)]
     _filled(by_kind, taken)
     notes += loaded_revisions.named(by_kind)
     held, more = loaded_pods.held(by_kind["Pod"], now)
@@ -89,6 +89,29 @@ def _without_templates(by_kind: dict[str, list[Document]]) -> list[str]:
     return [
         f"{_some(lost)}: without a pod template nobody can act for them. Their pods stay, and nobody replaces them."
     ]
+
+
+def _without_ordinals(by_kind: dict[str, list[Document]]) -> list[str]:
+    """StatefulSets know their pods by name, which an anonymous snapshot does not tell: they are left out."""
+    pods: dict[str, list[str]] = {}  # key of a StatefulSet → names of its pods
+    for pod in by_kind["Pod"]:
+        for owner in _owners(pod):
+            if owner.get("kind") == "StatefulSet":
+                pods.setdefault(f"{meta_of(pod)['namespace']}/{owner.get('name')}", []).append(meta_of(pod)["name"])
+    lost = [
+        each
+        for each in by_kind["StatefulSet"]
+        if any(not _is_ordinal(meta_of(each)["name"], name) for name in pods.get(name_of(each), ()))
+    ]
+    by_kind["StatefulSet"] = [each for each in by_kind["StatefulSet"] if each not in lost]
+    if not lost:
+        return []
+    told = "their pods are not numbered, as in an anonymous snapshot. They stay, and nobody replaces them."
+    return [f"{_some([f'StatefulSet {name_of(each)}' for each in lost])}: {told}"]
+
+
+def _is_ordinal(owner: str, name: str) -> bool:
+    return name.startswith(f"{owner}-") and name.removeprefix(f"{owner}-").isdigit()
 
 
 def _linked(by_kind: dict[str, list[Document]]) -> list[str]:
