@@ -50,6 +50,13 @@ def test_a_change_that_completes_is_told_with_its_price(wukong: Wukong) -> None:
     assert story["workloads"]["kube-system/agent"]["perNode"].keys() >= {"od-a1", "spot-c3"}
 
 
+def test_people_are_shown_the_workloads_that_something_happened_to(wukong: Wukong) -> None:
+    run = wukong("sim", "run", "-s", CLUSTER, "-f", WEB)
+    assert run.code == 0
+    assert "Nothing happened to 3 other workloads; -o json has them." in run.out
+    assert "kube-system/agent" not in run.out
+
+
 def test_a_change_that_never_completes_ends_with_one_and_the_reason(wukong: Wukong) -> None:
     change = write("change.yaml", web(affinity={"podAntiAffinity": APART}))
     run = wukong("sim", "run", "-s", CLUSTER, "-f", change)

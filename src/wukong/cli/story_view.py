@@ -29,8 +29,12 @@ def story_view(story: Story, unmet: list[str]) -> Iterable[Part]:
     yield from (*_timeline(story), "")
     if story.moves:
         yield from (*_moves(story.moves), "")
+    if concerned := _concerned(story):
+        yield _workloads(concerned)
+    if (rest := len(story.workloads) - len(concerned)) > 0:
+        yield Text(f"Nothing happened to {count(rest, 'other workload')}; -o json has them.", style="dim")
     if story.workloads:
-        yield from (_workloads(story), "")
+        yield ""
     nodes = story.nodes
     yield f"Nodes: {nodes.start} at the start, {nodes.max} at most, {nodes.end} at the end."
     took = f"{count(story.writes, 'write')} in {clock(story.virtual_seconds)} of virtual time"
@@ -134,9 +138,10 @@ def _available(history: Sequence[tuple[float, int, int]], start: float, end: flo
     if not last:
         return ""
     _, available, wanted = history[last - 1]
-    least = min((each for _, each, _ in history[first:last]), default=available)
-    was_whole = any(each >= of for _, each, of in history[:first]) and least < available
-    return f"{least} → {available}/{wanted}" if was_whole else f"{available}/{wanted}"
+    place = min(range(first, last), key=lambda index: history[index][1], default=last - 1)
+    least = history[place][1]
+    is_loss = least < available and any(each >= of for _, each, of in history[:place])  # not the way up at the start
+    return f"{least} → {available}/{wanted}" if is_loss else f"{available}/{wanted}"
 
 
 def _first_sentence(text: str) -> str:
@@ -157,12 +162,20 @@ def _moves(moves: Sequence[Move]) -> Iterator[Part]:
         yield f"  … and {len(alike) - _MOST_MOVES} more ways; -o json has every move."
 
 
-def _workloads(story: Story) -> Table:
+def _concerned(story: Story) -> dict[str, Fate]:
+    """All of them; of a snapshot's only those that something happened to, or that are not as they should be."""
+    if story.before is None:
+        return story.workloads
+    told = {event.subject for event in story.events}
+    return {name: fate for name, fate in story.workloads.items() if name in told or fate.available < fate.replicas}
+
+
+def _workloads(fates: dict[str, Fate]) -> Table:
     """The kind is told where they are not all Deployments: there is little room in 80 columns."""
     numbers = ("AVAILABLE", "MIN", "MAX PODS", "RESTARTS", "SHORT")
-    has_kinds = any(fate.kind != "Deployment" for fate in story.workloads.values())
+    has_kinds = any(fate.kind != "Deployment" for fate in fates.values())
     made = Table("WORKLOAD", *(["KIND"] if has_kinds else []), *numbers, "NODES", numbers=numbers)
-    for name, fate in story.workloads.items():
+    for name, fate in fates.items():
         made.add_row(name, *([fate.kind] if has_kinds else []), *_numbers(fate), _spread(fate.per_node))
     return made
 

@@ -20,9 +20,14 @@ def named(by_kind: ByKind) -> list[str]:
     """Adds the revisions that are missing; notes where pods of an older version could not come back as they were."""
     notes = []
     known = {(meta_of(each)["namespace"], meta_of(each)["name"]) for each in by_kind["ControllerRevision"]}
+    crews: dict[str, list[Document]] = {}  # uid of a controller → its pods
+    for pod in by_kind["Pod"]:
+        for owner in meta_of(pod).get("ownerReferences") or []:
+            if owner.get("controller"):
+                crews.setdefault(owner["uid"], []).append(pod)
     for kind in ("StatefulSet", "DaemonSet"):
         for each in by_kind[kind]:
-            pods = [pod for pod in by_kind["Pod"] if _is_of(pod, each)]
+            pods = crews.get(meta_of(each)["uid"], [])
             name = _stateful(each, pods) if kind == "StatefulSet" else _daemon(each, pods)
             if name and (meta_of(each)["namespace"], name) not in known:
                 others = [it.get("revision", 0) for it in by_kind["ControllerRevision"] if _is_of(it, each)]
