@@ -56,6 +56,17 @@ def test_the_policy_is_accepted_and_the_same_in_both_languages() -> None:
     assert problems(policy, BUILT_IN) == []
 
 
+def test_both_languages_name_the_same_commands_and_stay_short() -> None:
+    english, chinese = ([line for block in blocks(name) for line in block.splitlines()] for name in READMES)
+    bare = [
+        [line.partition("  #")[0].rstrip() for line in lines if line.startswith("wukong ")]
+        for lines in (english, chinese)
+    ]
+    assert bare[0] == bare[1]
+    assert len(bare[0]) > 10
+    assert all(len((ROOT / name).read_text(encoding="utf-8").splitlines()) < 150 for name in READMES)
+
+
 def test_both_languages_show_the_same_commands() -> None:
     english, chinese = ([block for block in blocks(name) if block.startswith("$ wukong")] for name in READMES)
     assert english == chinese
