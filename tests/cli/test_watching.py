@@ -148,6 +148,8 @@ def test_a_picture_fits_its_terminal_and_shows_old_and_new(width: int, height: i
     assert all(len(frame.splitlines()) < height for frame in frames.frames)
     assert all(len(line) <= width for frame in frames.frames for line in frame.splitlines())
     assert "3/3  1 new, 3 old" in frames.frames[-1]
+    cut = [line for frame in frames.frames for line in frame.splitlines() if line.endswith("…")]
+    assert all(len(line) == width and line[-2] != " " for line in cut)  # only what did not fit
     assert "default/web: ProgressDeadlineExceeded" in frames.frames[-1]
 
 

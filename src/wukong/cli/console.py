@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import click
 import yaml
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -32,10 +32,10 @@ def note(text: str) -> None:
 
 
 class Table:
-    """A table without lines, the way kubectl prints: capital headings, `numbers` right-aligned."""
+    """A table without lines, as kubectl prints it: capital headings, `numbers` right-aligned, `whole` never folded."""
 
-    def __init__(self, *headings: str, numbers: Sequence[str] = ()) -> None:
-        self.headings, self.numbers = headings, frozenset(numbers)
+    def __init__(self, *headings: str, numbers: Sequence[str] = (), whole: Sequence[str] = ()) -> None:
+        self.headings, self.numbers, self.whole = headings, frozenset(numbers), frozenset([*numbers, *whole])
         self.rows: list[tuple[tuple[str, ...], str]] = []  # cells, style
 
     def add_row(self, *cells: str, style: str = "") -> None:
@@ -57,7 +57,8 @@ class Table:
         made = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for heading in self.headings:
             is_number = heading in self.numbers
-            made.add_column(heading, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
+            justify: JustifyMethod = "right" if is_number else "left"
+            made.add_column(heading, justify=justify, no_wrap=heading in self.whole, overflow="fold")
         for cells, style in self.rows:
             made.add_row(*cells, style=style)
         return made

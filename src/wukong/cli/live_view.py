@@ -166,6 +166,8 @@ def _aligned(table: Sequence[Sequence[Cell]]) -> list[Cell]:
         for cell, width in zip(row, widths, strict=True):
             if width:
                 line += [*cell, (" " * (width - _length(cell) + 2), "")]
+        while line and not line[-1][0].strip():
+            line.pop()
         lines.append(line)
     return lines
 

@@ -104,7 +104,7 @@ def _timeline(story: Story) -> Iterator[Part]:
     step, told, rows = _short_enough(story.events)
     left_out = max(0, len(rows) - _MOST_ROWS)
     head = rows[: _MOST_ROWS // 2] if left_out else rows
-    made = Table("TIME", "WHAT", "AVAILABLE", "HAPPENED")
+    made = Table("TIME", "WHAT", "AVAILABLE", "HAPPENED", whole=("TIME", "AVAILABLE"))
     for row in head:
         made.add_row(*_cells(story, row, step))
     if left_out:
@@ -174,7 +174,9 @@ def _workloads(fates: dict[str, Fate]) -> Table:
     """The kind is told where they are not all Deployments: there is little room in 80 columns."""
     numbers = ("AVAILABLE", "MIN", "MAX PODS", "RESTARTS", "SHORT")
     has_kinds = any(fate.kind != "Deployment" for fate in fates.values())
-    made = Table("WORKLOAD", *(["KIND"] if has_kinds else []), *numbers, "NODES", numbers=numbers)
+    made = Table(
+        "WORKLOAD", *(["KIND"] if has_kinds else []), *numbers, "NODES", numbers=numbers, whole=("WORKLOAD", "KIND")
+    )
     for name, fate in fates.items():
         made.add_row(name, *([fate.kind] if has_kinds else []), *_numbers(fate), _spread(fate.per_node))
     return made
