@@ -118,6 +118,22 @@ def test_a_change_goes_on_from_what_is_there(kind: str) -> None:
     )
 
 
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet"])
+def test_a_rollout_under_way_is_played_to_its_end_first(kind: str) -> None:
+    slow = workload(kind, "web")
+    slow["spec"]["template"]["metadata"]["annotations"] = {"testbed.wukong/ready-seconds": "10"}
+    update = {"at": "60s", "apply": image(slow, "web:2")}
+    nodes = [{"namePrefix": "n", "count": 4}]
+    world, half = settled_world({"nodes": nodes, "manifests": [slow], "timeline": [update], "until": "75s"}, 0)
+    assert not half.settled
+    for documents in (everything(world), [kept(each) for each in everything(world)]):
+        story = play_on(load(documents, world.clock.now()), Scenario())
+        assert story.before is not None
+        assert (story.before.settled, story.settled, story.findings) == (True, True, [])
+        assert story.before.changes > 0
+        assert story.workloads["default/web"].available == (4 if kind == "DaemonSet" else 3)
+
+
 def test_an_unchanged_manifest_changes_nothing() -> None:
     before = workload("Deployment", "web")
     world, _ = settled_world({"nodes": [{"name": "a"}], "manifests": [before]}, 0)
