@@ -64,9 +64,24 @@ def test_ten_times_as_fast_takes_a_tenth_of_the_time_and_changes_nothing(
     story = play_scenario(scenario, 0, Watching(10.0))
     assert story.digest == play_scenario(scenario).digest
     assert 66 <= hours.now < 67  # given up after 660 s; nobody waits for the retries that come to nothing
-    told = capsys.readouterr().err.splitlines()
+    told = capsys.readouterr().err.splitlines()  # lines for who has no terminal
     assert told[0] == "00:00:00  nodes: 3 added"
     assert told[-1] == "00:11:01  default/web: ProgressDeadlineExceeded"
+
+
+def test_a_story_that_is_interrupted_ends_when_the_person_saw_it_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    hours = Hours()
+    monkeypatch.setattr(watching, "time", hours)
+    looking_on = Watching(10.0)
+
+    def sleep(seconds: float) -> None:
+        hours.now += seconds
+        looking_on.is_interrupted = hours.now >= 20
+
+    monkeypatch.setattr(hours, "sleep", sleep)
+    story = play_scenario(read_file(str(EXAMPLES / "deadlock.yaml")), 0, looking_on)
+    assert story.interrupted
+    assert 200 <= story.virtual_seconds < 202
 
 
 def test_the_first_ctrl_c_ends_with_the_story_so_far() -> None:

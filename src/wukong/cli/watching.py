@@ -119,10 +119,14 @@ class Watching:
             return  # nobody means to do anything any more
         until = self._begun + (moment - play.begun) / self.speed
         while (left := until - time.monotonic()) > 0:
-            if self._view is not None:
-                self._draw(max(now, moment - left * self.speed))
-            time.sleep(min(_FRAME_SECONDS, left))
+            shown = max(now, moment - left * self.speed)
+            if self.is_interrupted:
+                play.world.clock.jumping = None
+                play.world.clock.move_to(shown)  # the story ends where the person saw it end
             self._check()
+            if self._view is not None:
+                self._draw(shown)
+            time.sleep(min(_FRAME_SECONDS, left))
 
     def _check(self) -> None:
         if self.is_interrupted:
