@@ -136,6 +136,7 @@ def test_no_color_draws_without_colours() -> None:
     sent = on_a_terminal(str(EXAMPLES / "no-surge.yaml"), "--speed", "600x", NO_COLOR="1")
     assert "\x1b[?25l" in sent
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", sent)
+    assert re.search(r"node-1  W", sent)  # whose pod it is, by its first letter
 
 
 class Frames:

@@ -130,8 +130,11 @@ class LiveView:
         most = max(8, self.console.width - 50)
         made = []
         for pod, group in groupby(node.pods[:most]):
-            colour = self._colour(pod.workload)
-            made.append((self.blocks[pod.stage] * len([*group]), f"dim {colour}" if pod.is_old else colour))
+            colour, block = self._colour(pod.workload), self.blocks[pod.stage]
+            if self.console.no_color and pod.stage != "stopping":  # then the workload's first letter tells whose it is
+                letter = pod.workload.rpartition("/")[2][:1]
+                block = letter.upper() if pod.stage == "ready" else letter.lower()
+            made.append((block * len([*group]), f"dim {colour}" if pod.is_old else colour))
         return [*made, (f" +{len(node.pods) - most}" if len(node.pods) > most else "", "dim")]
 
     def _colour(self, name: str) -> str:
