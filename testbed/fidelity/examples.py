@@ -1,7 +1,7 @@
 """A scenario of examples/ made fit to be played beside others on a real cluster: names of its own, and no long waits.
 
 Both sides play what comes out of here. Changed are the namespace and the names of nodes and priority classes; pods keep
-to the scenario's own nodes and take two seconds to start, so that nothing depends on milliseconds; progress deadlines
+to the scenario's own nodes and take three seconds to start, so that nothing depends on milliseconds; progress deadlines
 and tolerations are seconds instead of minutes, and what happens next happens as soon as the last is over. Pure.
 """
 
@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-from testbed.fidelity.scenarios import DEADLINE, FOR, REGION, Json, brief
+from testbed.fidelity.scenarios import DEADLINE, FOR, REGION, START, Json, brief
 from wukong.embedded.scenario.shape import RESOURCE_OF, seconds_of
 
-STEP, LOSS, END = 9, 75, 75  # seconds between two moments, after a node is lost, and after the last moment
+STEP, DRAIN, LOSS, END = 12, 25, 72, 75  # seconds between two moments, after a drain, after a loss, and after the last
 NODE_ACTS = ("cordon", "uncordon", "drain", "notReady", "ready", "kill")
 LOSSES = ("notReady", "kill")
 START_SECONDS = "testbed.wukong/start-seconds"
@@ -68,7 +68,7 @@ def _move_pod(pod: Json, own: str) -> None:
     for name, prefix in (("nodeName", f"{own}-"), ("priorityClassName", f"{own}-")):
         if name in spec:
             spec[name] = f"{prefix}{spec[name]}"
-    meta["annotations"] = {START_SECONDS: "2", **meta.get("annotations", {})}
+    meta["annotations"] = {START_SECONDS: str(START), **meta.get("annotations", {})}
 
 
 def _move_moment(moment: Json, own: str) -> None:
@@ -82,13 +82,13 @@ def _move_moment(moment: Json, own: str) -> None:
 
 
 def _hurry(scenario: Json) -> None:
-    at, before, is_loss = 0, 0, False
+    at, before, longest = 0, 0, STEP
     moments = sorted(scenario.get("timeline", ()), key=lambda moment: seconds_of(moment["at"]) or 0)
     for moment in moments:
         planned = seconds_of(moment["at"]) or 0
-        at += min(planned - before, LOSS if is_loss else STEP)
-        before, is_loss = planned, is_loss and planned == before
-        is_loss = is_loss or any(act in moment for act in LOSSES)
+        at += min(planned - before, longest)
+        own = LOSS if any(act in moment for act in LOSSES) else DRAIN if "drain" in moment else STEP
+        before, longest = planned, max(own, longest) if planned == before else own
         moment["at"] = f"{at}s"
     scenario["timeline"] = moments
-    scenario["until"] = f"{at + END + (LOSS if is_loss else 0)}s"
+    scenario["until"] = f"{at + longest + END}s"

@@ -93,13 +93,14 @@ async def compare_all(
 
 
 def is_spread_told(scenario: Scenario) -> bool:
-    """Whether pods per node are a question of rules. While two versions of a Deployment come and go it depends on
-    milliseconds what a scheduler sees, unless they must keep off each other's nodes.
+    """Whether pods per node are a question of rules. While two versions come and go it depends on milliseconds what a
+    scheduler sees, and so does which pods of a StatefulSet came to share a node: unless they must keep apart.
     """
-    updated = [moment.patch for moment in scenario.timeline if moment.patch and "template" in str(moment.patch.patch)]
-    names = {(each.kind, each.name) for each in updated if each.kind == "Deployment"}
-    found = [each for each in scenario.manifests if (each["kind"], each["metadata"]["name"]) in names]
-    return all(map(_keeps_apart, found))
+    moments = scenario.timeline
+    changed = {(it.patch.kind, it.patch.name) for it in moments if it.patch and "template" in str(it.patch.patch)}
+    changed |= {(it.scale.kind, it.scale.name) for it in moments if it.scale and it.scale.kind == "StatefulSet"}
+    found = [it for it in scenario.manifests if (it["kind"], it["metadata"]["name"]) in changed]
+    return all(_keeps_apart(it) for it in found if it["kind"] != "DaemonSet")
 
 
 def _keeps_apart(document: Document) -> bool:

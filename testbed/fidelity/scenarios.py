@@ -19,7 +19,7 @@ FOR = "testbed.wukong/for"
 HOSTNAME, ZONE, REGION = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 LABELS = {"app": "web"}
 DEADLINE = 10
-START = 3  # seconds until a container runs
+START, SLOW_START = 3, 8  # seconds until a container runs; the latter where something happens meanwhile
 ON_NODES = ("drain", "drain two", "cordon and update", "cordon and scale", "kill", "silence", "drain in an update")
 CHANGES = {
     "Deployment": {
@@ -71,7 +71,8 @@ class _Draw:
             self.fit = self.random.randint(1 if self.change not in ON_NODES else 2, self.nodes)
         self.replicas = self._replicas()
         in_turn = self.replicas if self.kind == "StatefulSet" else 1
-        self.begin = 6 + (START + 1) * in_turn
+        self.start = SLOW_START if self.change == "drain in an update" else START
+        self.begin = 6 + (self.start + 1) * in_turn
 
     def _replicas(self) -> int:
         most = 6 if self.kind == "Deployment" else 4
@@ -137,7 +138,7 @@ class _Draw:
             spread |= {"labelSelector": {"matchLabels": LABELS}}
             spread |= self.random.choice([{}, {"nodeTaintsPolicy": "Honor"}])
             spec["topologySpreadConstraints"] = [spread]
-        annotations = {"testbed.wukong/start-seconds": str(START)}
+        annotations = {"testbed.wukong/start-seconds": str(self.start)}
         return {"metadata": {"labels": LABELS, "annotations": annotations}, "spec": spec}
 
     # ---- what
@@ -145,7 +146,7 @@ class _Draw:
     def _workload(self) -> Json:
         spec: Json = {"replicas": self.replicas, "selector": {"matchLabels": LABELS}, "template": self._pod()}
         if self.kind == "Deployment":
-            spec |= {"progressDeadlineSeconds": DEADLINE, "strategy": self._strategy()}
+            spec |= {"progressDeadlineSeconds": DEADLINE + self.start - START, "strategy": self._strategy()}
         else:
             spec |= {"serviceName": "web", "podManagementPolicy": self.random.choice(["OrderedReady", "Parallel"])}
             if self.change == "update" and self.random.random() < 0.3:
@@ -197,7 +198,7 @@ class _Draw:
             "update to never ready": [self._update({"testbed.wukong/never-ready": "true"})],
             "drain": [{"drain": first}],
             "drain two": [{"drain": first}, {"drain": second}],
-            "drain in an update": [self._update(), {"after": 1, "drain": first}],
+            "drain in an update": [self._update(), {"after": SLOW_START // 2, "drain": first}],
             "cordon and update": [{"cordon": first}, {"after": 1, **self._update()}],
             "cordon and scale": [{"cordon": first}, {"after": 1, **self._scale(more)}],
             "kill": [{"kill": first}],

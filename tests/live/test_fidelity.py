@@ -27,4 +27,5 @@ async def test_scenarios_tell_the_same_story_embedded_and_on_a_real_control_plan
     scenarios = {**examples, **{f"seed {seed}": a_scenario(seed) for seed in SEEDS}}
     found: list[Compared] = [each async for each in compare_all(bed.kubeconfig, scenarios, len(scenarios))]
     assert len(found) == len(scenarios)
-    assert not [line for each in found if each.differences for line in shown(each)]
+    differing = [line for each in found if each.differences for line in shown(each)]
+    assert not differing, "\n".join(differing)

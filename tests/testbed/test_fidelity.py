@@ -90,6 +90,6 @@ def test_an_example_is_moved_whole() -> None:
     made = moved(scenario, "own")
     assert made["nodes"][0]["namePrefix"] == "own-n"
     assert made["manifests"][0]["spec"]["template"]["spec"]["nodeName"] == "own-n1"
-    assert [(it["at"], it.get("drain")) for it in made["timeline"]] == [("9s", "own-n1"), ("18s", None)]
+    assert [(it["at"], it.get("drain")) for it in made["timeline"]] == [("12s", "own-n1"), ("37s", None)]
     assert made["timeline"][1]["scale"]["namespace"] == "own"
     assert scenario["nodes"] == [{"namePrefix": "n", "count": 2}]
