@@ -37,6 +37,7 @@ def moved(scenario: Json, own: str) -> Json:
     for moment in made.get("timeline", ()):
         _move_moment(moment, own)
     _hurry(made)
+    _let_adopt(made)
     return made
 
 
@@ -79,6 +80,14 @@ def _move_moment(moment: Json, own: str) -> None:
         target: Any = moment.get(act)
         if target:
             target["namespace"] = own
+
+
+def _let_adopt(scenario: Json) -> None:
+    """Who adopts pods comes when they are there: a controller that has not heard of them yet makes others."""
+    if any(each["kind"] == "Pod" for each in scenario["manifests"]):
+        late = [each for each in scenario["manifests"] if each["kind"] == "ReplicaSet"]
+        scenario["manifests"] = [each for each in scenario["manifests"] if each["kind"] != "ReplicaSet"]
+        scenario["timeline"] = [*({"at": "6s", "apply": each} for each in late), *scenario["timeline"]]
 
 
 def _hurry(scenario: Json) -> None:
