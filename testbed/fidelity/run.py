@@ -48,8 +48,12 @@ class Compared(msgspec.Struct, kw_only=True):
 
     @property
     def is_bound(self) -> bool:
-        """Whether a budget refused an eviction."""
-        return any(REFUSED in line for line in self.embedded[0].trace)
+        return is_bound(self.embedded[0])
+
+
+def is_bound(story: Story) -> bool:
+    """Whether a budget refused an eviction."""
+    return any(REFUSED in event.text for event in story.events)
 
 
 def embedded_stories(document: Document) -> list[Story]:

@@ -97,3 +97,23 @@ def test_a_trace_that_cannot_be_written_is_told(wukong: Wukong) -> None:
     run = wukong("sim", "run", "-", "--trace", "no/such/place", stdin=b"{}")
     assert run.code == 2
     assert "--trace no/such/place: cannot be written: No such file or directory." in run.err
+
+
+@pytest.mark.parametrize("option", [("--create-nodes",), ("--keep",), ("--context", "c")])
+def test_options_for_a_cluster_are_refused_without_one(wukong: Wukong, option: tuple[str, ...]) -> None:
+    run = wukong("sim", "run", EXAMPLES / "no-surge.yaml", *option)
+    assert run.code == 2
+    assert f"{option[0]}: is about a real cluster. Name it by --kubeconfig, or leave it out." in run.err
+
+
+@pytest.mark.parametrize("option", [("--seed", "3"), ("--speed", "10x")])
+def test_a_real_cluster_takes_neither_seed_nor_speed(wukong: Wukong, option: tuple[str, ...]) -> None:
+    run = wukong("sim", "run", EXAMPLES / "no-surge.yaml", "--kubeconfig", "none", *option)
+    assert run.code == 2
+    assert f"{option[0]}: a real cluster" in run.err
+
+
+def test_a_kubeconfig_that_is_not_there_is_said(wukong: Wukong) -> None:
+    run = wukong("sim", "run", EXAMPLES / "no-surge.yaml", "--kubeconfig", "none")
+    assert run.code == 2
+    assert "none" in run.err

@@ -10,6 +10,7 @@ import pytest
 
 from testbed.fidelity import compare
 from testbed.fidelity.examples import moved
+from testbed.fidelity.run import is_bound
 from testbed.fidelity.scenarios import a_scenario
 from wukong.app.embedded import play_scenario
 from wukong.embedded.scenario import read_scenario
@@ -28,7 +29,7 @@ def test_a_hundred_and_twenty_seeds_hold_enough_of_every_sort() -> None:
         scenario = read_scenario(msgspec.json.encode(a_scenario(seed)))
         story = play_scenario(scenario)
         found["complete" if story.settled else "stuck"] += 1
-        found["bound"] += any("TooManyRequests" in line for line in story.trace)
+        found["bound"] += is_bound(story)
         found[scenario.manifests[0]["kind"]] += 1
     assert found["complete"] >= 30
     assert found["stuck"] >= 30

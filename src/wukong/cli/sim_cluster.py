@@ -29,6 +29,12 @@ def on_cluster(command: _F) -> _F:
     return command
 
 
+def refuse_without_cluster(context: str, create_nodes: bool, keep: bool, **_: Any) -> None:
+    given = {"--context": context, "--create-nodes": create_nodes, "--keep": keep}
+    for option in [name for name, value in given.items() if value]:
+        raise InputError(f"{option}: is about a real cluster. Name it by --kubeconfig, or leave it out.")
+
+
 def play_on_cluster(
     scenario: Scenario, seed: int, speed: str | None, *, kubeconfig: str, context: str, create_nodes: bool, keep: bool
 ) -> Story:
@@ -48,4 +54,7 @@ def play_on_cluster(
         async with Kube(load(kubeconfig, context)) as kube:
             return await play_live(kube, scenario, Options(create_nodes=create_nodes, keep=keep), note)
 
-    return asyncio.run(play())
+    try:
+        return asyncio.run(play())
+    except asyncio.CancelledError:  # SIGTERM: everything has been taken back
+        raise KeyboardInterrupt from None

@@ -14,7 +14,7 @@ from wukong.app.snapshots import play_on
 from wukong.cli import options
 from wukong.cli.console import is_terminal, show, show_document
 from wukong.cli.main import INTERRUPTED
-from wukong.cli.sim_cluster import on_cluster, play_on_cluster
+from wukong.cli.sim_cluster import on_cluster, play_on_cluster, refuse_without_cluster
 from wukong.cli.sim_source import add_changes, note_unrest, read_scenario_file, read_start
 from wukong.cli.story_view import story_view
 from wukong.cli.trace_file import TraceFile
@@ -84,6 +84,8 @@ def command(
     types = read_types(faults)
     if (types or any(moment.fault for moment in read.timeline)) and (place["kubeconfig"] or snapshot):
         raise InputError("faults strike a scenario that begins empty. Leave out --kubeconfig and --snapshot, or them.")
+    if not place["kubeconfig"]:
+        refuse_without_cluster(**place)
     with TraceFile(trace) as file:
         if place["kubeconfig"]:
             story = _played_there(read, name, snapshot, changes, seed, speed, place)
