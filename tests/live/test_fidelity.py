@@ -11,6 +11,9 @@ from testbed.fidelity.command import named
 from testbed.fidelity.run import Compared, compare_all, shown
 from testbed.fidelity.scenarios import a_scenario
 from testbed.pytest_plugin import Bed
+from wukong.api.resources import RESOURCES
+from wukong.cluster.credentials import load
+from wukong.cluster.kube import Kube
 
 SEEDS = range(1, 23)
 MUST_SHOW = {
@@ -29,3 +32,7 @@ async def test_scenarios_tell_the_same_story_embedded_and_on_a_real_control_plan
     assert len(found) == len(scenarios)
     differing = [line for each in found if each.differences for line in shown(each)]
     assert not differing, "\n".join(differing)
+    async with Kube(load(str(bed.kubeconfig))) as cluster:
+        for kind in ("Node", "Namespace", "PriorityClass"):
+            names = [it["metadata"]["name"] for it in (await cluster.list(RESOURCES[kind], dict)).items]
+            assert not [name for name in names if name.startswith("fid-")]  # nothing is left behind

@@ -52,23 +52,10 @@ async def left(cluster: Kube, own: str) -> list[str]:
     found: list[str] = []
     for kind in ("Node", "Namespace", "Deployment", "Pod"):
         documents: list[Any] = (await cluster.list(RESOURCES[kind], dict)).items
-        names = [f"{it['metadata'].get('namespace', '')}/{it['metadata']['name']}" for it in documents]
+        keys = [Key(it["metadata"].get("namespace", ""), it["metadata"]["name"]) for it in documents]
+        names = [str(key) for key in keys]
         found += [f"{kind} {name}" for name in names if own in name]
     return found
-
-
-async def test_a_scenario_is_played_and_nothing_is_left(bed: Bed) -> None:
-    own, scenario = a_scenario()
-    told: list[str] = []
-    async with Kube(load(str(bed.kubeconfig))) as cluster:
-        story = await play_live(cluster, scenario, Options(create_nodes=True), told.append)
-        assert await left(cluster, own) == []
-    fate = story.workloads[f"{own}/web"]
-    assert story.settled, story.stuck
-    assert (fate.replicas, fate.available, fate.max_pods, fate.per_node) == (2, 2, 2, {f"{own}-2": 2})
-    assert (story.nodes.start, story.nodes.end) == (2, 2)
-    assert f"Deployment {own}/web" in told[0]
-    assert f"Node {own}-1" in told[0]
 
 
 async def test_what_exists_already_is_refused_and_nothing_is_changed(bed: Bed, namespace: str) -> None:
@@ -107,22 +94,29 @@ async def test_what_the_api_server_refuses_is_said_and_the_rest_taken_back(bed: 
         assert await left(cluster, own) == []
 
 
-async def test_nodes_that_exist_are_uncordoned_again(bed: Bed) -> None:
+async def test_a_run_may_leave_what_it_made_and_another_leaves_the_nodes_as_they_were(bed: Bed) -> None:
     own, scenario = a_scenario()
+    told: list[str] = []
     async with Kube(load(str(bed.kubeconfig))) as cluster:
-        keep = await play_live(cluster, scenario, Options(create_nodes=True, keep=True), print)
-        assert keep.settled
+        story = await play_live(cluster, scenario, Options(create_nodes=True, keep=True), told.append)
+        fate = story.workloads[f"{own}/web"]
+        assert story.settled, story.stuck
+        assert (fate.replicas, fate.available, fate.max_pods, fate.per_node) == (2, 2, 2, {f"{own}-2": 2})
+        assert (story.nodes.start, story.nodes.end) == (2, 2)
+        assert f"Deployment {own}/web" in told[0]
+        assert f"Node {own}-1" in told[0]
+        await cluster.patch(*uncordoned(f"{own}-1"))
+
         other, again = a_scenario()
         again.nodes = scenario.nodes
-        spec = again.manifests[0]["spec"]["template"]["spec"]
-        spec["nodeSelector"] = {"own": own}
+        again.manifests[0]["spec"]["template"]["spec"]["nodeSelector"] = {"own": own}
         again.timeline[0].drain = f"{own}-2"
-        await cluster.patch(*uncordoned(f"{own}-1"))
-        story = await play_live(cluster, again, Options(), print)
+        story = await play_live(cluster, again, Options(), told.append)
         assert story.workloads[f"{other}/web"].per_node == {f"{own}-1": 2}
+        assert await left(cluster, other) == []
         nodes = [(await cluster.get(RESOURCES["Node"], Key("", f"{own}-{n}"), dict)) for n in (1, 2)]
         assert [node["spec"].get("unschedulable") for node in nodes] == [None, None]
-        for kind in ("Namespace", "Node"):
-            names = [own] if kind == "Namespace" else [f"{own}-1", f"{own}-2"]
-            for name in names:
-                await cluster.delete(RESOURCES[kind], Key("", name))
+        assert f"Deployment {own}/web" in await left(cluster, own)
+        await cluster.delete(RESOURCES["Namespace"], Key("", own))
+        for number in (1, 2):
+            await cluster.delete(RESOURCES["Node"], Key("", f"{own}-{number}"))
