@@ -209,6 +209,18 @@ def test_a_pod_that_is_deleted_by_force_does_not_wait_for_its_kubelet() -> None:
     assert [event.at for event in story.events if event.subject == "pod default/lone" and event.text == "gone"] == [30]
 
 
+def test_a_pod_behind_a_gate_waits_until_it_is_opened() -> None:
+    spec = "spec: {schedulingGates: [{name: later}], containers: [{name: a, image: b}]}"
+    gated = f"apply: {{apiVersion: v1, kind: Pod, metadata: {{name: lone}}, {spec}}}"
+    opened = "patch: {kind: Pod, name: lone, type: merge, patch: {spec: {schedulingGates: null}}}"
+    closed = played(f"{{at: 10s, {gated}}}")
+    assert closed.stuck == ["pod default/lone: pending: Scheduling is blocked due to non-empty scheduling gates"]
+    story = played(f"{{at: 10s, {gated}}}", f"{{at: 20s, {opened}}}")
+    assert story.settled
+    (ready,) = [event.at for event in story.events if (event.subject, event.text) == ("pod default/lone", "ready")]
+    assert 20 <= ready < 21
+
+
 def test_crowds_and_mixed_versions_are_seen_while_they_last() -> None:
     update = (
         "patch: {kind: Deployment, name: web, patch: {spec: {template: {spec: {containers: [{name: web, image: x}]}}}}}"
