@@ -27,12 +27,13 @@ from wukong.ports import Document
 SECONDS = 60.0
 
 
-def a_workload(kind: str, whom: str, image: str, *, apart: bool = False, **spec: Any) -> Document:
+def a_workload(kind: str, whom: str, image: str, *, apart: bool = False, ready: str = "2.5", **spec: Any) -> Document:
     pod = {"containers": [{"name": "main", "image": image}], **nodes.on_reserved(whom)}
     if apart:
         term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
         pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    meta = {"labels": {"app": "web"}, "annotations": {"testbed.wukong/ready-seconds": "1.5"}}  # no passing moment
+    # While a pod gets ready as many as there are count, for longer than a passing moment.
+    meta = {"labels": {"app": "web"}, "annotations": {"testbed.wukong/ready-seconds": ready}}
     sizes = {} if kind == "DaemonSet" else {"replicas": 3}
     return {
         "apiVersion": "apps/v1",
@@ -55,7 +56,7 @@ class Case(NamedTuple):
 
 CASES = {
     "a rollout": Case("Deployment", {}),
-    "a deadlock": Case("Deployment", {"apart": True, "progressDeadlineSeconds": 5}, completes=False),
+    "a deadlock": Case("Deployment", {"apart": True, "ready": "0.1", "progressDeadlineSeconds": 5}, completes=False),
     "a stateful set": Case("StatefulSet", {"serviceName": "web", "podManagementPolicy": "Parallel"}),
     "a daemon set": Case("DaemonSet", {}),
 }
