@@ -1,7 +1,7 @@
 """A scenario of examples/ made fit to be played beside others on a real cluster: names of its own, and no long waits.
 
 Both sides play what comes out of here. Changed are the namespace and the names of nodes and priority classes; pods keep
-to the scenario's own nodes and take three seconds to start, so that nothing depends on milliseconds; progress deadlines
+to the scenario's own nodes and take seconds to start, so that nothing depends on milliseconds; progress deadlines
 and tolerations are seconds instead of minutes, and what happens next happens as soon as the last is over. Pure.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-from testbed.fidelity.scenarios import DEADLINE, FOR, REGION, START, Json, brief
+from testbed.fidelity.scenarios import DEADLINE, FOR, REGION, START, USUAL_START, Json, brief
 from wukong.embedded.scenario.shape import RESOURCE_OF, seconds_of
 
 STEP, DRAIN, LOSS, END = 12, 25, 72, 75  # seconds between two moments, after a drain, after a loss, and after the last
@@ -58,10 +58,10 @@ def _move(document: Json, own: str) -> None:
         spec["progressDeadlineSeconds"] = DEADLINE
     pod = document if document["kind"] == "Pod" else spec.get("template")
     if pod:
-        _move_pod(pod, own)
+        _move_pod(pod, own, START.get(document["kind"], USUAL_START))
 
 
-def _move_pod(pod: Json, own: str) -> None:
+def _move_pod(pod: Json, own: str, start: int) -> None:
     meta, spec = pod.setdefault("metadata", {}), dict(pod["spec"])
     pod["spec"] = spec  # one written once and used by many
     spec["nodeSelector"] = {**spec.get("nodeSelector", {}), FOR: own}
@@ -69,7 +69,7 @@ def _move_pod(pod: Json, own: str) -> None:
     for name, prefix in (("nodeName", f"{own}-"), ("priorityClassName", f"{own}-")):
         if name in spec:
             spec[name] = f"{prefix}{spec[name]}"
-    meta["annotations"] = {START_SECONDS: str(START), **meta.get("annotations", {})}
+    meta["annotations"] = {START_SECONDS: str(start), **meta.get("annotations", {})}
 
 
 def _move_moment(moment: Json, own: str) -> None:

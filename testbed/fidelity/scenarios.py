@@ -18,8 +18,9 @@ KINDS = ("Deployment", "StatefulSet")
 FOR = "testbed.wukong/for"
 HOSTNAME, ZONE, REGION = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 LABELS = {"app": "web"}
-DEADLINE = 10
-START, SLOW_START = 3, 8  # seconds until a container runs; the latter where something happens meanwhile
+DEADLINE = 14
+START = {"Deployment": 5}  # seconds until a container runs, longer than busy controllers take for what they do next
+USUAL_START, SLOW_START = 3, 8  # of other kinds, and where something happens meanwhile
 ON_NODES = ("drain", "drain two", "cordon and update", "cordon and scale", "kill", "silence", "drain in an update")
 CHANGES = {
     "Deployment": {
@@ -71,7 +72,7 @@ class _Draw:
             self.fit = self.random.randint(1 if self.change not in ON_NODES else 2, self.nodes)
         self.replicas = self._replicas()
         in_turn = self.replicas if self.kind == "StatefulSet" else 1
-        self.start = SLOW_START if self.change == "drain in an update" else START
+        self.start = SLOW_START if self.change == "drain in an update" else START.get(self.kind, USUAL_START)
         self.begin = 6 + (self.start + 1) * in_turn
 
     def _replicas(self) -> int:
@@ -146,7 +147,7 @@ class _Draw:
     def _workload(self) -> Json:
         spec: Json = {"replicas": self.replicas, "selector": {"matchLabels": LABELS}, "template": self._pod()}
         if self.kind == "Deployment":
-            spec |= {"progressDeadlineSeconds": DEADLINE + self.start - START, "strategy": self._strategy()}
+            spec |= {"progressDeadlineSeconds": DEADLINE, "strategy": self._strategy()}
         else:
             spec |= {"serviceName": "web", "podManagementPolicy": self.random.choice(["OrderedReady", "Parallel"])}
             if self.change == "update" and self.random.random() < 0.3:
