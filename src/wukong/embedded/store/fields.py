@@ -41,6 +41,9 @@ def differences(before: Any, after: Any, shape: Shape, path: Path = ()) -> Itera
     if isinstance(before, dict) and isinstance(after, dict) and not shape.is_atomic:
         yield from _differing(before, after, shape, path)
         return
+    if not isinstance(before, dict | list) and not isinstance(after, dict | list):  # nothing is below them
+        yield path, True
+        return
     if isinstance(before, list) and isinstance(after, list) and before and after and shape.keys:
         before, after = _unshared(before, after), _unshared(after, before)
     old = {step: (value, inner) for step, value, inner in _steps(before, shape)}

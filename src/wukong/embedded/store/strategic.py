@@ -71,6 +71,10 @@ class _Merge:
         return original if has_same_values(original, made) else made
 
     def _set(self, original: Document, name: str, value: Any, field: str) -> None:
+        if not isinstance(value, dict | list):  # most are plain
+            if not same(original.get(name), value):
+                original[name] = value
+            return
         before, place = original.get(name), f"{field}.{name}"
         if isinstance(before, dict) and isinstance(value, dict):
             original[name] = value if place in self.replaced else self.map(before, value, name)
