@@ -118,6 +118,8 @@ class Watching:
         if play.is_resting and moment > play.last_plan():
             return  # nobody means to do anything any more
         until = self._begun + (moment - play.begun) / self.speed
+        if self._view is not None and (moment - now) / self.speed > _FRAME_SECONDS / 2:
+            self._draw(now)  # also by who is late: what lasts long enough to be seen is shown
         while (left := until - time.monotonic()) > 0:
             shown = max(now, moment - left * self.speed)
             if self.is_interrupted:
