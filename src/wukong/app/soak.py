@@ -18,7 +18,7 @@ import msgspec
 from wukong.app.embedded import play_with
 from wukong.embedded.scenario import Scenario
 from wukong.embedded.scenario.expecting import differences, in_bad_weather
-from wukong.errors import WukongError
+from wukong.errors import InputError
 
 AHEAD = 4  # seeds handed to each process beforehand
 MOST_REASONS = 3
@@ -84,7 +84,7 @@ def soak(
 def one(scenario: Scenario, seed: int, faults: Sequence[str]) -> Played:
     try:
         story, ledger = play_with(scenario, seed, faults)
-    except WukongError:
+    except InputError:  # the scenario's mistake, whatever the seed
         raise
     except Exception as error:  # a mistake of ours is what is looked for here
         return Played(seed=seed, reasons=[f"{type(error).__name__}: {error}"[:500]])

@@ -121,18 +121,17 @@ class Process:
                 self._tell(item, action, error)
                 if isinstance(action, Note):  # losing an Event stops nothing
                     continue
-                self._failed(item, outcome, index, error, written, now)
+                self._failed(item, outcome, index, error, written)
                 return
             self._tell(item, action)
             if wrote is not None:
                 written.append(wrote)
-        self.dispatch.succeeded(item, outcome, now, written)
+        self.dispatch.succeeded(item, outcome, self.now, written)  # writes may have taken a while
 
-    def _failed(
-        self, item: Item, outcome: Outcome, index: int, error: ClusterError, written: list[Written], now: float
-    ) -> None:
+    def _failed(self, item: Item, outcome: Outcome, index: int, error: ClusterError, written: list[Written]) -> None:
         is_unknown = isinstance(error, OutcomeUnknown)
-        self.dispatch.failed(item, error, now, self._jitter(item), outcome.actions[index + is_unknown :], written)
+        undone = outcome.actions[index + is_unknown :]
+        self.dispatch.failed(item, error, self.now, self._jitter(item), undone, written)
         if is_unknown and subject(outcome.actions[index])[1].name:
             self._doubts[item] = outcome.actions[index]
 

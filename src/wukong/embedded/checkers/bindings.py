@@ -2,9 +2,9 @@
 
 A scheduler decides on what it has seen, in any cluster: nodes may be tainted, and pods be bound by another instance,
 before its watch tells. So a binding is right if it is right now, or by the mirror of the process that made it, with all
-that this process bound itself on top: that much it must know. Rules that only the target node and its pods decide are
-asked about every binding; those about pods elsewhere (inter-pod rules, spread) about every one up to a hundred pods,
-and the more rarely the more pods there are, for each look then costs more.
+that this process bound itself, or tried to, on top: that much it must know. Rules that only the target node and its
+pods decide are asked about every binding; those about pods elsewhere (inter-pod rules, spread) about every one up to a
+hundred pods, and the more rarely the more pods there are, for each look then costs more.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Bindings:
         is_turn = self._bound % max(1, len(state.objects["Pod"]) // FEW) == 0
         is_whole = is_turn and (bool(self._exclusive) or _looks_around(pod))
         why = self._refused(state, key, pod, node, {}, is_whole=is_whole)
-        if why and (process.state is state or self._refused(process.state, key, pod, node, own, is_whole=is_whole)):
+        known = {**_assumed(process.state), **own}
+        if why and (process.state is state or self._refused(process.state, key, pod, node, known, is_whole=is_whole)):
             self.desk.note(f"pod {key}", f"bound to {node} although {why}")
 
     def _refused(
@@ -102,6 +103,12 @@ def _pods(state: State, key: Key, node: str, own: Mapping[str, str], *, is_whole
         home = pod.spec.node_name or own.get(pod.metadata.uid, "")
         if home and (is_whole or home == node):
             yield pod if pod.spec.node_name else replace(pod, spec=replace(pod.spec, node_name=home))
+
+
+def _assumed(state: State) -> dict[str, str]:
+    """What the process tried to bind, and has not been told of yet: uid of a pod → node."""
+    found = (state.placements.get(key) for key in state.placements)
+    return {each.pod.metadata.uid: each.node for each in found if each is not None}
 
 
 def _keeps_others_off(pod: Pod) -> bool:

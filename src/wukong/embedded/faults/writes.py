@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wukong.embedded.faults.faults import Faults
 
 CHANGES = (Patch, Bind, Scale)
+WRITE_SECONDS = 0.005
 _LONGEST_DOWN, _LONGEST_RETRY = 10.0, 5.0
 
 
@@ -41,7 +42,10 @@ class FaultyWay:
     def perform(self, action: Action) -> Written | None:
         if isinstance(action, Note):
             return None
-        written = self._port.perform(action)
+        try:
+            written = self._port.perform(action)
+        finally:  # it takes its time: two who quarrel must not keep the clock from moving until they hear of the rest
+            self.faults.world.clock.move_to(self.faults.world.clock.now() + WRITE_SECONDS)
         self.done += 1
         assert self.item is not None
         self.faults.wrote(self.process, self.item, written)
