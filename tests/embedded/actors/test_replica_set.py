@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from embedded.actors.playing import (
+    DEPLOYMENTS,
     NAMESPACE,
     NODES,
     PODS,
@@ -95,11 +96,23 @@ def test_pods_that_are_not_ready_go_before_ready_ones() -> None:
 
 def test_of_crowded_nodes_the_pods_go_first() -> None:
     world = a_world(nodes=2)
-    world.server.create(REPLICA_SETS, a_workload(), NAMESPACE)
+    world.server.create(DEPLOYMENTS, a_workload(), NAMESPACE)
     world.run()
-    scale(world, REPLICA_SETS, 2)
+    scale(world, DEPLOYMENTS, 2)
     world.run()
     assert sorted(it["spec"]["nodeName"] for it in all_pods(world)) == ["n0", "n1"]
+
+
+def test_a_set_that_nobody_owns_does_not_look_at_nodes() -> None:
+    """As kube-controller-manager, which finds related pods by the set's owner: here the first pod goes, wherever."""
+    world = a_world(nodes=2)
+    world.server.create(REPLICA_SETS, a_workload(replicas=4), NAMESPACE)
+    world.run()
+    before = {it["metadata"]["name"]: it["metadata"]["uid"] for it in all_pods(world)}
+    scale(world, REPLICA_SETS, 2)
+    world.run()
+    left = {before[name] for name in names(all_pods(world))}
+    assert left == set(sorted(before.values())[2:])
 
 
 def test_a_pod_whose_image_cannot_be_pulled_stays_pending() -> None:

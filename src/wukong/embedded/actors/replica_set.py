@@ -81,14 +81,16 @@ def _manage(replica_set: ReplicaSet, crew: Crew, state: State, now: float) -> li
 
 
 def _related(replica_set: ReplicaSet, state: State) -> list[Mapping[str, int]]:
-    """Of all ReplicaSets of the same owner, how many pods are where: a Deployment's versions crowd a node together."""
+    """Of all ReplicaSets of the same owner, how many pods are where: a Deployment's versions crowd a node together.
+
+    One that nobody owns does not look at nodes: kube-controller-manager finds no pods related to it, its own included.
+    """
     owner = controller_of(replica_set.metadata)
-    sets = [replica_set]
-    if owner is not None:
-        found = [state.get(ReplicaSet, key) for key in state.owners.owned_by(owner.uid, "ReplicaSet")]
-        sets = [each for each in found if each is not None]
+    if owner is None:
+        return []
+    found = [state.get(ReplicaSet, key) for key in state.owners.owned_by(owner.uid, "ReplicaSet")]
     crews = state.follower(Crews)
-    return [crew.nodes for each in sets if (crew := crews.of(each)).active]
+    return [crew.nodes for each in found if each is not None and (crew := crews.of(each)).active]
 
 
 def counted(replica_set: ReplicaSet, crew: Crew, now: float, failure: Attempt | None = None) -> Document:
