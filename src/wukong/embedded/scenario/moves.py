@@ -89,4 +89,4 @@ class Moves:
             )
 
     def _now(self) -> float:
-        return round(self.scene.clock.now() - self.recorder.begun, 3)
+        return round(max(0.0, self.scene.clock.now() - self.recorder.begun), 3)
