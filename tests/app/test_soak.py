@@ -6,7 +6,7 @@ from embedded.faults.small import a_scenario
 from wukong.app.soak import Soaked, one, soak
 from wukong.embedded.faults import TYPES
 
-FAULTS = ("conflict", "stale", "crash-before")
+FAULTS = ("conflict", "stale", "duplicated")
 
 
 def quiet(_: Soaked) -> None:
