@@ -331,15 +331,15 @@ def lost(node: Document, pod: Document) -> tuple[Any, ...]:
 
 
 def lost_in_the_embedded_cluster() -> tuple[Any, ...]:
-    world = a_world(0)
-    made = nodes.a_node("n0", now=world.clock.now(), **nodes.reserved("x"))
+    world = a_world(3)  # where every node is silent nobody is driven out
+    made = nodes.a_node("lost", now=world.clock.now(), **nodes.reserved("x"))
     world.server.create(NODES, made)
     world.run()
-    world.server.create(PODS, {**a_brief_pod("x"), "spec": {**a_brief_pod("x")["spec"], "nodeName": "n0"}}, NAMESPACE)
+    world.server.create(PODS, {**a_brief_pod("x"), "spec": {**a_brief_pod("x")["spec"], "nodeName": "lost"}}, NAMESPACE)
     world.run()
-    world.server.patch(NODES, Key("", "n0"), PatchBody("merge", SILENCE))
+    world.server.patch(NODES, Key("", "lost"), PatchBody("merge", SILENCE))
     world.run()
-    return lost(world.server.get(NODES, Key("", "n0")), world.server.get(PODS, Key(NAMESPACE, "web")))
+    return lost(world.server.get(NODES, Key("", "lost")), world.server.get(PODS, Key(NAMESPACE, "web")))
 
 
 @pytest.mark.slow
