@@ -1,7 +1,7 @@
 """No key is decided on a mirror that lacks its own last write: until the watch shows it, or for as long as is patient.
 
 Only processes with watches can break this. Their answers are what counts: a write whose answer got lost, or was made by
-a process that is gone, is nobody's to wait for.
+a process that is gone, is nobody's to wait for; nor is one from before its clock jumped, for patience is told by it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from wukong.runtime.echoes import PATIENCE, Written
 class OwnWrites:
     def __init__(self, desk: Desk) -> None:
         self.desk, self.world = desk, desk.world
-        self._written: dict[tuple[Process, Item], list[tuple[float, Written]]] = {}
+        self._written: dict[tuple[Process, Item, float], list[tuple[float, Written]]] = {}
 
     def wrote(self, process: Process, item: Item, written: Written) -> None:
-        self._written.setdefault((process, item), []).append((process.now, written))
+        self._written.setdefault((process, item, process.skew), []).append((process.now, written))
 
     def decided(self, process: Process, item: Item) -> None:
-        written = self._written.pop((process, item), None)
+        written = self._written.pop((process, item, process.skew), None)
         if not written or process.now - written[-1][0] >= PATIENCE:
             return
         feeds = {feed.kind: feed for feed in self.world.feeds_of(process)}

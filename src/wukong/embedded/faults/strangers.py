@@ -171,7 +171,7 @@ class Strangers:
 
     def _scale(self) -> None:
         found = self.faults.world.server.list(DEPLOYMENTS).items
-        free = [each for each in found if meta_of(each)["uid"] not in self._scaled]
+        free = [each for each in found if meta_of(each)["uid"] not in self._scaled and _is_complete(each)]
         if not free:
             return
         chosen = self.faults.chosen("scaled", free)
@@ -183,12 +183,17 @@ class Strangers:
         self._later(5.0, 60.0, partial(self._restore, key, uid, before, after))
 
     def _restore(self, key: Key, uid: str, before: int, after: int) -> None:
-        """Unless somebody else has changed it since."""
-        self._scaled.pop(uid)
+        """Unless somebody else has changed it since. Not in the middle of a rollout: Kubernetes itself never ends one
+        whose old ReplicaSet happens to have the size that is asked for now, but was sized for another."""
         try:
             found = self.faults.world.server.get(DEPLOYMENTS, key)
         except ClusterError:
+            self._scaled.pop(uid)
             return
+        if found["spec"].get("replicas") == after and not _is_complete(found):
+            self._later(5.0, 5.0, partial(self._restore, key, uid, before, after))
+            return
+        self._scaled.pop(uid)
         if found["spec"].get("replicas") == after:
             self._do(_sized(key, before))
 
@@ -263,6 +268,13 @@ def _on_node(name: str, body: Document) -> Patch:
 
 def _sized(key: Key, replicas: int) -> Patch:
     return Patch(DEPLOYMENTS, key, PatchBody("merge", {"spec": {"replicas": replicas}}, manager=NAME))
+
+
+def _is_complete(deployment: Document) -> bool:
+    status, wanted = deployment.get("status") or {}, deployment["spec"].get("replicas", 1)
+    counts = (status.get(name, 0) for name in ("replicas", "updatedReplicas", "availableReplicas"))
+    is_seen = status.get("observedGeneration", 0) >= meta_of(deployment)["generation"]
+    return is_seen and all(count == wanted for count in counts)
 
 
 def _fresh(node: Document) -> Document:
