@@ -355,3 +355,61 @@ async def test_a_silent_node_loses_its_pods_in_the_same_way(
         pod = await client.wait_until(path, lambda it: "deletionTimestamp" in it["metadata"], 3 * SECONDS)
         node = await client.get(NODES.path("", name))
     assert lost(node, pod) == lost_in_the_embedded_cluster()
+
+
+# A rollout that Kubernetes itself never ends -------------------------------------------------------------------------
+
+DESIRED, REVISION = "deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/revision"
+
+
+def sized_for(number: int) -> PatchBody:
+    return PatchBody("merge", {"metadata": {"annotations": {DESIRED: str(number)}}})
+
+
+NEW_IMAGE = PatchBody("merge", {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "app:2"}]}}}})
+
+
+def images(replica_sets: list[Document]) -> list[str]:
+    return sorted(it["spec"]["template"]["spec"]["containers"][0]["image"] for it in replica_sets)
+
+
+def held_up_in_the_embedded_cluster() -> tuple[list[str], list[str]]:
+    world = a_world()
+    world.server.create(DEPLOYMENTS, a_workload(replicas=2), NAMESPACE)
+    world.run()
+    (old,) = world.server.list(REPLICA_SETS).items
+    key = Key(NAMESPACE, old["metadata"]["name"])
+    world.server.patch(REPLICA_SETS, key, sized_for(9))
+    world.server.patch(DEPLOYMENTS, Key(NAMESPACE, "web"), NEW_IMAGE)
+    world.run()
+    before = images(world.server.list(REPLICA_SETS).items)
+    world.server.patch(REPLICA_SETS, key, sized_for(2))
+    world.run()
+    return before, images(world.server.list(REPLICA_SETS).items)
+
+
+async def test_a_replica_set_of_the_right_size_that_was_sized_for_another_holds_a_rollout_up(
+    bed: Bed, namespace: str
+) -> None:
+    web = Key(namespace, "web")
+    async with Kube(load(str(bed.kubeconfig))) as cluster, bed.client() as client:
+        await cluster.create(DEPLOYMENTS, a_workload(replicas=2), namespace)
+        path = DEPLOYMENTS.path(namespace, "web")
+        await client.wait_until(path, lambda it: is_settled(it["status"], 2, it["metadata"]["generation"]), SECONDS)
+        (old,) = (await client.get(REPLICA_SETS.path(namespace)))["items"]
+        key = Key(namespace, old["metadata"]["name"])
+        # Its revision comes back when the controller has seen this version, and the size it says.
+        forgotten = {DESIRED: "9", REVISION: None}
+        await cluster.patch(REPLICA_SETS, key, PatchBody("merge", {"metadata": {"annotations": forgotten}}))
+        old_path = REPLICA_SETS.path(namespace, key.name)
+        await client.wait_until(old_path, lambda it: REVISION in it["metadata"]["annotations"], SECONDS)
+        await cluster.patch(DEPLOYMENTS, web, NEW_IMAGE)
+        await client.wait_until(
+            path, lambda it: it["status"]["observedGeneration"] == it["metadata"]["generation"], SECONDS
+        )
+        before = images((await client.get(REPLICA_SETS.path(namespace)))["items"])
+        await cluster.patch(REPLICA_SETS, key, sized_for(2))
+        await client.wait_until(path, lambda it: it["status"].get("updatedReplicas") == 2, SECONDS)
+        after = images((await client.get(REPLICA_SETS.path(namespace)))["items"])
+    assert (before, after) == (["app:1"], ["app:1", "app:2"])
+    assert held_up_in_the_embedded_cluster() == (before, after)
