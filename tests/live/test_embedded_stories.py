@@ -140,6 +140,16 @@ def a_job(exit_code: str, **spec: Any) -> Document:
     return {"metadata": {"name": "web"}, "spec": {"template": template, **spec}}
 
 
+def at_home() -> Document:
+    """For the nodes that were there first: other tests bring theirs meanwhile, and daemons go everywhere."""
+    homes = [*(f"n{number}" for number in range(3)), *(f"node-{number}" for number in range(3))]
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": homes}]}
+    template = a_template()
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    template["spec"]["affinity"] = {"nodeAffinity": required}
+    return template
+
+
 class Scene(NamedTuple):
     """What is created, what is changed when that is at rest, and what is looked at in the end."""
 
@@ -161,7 +171,7 @@ SCENES = {
         (STATEFUL_SETS, {"spec": {"template": a_template("app:2")}}),
     ),
     "a daemon set that was updated": Scene(
-        [(DAEMON_SETS, a_workload(replicas=None))],
+        [(DAEMON_SETS, a_workload(replicas=None, template=at_home()))],
         [DAEMON_SETS],
         (DAEMON_SETS, {"spec": {"template": a_template("app:2")}}),
     ),
@@ -169,7 +179,11 @@ SCENES = {
         [
             (
                 DAEMON_SETS,
-                a_workload(replicas=None, updateStrategy={"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}),
+                a_workload(
+                    replicas=None,
+                    template=at_home(),
+                    updateStrategy={"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+                ),
             )
         ],
         [DAEMON_SETS],
