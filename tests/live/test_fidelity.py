@@ -10,7 +10,7 @@ import pytest
 from testbed.fidelity.command import named
 from testbed.fidelity.run import Compared, compare_all, shown
 from testbed.fidelity.scenarios import a_scenario
-from testbed.pytest_plugin import Bed
+from testbed.pytest_plugin import OwnBed
 from wukong.api.resources import RESOURCES
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
@@ -24,7 +24,8 @@ MUST_SHOW = {
 
 
 @pytest.mark.slow
-async def test_scenarios_tell_the_same_story_embedded_and_on_a_real_control_plane(bed: Bed) -> None:
+async def test_scenarios_tell_the_same_story_embedded_and_on_a_real_control_plane(own_bed: OwnBed) -> None:
+    bed = own_bed(nodes=0)  # pods of other tests would take up room on these nodes
     examples = named()
     assert examples.keys() >= MUST_SHOW
     scenarios = {**examples, **{f"seed {seed}": a_scenario(seed) for seed in SEEDS}}
