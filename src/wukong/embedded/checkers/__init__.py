@@ -1,4 +1,4 @@
-"""Judges of a world, from outside: they hear every change of the truth, and share no code with who decides.
+"""Judges of a world, from outside: they hear every change of the truth, and ask nobody whose decisions they judge.
 
     histories    versions rise, generations never fall, uids stay, what is over stays over, who goes goes
     budgets      no eviction takes a budget below what it asks for
