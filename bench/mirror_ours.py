@@ -16,8 +16,8 @@ from bench.building import peak_megabytes
 from wukong.api.core import Node, Pod
 from wukong.api.resources import RESOURCES, Key
 from wukong.cluster.credentials import load
-from wukong.cluster.follow import Changed, follow
 from wukong.cluster.kube import Kube
+from wukong.cluster.list_watch import Changed, follow
 from wukong.state import State
 
 AT_ONCE = 16

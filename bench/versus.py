@@ -72,7 +72,7 @@ class Simulator(msgspec.Struct, frozen=True):
 
 
 def main(say: Say) -> None:
-    recipe = build.Recipe(
+    recipe = build.CachedPod(
         folder=Path(__file__).parent / "capacity",
         program="cluster-capacity",
         name="cluster-capacity",

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Any
 
 from wukong.api.resources import RESOURCES, Key, Resource
-from wukong.cluster.follow import Synced, follow
+from wukong.cluster.list_watch import Synced, follow
 from wukong.errors import NotFound
 from wukong.ports import Cluster, Document, PatchBody, Selection
 

@@ -14,7 +14,7 @@ from wukong.actions import Action, Bind, Delete, Note, Patch
 from wukong.api.core import Pod, PodCondition
 from wukong.api.meta import Object
 from wukong.api.resources import Key
-from wukong.controllers.scheduler import Scheduler
+from wukong.controllers.scheduler.controller import Scheduler
 from wukong.errors import ClusterError
 from wukong.ports import EventType
 from wukong.runtime.dispatch import Dispatch, Item

@@ -14,11 +14,11 @@ from contextlib import asynccontextmanager, suppress
 
 from wukong.api.resources import RESOURCES
 from wukong.embedded.actors import built_in
-from wukong.embedded.actors.garbage import Garbage, Namespaces
-from wukong.embedded.clock import START, VirtualClock
+from wukong.embedded.actors.garbage.controller import Garbage, Namespaces
 from wukong.embedded.store import Server, Store
-from wukong.embedded.world import World
-from wukong.state.contract import Controller
+from wukong.embedded.world.clock import START, VirtualClock
+from wukong.embedded.world.world import World
+from wukong.state.controller import Controller
 
 PODS, NODES = RESOURCES["Pod"], RESOURCES["Node"]
 CAPACITY = {"cpu": "8", "memory": "16Gi", "pods": "110"}

@@ -12,12 +12,12 @@ from random import Random
 from wukong.actions import Action, Delete, Patch
 from wukong.api.resources import RESOURCES, Key
 from wukong.app.embedded import Settings, assemble
-from wukong.embedded.performing import perform
-from wukong.embedded.scenario import acts
-from wukong.embedded.scenario.acts import Drains
-from wukong.embedded.scenario.playing import KEPT_STEPS, Play, line
-from wukong.embedded.scenario.shape import Moment, NodeGroup, Scenario
-from wukong.embedded.world import Step
+from wukong.embedded.scenario.format.fields import NodeGroup, Scenario, TimelineEntry
+from wukong.embedded.scenario.play import steps
+from wukong.embedded.scenario.play.player import KEPT_STEPS, Play, line
+from wukong.embedded.scenario.play.steps import Drains
+from wukong.embedded.world.transport import perform
+from wukong.embedded.world.world import Step
 from wukong.ports import Document, PatchBody
 from wukong.runtime.dispatch import Item
 
@@ -48,7 +48,7 @@ class Cluster:
         self.world.trace.most = KEPT_STEPS
         self.world.trace.heard_by(self._note).__enter__()  # as long as there is a world
         sizes: dict[str, str | int | float] = {"cpu": "16", "memory": "64Gi", "pods": "110"}
-        self.do(acts.nodes([NodeGroup(name_prefix="node-", count=nodes, capacity=sizes)]))
+        self.do(steps.nodes([NodeGroup(name_prefix="node-", count=nodes, capacity=sizes)]))
         self.world.run()
 
     def _note(self, step: Step) -> None:
@@ -67,7 +67,7 @@ class Cluster:
             perform(self.world.server, action)
 
     def add(self, name: str, replicas: int, annotations: dict[str, str]) -> None:
-        self.do(acts.applied([a_deployment(name, replicas, annotations)], frozenset({"default"})))
+        self.do(steps.applied([a_deployment(name, replicas, annotations)], frozenset({"default"})))
 
     def roll(self, name: str, image: str) -> None:
         container = {"name": "main", "image": image}
@@ -103,15 +103,15 @@ class Cluster:
                     self._drain(node)
                     yield
                     self.drains.nodes.discard(node)
-                    self.do(acts.actions(Moment(at=0, uncordon=node), frozenset()))
+                    self.do(steps.actions(TimelineEntry(at=0, uncordon=node), frozenset()))
                 case "flap":  # long enough for its pods to be unready, not for them to go
-                    self.do(acts.actions(Moment(at=0, not_ready=node), frozenset()))
+                    self.do(steps.actions(TimelineEntry(at=0, not_ready=node), frozenset()))
                     yield
-                    self.do(acts.actions(Moment(at=0, ready=node), frozenset()))
+                    self.do(steps.actions(TimelineEntry(at=0, ready=node), frozenset()))
 
     def _drain(self, node: str) -> None:
         self.drains.nodes.add(node)
-        self.do(acts.actions(Moment(at=0, drain=node), frozenset()))
+        self.do(steps.actions(TimelineEntry(at=0, drain=node), frozenset()))
         for key in self.world.state.pods.on_node(node):
             self.world.dispatch.queue.add(Item(self.drains.name, key), self.world.clock.now())
 

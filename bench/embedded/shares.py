@@ -16,7 +16,7 @@ SECONDS = 0.004
 PARTS = {
     "embedded/store/": "store",
     "wukong/state/": "mirror",
-    "embedded/objects.py": "mirror",
+    "embedded/world/objects.py": "mirror",
     "embedded/actors/": "controllers and kubelets",
     "wukong/controllers/": "scheduler",
     "embedded/scenario/": "recorder and trace",

@@ -15,12 +15,12 @@ import msgspec
 from bench.extender import requests
 from wukong.api.decode import decode_objects
 from wukong.api.placement import PlacementPolicy
-from wukong.app.extender import Answering
+from wukong.app.extender import CountingExtender
 from wukong.ports import Usage
-from wukong.replies.extender import Extender, Settings
-from wukong.replies.usage import UsageSettings
+from wukong.replies.extender.usage import UsageSettings
+from wukong.replies.extender.verbs import Extender, Settings
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
-from wukong.serve.extender import extender_app
+from wukong.serve.extender.server import extender_app
 from wukong.serve.site import serve
 from wukong.state import State
 
@@ -46,7 +46,7 @@ POLICY = {
 }
 
 
-class Wall:
+class WallClock:
     is_synced = True
 
     def now(self) -> float:
@@ -66,8 +66,8 @@ def build() -> Extender:
 
 
 async def main() -> None:
-    wall, metrics = Wall(), Metrics()
-    app = extender_app(Answering(build(), metrics, wall), wall, ExtenderMetrics(metrics), wall)
+    wall, metrics = WallClock(), Metrics()
+    app = extender_app(CountingExtender(build(), metrics, wall), wall, ExtenderMetrics(metrics), wall)
     async with AsyncExitStack() as stack:
         print(await serve(stack, app, "127.0.0.1", 0), flush=True)
         await asyncio.Event().wait()

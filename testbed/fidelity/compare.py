@@ -12,7 +12,7 @@ from collections import Counter as Tally
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from wukong.embedded.scenario.story import Fate, Story
+from wukong.embedded.scenario.record.story import Story, WorkloadSummary
 
 FOREIGN = ("affinity/selector", "unschedulable", "untolerated taint")
 _REASON = re.compile(r"(\d+) ([^,.]+(?:\.[^,. ]+)*)")
@@ -21,7 +21,7 @@ _MADE = re.compile(r'"(?P<name>[a-z0-9.-]+?)-[a-z0-9]{6,10}"')
 _POD = re.compile(r"drain: pod (\S+): (\w+): .*")
 
 
-class Told(NamedTuple):
+class PolicyReport(NamedTuple):
     """What is compared of a story, workload by workload."""
 
     settled: bool
@@ -31,9 +31,9 @@ class Told(NamedTuple):
     spread: tuple[tuple[int, ...], ...]  # pods per node, sorted
 
 
-def told(story: Story) -> Told:
+def told(story: Story) -> PolicyReport:
     fates = sorted(story.workloads.items())
-    return Told(
+    return PolicyReport(
         story.settled,
         tuple((name, it.replicas, it.available, it.min_available, it.max_pods) for name, it in fates),
         tuple(sorted({_plain(reason) for reason in story.stuck})),
@@ -48,7 +48,7 @@ def differences(embedded: Sequence[Story], real: Story, *, with_spread: bool) ->
     """
     found = told(real)
     lines = []
-    for field in Told._fields if with_spread else Told._fields[:-1]:
+    for field in PolicyReport._fields if with_spread else PolicyReport._fields[:-1]:
         wanted = {getattr(told(it), field) for it in embedded}
         value = getattr(found, field)
         if value not in wanted:
@@ -100,5 +100,5 @@ def _plain(reason: str) -> str:
     return reason.partition(": pending: ")[0] + ": pending" if ": pending: " in reason else reason
 
 
-def _spread(fate: Fate) -> tuple[int, ...]:
+def _spread(fate: WorkloadSummary) -> tuple[int, ...]:
     return tuple(sorted(fate.per_node.values()))

@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import Any
 
 from testbed.fidelity.scenarios import DEADLINE, FOR, REGION, START, USUAL_START, Json, brief
-from wukong.embedded.scenario.shape import RESOURCE_OF, seconds_of
+from wukong.embedded.scenario.format.fields import RESOURCE_OF, seconds_of
 
 STEP, DRAIN, LOSS, END = 12, 25, 72, 75  # seconds between two moments, after a drain, after a loss, and after the last
 NODE_ACTS = ("cordon", "uncordon", "drain", "notReady", "ready", "kill")
@@ -94,10 +94,10 @@ def _hurry(scenario: Json) -> None:
     at, before, longest = 0, 0, STEP
     moments = sorted(scenario.get("timeline", ()), key=lambda moment: seconds_of(moment["at"]) or 0)
     for moment in moments:
-        planned = seconds_of(moment["at"]) or 0
-        at += min(planned - before, longest)
+        planned_faults = seconds_of(moment["at"]) or 0
+        at += min(planned_faults - before, longest)
         own = LOSS if any(act in moment for act in LOSSES) else DRAIN if "drain" in moment else STEP
-        before, longest = planned, max(own, longest) if planned == before else own
+        before, longest = planned_faults, max(own, longest) if planned_faults == before else own
         moment["at"] = f"{at}s"
     scenario["timeline"] = moments
     scenario["until"] = f"{at + longest + END}s"

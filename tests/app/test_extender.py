@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from builders import a_node
-from wukong.app.extender import Answering
+from wukong.app.extender import CountingExtender
 from wukong.ports import Usage
-from wukong.replies.extender import Extender
+from wukong.replies.extender.verbs import Extender
 from wukong.runtime.metrics import Metrics
 from wukong.state import State
 
@@ -24,7 +24,7 @@ def test_usage_grows_old_and_stale_though_no_scheduler_asks() -> None:
     state, clock, metrics = State(), Hand(), Metrics()
     state.replace("Node", [a_node("quiet"), a_node("lost")])
     state.usage = {"quiet": Usage(1000.0, cpu=10), "lost": Usage(990.0, cpu=10)}
-    Answering(Extender(state), metrics, clock)
+    CountingExtender(Extender(state), metrics, clock)
     figures = metrics.registry.get_sample_value
     assert (figures("wukong_usage_stale_nodes"), figures("wukong_usage_age_seconds")) == (0, 10)
     clock.time += 175

@@ -17,8 +17,8 @@ from wukong.app.components import COMPONENTS, METRICS_API, Component, Rule
 from wukong.app.install import Certificates, SecondScheduler, Settings, checked, extender, issue, rbac, scheduler
 from wukong.app.install.text import as_yaml
 from wukong.app.install.workload import off_spot_nodes
-from wukong.cli.run import command as run
-from wukong.cli.run_extender import read_extender_options
+from wukong.cli.inputs.run_extender import read_extender_options
+from wukong.cli.verbs.run import command as run
 from wukong.errors import InputError
 from wukong.placement.capacity import SPOT_LABELS, is_spot
 

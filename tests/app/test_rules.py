@@ -48,7 +48,7 @@ class Configless(Rule[NoConfig]):
     points = Fine.points
 
 
-class Plain(Fine):
+class DirectTransport(Fine):
     name = "plain"
     config = dict  # type: ignore[assignment]
 

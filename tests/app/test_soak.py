@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from embedded.faults.small import a_scenario
-from wukong.app.soak import Soaked, one, soak
+from wukong.app.soak import SoakResult, one, soak
 from wukong.embedded.faults import TYPES
 
 FAULTS = ("conflict", "stale", "duplicated")
 
 
-def quiet(_: Soaked) -> None:
+def quiet(_: SoakResult) -> None:
     pass
 
 
@@ -24,7 +24,7 @@ def test_seeds_go_alike_in_one_process_and_in_several() -> None:
 
 
 def test_an_interrupt_leaves_what_there_is_by_then() -> None:
-    def impatient(soaked: Soaked) -> None:
+    def impatient(soaked: SoakResult) -> None:
         if soaked.seeds == 2:
             raise KeyboardInterrupt
 

@@ -12,7 +12,7 @@ import pytest
 
 from cli.conftest import Wukong
 from cli.manifests import node, pod, write_json, write_yaml
-from wukong.cli import console
+from wukong.cli.views import console
 
 ESCAPE = "\x1b"
 
@@ -76,7 +76,7 @@ def test_a_bar_shows_only_after_a_moment_and_only_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = 0.0
-    monkeypatch.setattr("wukong.cli.console.time.monotonic", lambda: now)
+    monkeypatch.setattr("wukong.cli.views.console.time.monotonic", lambda: now)
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     with console.progress("Placing") as tell:
         now = 9.0

@@ -14,8 +14,8 @@ import pytest
 
 from wukong import __version__
 from wukong.cli import main
+from wukong.cli.command_group import Verb
 from wukong.cli.main import VERBS
-from wukong.cli.verbs import Verb
 from wukong.errors import InputError, WukongError
 
 AddVerb = Callable[[Callable[[], object]], None]

@@ -11,7 +11,7 @@ import yaml
 
 from wukong.api.crds import crds
 from wukong.cli import main
-from wukong.cli.manifests import PARTS
+from wukong.cli.verbs.manifests import PARTS
 
 
 def test_crds_are_a_stream_of_yaml_documents(capsys: pytest.CaptureFixture[str]) -> None:

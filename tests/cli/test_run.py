@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from wukong.cli import main
-from wukong.cli.run import log_to_stderr
+from wukong.cli.verbs.run import log_to_stderr
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wukong.cli.trace_file import TraceFile
+from wukong.cli.views.trace_file import TraceFile
 
 SCENARIO = b"{nodes: [{name: n1}]}"
 

@@ -13,12 +13,12 @@ from wukong.api.decode import decode_objects
 from wukong.api.kinds import Objects
 from wukong.cluster.anonymize import anonymize, texts
 from wukong.cluster.files import read_objects
-from wukong.cluster.sharing import Sharing
+from wukong.cluster.interning import Interner
 from wukong.engine import Scheduler, Snapshot
 from wukong.engine.decision import Decision
-from wukong.placement.leaving import NOTICE, why_leaving
-from wukong.replies.asked import SHIPPED, asking
-from wukong.replies.extender import Extender
+from wukong.placement.leaving_nodes import NOTICE, why_leaving
+from wukong.replies.extender.plugin import SHIPPED, with_extender
+from wukong.replies.extender.verbs import Extender
 from wukong.state import State
 
 POLICIES = b"""
@@ -94,7 +94,7 @@ def decide_by_policy(objects: Objects, pod: Pod) -> Decision:
     state = State()
     for kind in ("Node", "Namespace", "Pod", "PlacementPolicy", "ClusterPlacementPolicy"):
         state.replace(kind, objects.of(kind))
-    return asking(Scheduler(Snapshot.of(objects)), Extender(state), SHIPPED, 0.0)[0].decide(pod)
+    return with_extender(Scheduler(Snapshot.of(objects)), Extender(state), SHIPPED, 0.0)[0].decide(pod)
 
 
 def with_policies() -> Objects:
@@ -157,7 +157,7 @@ def test_of_a_node_only_the_news_that_it_leaves_is_kept() -> None:
     objects = Objects(nodes=[noticed, closing, staying, silent], pods=[a_pod("web")])
     why = [why_leaving(node) for node in objects.nodes]
     for node in objects.nodes:
-        Sharing().put(node)
+        Interner().put(node)
     assert [why_leaving(node) for node in objects.nodes] == why
     assert [node.metadata.annotations for node in objects.nodes] == [
         {NOTICE: "2026-11-16T02:00:00Z"},

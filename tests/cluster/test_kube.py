@@ -13,9 +13,9 @@ from testbed.pytest_plugin import Bed, OwnControlPlane
 from wukong.api.core import Node
 from wukong.api.resources import RESOURCES, Resource
 from wukong.cluster.credentials import Credentials, load
-from wukong.cluster.follow import Changed, Synced, follow
 from wukong.cluster.kube import Kube
 from wukong.cluster.kubeconfig import ClusterEntry, Login, UserEntry
+from wukong.cluster.list_watch import Changed, Synced, follow
 from wukong.errors import ClusterError, Denied, ServerFailed
 from wukong.ports import Document, Selection
 

@@ -9,7 +9,7 @@ import pytest
 
 from conforming import CONFIG_MAPS, SECONDS, a_map, merging, until
 from wukong.api.resources import Key, Resource
-from wukong.cluster.follow import Changed, Synced, follow
+from wukong.cluster.list_watch import Changed, Synced, follow
 from wukong.errors import Gone
 from wukong.ports import Cluster, Document, Event, Selection
 

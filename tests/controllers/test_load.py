@@ -5,7 +5,7 @@ from __future__ import annotations
 from builders import a_node
 from wukong.actions import DONE, Patch
 from wukong.api.resources import Key
-from wukong.controllers.load import Load
+from wukong.controllers.load.controller import Load
 from wukong.ports import Usage
 from wukong.state import State
 

@@ -10,7 +10,7 @@ from wukong.actions import DONE, Outcome, Patch
 from wukong.api.core import Pod
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.resources import Key
-from wukong.controllers.policy import LONGEST_MESSAGE, Policy, judge
+from wukong.controllers.policy.controller import LONGEST_MESSAGE, Policy, judge
 from wukong.engine.arrays import Floats
 from wukong.placement.fleet import Fleet
 from wukong.placement.rule import NoConfig, Rule

@@ -17,7 +17,7 @@ from wukong.api.core import Affinity, Node, Pod, PodAffinity, SchedulingGate
 from wukong.api.profile import default_profile
 from wukong.api.resources import Key
 from wukong.api.versions import VERSIONS
-from wukong.controllers.scheduler import Scheduler
+from wukong.controllers.scheduler.controller import Scheduler
 from wukong.engine import Drawn
 from wukong.engine import Scheduler as Engine
 

@@ -9,11 +9,11 @@ from policies import a_cluster_policy, a_policy
 from scheduling import OURS, World
 from wukong.actions import Note
 from wukong.api.core import Pod
-from wukong.controllers.scheduler import Scheduler
+from wukong.controllers.scheduler.controller import Scheduler
 from wukong.engine import Scheduler as Engine
 from wukong.engine.view import View
-from wukong.replies.asked import SHIPPED, asking
-from wukong.replies.extender import Extender, Settings
+from wukong.replies.extender.plugin import SHIPPED, with_extender
+from wukong.replies.extender.verbs import Extender, Settings
 
 SPOT = {"node.kubernetes.io/capacity": "spot"}
 STEADY = {"node.kubernetes.io/capacity": "on-demand"}
@@ -24,7 +24,7 @@ def extended() -> World:
 
     def extend(engine: Engine, pod: Pod, now: float) -> tuple[Engine, Callable[[View], tuple[Note, ...]]]:
         extender = extenders[0]
-        asker, asked = asking(engine, extender, SHIPPED, now)
+        asker, asked = with_extender(engine, extender, SHIPPED, now)
         return asker, lambda view: asked.answer(view).filtered.notes
 
     world = World(Scheduler([OURS], extend=extend, extended_by=["PlacementPolicy", "ClusterPlacementPolicy"]))

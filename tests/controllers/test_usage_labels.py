@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wukong.controllers.usage_labels import KINDS, Settings, wish
+from wukong.controllers.load.usage_labels import KINDS, Settings, wish
 from wukong.ports import Usage
 
 CPU = "usage.novasphere.dev/cpu"

@@ -11,7 +11,7 @@ from wukong.api.crds import crds
 from wukong.api.resources import RESOURCES, Key, Resource
 from wukong.embedded.store import Server, Store
 from wukong.embedded.store.kinds import DEFINITIONS
-from wukong.embedded.store.normal import canonical
+from wukong.embedded.store.normalize import canonical
 from wukong.errors import Denied, Invalid, NotFound
 from wukong.ports import Document, PatchBody
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from embedded.serving import CONFIG_MAPS, NAMESPACE, a_map, a_server, key, merging
 from wukong.api.resources import Key
-from wukong.embedded.performing import perform
-from wukong.embedded.store import Server, garbage
+from wukong.embedded.store import Server, garbage_collection
 from wukong.embedded.store.database import Place
-from wukong.embedded.store.deleting import Options
+from wukong.embedded.store.deletion import Options
+from wukong.embedded.world.transport import perform
 from wukong.errors import ClusterError
 from wukong.ports import Document, Propagation
 
@@ -55,7 +55,7 @@ def play(server: Server, step: Step) -> None:
     elif what == "release":
         server.patch(CONFIG_MAPS, key(name), merging(metadata={"finalizers": None}))
     else:
-        for action in garbage.due(server.database, server.kinds, everything(server)):
+        for action in garbage_collection.due(server.database, server.kinds, everything(server)):
             perform(server, action)
 
 
@@ -67,7 +67,7 @@ def everything(server: Server) -> list[Place]:
 def test_nothing_is_due_but_where_there_is_a_doubt(history: list[Step]) -> None:
     server = a_server(definitions=[])
     server.create(CONFIG_MAPS, a_map("elsewhere"), "default")
-    doubts = garbage.Doubts(server.database)
+    doubts = garbage_collection.Doubts(server.database)
     for step in history:
         try:
             play(server, step)
@@ -77,14 +77,17 @@ def test_nothing_is_due_but_where_there_is_a_doubt(history: list[Step]) -> None:
         for uid in {*database.by_uid, *database.dependents}:
             own = database.by_uid.get(uid)
             places = sorted({*database.dependents.get(uid, ()), *([own] if own else [])})
-            expected = garbage.due(database, server.kinds, places)
-            assert garbage.due(database, server.kinds, doubts.near(uid)) == expected
-            assert garbage.due(database, server.kinds, garbage.Doubts(database).near(uid)) == expected
+            expected = garbage_collection.due(database, server.kinds, places)
+            assert garbage_collection.due(database, server.kinds, doubts.near(uid)) == expected
+            assert (
+                garbage_collection.due(database, server.kinds, garbage_collection.Doubts(database).near(uid))
+                == expected
+            )
 
 
 def test_what_nobody_doubts_is_not_looked_at() -> None:
     server = a_server(definitions=[])
-    doubts = garbage.Doubts(server.database)
+    doubts = garbage_collection.Doubts(server.database)
     owner = server.create(CONFIG_MAPS, a_map("owner"), NAMESPACE)
     for name in NAMES:
         server.create(CONFIG_MAPS, a_map(name, ownerReferences=references(server, ["owner"])), NAMESPACE)

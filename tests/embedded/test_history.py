@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from embedded.serving import CONFIG_MAPS, NAMESPACE, a_map, a_server, key, merging
 from wukong.embedded.store import Server, Store
-from wukong.embedded.store.selecting import read
-from wukong.embedded.store.watching import events
+from wukong.embedded.store.selectors import read
+from wukong.embedded.store.watch_events import events
 from wukong.errors import ClusterError, Gone
 from wukong.ports import Document, Selection
 

@@ -9,11 +9,11 @@ import pytest
 
 from embedded.random_patches import a_workload
 from embedded.serving import DEPLOYMENTS, NAMESPACE, a_server, key
-from wukong.embedded.store import json_patch, merge_patch, strategic
-from wukong.embedded.store.fields import differences, leaves, merged, shown
 from wukong.embedded.store.kinds import PODS, Kinds
-from wukong.embedded.store.selecting import read
-from wukong.embedded.store.shapes import Named
+from wukong.embedded.store.ownership.field_sets import differences, leaves, merged, shown
+from wukong.embedded.store.patch import json_patch, merge_patch, strategic_merge
+from wukong.embedded.store.patch.merge_keys import Named
+from wukong.embedded.store.selectors import read
 from wukong.errors import Invalid
 from wukong.ports import Document, PatchBody, Selection
 
@@ -23,7 +23,7 @@ def a_spec(*names: str) -> Document:
 
 
 def containers(patch: Document, *names: str) -> list[str]:
-    made = strategic.patched("Pod", a_spec(*names), {"spec": patch})
+    made = strategic_merge.patched("Pod", a_spec(*names), {"spec": patch})
     return [f"{each['name']}={each.get('image', '')}" for each in made["spec"]["containers"]]
 
 
@@ -44,22 +44,22 @@ def test_a_strategic_patch_merges_containers(patch: Document, expected: list[str
 
 def test_finalizers_are_added_and_taken_away_one_by_one() -> None:
     before: Document = {"metadata": {"finalizers": ["a", "b"]}}
-    added = strategic.patched("Pod", before, {"metadata": {"finalizers": ["c"]}})
+    added = strategic_merge.patched("Pod", before, {"metadata": {"finalizers": ["c"]}})
     assert sorted(added["metadata"]["finalizers"]) == ["a", "b", "c"]
-    less = strategic.patched("Pod", added, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a", "c"]}})
+    less = strategic_merge.patched("Pod", added, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a", "c"]}})
     assert less["metadata"]["finalizers"] == ["b"]
 
 
 def test_the_selector_of_a_budget_is_replaced_and_a_deployments_is_merged() -> None:
     patch = {"spec": {"selector": {"matchLabels": {"b": "2"}}}}
     for kind, expected in (("PodDisruptionBudget", {"b": "2"}), ("Deployment", {"a": "1", "b": "2"})):
-        made = strategic.patched(kind, {"spec": {"selector": {"matchLabels": {"a": "1"}}}}, patch)
+        made = strategic_merge.patched(kind, {"spec": {"selector": {"matchLabels": {"a": "1"}}}}, patch)
         assert made["spec"]["selector"]["matchLabels"] == expected
 
 
 def test_a_merge_key_is_needed() -> None:
     with pytest.raises(Invalid, match="merge key: name"):
-        strategic.patched("Pod", a_spec("a"), {"spec": {"containers": [{"image": "x"}]}})
+        strategic_merge.patched("Pod", a_spec("a"), {"spec": {"containers": [{"image": "x"}]}})
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from runtime.virtual import LoopClock, play
 from smallest import PODS
 from wukong.api.placement import PlacementPolicy
 from wukong.api.resources import EVENTS, LEASES, RESOURCES, Key
-from wukong.cluster.follow import follow
+from wukong.cluster.list_watch import follow
 from wukong.controllers import Controller
-from wukong.controllers.policy import Policy
+from wukong.controllers.policy.controller import Policy
 from wukong.embedded.store import Store
 from wukong.embedded.store.documents import condition_of
 from wukong.placement.rules import BUILT_IN

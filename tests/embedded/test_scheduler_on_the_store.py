@@ -10,7 +10,7 @@ from embedded.test_runtime_on_the_store import a_store, running
 from runtime.virtual import play
 from smallest import PODS
 from wukong.api.resources import EVENTS, RESOURCES, Key
-from wukong.controllers.scheduler import Scheduler
+from wukong.controllers.scheduler.controller import Scheduler
 from wukong.embedded.store import Store
 from wukong.embedded.store.documents import condition_of
 from wukong.ports import PatchBody

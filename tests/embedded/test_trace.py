@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from wukong.actions import Evict
 from wukong.api.resources import Key
-from wukong.embedded.process import Step
-from wukong.embedded.trace import Trace
+from wukong.embedded.world.process import Step
+from wukong.embedded.world.trace import Trace
 from wukong.runtime.dispatch import Item
 
 

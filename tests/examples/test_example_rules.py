@@ -32,7 +32,7 @@ import sys, msgspec, numpy as np
 from wukong.api.core import Node, Pod
 from wukong.api.decode import decode_objects
 from wukong.app.rules import load_rules
-from wukong.replies.extender import Extender
+from wukong.replies.extender.verbs import Extender
 from wukong.state import State
 
 state = State()

@@ -239,7 +239,7 @@ async def node_of(client: Client, name: str) -> str:
 # A test's part of it -----------------------------------------------------------------------------------------------
 
 
-class Scene:
+class ObservedCluster:
     """Nodes are called here without the ending that makes them this test's."""
 
     def __init__(self, client: Client, port: int) -> None:
@@ -340,9 +340,9 @@ def _refusal(pod: Json) -> str:
 
 
 @contextlib.asynccontextmanager
-async def scene(bed: Bed, port: int) -> AsyncIterator[Scene]:
+async def scene(bed: Bed, port: int) -> AsyncIterator[ObservedCluster]:
     async with bed.client() as client:
-        made = Scene(client, port)
+        made = ObservedCluster(client, port)
         try:
             yield made
         finally:

@@ -10,14 +10,14 @@ from contextlib import asynccontextmanager
 
 from testbed.pytest_plugin import Bed
 from wukong.cluster.credentials import load
-from wukong.cluster.follow import follow
 from wukong.cluster.kube import Kube
-from wukong.controllers.scheduler import Scheduler
+from wukong.cluster.list_watch import follow
+from wukong.controllers.scheduler.controller import Scheduler
 from wukong.runtime import Loop
 from wukong.runtime.loop import LoopSettings
 
 
-class Wall:
+class WallClock:
     def now(self) -> float:
         return time.time()
 
@@ -28,7 +28,7 @@ async def scheduling(bed: Bed, name: str, *, grace_seconds: float = 20.0) -> Asy
     async with Kube(load(str(bed.kubeconfig))) as kube:
         settings = LoopSettings(grace_seconds=grace_seconds)
         chance = random.Random(1).random
-        loop = Loop(kube, [Scheduler([name])], follow, clock=Wall(), random=chance, settings=settings)
+        loop = Loop(kube, [Scheduler([name])], follow, clock=WallClock(), random=chance, settings=settings)
         stop = asyncio.Event()
         running = asyncio.create_task(loop.run(stop))
         try:

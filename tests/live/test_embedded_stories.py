@@ -32,7 +32,7 @@ from testbed.pytest_plugin import Bed, HollowNodes
 from wukong.api.resources import Key, Resource
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
-from wukong.embedded.objects import JOBS
+from wukong.embedded.world.objects import JOBS
 from wukong.ports import Document, PatchBody, Selection
 
 SECONDS = 60.0
@@ -72,7 +72,7 @@ def rolling(surge: int | str, unavailable: int | str) -> Document:
 TO_VERSION_2 = PatchBody("merge", {"spec": {"template": a_template("app:2")}})
 
 
-class Told(NamedTuple):
+class PolicyReport(NamedTuple):
     status: Document
     sets: list[Any]
     revision: str
@@ -82,7 +82,7 @@ def rollout(replicas: int, spec: Document) -> Document:
     return a_workload("web", replicas, None, **spec)
 
 
-async def on_the_test_bed(bed: Bed, namespace: str, replicas: int, spec: Document) -> Told:
+async def on_the_test_bed(bed: Bed, namespace: str, replicas: int, spec: Document) -> PolicyReport:
     key = Key(namespace, "web")
     async with Kube(load(str(bed.kubeconfig))) as cluster, bed.client() as client:
         path = DEPLOYMENTS.path(namespace, "web")
@@ -91,10 +91,10 @@ async def on_the_test_bed(bed: Bed, namespace: str, replicas: int, spec: Documen
         await cluster.patch(DEPLOYMENTS, key, TO_VERSION_2)
         found = await client.wait_until(path, lambda it: is_settled(it.get("status") or {}, replicas, 2), SECONDS)
         sets = (await cluster.list(REPLICA_SETS, dict, Selection(namespace))).items
-        return Told(said(found["status"]), looks(sets), _revision(found))
+        return PolicyReport(said(found["status"]), looks(sets), _revision(found))
 
 
-def embedded(replicas: int, spec: Document) -> Told:
+def embedded(replicas: int, spec: Document) -> PolicyReport:
     world = a_world()
     world.server.create(DEPLOYMENTS, rollout(replicas, spec), NAMESPACE)
     world.run()
@@ -102,7 +102,7 @@ def embedded(replicas: int, spec: Document) -> Told:
     assert world.run() == "quiet"
     found = world.server.get(DEPLOYMENTS, Key(NAMESPACE, "web"))
     sets = world.server.list(REPLICA_SETS).items
-    return Told(said(found["status"]), looks(sets), _revision(found))
+    return PolicyReport(said(found["status"]), looks(sets), _revision(found))
 
 
 def _revision(found: Document) -> str:
@@ -150,7 +150,7 @@ def at_home() -> Document:
     return template
 
 
-class Scene(NamedTuple):
+class ObservedCluster(NamedTuple):
     """What is created, what is changed when that is at rest, and what is looked at in the end."""
 
     create: list[tuple[Resource, Document]]
@@ -159,23 +159,23 @@ class Scene(NamedTuple):
 
 
 SCENES = {
-    "a stateful set": Scene([(STATEFUL_SETS, a_workload(serviceName="web"))], [STATEFUL_SETS]),
-    "a stateful set that was updated": Scene(
+    "a stateful set": ObservedCluster([(STATEFUL_SETS, a_workload(serviceName="web"))], [STATEFUL_SETS]),
+    "a stateful set that was updated": ObservedCluster(
         [(STATEFUL_SETS, a_workload(serviceName="web"))],
         [STATEFUL_SETS],
         (STATEFUL_SETS, {"spec": {"template": a_template("app:2")}}),
     ),
-    "a stateful set with a partition": Scene(
+    "a stateful set with a partition": ObservedCluster(
         [(STATEFUL_SETS, a_workload(serviceName="web", updateStrategy={"rollingUpdate": {"partition": 2}}))],
         [STATEFUL_SETS],
         (STATEFUL_SETS, {"spec": {"template": a_template("app:2")}}),
     ),
-    "a daemon set that was updated": Scene(
+    "a daemon set that was updated": ObservedCluster(
         [(DAEMON_SETS, a_workload(replicas=None, template=at_home()))],
         [DAEMON_SETS],
         (DAEMON_SETS, {"spec": {"template": a_template("app:2")}}),
     ),
-    "a daemon set that was updated with surge": Scene(
+    "a daemon set that was updated with surge": ObservedCluster(
         [
             (
                 DAEMON_SETS,
@@ -189,12 +189,12 @@ SCENES = {
         [DAEMON_SETS],
         (DAEMON_SETS, {"spec": {"template": a_template("app:2")}}),
     ),
-    "a stateful set with other ordinals, updated on delete": Scene(
+    "a stateful set with other ordinals, updated on delete": ObservedCluster(
         [(STATEFUL_SETS, a_workload(serviceName="web", ordinals={"start": 3}, updateStrategy={"type": "OnDelete"}))],
         [STATEFUL_SETS],
         (STATEFUL_SETS, {"spec": {"template": a_template("app:2")}}),
     ),
-    "a set that adopts a pod and lets another go": Scene(
+    "a set that adopts a pod and lets another go": ObservedCluster(
         [
             (PODS, {**a_template(), "metadata": {"name": "loose", "labels": LABELS}}),
             (REPLICA_SETS, a_workload(replicas=2)),
@@ -202,19 +202,21 @@ SCENES = {
         [REPLICA_SETS],
         (REPLICA_SETS, {"spec": {"replicas": 1}}),
     ),
-    "a job that rests": Scene([(JOBS, a_job("0", completions=2, suspend=True))], [JOBS]),
-    "a job that rested": Scene(
+    "a job that rests": ObservedCluster([(JOBS, a_job("0", completions=2, suspend=True))], [JOBS]),
+    "a job that rested": ObservedCluster(
         [(JOBS, a_job("0", completions=2, suspend=True))], [JOBS], (JOBS, {"spec": {"suspend": False}})
     ),
-    "a budget over a deployment": Scene([(DEPLOYMENTS, a_workload(replicas=5)), (BUDGETS, BUDGET)], [BUDGETS]),
-    "a rollout out of time": Scene(
+    "a budget over a deployment": ObservedCluster(
+        [(DEPLOYMENTS, a_workload(replicas=5)), (BUDGETS, BUDGET)], [BUDGETS]
+    ),
+    "a rollout out of time": ObservedCluster(
         [(DEPLOYMENTS, a_workload(replicas=4, progressDeadlineSeconds=3)), (BUDGETS, BUDGET)],
         [DEPLOYMENTS, REPLICA_SETS, BUDGETS],
         (DEPLOYMENTS, NEVER_READY),
     ),
-    "a job that completes": Scene([(JOBS, a_job("0", completions=3, parallelism=2))], [JOBS]),
-    "a job that fails": Scene([(JOBS, a_job("1", backoffLimit=0))], [JOBS]),
-    "a paused deployment that was scaled": Scene(
+    "a job that completes": ObservedCluster([(JOBS, a_job("0", completions=3, parallelism=2))], [JOBS]),
+    "a job that fails": ObservedCluster([(JOBS, a_job("1", backoffLimit=0))], [JOBS]),
+    "a paused deployment that was scaled": ObservedCluster(
         [(DEPLOYMENTS, a_workload(replicas=2))],
         [DEPLOYMENTS, REPLICA_SETS],
         (DEPLOYMENTS, {"spec": {"paused": True, "replicas": 4, "template": a_template("app:2")}}),
@@ -222,7 +224,7 @@ SCENES = {
 }
 
 
-def played(scene: Scene) -> list[list[str]]:
+def played(scene: ObservedCluster) -> list[list[str]]:
     world = a_world()
     for resource, body in scene.create:
         world.server.create(resource, body, NAMESPACE)
@@ -243,7 +245,7 @@ def seen(found: list[Document]) -> list[str]:
     return sorted(rows)
 
 
-async def at_rest(cluster: Kube, namespace: str, scene: Scene, expected: list[list[str]]) -> list[list[str]]:
+async def at_rest(cluster: Kube, namespace: str, scene: ObservedCluster, expected: list[list[str]]) -> list[list[str]]:
     """What is looked at, each kind as soon as it is as expected, or as it is when the time is up."""
     return [
         await _becoming(cluster, resource, Selection(namespace), wanted)
@@ -274,7 +276,7 @@ async def test_statuses_at_rest_are_the_same(bed: Bed, namespace: str, title: st
         for resource, body in scene.create:
             await cluster.create(resource, body, namespace)
         if scene.change is not None:
-            before = Scene(scene.create, scene.look)
+            before = ObservedCluster(scene.create, scene.look)
             await at_rest(cluster, namespace, before, played(before))
             await cluster.patch(scene.change[0], Key(namespace, "web"), PatchBody("merge", scene.change[1]))
         assert await at_rest(cluster, namespace, scene, expected) == expected

@@ -25,9 +25,9 @@ from live.extending import (
 from testbed import nodes
 from testbed.client import Client
 from testbed.pytest_plugin import Bed, OwnBed
-from wukong.cli.explain import command as explain
-from wukong.cli.snapshot import command as snapshot
-from wukong.placement.leaving import NOTICE
+from wukong.cli.verbs.explain import command as explain
+from wukong.cli.verbs.snapshot import command as snapshot
+from wukong.placement.leaving_nodes import NOTICE
 
 pytestmark = pytest.mark.slow
 POLICIES = "/apis/placement.novasphere.dev/v1alpha1/namespaces/default/placementpolicies"

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import pytest
 
-from live.extending import PODS, Extended, Json, Scene, counted, scene
+from live.extending import PODS, Extended, Json, ObservedCluster, counted, scene
 from testbed.behaviour import SILENT
 from testbed.client import ApiError
-from wukong.placement.leaving import NOTICE, TAINTS
+from wukong.placement.leaving_nodes import NOTICE, TAINTS
 
 pytestmark = pytest.mark.slow
 
@@ -120,7 +120,7 @@ async def test_preemption_happens_on_nodes_that_stay_and_only_there(extended: Ex
         assert await uids(here, "spared") == [spared]
 
 
-async def uids(here: Scene, *names: str) -> list[str]:
+async def uids(here: ObservedCluster, *names: str) -> list[str]:
     """Of those that live and are to live."""
     found = [(await here.client.get(f"{PODS}/{name}"))["metadata"] for name in names]
     return [meta["uid"] for meta in found if "deletionTimestamp" not in meta]
@@ -163,24 +163,24 @@ def deployment(replicas: int) -> Json:
     return {"metadata": {"name": "web"}, "spec": {"replicas": replicas, "selector": selector, "template": template}}
 
 
-async def complete(here: Scene, replicas: int) -> None:
+async def complete(here: ObservedCluster, replicas: int) -> None:
     wanted = {"replicas": replicas, "availableReplicas": replicas}.items()
     await here.client.wait_until(f"{APPS}/deployments/web", lambda found: found.get("status", {}).items() >= wanted)
 
 
-async def budget(here: Scene, spec: Json, allows: int) -> None:
+async def budget(here: ObservedCluster, spec: Json, allows: int) -> None:
     body = {"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": {"app": "web"}}, **spec}}
     await here.client.create(BUDGETS, body)
     wanted = {"currentHealthy": 4, "disruptionsAllowed": allows}.items()
     await here.client.wait_until(f"{BUDGETS}/web", lambda found: found.get("status", {}).items() >= wanted)
 
 
-async def evict(here: Scene, pod: str) -> None:
+async def evict(here: ObservedCluster, pod: str) -> None:
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
     await here.client.create(f"{PODS}/{pod}/eviction", body)
 
 
-async def whereabouts(here: Scene) -> dict[str, str]:
+async def whereabouts(here: ObservedCluster) -> dict[str, str]:
     """Pod → node."""
     found = (await here.client.get(PODS, labelSelector="app=web"))["items"]
     return {pod["metadata"]["name"]: pod["spec"]["nodeName"].removesuffix(here.ending) for pod in found}

@@ -29,8 +29,8 @@ from wukong.api.core import Namespace, Node, Pod
 from wukong.api.decode import decode_objects
 from wukong.api.meta import Object
 from wukong.engine import Decision, Scheduler
-from wukong.replies.asked import SHIPPED, asking
-from wukong.replies.extender import Extender, Settings
+from wukong.replies.extender.plugin import SHIPPED, with_extender
+from wukong.replies.extender.verbs import Extender, Settings
 from wukong.state import State
 
 pytestmark = pytest.mark.slow
@@ -117,7 +117,7 @@ async def decide_both(cluster: Cluster, extender: Extender, manifest: Manifest, 
     pod, now = as_pod(admitted), time.time()
     alone = Scheduler(cluster.snapshot())
     extender.state.replace("Pod", cluster.pods.values())
-    scheduler, asked = asking(alone, extender, SHIPPED, now)
+    scheduler, asked = with_extender(alone, extender, SHIPPED, now)
     decision, differences = scheduler.decide(pod), []
     answer = asked.answer(scheduler.view(pod))
     kept = [name for name, is_kept in zip(answer.names, answer.filtered.kept.tolist(), strict=True) if is_kept]

@@ -24,13 +24,13 @@ from wukong.actions import DONE, Outcome, Patch
 from wukong.api.meta import Object
 from wukong.api.resources import Key, Resource
 from wukong.cluster.credentials import load
-from wukong.cluster.follow import Changed, follow
 from wukong.cluster.kube import Kube
+from wukong.cluster.list_watch import Changed, follow
 from wukong.errors import ClusterError, Gone
 from wukong.ports import PatchBody
 from wukong.runtime import Backoff, Loop
 from wukong.state import Change, State
-from wukong.state.contract import Watch
+from wukong.state.controller import Watch
 
 Record = Callable[[str, object], None]
 DEADLINE_SECONDS = 40.0
@@ -58,7 +58,7 @@ class Copy:
         return Outcome((Patch(CONFIG_MAP, key, PatchBody("merge", {"metadata": {"annotations": said}})),))
 
 
-class Wall:
+class WallClock:
     def now(self) -> float:
         return time.time()
 
@@ -169,7 +169,7 @@ def alone(plane: ControlPlane) -> None:
 async def copying(kubeconfig: Path) -> AsyncIterator[Loop]:
     stop = asyncio.Event()
     async with Kube(load(str(kubeconfig))) as kube:
-        loop = Loop(kube, [Copy()], follow, clock=Wall(), random=random.Random(1).random)
+        loop = Loop(kube, [Copy()], follow, clock=WallClock(), random=random.Random(1).random)
         loop.dispatch.queue.backoff = Backoff(cap=2.0)  # a test can wait for that
         running = asyncio.create_task(loop.run(stop))
         try:

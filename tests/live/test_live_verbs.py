@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from testbed.pytest_plugin import Bed
-from wukong.cli.capacity import command as capacity
-from wukong.cli.explain import command as explain
-from wukong.cli.snapshot import command as snapshot
+from wukong.cli.verbs.capacity import command as capacity
+from wukong.cli.verbs.explain import command as explain
+from wukong.cli.verbs.snapshot import command as snapshot
 from wukong.errors import InputError
 
 POD = """

@@ -28,7 +28,7 @@ from testbed.programs import Programs
 from testbed.pytest_plugin import Bed, OwnBed
 from wukong.app.components import COMPONENTS, METRICS_API
 from wukong.app.install import rbac
-from wukong.cli.manifests_extender import command
+from wukong.cli.verbs.manifests_extender import command
 from wukong.placement.capacity import SPOT_LABELS
 
 DEADLINE_SECONDS = 60.0

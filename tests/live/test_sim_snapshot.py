@@ -14,14 +14,16 @@ from testbed.pytest_plugin import Bed, HollowNodes
 from wukong.api.kinds import OURS
 from wukong.api.meta import Object
 from wukong.api.resources import RESOURCES, Key
-from wukong.app.sim_live.plan import made_plan
+from wukong.app.sim_live.plan import make_plan
 from wukong.app.sim_live.stage import Stage
-from wukong.cli.sim_run import command as sim_run
-from wukong.cli.snapshot import encode
+from wukong.cli.verbs.sim_run import command as sim_run
+from wukong.cli.verbs.snapshot import encode
 from wukong.cluster.capture import capture_documents
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
-from wukong.embedded.scenario import Scenario, acts, workloads
+from wukong.embedded.scenario import Scenario
+from wukong.embedded.scenario.play import steps
+from wukong.embedded.scenario.record import workload_status
 from wukong.ports import Document
 
 SECONDS = 60.0
@@ -67,11 +69,11 @@ def of(stage: Stage, kind: str, namespace: str) -> Object | None:
 
 
 def is_complete(found: Object | None) -> bool:
-    return found is not None and workloads.counted(found).is_complete
+    return found is not None and workload_status.counted(found).is_complete
 
 
 def is_given_up(found: Object | None) -> bool:
-    return found is not None and bool(workloads.troubles(found))
+    return found is not None and bool(workload_status.troubles(found))
 
 
 async def as_kubectl_gets(cluster: Kube) -> list[Document]:
@@ -107,15 +109,15 @@ async def test_a_real_cluster_does_what_its_snapshot_foretold(
     own = await hollow_nodes(3)
     before, change = (a_workload(case.kind, namespace, image, **case.settings) for image in ("web:1", "web:2"))
     async with Kube(load(str(bed.kubeconfig))) as cluster:
-        stage = Stage(cluster, await made_plan(cluster, Scenario(manifests=[before]), makes_nodes=False))
+        stage = Stage(cluster, await make_plan(cluster, Scenario(manifests=[before]), makes_nodes=False))
         stage.recorder.begun = stage.clock.now()
         await stage.open()
         try:
-            await stage.do(acts.applied([before], frozenset({namespace})), "before")
+            await stage.do(steps.applied([before], frozenset({namespace})), "before")
             assert await stage.until(lambda: is_complete(of(stage, case.kind, namespace)), SECONDS)
             documents = [each async for each in capture_documents(cluster) if concerns(each, namespace, own)]
             whole = [each for each in await as_kubectl_gets(cluster) if concerns(each, namespace, own)]
-            await stage.do(acts.applied([change], frozenset({namespace})), "change")
+            await stage.do(steps.applied([change], frozenset({namespace})), "change")
             assert await stage.until(lambda: not is_complete(of(stage, case.kind, namespace)), SECONDS)
             ends = is_complete if case.completes else is_given_up
             assert await stage.until(lambda: ends(of(stage, case.kind, namespace)), SECONDS)

@@ -11,7 +11,7 @@ HALF = Fraction(50)
 
 
 @dataclass(frozen=True)
-class Plain:
+class DirectTransport:
     """All that is known of one node. Percents and prices are whole numbers, or None."""
 
     name: str
@@ -41,7 +41,7 @@ class Wanted:
     rules: Sequence[tuple[str, str, int, Mapping[str, Any]]] = ()
 
 
-def kept(wanted: Wanted, offered: Sequence[Plain | None], needed: Mapping[str, int]) -> list[bool]:
+def kept(wanted: Wanted, offered: Sequence[DirectTransport | None], needed: Mapping[str, int]) -> list[bool]:
     """None stands for a node nobody has heard of."""
     fits = [node is None or _fits(wanted, node, needed) for node in offered]
     first, _, how = wanted.strategy.rpartition("-")
@@ -52,7 +52,7 @@ def kept(wanted: Wanted, offered: Sequence[Plain | None], needed: Mapping[str, i
     return fits if how == "first" and not any(both) else both
 
 
-def _fits(wanted: Wanted, node: Plain, needed: Mapping[str, int]) -> bool:
+def _fits(wanted: Wanted, node: DirectTransport, needed: Mapping[str, int]) -> bool:
     if node.is_leaving:
         return False
     for name, type_, _, config in wanted.rules:
@@ -64,7 +64,7 @@ def _fits(wanted: Wanted, node: Plain, needed: Mapping[str, int]) -> bool:
     )
 
 
-def _refuses(name: str, config: Mapping[str, Any], node: Plain) -> bool:
+def _refuses(name: str, config: Mapping[str, Any], node: DirectTransport) -> bool:
     if name == "cost-aware":
         return node.price is not None and node.price > int(config["maxPerHour"])
     if name == "load-aware":
@@ -80,7 +80,7 @@ def _refuses(name: str, config: Mapping[str, Any], node: Plain) -> bool:
     return not _matches(config, node)
 
 
-def scores(wanted: Wanted, fleet: Sequence[Plain], offered: Sequence[Plain | None]) -> list[int]:
+def scores(wanted: Wanted, fleet: Sequence[DirectTransport], offered: Sequence[DirectTransport | None]) -> list[int]:
     found = [_score(wanted, fleet, node) for node in offered]
     ranks = [rule for rule in wanted.rules if rule[1] == "prioritize"]
     if not found or not ranks:
@@ -96,7 +96,7 @@ def scores(wanted: Wanted, fleet: Sequence[Plain], offered: Sequence[Plain | Non
     return [1 if number in tied and len(tied) < len(found) else score for number, score in enumerate(found)]
 
 
-def _score(wanted: Wanted, fleet: Sequence[Plain], node: Plain | None) -> int:
+def _score(wanted: Wanted, fleet: Sequence[DirectTransport], node: DirectTransport | None) -> int:
     terms = [(weight, _preferred(resource, threshold, node)) for resource, weight, threshold in wanted.preferences]
     for name, type_, weight, config in wanted.rules:
         if type_ == "score":
@@ -109,7 +109,7 @@ def _score(wanted: Wanted, fleet: Sequence[Plain], node: Plain | None) -> int:
     return int((points / 10 + Fraction(1, 2)) // 1)
 
 
-def _preferred(resource: str, threshold: int, node: Plain | None) -> Fraction:
+def _preferred(resource: str, threshold: int, node: DirectTransport | None) -> Fraction:
     used = None if node is None else node.used(resource)
     if used is None:
         return HALF
@@ -119,7 +119,9 @@ def _preferred(resource: str, threshold: int, node: Plain | None) -> Fraction:
     return Fraction(25 * (100 - used), 100 - threshold) if threshold < 100 else Fraction(0)
 
 
-def _points(name: str, config: Mapping[str, Any], fleet: Sequence[Plain], node: Plain | None) -> Fraction:
+def _points(
+    name: str, config: Mapping[str, Any], fleet: Sequence[DirectTransport], node: DirectTransport | None
+) -> Fraction:
     if node is None:
         return HALF
     if name == "cost-aware":
@@ -136,12 +138,12 @@ def _points(name: str, config: Mapping[str, Any], fleet: Sequence[Plain], node: 
     return Fraction(100 if _matches(config, node) else 0)
 
 
-def _quietness(node: Plain) -> Fraction:
+def _quietness(node: DirectTransport) -> Fraction:
     known = [percent for percent in (node.cpu, node.memory) if percent is not None]
     return 1 - min(Fraction(sum(known), 100 * len(known)), Fraction(1)) if known else Fraction(1, 2)
 
 
-def _cheapness(fleet: Sequence[Plain], node: Plain) -> Fraction:
+def _cheapness(fleet: Sequence[DirectTransport], node: DirectTransport) -> Fraction:
     prices = [Fraction(other.price, other.cores) for other in fleet if other.price is not None]
     if node.price is None:
         return Fraction(1, 2)
@@ -149,13 +151,13 @@ def _cheapness(fleet: Sequence[Plain], node: Plain) -> Fraction:
     return Fraction(1) if low == high else (high - Fraction(node.price, node.cores)) / (high - low)
 
 
-def _free_share(config: Mapping[str, Any], node: Plain) -> Fraction:
+def _free_share(config: Mapping[str, Any], node: DirectTransport) -> Fraction:
     known = [(config[name], used) for name in ("cpu", "memory", "storage") if (used := node.used(name)) is not None]
     total = sum(weight for weight, _ in known)
     return 100 - min(Fraction(sum(weight * used for weight, used in known), total), Fraction(100)) if total else HALF
 
 
-def _risk(config: Mapping[str, Any], node: Plain) -> int:
+def _risk(config: Mapping[str, Any], node: DirectTransport) -> int:
     if not node.is_spot:
         return 0
     said = node.labels.get("placement.novasphere.dev/interruption-percent")
@@ -166,7 +168,7 @@ def _risk(config: Mapping[str, Any], node: Plain) -> int:
     return found
 
 
-def _millis(config: Mapping[str, Any], node: Plain) -> int | None:
+def _millis(config: Mapping[str, Any], node: DirectTransport) -> int | None:
     if "label" in config:
         said = node.labels.get(config["label"])
         return None if said is None else int(said)
@@ -175,5 +177,5 @@ def _millis(config: Mapping[str, Any], node: Plain) -> int | None:
     return found
 
 
-def _matches(config: Mapping[str, Any], node: Plain) -> bool:
+def _matches(config: Mapping[str, Any], node: DirectTransport) -> bool:
     return all(node.labels.get(key) == value for key, value in config["matchLabels"].items())

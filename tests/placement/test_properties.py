@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import ZONE, a_pod
-from placement.oracle import Plain, Wanted, kept, scores
+from placement.oracle import DirectTransport, Wanted, kept, scores
 from policies import DISRUPTED, a_fleet, a_plan, prefers, spot, steady
 from wukong.placement.compile import Plan
 from wukong.placement.fleet import USED, Fleet
@@ -41,12 +41,12 @@ labels = st.fixed_dictionaries(
 
 @dataclass(frozen=True)
 class Case:
-    nodes: list[Plain]
+    nodes: list[DirectTransport]
     offered: list[int]  # rows; -1 for a node nobody has heard of; some may be offered twice
     wanted: Wanted
     needed: dict[str, int]
 
-    def plain(self) -> list[Plain | None]:
+    def plain(self) -> list[DirectTransport | None]:
         return [None if row < 0 else self.nodes[row] for row in self.offered]
 
     def rows(self) -> np.ndarray[Any, np.dtype[np.intp]]:
@@ -54,8 +54,8 @@ class Case:
 
 
 @st.composite
-def plain_nodes(draw: st.DrawFn, name: str) -> Plain:
-    return Plain(
+def plain_nodes(draw: st.DrawFn, name: str) -> DirectTransport:
+    return DirectTransport(
         name,
         is_spot=draw(st.booleans()),
         is_leaving=draw(st.integers(0, 5)) == 5,
@@ -129,7 +129,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(nodes, offered, wanted, needed)
 
 
-def fleet_of(nodes: list[Plain]) -> Fleet:
+def fleet_of(nodes: list[DirectTransport]) -> Fleet:
     made = [
         (spot if node.is_spot else steady)(
             node.name,

@@ -25,7 +25,7 @@ from wukong.placement.fleet import Fleet
 from wukong.placement.rule import NoConfig, Rule
 from wukong.placement.rules import BUILT_IN
 from wukong.ports import Usage
-from wukong.replies.extender import Extender, Filtered, Settings, Victim
+from wukong.replies.extender.verbs import Extender, Filtered, Settings, Victim
 from wukong.state import State
 
 NOW = 1000.0

@@ -10,7 +10,7 @@ from wukong.api.resources import RESOURCES, Key
 from wukong.controllers import Watch
 from wukong.errors import Conflict, TooManyRequests
 from wukong.runtime.dispatch import ASSUMED_SECONDS, Dispatch, Item
-from wukong.runtime.echoes import Written
+from wukong.runtime.pending_writes import WrittenVersion
 from wukong.runtime.queue import Backoff
 from wukong.state import State
 
@@ -107,8 +107,8 @@ class Pods:
         return DONE
 
 
-def a_write(version: str) -> Written:
-    return Written("Pod", WEB, version)
+def a_write(version: str) -> WrittenVersion:
+    return WrittenVersion("Pod", WEB, version)
 
 
 def a_pod_at(version: str) -> Pod:

@@ -12,8 +12,8 @@ from wukong.actions import DONE, Note, Outcome, Patch
 from wukong.api.core import Pod
 from wukong.api.resources import EVENTS, LEASES, RESOURCES, Key
 from wukong.cluster.credentials import load
-from wukong.cluster.follow import follow
 from wukong.cluster.kube import Kube
+from wukong.cluster.list_watch import follow
 from wukong.controllers import Watch
 from wukong.ports import PatchBody, Selection
 from wukong.runtime import Leader, Loop

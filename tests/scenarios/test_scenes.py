@@ -12,11 +12,12 @@ from wukong.api.core import Pod
 from wukong.api.profile import default_profile
 from wukong.api.resources import Key
 from wukong.app.embedded import Settings, assemble, play_scenario
-from wukong.cli.sim_run import read_file
-from wukong.embedded.performing import perform
-from wukong.embedded.scenario import Scenario, Story, acts
-from wukong.embedded.scenario.shape import Moment
-from wukong.embedded.world import World
+from wukong.cli.verbs.sim_run import read_file
+from wukong.embedded.scenario import Scenario, Story
+from wukong.embedded.scenario.format.fields import TimelineEntry
+from wukong.embedded.scenario.play import steps
+from wukong.embedded.world.transport import perform
+from wukong.embedded.world.world import World
 from wukong.engine import Scheduler as Engine
 from wukong.errors import ServerFailed, TooManyRequests
 from wukong.rules import decide
@@ -34,15 +35,15 @@ def at(story: Story, subject: str, text: str) -> list[float]:
     return [event.at for event in story.events if event.subject == subject and event.text == text]
 
 
-def steps(story: Story) -> list[dict[str, Any]]:
+def trace_of(story: Story) -> list[dict[str, Any]]:
     return [json.loads(line) for line in story.trace]
 
 
 def before(name: str, seconds: float) -> World:
     """The world of an example at this time, before anything that happens then. Drains are left out."""
     scenario = example(name)
-    world = assemble(Settings(), acts.Drains())
-    for action in [*acts.nodes(scenario.nodes), *acts.applied(scenario.manifests, frozenset({"default"}))]:
+    world = assemble(Settings(), steps.Drains())
+    for action in [*steps.nodes(scenario.nodes), *steps.applied(scenario.manifests, frozenset({"default"}))]:
         perform(world.server, action)
     start = world.clock.now()
     for moment in scenario.timeline:
@@ -53,8 +54,8 @@ def before(name: str, seconds: float) -> World:
     return world
 
 
-def happen(world: World, moment: Moment) -> None:
-    for action in acts.actions(moment, frozenset({"default"})):
+def happen(world: World, moment: TimelineEntry) -> None:
+    for action in steps.actions(moment, frozenset({"default"})):
         perform(world.server, action)
 
 
@@ -69,7 +70,7 @@ def test_a_silent_node_is_doubted_after_its_grace_and_emptied_three_hundred_seco
     (stopping,) = at(story, "default/web", "stopping")
     assert 100 <= doubted <= 115  # 50 s after a heartbeat that may be 10 s old, seen by a monitor that looks every 5
     assert stopping - doubted == pytest.approx(300, abs=1.001)  # times are written in whole seconds
-    evicted = [it for it in steps(story) if it["by"] == "tainteviction" and it["action"]["type"] == "Delete"]
+    evicted = [it for it in trace_of(story) if it["by"] == "tainteviction" and it["action"]["type"] == "Delete"]
     assert [it["at"] for it in evicted] == [stopping]
 
 
@@ -77,7 +78,7 @@ def test_the_pod_of_a_dead_node_keeps_its_name_from_being_given_again() -> None:
     story = play_scenario(example("stateful-set-dead-node"))
     made = [
         it["at"]
-        for it in steps(story)
+        for it in trace_of(story)
         if it["by"] == "statefulset" and it["action"]["type"] == "Create" and "db-0" in json.dumps(it["action"])
     ]
     assert len(made) == 2
@@ -137,7 +138,7 @@ def test_preemption_chooses_the_victims_that_engine_and_rules_say() -> None:
 
 def test_pods_fall_back_to_on_demand_only_where_spot_is_full_or_leaving() -> None:
     story = play_scenario(example("spot-first"))
-    bound = [(it["at"], it["action"]["node"]) for it in steps(story) if it["action"]["type"] == "Bind"]
+    bound = [(it["at"], it["action"]["node"]) for it in trace_of(story) if it["action"]["type"] == "Bind"]
     assert all(node.startswith("spot") for moment, node in bound if moment < 30)
     after = [node for moment, node in bound if moment >= 30]
     assert "spot-1" not in after
@@ -146,7 +147,7 @@ def test_pods_fall_back_to_on_demand_only_where_spot_is_full_or_leaving() -> Non
 
 def test_daemons_come_to_cordoned_nodes_and_others_do_not() -> None:
     story = play_scenario(example("daemon-set-cordon"))
-    bound = [it["action"] for it in steps(story) if it["action"]["type"] == "Bind" and it["at"] > 40]
+    bound = [it["action"] for it in trace_of(story) if it["action"]["type"] == "Bind" and it["at"] > 40]
     apps = {(it["key"]["name"].split("-")[0], it["node"]) for it in bound}
     assert {node for app, node in apps if app == "agent"} == {"node-1", "node-2", "node-3"}
     assert {node for app, node in apps if app == "logs"} == {"node-1", "node-2", "node-3"}
@@ -156,7 +157,7 @@ def test_daemons_come_to_cordoned_nodes_and_others_do_not() -> None:
 def test_a_partition_is_updated_from_the_top_and_what_is_below_comes_back_as_it_was() -> None:
     story = play_scenario(example("partition"))
     made = [
-        it["action"]["body"] for it in steps(story) if it["action"]["type"] == "Create" and it["by"] == "statefulset"
+        it["action"]["body"] for it in trace_of(story) if it["action"]["type"] == "Create" and it["by"] == "statefulset"
     ]
     named = [
         (it["metadata"]["name"], it["spec"]["containers"][0]["image"])
@@ -171,7 +172,7 @@ def test_a_partition_is_updated_from_the_top_and_what_is_below_comes_back_as_it_
 
 def test_a_paused_rollout_makes_one_version_of_two_changes() -> None:
     story = play_scenario(example("paused"))
-    sets = [it for it in steps(story) if it["by"] == "deployment" and it["action"]["type"] == "Create"]
+    sets = [it for it in trace_of(story) if it["by"] == "deployment" and it["action"]["type"] == "Create"]
     images = [it["action"]["body"]["spec"]["template"]["spec"]["containers"][0]["image"] for it in sets]
     assert images == ["web:1", "web:3"]
     assert sets[1]["at"] >= 70
@@ -181,7 +182,7 @@ def test_a_set_that_shrinks_lets_go_whom_it_misses_least() -> None:
     story = play_scenario(example("scale-down"))
     gone = [
         it["action"]["key"]["name"]
-        for it in steps(story)
+        for it in trace_of(story)
         if (it["by"], it["action"]["type"]) == ("replicaset", "Delete")
     ]
     assert [name for name in gone if name.startswith("health")] == ["health-lost", "health-stuck", "health-sick"]

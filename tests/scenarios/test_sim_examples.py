@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from wukong.app.embedded import play_scenario
-from wukong.cli.sim_run import read_file
+from wukong.cli.verbs.sim_run import read_file
 from wukong.embedded.scenario import Story
-from wukong.embedded.scenario.expecting import differences
+from wukong.embedded.scenario.expectations import differences
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = sorted((ROOT / "examples" / "sim").glob("*.yaml"))

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from wukong.api.core import Node, Pod
-from wukong.serve.answers import Mask, Scores
-from wukong.serve.offers import Rows
+from wukong.serve.extender.offered_nodes import Rows
+from wukong.serve.extender.response import Mask, Scores
 
 BUSY = 'cpu is used to 93%, "hot"'  # a reason that has to be escaped
 LEAVING = "leaves: spot interruption"

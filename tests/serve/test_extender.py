@@ -18,7 +18,7 @@ from serve.deciding import BUSY, LEAVING, Extender
 from serve.strict import check_filter, check_preempt, check_prioritize
 from wukong.errors import InputError
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
-from wukong.serve.extender import Shell, extender_app
+from wukong.serve.extender.server import Shell, extender_app
 from wukong.serve.site import serve
 
 # "nnn" is kept, "n1nnn" is busy, "nn" leaves: see deciding.py

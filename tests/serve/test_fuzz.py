@@ -25,11 +25,11 @@ from serve.strict import check_filter, check_preempt, check_prioritize
 from serve.test_extender import Noon
 from wukong.api.core import Node
 from wukong.api.placement import PlacementPolicy
-from wukong.app.extender import Answering
+from wukong.app.extender import CountingExtender
 from wukong.ports import Usage
-from wukong.replies.extender import Extender
+from wukong.replies.extender.verbs import Extender
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
-from wukong.serve.extender import extender_app
+from wukong.serve.extender.server import extender_app
 from wukong.serve.site import serve
 from wukong.state import State
 
@@ -215,7 +215,7 @@ def test_no_request_breaks_the_extender(
 async def play(rng: random.Random) -> tuple[Counter[int], int]:
     noon, statuses, before = Noon(), Counter[int](), 0
     metrics = Metrics()
-    app = extender_app(Answering(an_extender(noon.now()), metrics, noon), noon, ExtenderMetrics(metrics), noon)
+    app = extender_app(CountingExtender(an_extender(noon.now()), metrics, noon), noon, ExtenderMetrics(metrics), noon)
     async with AsyncExitStack() as stack:
         port = await serve(stack, app, "127.0.0.1", 0)
         client = await stack.enter_async_context(ClientSession(f"http://127.0.0.1:{port}"))

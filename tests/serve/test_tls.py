@@ -17,7 +17,7 @@ from testbed import connections
 from testbed.certificates import Authority
 from wukong.errors import InputError
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
-from wukong.serve.extender import extender_app
+from wukong.serve.extender.server import extender_app
 from wukong.serve.site import serve
 from wukong.serve.tls import ssl_context
 

@@ -14,7 +14,7 @@ from testbed.fidelity.run import is_bound
 from testbed.fidelity.scenarios import a_scenario
 from wukong.app.embedded import play_scenario
 from wukong.embedded.scenario import read_scenario
-from wukong.embedded.scenario.story import Fate, NodeCount, Story
+from wukong.embedded.scenario.record.story import NodeCount, Story, WorkloadSummary
 
 
 def test_a_seed_always_gives_the_same_scenario() -> None:
@@ -38,7 +38,7 @@ def test_a_hundred_and_twenty_seeds_hold_enough_of_every_sort() -> None:
 
 
 def a_story(pending: str = "", **fate: Any) -> Story:
-    told = Fate(kind="Deployment", **{"replicas": 3, "available": 3, **fate})
+    told = WorkloadSummary(kind="Deployment", **{"replicas": 3, "available": 3, **fate})
     return Story(
         settled=not pending,
         stuck=[f"a/web: pending: {pending}"] if pending else [],

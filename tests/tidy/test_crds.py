@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from wukong.api.crds import crds, file_name
-from wukong.cli.manifests_crds import text
+from wukong.cli.verbs.manifests_crds import text
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "crds"
 

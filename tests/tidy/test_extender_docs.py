@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from wukong.cli.manifests_extender import command
+from wukong.cli.verbs.manifests_extender import command
 
 DOCS = (Path(__file__).parents[2] / "docs" / "extender-install.md").read_text("utf-8")
 COMMANDS = re.findall(r"^wukong manifests extender (.*)$", DOCS, flags=re.MULTILINE)

@@ -13,17 +13,17 @@ import yaml
 from click.testing import CliRunner
 
 from wukong.api.placement import GROUP, MODES, STRATEGIES, VERSION
-from wukong.cli.explain import command as explain
+from wukong.cli.verbs.explain import command as explain
 from wukong.placement.capacity import SPOT_LABELS
 from wukong.placement.compile import GPU_NAMES
-from wukong.placement.leaving import CONDITIONS, NOTICE, TAINTS
+from wukong.placement.leaving_nodes import CONDITIONS, NOTICE, TAINTS
 from wukong.placement.price_table import AS_OF, SPOT_SHARE
 from wukong.placement.prices import PRICE_LABEL, read_prices
 from wukong.placement.rules import BUILT_IN
 from wukong.placement.rules.latency import read_latencies
 from wukong.placement.rules.spot_risk import RISK_LABEL
-from wukong.replies.asked import SHIPPED
-from wukong.replies.extender import Settings
+from wukong.replies.extender.plugin import SHIPPED
+from wukong.replies.extender.verbs import Settings
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "policies.md").read_text("utf-8")

@@ -127,8 +127,8 @@ def test_an_import_downwards_or_of_the_own_folder_is_allowed(source: str) -> Non
 
 
 def test_modules_of_one_row_do_not_import_each_other() -> None:
-    assert row_findings(written("wukong.serve.extender", "from wukong.embedded import store")) == [
-        "wukong.serve.extender:1 imports wukong.embedded: 'serve' is row 5 and may import only rows below it or "
+    assert row_findings(written("wukong.serve.extender.server", "from wukong.embedded import store")) == [
+        "wukong.serve.extender.server:1 imports wukong.embedded: 'serve' is row 5 and may import only rows below it or "
         "its own folder; 'embedded' is row 5"
     ]
 

@@ -11,9 +11,9 @@ import pytest
 from wukong.api.resources import RESOURCES
 from wukong.app.embedded import play_scenario
 from wukong.embedded.scenario import Scenario, read_scenario
-from wukong.embedded.scenario.expecting import differences
-from wukong.embedded.scenario.shape import ACTS, NodeGroup
-from wukong.embedded.scenario.story import Fate, Story
+from wukong.embedded.scenario.expectations import differences
+from wukong.embedded.scenario.format.fields import ACTS, NodeGroup
+from wukong.embedded.scenario.record.story import Story, WorkloadSummary
 
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "scenarios.md").read_text("utf-8")
@@ -28,7 +28,9 @@ def test_a_documented_scenario_is_as_it_expects(block: str) -> None:
 
 def test_every_field_and_kind_is_explained() -> None:
     fields = [
-        field.encode_name for struct in (Scenario, NodeGroup, Fate, Story) for field in msgspec.structs.fields(struct)
+        field.encode_name
+        for struct in (Scenario, NodeGroup, WorkloadSummary, Story)
+        for field in msgspec.structs.fields(struct)
     ]
     unsaid = {"kind", "version", "events", "trace"}  # not the reader's to write, or not in the document
     for name in [*fields, *ACTS.values(), *RESOURCES]:

@@ -14,28 +14,28 @@ import msgspec
 from wukong.actions import Note
 from wukong.api.core import Pod
 from wukong.app.rules import load_rules
-from wukong.controllers.scheduler import DEFAULT_NAME, Scheduler
-from wukong.controllers.scheduling_choice import Extend
+from wukong.controllers.scheduler.choice import Extend
+from wukong.controllers.scheduler.controller import DEFAULT_NAME, Scheduler
 from wukong.embedded.actors import built_in
-from wukong.embedded.actors.kubelet import Kubelets
-from wukong.embedded.claiming import claim
-from wukong.embedded.clock import Chance, VirtualClock
-from wukong.embedded.faults import Faults, Ledger, episodes
-from wukong.embedded.loading import Loaded
+from wukong.embedded.actors.kubelet.controller import Kubelets
+from wukong.embedded.faults import FaultCounts, Faults, episodes
 from wukong.embedded.scenario import Scenario, Story, play
-from wukong.embedded.scenario.acts import MANAGER, Drains
-from wukong.embedded.scenario.playing import Lines, Watcher
-from wukong.embedded.scenario.weather import planned
+from wukong.embedded.scenario.format.planned_faults import planned_faults
+from wukong.embedded.scenario.play.player import Lines, Spectator
+from wukong.embedded.scenario.play.steps import MANAGER, Drains
+from wukong.embedded.snapshot.load import Loaded
+from wukong.embedded.snapshot.presumed_fields import claim
 from wukong.embedded.store import Server
-from wukong.embedded.world import Role, World
+from wukong.embedded.world.clock import Chance, VirtualClock
+from wukong.embedded.world.world import Role, World
 from wukong.engine import Scheduler as Engine
 from wukong.engine.ties import Drawn
 from wukong.engine.view import View
 from wukong.ports import Document
-from wukong.replies.asked import SHIPPED, asking
-from wukong.replies.extender import Extender
+from wukong.replies.extender.plugin import SHIPPED, with_extender
+from wukong.replies.extender.verbs import Extender
 from wukong.state import State
-from wukong.state.contract import Controller
+from wukong.state.controller import Controller
 
 POLICIES = ("PlacementPolicy", "ClusterPlacementPolicy")
 KUBELETS = Kubelets.name
@@ -51,32 +51,34 @@ class Settings(msgspec.Struct, frozen=True):
 def play_scenario(
     scenario: Scenario,
     seed: int = 0,
-    watcher: Watcher | None = None,
+    spectator: Spectator | None = None,
     lines: Lines | None = None,
     *,
     faults: Sequence[str] = (),
 ) -> Story:
     """Play it from an empty cluster. With policies in it, or on demand, the scheduler asks our extender.
 
-    A `watcher` looks on and may wait; it changes nothing of the story but where it ends. `lines` gets the trace as it
+    A `spectator` looks on and may wait; it changes nothing of the story but where it ends. `lines` gets the trace as it
     happens. `faults` are types that strike from the beginning to some time after the timeline's end, besides the
     scenario's own.
     """
-    return play_with(scenario, seed, faults, watcher, lines)[0]
+    return play_with(scenario, seed, faults, spectator, lines)[0]
 
 
 def play_with(
     scenario: Scenario,
     seed: int,
     faults: Sequence[str],
-    watcher: Watcher | None = None,
+    spectator: Spectator | None = None,
     lines: Lines | None = None,
-) -> tuple[Story, Ledger | None]:
+) -> tuple[Story, FaultCounts | None]:
     """The story, and what the faults did, where there are any."""
     drains = Drains()
-    weather = weather_of(scenario, seed, faults)
-    world = assemble(Settings(seed, asks_extender(scenario)), drains, weather=weather)
-    return play(world, scenario, drains, watcher, weather, lines), weather.ledger if weather is not None else None
+    fault_injection = faults_of(scenario, seed, faults)
+    world = assemble(Settings(seed, asks_extender(scenario)), drains, fault_injection=fault_injection)
+    return play(
+        world, scenario, drains, spectator, fault_injection, lines
+    ), fault_injection.ledger if fault_injection is not None else None
 
 
 def asks_extender(scenario: Scenario) -> bool:
@@ -84,9 +86,9 @@ def asks_extender(scenario: Scenario) -> bool:
     return has_policies if scenario.extender is None else scenario.extender
 
 
-def weather_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | None:
+def faults_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | None:
     end = max((moment.seconds for moment in scenario.timeline), default=0) + FAULTS_AFTER
-    found = [*episodes(types, end), *planned(scenario)]
+    found = [*episodes(types, end), *planned_faults(scenario)]
     return Faults(seed, found) if found else None
 
 
@@ -95,21 +97,23 @@ def assemble(
     drains: Drains,
     start: Loaded | None = None,
     applied: Iterable[Document] = (),
-    weather: Faults | None = None,
+    fault_injection: Faults | None = None,
 ) -> World:
     """An empty cluster, or one that is as a snapshot says, to which these documents will be `applied`.
 
-    One process that knows everything at once; in bad weather those of a real cluster, each with its own mirror.
+    One process that knows everything at once; in bad fault_injection those of a real cluster, each with its own mirror.
     """
     clock = VirtualClock(start.now) if start else VirtualClock()
     server = Server(clock, seed=settings.seed)
-    parts = Parts(settings, server, drains, weather, start.held if start else frozenset())
+    parts = Parts(settings, server, drains, fault_injection, start.held if start else frozenset())
     for resource, documents in start.objects if start else ():
         server.restore(resource, documents)
     if start:
         claim(server, applied, MANAGER)
-    if weather is not None:
-        return World(server=server, clock=clock, seed=settings.seed, roles=parts.roles(), weather=weather)
+    if fault_injection is not None:
+        return World(
+            server=server, clock=clock, seed=settings.seed, roles=parts.roles(), fault_injection=fault_injection
+        )
     state = State()
     return World(parts.all(state), server=server, clock=clock, seed=settings.seed, state=state)
 
@@ -118,9 +122,15 @@ class Parts:
     """Who there is in a cluster, made for a mirror: anew for each process, and for each that starts again."""
 
     def __init__(
-        self, settings: Settings, server: Server, drains: Drains, weather: Faults | None, held: frozenset[str]
+        self, settings: Settings, server: Server, drains: Drains, fault_injection: Faults | None, held: frozenset[str]
     ) -> None:
-        self.settings, self.server, self.drains, self.weather, self.held = settings, server, drains, weather, held
+        self.settings, self.server, self.drains, self.fault_injection, self.held = (
+            settings,
+            server,
+            drains,
+            fault_injection,
+            held,
+        )
         self._built_in()  # the kinds they serve are there from now on
 
     def all(self, state: State) -> list[Controller]:
@@ -152,9 +162,9 @@ class Parts:
         extender = Extender(state, rules=load_rules())
 
         def extend(engine: Engine, pod: Pod, now: float) -> tuple[Engine, _Told]:
-            if self.weather is not None:
-                self.weather.asked(pod.key)
-            asker, asked = asking(engine, extender, SHIPPED, now)
+            if self.fault_injection is not None:
+                self.fault_injection.asked(pod.key)
+            asker, asked = with_extender(engine, extender, SHIPPED, now)
             return asker, lambda view: asked.answer(view).filtered.notes
 
         return extend

@@ -23,18 +23,18 @@ from wukong.api.resources import RESOURCES
 from wukong.engine.arrays import Index, Ints
 from wukong.errors import ClusterError, InputError
 from wukong.placement.fleet import Fleet, Latencies
-from wukong.placement.judge import Refusal
+from wukong.placement.judge import PolicyRefusal
 from wukong.placement.prices import Prices
 from wukong.placement.rule import Rules
 from wukong.ports import Clock
-from wukong.replies.extender import Extender, Filtered, Settings, Victim
+from wukong.replies.extender.verbs import Extender, Filtered, Settings, Victim
 from wukong.runtime import Loop
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
-from wukong.runtime.perform import Performer
-from wukong.serve.extender import extender_app
+from wukong.runtime.performer import Performer
+from wukong.serve.extender.server import extender_app
 from wukong.serve.site import serve
 from wukong.serve.tls import ssl_context
-from wukong.state.contract import Watch
+from wukong.state.controller import Watch
 
 WATCHES = tuple(
     Watch(RESOURCES[kind]) for kind in ("Node", "Pod", "Namespace", "PlacementPolicy", "ClusterPlacementPolicy")
@@ -57,7 +57,7 @@ class ExtenderOptions(msgspec.Struct, frozen=True):
     latencies: Latencies = msgspec.field(default_factory=dict)
 
 
-class Answering:
+class CountingExtender:
     """An extender that counts and tells. Has the verbs serve.extender asks for."""
 
     def __init__(self, extender: Extender, metrics: Metrics, clock: Clock) -> None:
@@ -117,7 +117,7 @@ class Answering:
     def preempt(self, pod: Pod, candidates: Mapping[str, Sequence[Victim]], now: float) -> list[str]:
         return self.extender.preempt(pod, candidates, now)
 
-    def _count(self, refusals: tuple[Refusal, ...], mode: str) -> None:
+    def _count(self, refusals: tuple[PolicyRefusal, ...], mode: str) -> None:
         for refusal in refusals:
             self._refused.labels(refusal.kind, mode).inc(int(refusal.mask.sum()))
 
@@ -141,7 +141,7 @@ async def start_extender(
 ) -> Coroutine[None, None, None]:
     """Listen until the stack is left. Gives what must run beside: the writing of Events."""
     extender = Extender(loop.state, options.settings, rules=rules, prices=options.prices, latencies=options.latencies)
-    answering = Answering(extender, metrics, loop.clock)
+    answering = CountingExtender(extender, metrics, loop.clock)
     tls = ssl_context(*options.tls) if options.tls else None
     app = extender_app(answering, loop, ExtenderMetrics(metrics), loop.clock)
     host, port = options.address
@@ -150,10 +150,10 @@ async def start_extender(
     except InputError as error:
         raise error.at("--extender") from None
     log.info("the extender listens", extra={"host": host, "port": port, "tls": tls is not None})
-    return keep_telling(answering, loop.performer, loop.clock)
+    return keep_writing_events(answering, loop.performer, loop.clock)
 
 
-async def keep_telling(answering: Answering, performer: Performer, clock: Clock) -> None:
+async def keep_writing_events(answering: CountingExtender, performer: Performer, clock: Clock) -> None:
     """For ever: write the Events that answers left behind. One that cannot be written is lost."""
     while True:
         await answering.has_notes.wait()

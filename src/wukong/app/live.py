@@ -22,11 +22,11 @@ from wukong.app.components import Component
 from wukong.app.extender import WATCHES, ExtenderOptions, start_extender
 from wukong.app.rules import load_rules
 from wukong.cluster.credentials import Credentials
-from wukong.cluster.follow import Changed, Synced, follow
 from wukong.cluster.kube import Kube
+from wukong.cluster.list_watch import Changed, Synced, follow
 from wukong.cluster.meters import MetricsApi, Prometheus, Queries
 from wukong.controllers import CONTROLLERS
-from wukong.controllers.usage_labels import Settings as UsageSettings
+from wukong.controllers.load.usage_labels import Settings as UsageSettings
 from wukong.errors import InputError, NotFound
 from wukong.placement.rule import Rules
 from wukong.ports import Clock, Cluster, Meter, Selection
@@ -34,13 +34,13 @@ from wukong.runtime import Leader, LeaseTimes, Loop, Metrics
 from wukong.runtime.metering import keep_measuring
 from wukong.serve.probes import probes
 from wukong.serve.site import serve
-from wukong.state.contract import Controller
+from wukong.state.controller import Controller
 
 log = logging.getLogger(__name__)
 METERED = frozenset({"load", "extender"})  # the components that want to know how much of each node is in use
 
 
-class Wall:
+class WallClock:
     """The time of day."""
 
     def now(self) -> float:
@@ -63,7 +63,7 @@ async def run(credentials: Credentials, components: Sequence[Component], options
     """Until `stop` is set, or something fails for good."""
     async with AsyncExitStack() as stack:
         kube = await stack.enter_async_context(Kube(credentials))
-        clock, metrics, rules = Wall(), Metrics(), load_rules()
+        clock, metrics, rules = WallClock(), Metrics(), load_rules()
         names = {component.name for component in components}
         controllers = [_controller(name, options, rules) for component in components for name in component.controllers]
         loop = Loop(

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 
 from wukong.actions import Action, Create, Note, Patch
 from wukong.app.embedded import POLICIES, Settings, assemble
-from wukong.embedded.loading import Loaded, loaded
-from wukong.embedded.objects import CONTROLLER_REVISIONS
 from wukong.embedded.scenario import Scenario, Story, play
-from wukong.embedded.scenario.acts import Drains
-from wukong.embedded.scenario.playing import Lines, Watcher
-from wukong.embedded.scenario.story import Before
-from wukong.embedded.world import Step
+from wukong.embedded.scenario.play.player import Lines, Spectator
+from wukong.embedded.scenario.play.steps import Drains
+from wukong.embedded.scenario.record.story import Before
+from wukong.embedded.snapshot.load import Loaded, loaded
+from wukong.embedded.world.objects import CONTROLLER_REVISIONS
+from wukong.embedded.world.world import Step
 from wukong.ports import Document
 
 
@@ -28,7 +28,7 @@ def play_on(
     start: Loaded,
     scenario: Scenario,
     seed: int = 0,
-    watcher: Watcher | None = None,
+    spectator: Spectator | None = None,
     lines: Lines | None = None,
 ) -> Story:
     """The scenario's nodes and manifests come to what is there. The story begins when the snapshot is at rest.
@@ -47,7 +47,7 @@ def play_on(
 
     with world.trace.heard_by(count):
         first = play(world, Scenario(), drains, lines=lambda _: None)
-    story = play(world, scenario, drains, watcher, lines=lines)
+    story = play(world, scenario, drains, spectator, lines=lines)
     story.before = Before(
         changes=changes,
         settled=first.settled,

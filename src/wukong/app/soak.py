@@ -17,14 +17,14 @@ import msgspec
 
 from wukong.app.embedded import play_with
 from wukong.embedded.scenario import Scenario
-from wukong.embedded.scenario.expecting import differences, in_bad_weather
+from wukong.embedded.scenario.expectations import differences, differences_under_faults
 from wukong.errors import InputError
 
 AHEAD = 4  # seeds handed to each process beforehand
 MOST_REASONS = 3
 
 
-class Played(msgspec.Struct, rename="camel", kw_only=True):
+class SeedResult(msgspec.Struct, rename="camel", kw_only=True):
     """What came of one seed."""
 
     seed: int
@@ -36,11 +36,11 @@ class Played(msgspec.Struct, rename="camel", kw_only=True):
     effective: dict[str, int] = {}
 
 
-class Soaked(msgspec.Struct, rename="camel", kw_only=True):
+class SoakResult(msgspec.Struct, rename="camel", kw_only=True):
     """What came of all of them. `ineffective` are types that were asked for and never made a difference."""
 
     seeds: int = 0
-    failures: list[Played] = []
+    failures: list[SeedResult] = []
     injected: Tally[str] = msgspec.field(default_factory=Tally)
     effective: Tally[str] = msgspec.field(default_factory=Tally)
     writes: int = 0
@@ -56,7 +56,7 @@ class Soaked(msgspec.Struct, rename="camel", kw_only=True):
     def has_failed(self) -> bool:
         return bool(self.failures or self.ineffective or self.was_interrupted)
 
-    def add(self, played: Played) -> None:
+    def add(self, played: SeedResult) -> None:
         self.seeds += 1
         self.writes += played.writes
         self.virtual_seconds = round(self.virtual_seconds + played.virtual_seconds, 3)
@@ -68,10 +68,10 @@ class Soaked(msgspec.Struct, rename="camel", kw_only=True):
 
 
 def soak(
-    scenario: Scenario, seeds: Iterable[int], faults: Sequence[str], jobs: int, tell: Callable[[Soaked], None]
-) -> Soaked:
+    scenario: Scenario, seeds: Iterable[int], faults: Sequence[str], jobs: int, tell: Callable[[SoakResult], None]
+) -> SoakResult:
     """`tell` hears of every seed that is done. An interrupt ends it with what there is by then."""
-    result = Soaked(faults=list(faults))
+    result = SoakResult(faults=list(faults))
     try:
         for played in _all(scenario, seeds, tuple(faults), jobs):
             result.add(played)
@@ -81,15 +81,15 @@ def soak(
     return result
 
 
-def one(scenario: Scenario, seed: int, faults: Sequence[str]) -> Played:
+def one(scenario: Scenario, seed: int, faults: Sequence[str]) -> SeedResult:
     try:
         story, ledger = play_with(scenario, seed, faults)
     except InputError:  # the scenario's mistake, whatever the seed
         raise
     except Exception as error:  # a mistake of ours is what is looked for here
-        return Played(seed=seed, reasons=[f"{type(error).__name__}: {error}"[:500]])
-    wrong = in_bad_weather(scenario.expect, story) if faults else differences(scenario.expect, story)
-    return Played(
+        return SeedResult(seed=seed, reasons=[f"{type(error).__name__}: {error}"[:500]])
+    wrong = differences_under_faults(scenario.expect, story) if faults else differences(scenario.expect, story)
+    return SeedResult(
         seed=seed,
         digest=story.digest,
         writes=story.writes,
@@ -100,13 +100,13 @@ def one(scenario: Scenario, seed: int, faults: Sequence[str]) -> Played:
     )
 
 
-def _all(scenario: Scenario, seeds: Iterable[int], faults: tuple[str, ...], jobs: int) -> Iterator[Played]:
+def _all(scenario: Scenario, seeds: Iterable[int], faults: tuple[str, ...], jobs: int) -> Iterator[SeedResult]:
     if jobs == 1:
         yield from (one(scenario, seed, faults) for seed in seeds)
         return
     waiting = iter(seeds)
     with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(scenario, faults)) as pool:
-        running: set[Future[Played]] = {pool.submit(_play, seed) for seed in islice(waiting, jobs * AHEAD)}
+        running: set[Future[SeedResult]] = {pool.submit(_play, seed) for seed in islice(waiting, jobs * AHEAD)}
         try:
             while running:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -125,7 +125,7 @@ def _begin(scenario: Scenario, faults: tuple[str, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the interrupt is for who started us; what is under way ends
 
 
-def _play(seed: int) -> Played:
+def _play(seed: int) -> SeedResult:
     assert _SHARED is not None, "the pool begins with _begin"
     scenario, faults = _SHARED
     return one(scenario, seed, faults)

@@ -14,18 +14,18 @@ from collections.abc import Sequence
 import click
 
 from wukong import __version__
-from wukong.cli.verbs import Verb, VerbGroup
+from wukong.cli.command_group import Verb, VerbGroup
 from wukong.errors import InputError, WukongError
 
 # In the order in which `wukong --help` lists them. The help is said here so that listing it imports no verb.
 VERBS: dict[str, Verb] = {
-    "snapshot": Verb("wukong.cli.snapshot", "Capture what decides placement in a live cluster."),
-    "run": Verb("wukong.cli.run", "Run Wukong's controllers until stopped."),
-    "replay": Verb("wukong.cli.replay", "Decide recorded scheduling attempts again and compare."),
-    "capacity": Verb("wukong.cli.capacity", "Count how many more pods like this one fit, and why no more do."),
-    "explain": Verb("wukong.cli.explain", "Show how every node fares for a pod, rule by rule."),
-    "sim": Verb("wukong.cli.sim", "Play scenarios in an embedded cluster, on virtual time."),
-    "manifests": Verb("wukong.cli.manifests", "Print what to install in a cluster."),
+    "snapshot": Verb("wukong.cli.verbs.snapshot", "Capture what decides placement in a live cluster."),
+    "run": Verb("wukong.cli.verbs.run", "Run Wukong's controllers until stopped."),
+    "replay": Verb("wukong.cli.verbs.replay", "Decide recorded scheduling attempts again and compare."),
+    "capacity": Verb("wukong.cli.verbs.capacity", "Count how many more pods like this one fit, and why no more do."),
+    "explain": Verb("wukong.cli.verbs.explain", "Show how every node fares for a pod, rule by rule."),
+    "sim": Verb("wukong.cli.verbs.sim", "Play scenarios in an embedded cluster, on virtual time."),
+    "manifests": Verb("wukong.cli.verbs.manifests", "Print what to install in a cluster."),
 }
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells count

@@ -18,7 +18,7 @@ import msgspec
 
 from wukong.api.kinds import KINDS, Objects
 from wukong.api.meta import Object
-from wukong.placement.leaving import NOTICE, SHUTTING_DOWN
+from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
 from wukong.placement.price_table import list_price
 from wukong.ports import Document
 

@@ -2,7 +2,7 @@
 
 Called by `wukong snapshot` and by the verbs that work on the current context. Secrets and config maps are never asked
 for; of the objects that are, only the fields our structs model are kept, and no annotations but the notice on a node
-that it is about to go (placement.leaving).
+that it is about to go (placement.leaving_nodes).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Callable
 from wukong.api.kinds import KINDS, OURS, Objects
 from wukong.api.meta import Object
 from wukong.api.resources import RESOURCES, Resource
-from wukong.cluster.documents import MORE_KINDS
-from wukong.cluster.keeping import kept
-from wukong.cluster.sharing import Sharing
+from wukong.cluster.interning import Interner
+from wukong.cluster.reduction import kept
+from wukong.cluster.snapshot_documents import MORE_KINDS
 from wukong.errors import Denied, NotFound
 from wukong.ports import Cluster, Document
 
@@ -30,7 +30,7 @@ async def capture(
     cluster: Cluster, tell: Tell = lambda done, total: None, note: Callable[[str], object] = lambda text: None
 ) -> Objects:
     """All objects of all kinds we read. A kind we may not list is left out, and noted."""
-    objects, sharing = Objects(), Sharing()
+    objects, sharing = Objects(), Interner()
     for number, (kind, struct) in enumerate(KINDS.items(), start=1):
         try:
             await _capture_kind(cluster, kind, struct, objects, sharing)
@@ -63,7 +63,7 @@ async def capture_documents(
         tell(number, len(resources))
 
 
-async def _capture_kind(cluster: Cluster, kind: str, struct: type[Object], objects: Objects, sharing: Sharing) -> None:
+async def _capture_kind(cluster: Cluster, kind: str, struct: type[Object], objects: Objects, sharing: Interner) -> None:
     token = ""
     while True:
         page = await cluster.list(RESOURCES[kind], struct, limit=PAGE, token=token)

@@ -21,7 +21,7 @@ from wukong.api.decode import decode_objects
 from wukong.api.kinds import KINDS, Objects
 from wukong.api.meta import Object
 from wukong.cluster.checks import complete, oversized_numbers, problems_of
-from wukong.cluster.sharing import Sharing
+from wukong.cluster.interning import Interner
 from wukong.errors import InputError, nearest
 
 SNAPSHOT_COMMAND = "kubectl get nodes,pods,ns,svc,rc,rs,sts,deploy,ds,pdb,pc,pvc,pv -A -o json"
@@ -106,7 +106,7 @@ class _Reader:
         self._objects = Objects()
         self._problems: list[str] = []
         self._places: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}  # kind → key → file
-        self._sharing = Sharing()
+        self._sharing = Interner()
 
     def read(self, path: str) -> Objects:
         for file in files_of(path):

@@ -15,8 +15,8 @@ import aiohttp
 import msgspec
 
 from wukong import __version__
+from wukong.cluster.api_status import refusal
 from wukong.cluster.credentials import Credentials, Headers
-from wukong.cluster.status import refusal
 from wukong.errors import ClusterError, OutcomeUnknown, ServerFailed
 
 CONNECTIONS = 64

@@ -16,9 +16,9 @@ import msgspec
 
 from wukong.api.decode import readable
 from wukong.api.resources import RESOURCES, Key, Resource
+from wukong.cluster.api_status import refusal
 from wukong.cluster.credentials import Credentials
 from wukong.cluster.http import Http
-from wukong.cluster.status import refusal
 from wukong.errors import ClusterError
 from wukong.ports import EVERYTHING, Document, Event, EventType, Page, PatchBody, Propagation, Selection
 

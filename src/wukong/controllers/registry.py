@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wukong.controllers.load import Load
-from wukong.controllers.policy import Policy
-from wukong.state.contract import Controller
+from wukong.controllers.load.controller import Load
+from wukong.controllers.policy.controller import Policy
+from wukong.state.controller import Controller
 
 CONTROLLERS: dict[str, Callable[..., Controller]] = {"load": Load, "policy": Policy}

@@ -24,7 +24,7 @@ from wukong.api.core import (
 from wukong.api.meta import LabelSelector
 from wukong.api.quantity import format_amount
 from wukong.engine.arrays import ALL
-from wukong.engine.more_fixes import change_cluster
+from wukong.engine.cluster_fixes import change_cluster
 from wukong.engine.plugin import Load
 from wukong.engine.plugins.node_resources_fit import Fits
 from wukong.engine.plugins.taint_toleration import tolerates
@@ -211,5 +211,5 @@ def _requests(scheduler: Scheduler, pod: Pod) -> Iterator[Fix]:
 
 def _asking(view: View, template: Template, resource: str, amount: int) -> View:
     """The same pod, but asking for this much."""
-    changed = template.asking({**template.requests.needed, resource: amount})
+    changed = template.with_extender({**template.requests.needed, resource: amount})
     return View(view.snapshot, changed, view.profile, view.plugins)

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from wukong.api.core import Node, Pod
 from wukong.api.kinds import Objects
 from wukong.engine.arrays import Ints
+from wukong.engine.copy_on_write import CopyOnWriteDicts
 from wukong.engine.counter import Counter
 from wukong.engine.facts import Facts, read_facts
 from wukong.engine.nodes import Column, NodeRow, label_column, row_column
-from wukong.engine.shelf import Shelf
 from wukong.engine.template import HostPort, Template, TemplateTable
 
 if TYPE_CHECKING:
@@ -50,9 +50,11 @@ class Snapshot:
         self.pods: dict[str, Placed] = {}
         self.pending: dict[str, Pod] = {}  # known, but on no node
         self.stray: dict[str, tuple[Pod, str]] = {}  # on a node we do not know (yet)
-        self.on_row: Shelf[int, str, None] = Shelf()  # node → keys of its pods, in the order they came
-        self.ports: Shelf[int, HostPort, None] = Shelf()  # node → host ports in use
-        self.placed: Shelf[int, int, int] = Shelf()  # template → node → how many
+        self.on_row: CopyOnWriteDicts[int, str, None] = (
+            CopyOnWriteDicts()
+        )  # node → keys of its pods, in the order they came
+        self.ports: CopyOnWriteDicts[int, HostPort, None] = CopyOnWriteDicts()  # node → host ports in use
+        self.placed: CopyOnWriteDicts[int, int, int] = CopyOnWriteDicts()  # template → node → how many
         self._by_number: dict[int, Template] = {}
         # Topology keys used by placed pods' required anti-affinity, and by their other inter-pod rules. Only ever grow.
         self.anti_affinity_keys: dict[str, None] = {}
@@ -154,9 +156,9 @@ class Snapshot:
         self.load = load
         if all(new_of[old] == old for old in kept):
             return
-        self.on_row = Shelf({new_of[row]: keys for row, keys in self.on_row.items()})
-        self.ports = Shelf({new_of[row]: ports for row, ports in self.ports.items()})
-        self.placed = Shelf(
+        self.on_row = CopyOnWriteDicts({new_of[row]: keys for row, keys in self.on_row.items()})
+        self.ports = CopyOnWriteDicts({new_of[row]: ports for row, ports in self.ports.items()})
+        self.placed = CopyOnWriteDicts(
             {number: {new_of[row]: count for row, count in counts.items()} for number, counts in self.placed.items()}
         )
         self.pods = {key: placed._replace(row=new_of[placed.row]) for key, placed in self.pods.items()}
@@ -221,7 +223,7 @@ class Snapshot:
             for port in template.ports:
                 used.pop(port, None)  # a set, as in kube-scheduler: the first of two holders to go frees the port
             self.ports.drop_if_empty(row)
-        for counter, weight, hits in self.feeds_of(template):
+        for counter, weight, hits in self.streams_of(template):
             counter.add(row, -weight, -hits)
         self.log.append(row)
         return placed
@@ -240,7 +242,7 @@ class Snapshot:
             self._count_placed(template, row, count)
             if template.ports:
                 self.ports.own(row).update(dict.fromkeys(template.ports))
-            for counter, weight, hits in self.feeds_of(template):
+            for counter, weight, hits in self.streams_of(template):
                 counter.add(row, weight * count, hits * count)
         for key, row in zip(keys, rows, strict=True):
             self.on_row.own(row)[key] = None
@@ -257,7 +259,7 @@ class Snapshot:
         self._count_placed(template, row, 1)
         if template.ports:
             self.ports.own(row).update(dict.fromkeys(template.ports))
-        for counter, weight, hits in self.feeds_of(template):
+        for counter, weight, hits in self.streams_of(template):
             counter.add(row, weight, hits)
         self.log.append(row)
 
@@ -333,7 +335,7 @@ class Snapshot:
             if hits:
                 for row, count in per_row.items():
                     counter.add(row, weight * count, hits * count)
-                self.feeds_of(self._by_number[number]).append((counter, weight, hits))
+                self.streams_of(self._by_number[number]).append((counter, weight, hits))
         self.counters.append(counter)
         for number in self.feeds.keys() - self.placed.keys():  # seen before, none placed just now
             weight, hits = counter.weigh(self._by_number[number])
@@ -346,7 +348,7 @@ class Snapshot:
         """The templates of which at least one pod is placed."""
         return [self._by_number[number] for number in self.placed]
 
-    def feeds_of(self, template: Template) -> list[tuple[Counter, int, int]]:
+    def streams_of(self, template: Template) -> list[tuple[Counter, int, int]]:
         feeds = self.feeds.get(template.number)
         if feeds is None:
             self._by_number[template.number] = template

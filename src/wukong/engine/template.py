@@ -123,7 +123,7 @@ class Template:
         self.hard_spreads = compile_spreads(constraints, self.labels, "DoNotSchedule")
         self.soft_spreads = compile_spreads(constraints, self.labels, "ScheduleAnyway")
 
-    def asking(self, needed: dict[str, int]) -> Template:
+    def with_extender(self, needed: dict[str, int]) -> Template:
         """A template like this one that needs other amounts: for trying out, never interned."""
         twin: Template = object.__new__(Template)
         for slot in self.__slots__:

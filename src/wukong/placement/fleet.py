@@ -17,7 +17,7 @@ from wukong.api.quantity import parse_quantity
 from wukong.engine.arrays import Floats, Ints, Mask
 from wukong.errors import InputError
 from wukong.placement.capacity import is_spot
-from wukong.placement.leaving import why_leaving
+from wukong.placement.leaving_nodes import why_leaving
 from wukong.placement.prices import Prices
 
 USED = ("cpu", "memory", "storage")  # what a meter measures, in the order of `usage`

@@ -38,7 +38,7 @@ class Reason(NamedTuple):
     is_final: bool = True
 
 
-class Refusal(NamedTuple):
+class PolicyRefusal(NamedTuple):
     reason: str
     mask: Mask  # [offered]
     is_final: bool
@@ -46,10 +46,10 @@ class Refusal(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What becomes of the nodes offered. Refusals are disjoint, and together with `kept` cover all of them."""
+    """What becomes of the nodes offered. RefusedEvictions are disjoint, and together with `kept` cover all of them."""
 
     kept: Mask  # [offered]
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[PolicyRefusal, ...]
     is_fallback: bool = False  # the capacity wanted first is not among them; the other is taken
 
 
@@ -229,7 +229,7 @@ def to_points(terms: list[Term], size: int) -> Floats:
     return points / (sum(term.weight for term in terms) or 1)
 
 
-def _by_capacity(plan: Plan, strategy: str, kept: Mask, wanted: Mask, refusals: list[Refusal]) -> Judgement:
+def _by_capacity(plan: Plan, strategy: str, kept: Mask, wanted: Mask, refusals: list[PolicyRefusal]) -> Judgement:
     """Spot or on-demand only, or first: then the other kind is refused while one of the wanted is left."""
     wanted_name, _, how = strategy.rpartition("-")
     if how not in ("only", "first"):
@@ -244,8 +244,8 @@ def _by_capacity(plan: Plan, strategy: str, kept: Mask, wanted: Mask, refusals: 
     return Judgement(mine, tuple(refusals))
 
 
-def _refusal(reason: Reason, mask: Mask) -> Refusal:
-    return Refusal(reason.text, mask, reason.is_final, reason.kind)
+def _refusal(reason: Reason, mask: Mask) -> PolicyRefusal:
+    return PolicyRefusal(reason.text, mask, reason.is_final, reason.kind)
 
 
 def _reason(use: Use) -> str:

@@ -1,7 +1,7 @@
 """Which policy holds for a pod: of those that select it the most specific, then the first by name; else the default.
 
 A policy of the pod's namespace is more specific than one of the cluster, and of two of a kind the one whose selectors
-ask for more. Called by replies.extender and `wukong explain`. A policy with problems selects nobody.
+ask for more. Called by replies.extender.verbs and `wukong explain`. A policy with problems selects nobody.
 """
 
 from __future__ import annotations

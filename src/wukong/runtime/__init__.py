@@ -7,7 +7,7 @@ from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.leader import Leader, LeaseTimes, decide_lease
 from wukong.runtime.loop import Loop, LoopSettings
 from wukong.runtime.metrics import Metrics
-from wukong.runtime.perform import Performer
+from wukong.runtime.performer import Performer
 from wukong.runtime.queue import Backoff, Queue
 
 __all__ = [

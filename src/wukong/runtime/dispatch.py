@@ -13,10 +13,10 @@ from wukong.actions import Action, Bind, Outcome
 from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.errors import TooManyRequests
-from wukong.runtime.echoes import Echoes, Written
+from wukong.runtime.pending_writes import PendingWrites, WrittenVersion
 from wukong.runtime.queue import Backoff, Queue
 from wukong.state import Change, State
-from wukong.state.contract import Controller, KeysOf, own_key
+from wukong.state.controller import Controller, KeysOf, own_key
 
 ASSUMED_SECONDS = 60.0  # how long a pod we bind counts on its node before the watch shows it there
 
@@ -34,7 +34,7 @@ class Dispatch:
         self.controllers = {controller.name: controller for controller in controllers}
         self.state = state
         self.queue: Queue[Item] = Queue(backoff)
-        self._echoes: Echoes[Item] = Echoes()
+        self._echoes: PendingWrites[Item] = PendingWrites()
         self._expired_at = -inf
         self._watchers: dict[str, list[tuple[str, KeysOf]]] = {}  # kind → who watches it
         for controller in self.controllers.values():
@@ -78,7 +78,7 @@ class Dispatch:
                 self._assume(action, now)
         return outcome
 
-    def succeeded(self, item: Item, outcome: Outcome, now: float, written: Iterable[Written] = ()) -> None:
+    def succeeded(self, item: Item, outcome: Outcome, now: float, written: Iterable[WrittenVersion] = ()) -> None:
         """All of it is done. The item rests until what we have `written` shows in the state."""
         self.queue.forget(item)
         self.state.attempts.succeeded(item.controller, item.key)
@@ -93,7 +93,7 @@ class Dispatch:
         now: float,
         jitter: float,
         undone: Sequence[Action] = (),
-        written: Iterable[Written] = (),
+        written: Iterable[WrittenVersion] = (),
     ) -> float:
         """An action failed, or the controller itself: remember it and come back later; gives the seconds.
 
@@ -113,13 +113,13 @@ class Dispatch:
         self.queue.add(item, now)
         self.queue.done(item)
 
-    def _rest(self, item: Item, written: Iterable[Written], now: float) -> None:
+    def _rest(self, item: Item, written: Iterable[WrittenVersion], now: float) -> None:
         """Work on it has ended, once the state shows what it wrote. What the state shows already is not waited for."""
         missing = [write for write in written if write.kind in self._watchers and not self._shows(write)]
         if not missing or not self._echoes.hold(item, missing, now):
             self.queue.done(item)
 
-    def _shows(self, write: Written) -> bool:
+    def _shows(self, write: WrittenVersion) -> bool:
         held = self.state.objects.get(write.kind, {}).get(write.key)
         return held is not None and held.metadata.resource_version == write.version
 

@@ -20,7 +20,7 @@ import msgspec
 from wukong.api.resources import LEASES, Key
 from wukong.errors import ClusterError, NotFound
 from wukong.ports import Clock, Cluster, Document, PatchBody
-from wukong.runtime.notes import micro_time
+from wukong.runtime.event_writer import micro_time
 
 
 class LeaseTimes(msgspec.Struct, frozen=True):

@@ -19,13 +19,13 @@ from wukong.actions import Action, Note, Outcome
 from wukong.errors import ClusterError, OutcomeUnknown, WukongError
 from wukong.ports import EVERYTHING, Clock, Cluster
 from wukong.runtime.dispatch import Dispatch, Item
-from wukong.runtime.echoes import Written
-from wukong.runtime.following import Changed, Follow
 from wukong.runtime.leader import Leader
 from wukong.runtime.metrics import Metrics
-from wukong.runtime.perform import Performer, described, subject
+from wukong.runtime.pending_writes import WrittenVersion
+from wukong.runtime.performer import Performer, described, subject
+from wukong.runtime.watch_source import Changed, WatchSource
 from wukong.state import Change, State
-from wukong.state.contract import Controller, Watch
+from wukong.state.controller import Controller, Watch
 
 log = logging.getLogger(__name__)
 _LONGEST_WAIT = 30.0  # after a jump of the clock, keys are late by no more than this
@@ -41,7 +41,7 @@ class Job:
 
     def __init__(self, item: Item, outcome: Outcome, *, only_looks: bool = False) -> None:
         self.item, self.outcome, self.position, self.only_looks = item, outcome, 0, only_looks
-        self.written: list[Written] = []
+        self.written: list[WrittenVersion] = []
 
     def undone(self, *, is_unknown: bool) -> Sequence[Action]:
         """What has not happened; the action at hand is left out if nobody knows."""
@@ -53,7 +53,7 @@ class Loop:
         self,
         cluster: Cluster,
         controllers: Iterable[Controller],
-        follow: Follow,
+        follow: WatchSource,
         *,
         clock: Clock,
         random: Callable[[], float],

@@ -7,8 +7,8 @@ state.pods.on_node("node-7")         # keys, sorted
 state.snapshot                       # the engine's, current with every event so far
 """
 
+from wukong.state.assumed_placements import Assumed
 from wukong.state.attempts import Attempt, Attempts
 from wukong.state.mirror import Change, State, kind_of
-from wukong.state.placements import Assumed
 
 __all__ = ["Assumed", "Attempt", "Attempts", "Change", "State", "kind_of"]

@@ -11,8 +11,8 @@ from typing import TypeVar
 from wukong.api.core import Pod
 from wukong.api.meta import LabelSelector, Object
 from wukong.api.resources import Key
+from wukong.engine.copy_on_write import CopyOnWriteDicts
 from wukong.engine.selectors import compile_selector, selects
-from wukong.engine.shelf import Shelf
 
 Entry = TypeVar("Entry", bound=Hashable)
 Name = TypeVar("Name", bound=Hashable)
@@ -23,9 +23,9 @@ class PodIndex:
     """Pods by the node they are bound to (finished ones too, as in the API), and by namespace and labels."""
 
     def __init__(self) -> None:
-        self.by_node: Shelf[str, Key, None] = Shelf()
-        self.by_class: Shelf[tuple[str, LabelClass], Key, None] = Shelf()
-        self.classes: Shelf[str, LabelClass, None] = Shelf()  # namespace → its label classes
+        self.by_node: CopyOnWriteDicts[str, Key, None] = CopyOnWriteDicts()
+        self.by_class: CopyOnWriteDicts[tuple[str, LabelClass], Key, None] = CopyOnWriteDicts()
+        self.classes: CopyOnWriteDicts[str, LabelClass, None] = CopyOnWriteDicts()  # namespace → its label classes
 
     def on_node(self, node: str) -> list[Key]:
         return sorted(self.by_node.get(node, ()))
@@ -62,7 +62,7 @@ class OwnerIndex:
     """Objects of every kind by the uid of each of their owners."""
 
     def __init__(self) -> None:
-        self.by_owner: Shelf[str, tuple[str, Key], None] = Shelf()
+        self.by_owner: CopyOnWriteDicts[str, tuple[str, Key], None] = CopyOnWriteDicts()
 
     def owned_by(self, uid: str, kind: str) -> list[Key]:
         """The objects of a kind that name this owner, as their controller or otherwise."""
@@ -90,6 +90,6 @@ def _owners(found: Object) -> set[str]:
     return {owner.uid for owner in found.metadata.owner_references if owner.uid}
 
 
-def _discard(shelf: Shelf[Entry, Name, None], entry: Entry, name: Name) -> None:
+def _discard(shelf: CopyOnWriteDicts[Entry, Name, None], entry: Entry, name: Name) -> None:
     shelf.own(entry).pop(name, None)
     shelf.drop_if_empty(entry)

@@ -20,12 +20,12 @@ from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.engine import Snapshot
 from wukong.ports import EventType, Usage
+from wukong.state.assumed_placements import AssumedPlacements
 from wukong.state.attempts import Attempts
-from wukong.state.followers import F, Followers
+from wukong.state.derived_indexes import DerivedIndexes, F
 from wukong.state.indexes import OwnerIndex, PodIndex
-from wukong.state.live import Live, in_order
-from wukong.state.placements import Placements
-from wukong.state.recent import Recent
+from wukong.state.live_snapshot import LiveSnapshot, in_order
+from wukong.state.recent_bindings import RecentBindings
 
 O = TypeVar("O", bound=Object)  # noqa: E741
 
@@ -45,13 +45,13 @@ class State:
         self.objects: dict[str, dict[Key, Object]] = {}  # kind → key → object
         self.pods = PodIndex()
         self.owners = OwnerIndex()
-        self.placements = Placements()
+        self.placements = AssumedPlacements()
         self.attempts = Attempts()
         self.usage: dict[str, Usage] = {}  # node → what a meter last said of it
-        self.recent = Recent()
+        self.recent = RecentBindings()
         self.versions: Tally[str] = Tally()  # kind → how often something of it changed
-        self._live = Live(self.objects)
-        self._followers = Followers()
+        self._live = LiveSnapshot(self.objects)
+        self._derived_indexes = DerivedIndexes()
 
     # ---- reading
 
@@ -68,9 +68,9 @@ class State:
         """The pods bound to a node, finished ones too. Assumed ones are only in the snapshot."""
         return [pod for key in self.pods.on_node(node) if (pod := self.get(Pod, key)) is not None]
 
-    def follower(self, make: type[F]) -> F:
+    def derived(self, make: type[F]) -> F:
         """What this class keeps count of, as of now; made when first asked for."""
-        return self._followers.get(make, self.objects)
+        return self._derived_indexes.get(make, self.objects)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -137,7 +137,7 @@ class State:
             mirrored[key] = new
         self.versions[kind] += 1
         self._index(kind, key, old, new)
-        self._followers.note(kind, key, old, new)
+        self._derived_indexes.note(kind, key, old, new)
         if kind == "Pod":
             self.recent.note(key, old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None)
             self.placements.settle(key, new if isinstance(new, Pod) else None)
@@ -219,7 +219,7 @@ class State:
         )
 
     def _rebuild(self) -> None:
-        self._live = Live(self.objects)
+        self._live = LiveSnapshot(self.objects)
         for kind, mirrored in self.objects.items():
             for key, found in mirrored.items():
                 if kind == "Pod":

@@ -8,12 +8,12 @@ from wukong.actions import DONE, Bind, Outcome
 from wukong.api.core import Node, Pod
 from wukong.api.resources import RESOURCES, Key
 from wukong.embedded.actors import Behaviour, built_in
-from wukong.embedded.clock import VirtualClock
 from wukong.embedded.store import Server
-from wukong.embedded.world import World
+from wukong.embedded.world.clock import VirtualClock
+from wukong.embedded.world.world import World
 from wukong.ports import Document, PatchBody
 from wukong.state import State
-from wukong.state.contract import Watch
+from wukong.state.controller import Watch
 
 NAMESPACE = "shop"
 PODS, NODES = RESOURCES["Pod"], RESOURCES["Node"]

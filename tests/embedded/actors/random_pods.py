@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from wukong.embedded.objects import Pod, read
+from wukong.embedded.world.objects import Pod, read
 from wukong.ports import Document
 from wukong.state import State
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from testbed import behaviour as hollow
-from wukong.embedded.actors import behaviour as ours
+from wukong.embedded.actors.kubelet import behaviour as ours
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from embedded.actors.playing import (
     status,
 )
 from wukong.api.resources import Key
-from wukong.embedded.world import World
+from wukong.embedded.world.world import World
 from wukong.ports import Document, PatchBody
 
 SLOW = {"testbed.wukong/ready-seconds": "5"}

@@ -23,9 +23,9 @@ from embedded.actors.playing import (
     status,
 )
 from wukong.api.resources import Key
-from wukong.embedded.actors import sizes
-from wukong.embedded.actors.sizes import Limits, Version
-from wukong.embedded.world import World
+from wukong.embedded.actors.deployment import sizes
+from wukong.embedded.actors.deployment.sizes import Limits, Version
+from wukong.embedded.world.world import World
 from wukong.ports import Document
 from wukong.state import Change
 

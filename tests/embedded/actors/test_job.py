@@ -7,9 +7,9 @@ from typing import Any
 from embedded.actors.playing import NAMESPACE, NODES, PODS, a_template, a_world, all_pods, merging, names, status
 from wukong.actions import Note
 from wukong.api.resources import Key
-from wukong.embedded.objects import JOBS
-from wukong.embedded.store.deleting import Options
-from wukong.embedded.world import World
+from wukong.embedded.store.deletion import Options
+from wukong.embedded.world.objects import JOBS
+from wukong.embedded.world.world import World
 
 
 def a_job(exit_code: str = "0", **spec: Any) -> World:

@@ -28,7 +28,7 @@ from embedded.actors.playing import (
 from wukong.api.resources import Key
 from wukong.embedded.actors import Behaviour
 from wukong.embedded.store.documents import seconds
-from wukong.embedded.world import World
+from wukong.embedded.world.world import World
 from wukong.ports import Document, PatchBody
 
 

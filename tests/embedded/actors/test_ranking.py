@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from wukong.api.resources import Key
-from wukong.embedded import objects
-from wukong.embedded.actors.ranking import DELETION_COST, Ranks
-from wukong.embedded.objects import Pod
+from wukong.embedded.actors.replica_set.ranking import DELETION_COST, Ranks
 from wukong.embedded.store.documents import stamp
+from wukong.embedded.world import objects
+from wukong.embedded.world.objects import Pod
 
 NOW = 1_767_225_600.0
 

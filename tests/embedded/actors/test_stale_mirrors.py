@@ -19,10 +19,10 @@ from embedded.actors.playing import (
 )
 from wukong.actions import Action
 from wukong.api.resources import Key
-from wukong.embedded.actors.disruption import Disruption
-from wukong.embedded.actors.node_lifecycle import NodeLifecycle
-from wukong.embedded.performing import perform
-from wukong.embedded.world import World
+from wukong.embedded.actors.disruption.controller import Disruption
+from wukong.embedded.actors.node_lifecycle.controller import NodeLifecycle
+from wukong.embedded.world.transport import perform
+from wukong.embedded.world.world import World
 from wukong.errors import Conflict, TooManyRequests
 from wukong.ports import PatchBody
 from wukong.state import State

@@ -23,9 +23,9 @@ from embedded.actors.playing import (
 )
 from wukong.actions import Create, Delete
 from wukong.api.resources import RESOURCES, Key
-from wukong.embedded.objects import CONTROLLER_REVISIONS
-from wukong.embedded.store.deleting import Options
-from wukong.embedded.world import World
+from wukong.embedded.store.deletion import Options
+from wukong.embedded.world.objects import CONTROLLER_REVISIONS
+from wukong.embedded.world.world import World
 from wukong.ports import Document
 
 CLAIMS = RESOURCES["PersistentVolumeClaim"]

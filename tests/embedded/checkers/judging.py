@@ -10,12 +10,12 @@ from wukong.api.core import Pod
 from wukong.api.resources import RESOURCES, Key
 from wukong.embedded.actors import built_in
 from wukong.embedded.checkers import Checkers
-from wukong.embedded.clock import VirtualClock
 from wukong.embedded.store import Server
-from wukong.embedded.world import World
+from wukong.embedded.world.clock import VirtualClock
+from wukong.embedded.world.world import World
 from wukong.ports import Document
 from wukong.state import State
-from wukong.state.contract import Watch
+from wukong.state.controller import Watch
 
 PODS, NODES = RESOURCES["Pod"], RESOURCES["Node"]
 HOST = "kubernetes.io/hostname"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from wukong.app.embedded import play_with
-from wukong.embedded.faults import Ledger
+from wukong.embedded.faults import FaultCounts
 from wukong.embedded.scenario import Scenario, Story, read_scenario
-from wukong.embedded.scenario.shape import Fault, Moment
+from wukong.embedded.scenario.format.fields import Fault, TimelineEntry
 
 SCENARIO = """
 nodes:
@@ -45,11 +45,11 @@ RATES = {"write": 0.1, "event": 0.05, "question": 0.3, "minute": 3.0}
 
 def a_scenario(**faults: Fault) -> Scenario:
     scenario = read_scenario(SCENARIO)
-    scenario.timeline += [Moment("0s", fault=fault) for fault in faults.values()]
+    scenario.timeline += [TimelineEntry("0s", fault=fault) for fault in faults.values()]
     return scenario
 
 
-def played(scenario: Scenario, seed: int = 1) -> tuple[Story, Ledger]:
+def played(scenario: Scenario, seed: int = 1) -> tuple[Story, FaultCounts]:
     story, ledger = play_with(scenario, seed, ())
     assert ledger is not None
     return story, ledger

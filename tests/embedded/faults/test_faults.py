@@ -7,7 +7,7 @@ import pytest
 from embedded.faults.small import RATES, a_scenario, played
 from wukong.app.embedded import play_scenario
 from wukong.embedded.faults import TYPES
-from wukong.embedded.scenario.shape import Fault
+from wukong.embedded.scenario.format.fields import Fault
 from wukong.errors import InputError
 
 SEEDS = range(1, 9)

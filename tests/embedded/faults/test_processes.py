@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from wukong.actions import DONE, Action, Create, Outcome
 from wukong.api.meta import Object
 from wukong.api.resources import Key
-from wukong.embedded.clock import VirtualClock
-from wukong.embedded.feeding import Arrival, Feed, News
-from wukong.embedded.process import Crashed, Process, Role, Way
 from wukong.embedded.store import Server
 from wukong.embedded.store.kinds import CONFIG_MAPS
-from wukong.embedded.world import Plain, World
+from wukong.embedded.world.clock import VirtualClock
+from wukong.embedded.world.process import Crashed, Process, Role, Transport
+from wukong.embedded.world.watch_stream import Arrival, StreamEvent, WatchStream
+from wukong.embedded.world.world import DirectTransport, World
 from wukong.errors import OutcomeUnknown
 from wukong.runtime.dispatch import Item
-from wukong.runtime.echoes import Written
+from wukong.runtime.pending_writes import WrittenVersion
 from wukong.state import State
-from wukong.state.contract import Watch
+from wukong.state.controller import Watch
 
 WANTED = Key("default", "wanted")
 
@@ -40,49 +40,49 @@ class Twins:
         return Outcome((Create(CONFIG_MAPS, {"metadata": {"name": twin.name}}, key.namespace),))
 
 
-class Weather:
+class FaultInjection:
     """What a test wants to go wrong."""
 
-    def __init__(self, route: Callable[[Feed, News], Arrival | None] | None = None) -> None:
+    def __init__(self, route: Callable[[WatchStream, StreamEvent], Arrival | None] | None = None) -> None:
         self.route = route
         self.errors: list[Exception] = []  # raised after the next writes
-        self.feeds: list[Feed] = []
+        self.feeds: list[WatchStream] = []
 
     def join(self, world: World) -> None:
         self.world = world
 
-    def way(self, process: Process) -> Way:
+    def transport(self, process: Process) -> Transport:
         return Faulty(self)
 
-    def started(self, process: Process, feeds: list[Feed]) -> None:
+    def started(self, process: Process, feeds: list[WatchStream]) -> None:
         self.feeds = feeds
         for feed in feeds:
             feed.route = self.route
 
 
-class Faulty(Plain):
-    def __init__(self, weather: Weather) -> None:
-        super().__init__(weather.world.server)
-        self.weather = weather
+class Faulty(DirectTransport):
+    def __init__(self, fault_injection: FaultInjection) -> None:
+        super().__init__(fault_injection.world.server)
+        self.fault_injection = fault_injection
 
     def begin(self, item: Item, actions: Sequence[Action]) -> None:
         pass
 
-    def perform(self, action: Action) -> Written | None:  # type: ignore[override]
+    def perform(self, action: Action) -> WrittenVersion | None:  # type: ignore[override]
         super().perform(action)
-        if self.weather.errors:
-            raise self.weather.errors.pop(0)
+        if self.fault_injection.errors:
+            raise self.fault_injection.errors.pop(0)
         return None
 
 
-def a_world(weather: Weather) -> tuple[World, list[Twins]]:
+def a_world(fault_injection: FaultInjection) -> tuple[World, list[Twins]]:
     clock, made = VirtualClock(), list[Twins]()
 
     def make(_: State) -> list[Twins]:
         made.append(Twins())
         return made[-1:]
 
-    world = World(server=Server(clock), clock=clock, roles=[Role("twins", make)], weather=weather)
+    world = World(server=Server(clock), clock=clock, roles=[Role("twins", make)], fault_injection=fault_injection)
     world.run()
     return world, made
 
@@ -100,7 +100,7 @@ def mirrored(world: World) -> list[str]:
 
 
 def test_a_process_decides_when_its_watch_tells_not_when_it_happens() -> None:
-    world, made = a_world(Weather(lambda feed, news: Arrival(delay=3.0)))
+    world, made = a_world(FaultInjection(lambda feed, news: Arrival(delay=3.0)))
     begun = world.clock.now()
     create(world, "one")
     assert (mirrored(world), names(world.state.objects["ConfigMap"])) == ([], ["one"])
@@ -111,8 +111,8 @@ def test_a_process_decides_when_its_watch_tells_not_when_it_happens() -> None:
 
 def test_news_of_one_object_never_overtake_each_other_and_those_of_others_may() -> None:
     detours = [Arrival(delay=5.0, may_be_overtaken=True), Arrival(), Arrival()]
-    weather = Weather(lambda feed, news: detours.pop(0) if detours else Arrival())
-    world, _ = a_world(weather)
+    fault_injection = FaultInjection(lambda feed, news: detours.pop(0) if detours else Arrival())
+    world, _ = a_world(fault_injection)
     create(world, "slow")
     world.server.delete(CONFIG_MAPS, Key("default", "slow"))
     create(world, "fast")
@@ -124,7 +124,7 @@ def test_news_of_one_object_never_overtake_each_other_and_those_of_others_may() 
 
 
 def test_an_event_told_twice_is_one_change() -> None:
-    world, made = a_world(Weather(lambda feed, news: Arrival(copies=2)))
+    world, made = a_world(FaultInjection(lambda feed, news: Arrival(copies=2)))
     create(world, "one")
     world.run()
     assert mirrored(world) == ["one", "one-twin"]
@@ -132,10 +132,10 @@ def test_an_event_told_twice_is_one_change() -> None:
 
 
 def test_a_broken_watch_learns_from_a_list_what_it_missed_also_what_went() -> None:
-    weather = Weather()
-    world, _ = a_world(weather)
+    fault_injection = FaultInjection()
+    world, _ = a_world(fault_injection)
     create(world, "one-twin")
-    (feed,) = weather.feeds
+    (feed,) = fault_injection.feeds
     feed.disconnect()
     create(world, "two-twin")
     world.server.delete(CONFIG_MAPS, Key("default", "one-twin"))
@@ -145,9 +145,9 @@ def test_a_broken_watch_learns_from_a_list_what_it_missed_also_what_went() -> No
 
 
 def test_a_watch_that_resumes_is_told_what_it_missed_in_order() -> None:
-    weather = Weather()
-    world, _ = a_world(weather)
-    (feed,) = weather.feeds
+    fault_injection = FaultInjection()
+    world, _ = a_world(fault_injection)
+    (feed,) = fault_injection.feeds
     feed.disconnect()
     create(world, "one-twin")
     world.server.delete(CONFIG_MAPS, Key("default", "one-twin"))
@@ -160,9 +160,9 @@ def test_a_watch_that_resumes_is_told_what_it_missed_in_order() -> None:
 
 
 def test_a_process_that_crashed_starts_again_with_an_empty_mirror_and_does_the_rest() -> None:
-    weather = Weather()
-    world, made = a_world(weather)
-    weather.errors.append(Crashed(7.0))
+    fault_injection = FaultInjection()
+    world, made = a_world(fault_injection)
+    fault_injection.errors.append(Crashed(7.0))
     begun = world.clock.now()
     create(world, "one")
     create(world, "two")
@@ -173,9 +173,9 @@ def test_a_process_that_crashed_starts_again_with_an_empty_mirror_and_does_the_r
 
 
 def test_a_write_whose_answer_got_lost_is_looked_at_before_its_key_is_decided_again() -> None:
-    weather = Weather(lambda feed, news: Arrival(delay=3.0 if news.key.name.endswith("-twin") else 0.0))
-    world, made = a_world(weather)
-    weather.errors.append(OutcomeUnknown("connection lost"))
+    fault_injection = FaultInjection(lambda feed, news: Arrival(delay=3.0 if news.key.name.endswith("-twin") else 0.0))
+    world, made = a_world(fault_injection)
+    fault_injection.errors.append(OutcomeUnknown("connection lost"))
     begun = world.clock.now()
     create(world, "one")
     world.run()

@@ -12,7 +12,7 @@ import pytest
 
 from wukong.app.soak import one
 from wukong.embedded.scenario import Scenario, read_scenario
-from wukong.embedded.scenario.shape import Fault, Moment
+from wukong.embedded.scenario.format.fields import Fault, TimelineEntry
 
 MOST_SEEDS = 200
 SCENARIO = """
@@ -62,7 +62,7 @@ until: 2h
 def the_scenario(faults: Mapping[str, float]) -> Scenario:
     """With these types of faults, at these rates, until a while after the timeline's end."""
     scenario = read_scenario(SCENARIO)
-    scenario.timeline += [Moment("0s", fault=Fault(name, "90s", rate)) for name, rate in faults.items()]
+    scenario.timeline += [TimelineEntry("0s", fault=Fault(name, "90s", rate)) for name, rate in faults.items()]
     return scenario
 
 

@@ -13,15 +13,15 @@ import pytest
 from embedded.planted.hunting import failing, hunted, planted
 from wukong.actions import DONE, Action, Create
 from wukong.api.meta import Object
-from wukong.embedded.actors import replica_set
-from wukong.embedded.actors.garbage import PodGarbage
-from wukong.embedded.faults.writes import FaultyWay
-from wukong.embedded.performing import Port
-from wukong.embedded.store import evicting, garbage, placing
+from wukong.embedded.actors.garbage.controller import PodGarbage
+from wukong.embedded.actors.replica_set import controller as replica_set
+from wukong.embedded.faults.writes import FaultyTransport
+from wukong.embedded.store import binding_and_scale, eviction, garbage_collection
+from wukong.embedded.world.transport import RetryingTransport
 from wukong.errors import Conflict, OutcomeUnknown
-from wukong.runtime import carrying
+from wukong.runtime import delivery
 from wukong.runtime.dispatch import Dispatch, Item
-from wukong.runtime.happened import has_happened
+from wukong.runtime.effect_check import has_happened
 from wukong.state import Change, State
 
 
@@ -45,20 +45,20 @@ def no_assumption(self: Dispatch, action: object, now: float) -> None:
     """What was bound a moment ago is not counted until the watch shows it."""
 
 
-_perform = FaultyWay.perform
+_perform = FaultyTransport.perform
 
 
-def conflicts_taken_for_success(self: FaultyWay, action: Action) -> object:
+def conflicts_taken_for_success(self: FaultyTransport, action: Action) -> object:
     try:
         return _perform(self, action)
     except Conflict:
         return None
 
 
-_do_once = Port.perform
+_do_once = RetryingTransport.perform
 
 
-def creates_repeated_blindly(self: Port, action: Action) -> object:
+def creates_repeated_blindly(self: RetryingTransport, action: Action) -> object:
     if not isinstance(action, Create):
         return _do_once(self, action)
     while True:
@@ -75,7 +75,7 @@ def surplus_kept(*given: Any) -> list[Action]:
     return [each for each in _manage(*given) if isinstance(each, Create)]
 
 
-_waiting = garbage._waiting
+_waiting = garbage_collection._waiting
 
 
 def finalizer_kept(*given: Any) -> Iterator[Action]:
@@ -94,16 +94,16 @@ def deletion_taken_for_the_last(action: Any, found: Any) -> bool:
 
 
 BUGS = {
-    "a budget ignored by evictions": Bug(evicting, "_charge", ignored_budget, {}, "evicted although budget"),
+    "a budget ignored by evictions": Bug(eviction, "_charge", ignored_budget, {}, "evicted although budget"),
     "a pod bound twice": Bug(
-        placing, "_unbindable", lambda pod: "", {"two-leaders": 4, "stale": 0.1}, "moved from node"
+        binding_and_scale, "_unbindable", lambda pod: "", {"two-leaders": 4, "stale": 0.1}, "moved from node"
     ),
     "a stale read trusted": Bug(
         Dispatch, "_rest", blind_to_its_own_writes, {"stale": 0.05}, "decided again before its own write"
     ),
-    "a lost conflict": Bug(FaultyWay, "perform", conflicts_taken_for_success, {"conflict": 0.1}, ""),
+    "a lost conflict": Bug(FaultyTransport, "perform", conflicts_taken_for_success, {"conflict": 0.1}, ""),
     "a pod leaked on a dead node": Bug(PodGarbage, "reconcile", lambda *_: DONE, {}, "which is gone"),
-    "a finalizer never removed": Bug(garbage, "_waiting", finalizer_kept, {}, "waits for its finalizer"),
+    "a finalizer never removed": Bug(garbage_collection, "_waiting", finalizer_kept, {}, "waits for its finalizer"),
     "two leaders who both create": Bug(
         replica_set, "_manage", surplus_kept, {"two-leaders": 1, "stale": 0.03}, "pods and should have"
     ),
@@ -111,13 +111,13 @@ BUGS = {
         Dispatch, "_assume", no_assumption, {"stale": 0.05}, "InterPodAffinity says"
     ),
     "a landed create repeated": Bug(
-        Port, "perform", creates_repeated_blindly, {"lost-answer": 0.1}, "there were enough"
+        RetryingTransport, "perform", creates_repeated_blindly, {"lost-answer": 0.1}, "there were enough"
     ),
     "a list that says no goodbyes": Bug(
         State, "replace", relist_without_goodbyes, {"missed": 0.02, "gone": 0.02}, "at rest"
     ),
     "a forced deletion taken for done": Bug(
-        carrying, "has_happened", deletion_taken_for_the_last, {"lost-request": 0.2}, "still leaving node"
+        delivery, "has_happened", deletion_taken_for_the_last, {"lost-request": 0.2}, "still leaving node"
     ),
 }
 

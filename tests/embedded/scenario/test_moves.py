@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from embedded.scenario.test_playing import NODES, WEB, played
+from embedded.scenario.test_player import NODES, WEB, played
+
 from wukong.app.embedded import play_scenario
 from wukong.embedded.scenario import read_scenario
-from wukong.embedded.scenario.playing import Interrupted, Play
+from wukong.embedded.scenario.play.player import Interrupted, Play
 
 DATABASE = """
 manifests:
@@ -72,7 +73,7 @@ class Impatient:
 
 def test_who_has_seen_enough_gets_the_story_so_far() -> None:
     scenario = read_scenario(f"{NODES}{WEB}\ntimeline: [{{at: 60s, drain: n1}}, {{at: 2m, uncordon: n1}}]")
-    whole, part = play_scenario(scenario), play_scenario(scenario, watcher=Impatient(60))
+    whole, part = play_scenario(scenario), play_scenario(scenario, spectator=Impatient(60))
     assert (part.settled, part.interrupted, whole.interrupted) == (False, True, False)
     assert 0 < len(part.trace) < len(whole.trace)
     assert whole.trace[: len(part.trace)] == part.trace

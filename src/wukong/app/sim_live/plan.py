@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Iterator
 import msgspec
 
 from wukong.api.resources import RESOURCES, Key, Resource
-from wukong.embedded.scenario.acts import namespace_of
-from wukong.embedded.scenario.shape import RESOURCE_OF, Scenario, Target
+from wukong.embedded.scenario.format.fields import RESOURCE_OF, Scenario, Target
+from wukong.embedded.scenario.play.steps import namespace_of
 from wukong.errors import InputError, NotFound
 from wukong.ports import Cluster, Document
 
@@ -45,7 +45,7 @@ class Plan(msgspec.Struct, frozen=True):
         )
 
 
-async def made_plan(cluster: Cluster, scenario: Scenario, *, makes_nodes: bool) -> Plan:
+async def make_plan(cluster: Cluster, scenario: Scenario, *, makes_nodes: bool) -> Plan:
     """Raises InputError with everything that speaks against it; nothing has been changed then."""
     documents = frozenset(
         (each["kind"], key_of(each)) for each in scenario.documents if each["kind"] not in ("Node", "Namespace")

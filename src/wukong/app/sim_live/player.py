@@ -16,15 +16,16 @@ import msgspec
 
 from wukong.actions import Action, Create
 from wukong.api.resources import Key, Resource
-from wukong.app.sim_live.cleaning import clean
-from wukong.app.sim_live.plan import NODES, Plan, found, made_plan
+from wukong.app.sim_live.cleanup import clean
+from wukong.app.sim_live.plan import NODES, Plan, found, make_plan
 from wukong.app.sim_live.stage import Stage, hollow
-from wukong.embedded.objects import Node
-from wukong.embedded.scenario import Scenario, Story, acts
-from wukong.embedded.scenario.playing import by_time
-from wukong.embedded.scenario.resting import is_over
-from wukong.embedded.scenario.shape import Moment, seconds_of
+from wukong.embedded.scenario import Scenario, Story
+from wukong.embedded.scenario.format.fields import TimelineEntry, seconds_of
+from wukong.embedded.scenario.play import steps
+from wukong.embedded.scenario.play.player import by_time
+from wukong.embedded.scenario.play.quiescence import is_over
 from wukong.embedded.store.documents import condition_of
+from wukong.embedded.world.objects import Node
 from wukong.errors import InputError
 from wukong.ports import Cluster
 
@@ -41,7 +42,7 @@ class Options(msgspec.Struct, frozen=True):
 
 async def play_live(cluster: Cluster, scenario: Scenario, options: Options, say: Say) -> Story:
     """Raises InputError where the scenario cannot be played there; what had been made by then is removed."""
-    plan = await made_plan(cluster, scenario, makes_nodes=options.create_nodes)
+    plan = await make_plan(cluster, scenario, makes_nodes=options.create_nodes)
     say(_announced(plan, options))
     stage = Stage(cluster, plan)
     await stage.open()
@@ -74,7 +75,7 @@ class _Play:
         await self._furnish()
         for document in self.scenario.manifests:
             if document["kind"] != "Node":
-                await self._do(acts.applied([document], self._namespaces()), document["metadata"]["name"])
+                await self._do(steps.applied([document], self._namespaces()), document["metadata"]["name"])
         # Only now: on virtual time all of it is there at once, and a busy API server may take seconds.
         self.recorder.begun = begun = self.stage.clock.now()
         self.recorder.nodes.start = len(self.stage.state.objects.get("Node", {}))
@@ -109,10 +110,10 @@ class _Play:
         given = {each["metadata"]["name"]: each for each in self.scenario.documents if each["kind"] == "Namespace"}
         for name in sorted(self.plan.new_namespaces):
             bare = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            await self._do(acts.applied([given.get(name, bare)], frozenset()), f"Namespace {name}")
+            await self._do(steps.applied([given.get(name, bare)], frozenset()), f"Namespace {name}")
         if self.plan.makes_nodes:
             own = [each for each in self.scenario.manifests if each["kind"] == "Node"]
-            made = [*acts.nodes(self.scenario.nodes), *(Create(NODES, each) for each in own)]
+            made = [*steps.nodes(self.scenario.nodes), *(Create(NODES, each) for each in own)]
             await self._do([hollow(action) for action in made], "$.nodes")
             if not await self.stage.until(self._are_ready, READY_SECONDS):
                 raise InputError(
@@ -147,13 +148,13 @@ class _Play:
 
     # ---- what the scenario does
 
-    async def _happen(self, moment: Moment, place: str) -> None:
+    async def _happen(self, moment: TimelineEntry, place: str) -> None:
         name = moment.drain or moment.uncordon or moment.cordon or ""
         if moment.uncordon is not None:
             self.stage.drains.nodes.discard(name)
         elif name:
             self.stage.cordoned.add(name)
-        await self._do(acts.actions(moment, self._namespaces()), f"{place}.{''.join(moment.acts)}")
+        await self._do(steps.actions(moment, self._namespaces()), f"{place}.{''.join(moment.acts)}")
 
     async def _do(self, actions: list[Action], place: str) -> None:
         await self.stage.do(actions, place)

@@ -16,20 +16,20 @@ import msgspec
 from wukong.actions import Action, Create, Delete, Patch
 from wukong.api.core import Pod
 from wukong.api.resources import Key, Resource
-from wukong.app.live import Wall
+from wukong.app.live import WallClock
 from wukong.app.sim_live.plan import NODES, Plan, found
-from wukong.app.sim_live.watching import WATCHES, following, gist
-from wukong.embedded.actors.kubelet import is_silent
-from wukong.embedded.objects import Node
-from wukong.embedded.scenario.acts import Drains
-from wukong.embedded.scenario.availability import Availability
-from wukong.embedded.scenario.moves import Moves
-from wukong.embedded.scenario.recording import Recorder
+from wukong.app.sim_live.watch_source import WATCHES, following, gist
+from wukong.embedded.actors.kubelet.controller import is_silent
+from wukong.embedded.scenario.play.steps import Drains
+from wukong.embedded.scenario.record.availability import Availability
+from wukong.embedded.scenario.record.moves import Moves
+from wukong.embedded.scenario.record.recorder import Recorder
+from wukong.embedded.world.objects import Node
 from wukong.errors import ClusterError, InputError
 from wukong.ports import Cluster, Document
 from wukong.runtime import Loop
 from wukong.runtime.dispatch import Item
-from wukong.runtime.perform import Performer, subject
+from wukong.runtime.performer import Performer, subject
 from wukong.state import Change, State
 from wukong.state.attempts import Attempt
 
@@ -40,7 +40,7 @@ HOLLOW_LABEL, KWOK = "testbed.wukong/hollow", "kwok.x-k8s.io/node"
 
 class Stage:
     def __init__(self, cluster: Cluster, plan: Plan) -> None:
-        self.cluster, self.plan, self.clock = cluster, plan, Wall()
+        self.cluster, self.plan, self.clock = cluster, plan, WallClock()
         self.state = State()
         self._listeners: list[Callable[[Change], None]] = []
         self.recorder = Recorder(self, plan.is_told, passing_seconds=PASSING_SECONDS)

@@ -1,26 +1,26 @@
 """Kubernetes' built-in controllers and kubelets, each small, pure, and as facts about the real ones say.
 
 `built_in` gives all of them; app/embedded.py and tests hand them to a World, beside Wukong's own controllers. An actor
-is a Controller (state/contract.py): it reads the mirror and returns an Outcome, and performs nothing.
+is a Controller (state/controller.py): it reads the mirror and returns an Outcome, and performs nothing.
 """
 
 from __future__ import annotations
 
-from wukong.embedded.actors.behaviour import Behaviour
-from wukong.embedded.actors.daemon_set import DaemonSets
-from wukong.embedded.actors.deployment import Deployments
-from wukong.embedded.actors.disruption import Disruption
-from wukong.embedded.actors.garbage import Garbage, Namespaces, PodGarbage
-from wukong.embedded.actors.job import Jobs
-from wukong.embedded.actors.kubelet import Kubelets
-from wukong.embedded.actors.node_lifecycle import NodeLifecycle, TaintEviction
-from wukong.embedded.actors.replica_set import ReplicaSets
-from wukong.embedded.actors.stateful_set import StatefulSets
-from wukong.embedded.clock import Chance
-from wukong.embedded.objects import CONTROLLER_REVISIONS, JOBS
+from wukong.embedded.actors.daemon_set.controller import DaemonSets
+from wukong.embedded.actors.deployment.controller import Deployments
+from wukong.embedded.actors.disruption.controller import Disruption
+from wukong.embedded.actors.garbage.controller import Garbage, Namespaces, PodGarbage
+from wukong.embedded.actors.job.controller import Jobs
+from wukong.embedded.actors.kubelet.behaviour import Behaviour
+from wukong.embedded.actors.kubelet.controller import Kubelets
+from wukong.embedded.actors.node_lifecycle.controller import NodeLifecycle, TaintEviction
+from wukong.embedded.actors.replica_set.controller import ReplicaSets
+from wukong.embedded.actors.stateful_set.controller import StatefulSets
 from wukong.embedded.store import Server
 from wukong.embedded.store.kinds import Kind
-from wukong.state.contract import Controller
+from wukong.embedded.world.clock import Chance
+from wukong.embedded.world.objects import CONTROLLER_REVISIONS, JOBS
+from wukong.state.controller import Controller
 
 __all__ = ["Behaviour", "built_in"]
 

@@ -10,8 +10,8 @@ from wukong.api.core import Pod as AnyPod
 from wukong.api.core import PodCondition
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import RESOURCES, Key
-from wukong.embedded.objects import Pod
 from wukong.embedded.store.documents import seconds
+from wukong.embedded.world.objects import Pod
 from wukong.ports import Document
 from wukong.state import State
 

@@ -15,6 +15,6 @@
 from __future__ import annotations
 
 from wukong.embedded.checkers.checkers import Checkers
-from wukong.embedded.checkers.finding import Finding
+from wukong.embedded.checkers.findings import Finding
 
 __all__ = ["Checkers", "Finding"]

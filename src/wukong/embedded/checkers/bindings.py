@@ -17,8 +17,8 @@ from wukong.api.core import Node, Pod
 from wukong.api.kinds import Objects
 from wukong.api.profile import default_profile
 from wukong.api.resources import Key
-from wukong.embedded.checkers.finding import Desk
-from wukong.embedded.process import Process
+from wukong.embedded.checkers.findings import Findings
+from wukong.embedded.world.process import Process
 from wukong.rules.cluster import Cluster
 from wukong.rules.filters import Filters
 from wukong.state import Change, State
@@ -33,7 +33,7 @@ replace = msgspec.structs.replace
 
 
 class Bindings:
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Findings) -> None:
         self.desk, self.world = desk, desk.world
         self.profile = default_profile()
         self.local = replace(self.profile, filters=tuple(it for it in self.profile.filters if it in _LOCAL))

@@ -15,7 +15,7 @@ from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import Pod
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
-from wukong.embedded.checkers.finding import Desk
+from wukong.embedded.checkers.findings import Findings
 from wukong.rules.selectors import Requirements, requirements, selects
 from wukong.state import Change, State
 
@@ -31,7 +31,7 @@ class Count(NamedTuple):
 
 
 class Budgets:
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Findings) -> None:
         self.desk, self.world = desk, desk.world
         self._selectors: dict[Key, Requirements] = {}
         self._counted: dict[Key, Count] = {}  # by what its controller saw when it last wrote

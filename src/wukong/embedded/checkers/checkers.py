@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from wukong.embedded.checkers import counts, mirrors
-from wukong.embedded.checkers.arrivals import Arrivals
 from wukong.embedded.checkers.bindings import Bindings
 from wukong.embedded.checkers.budgets import Budgets
-from wukong.embedded.checkers.departures import Departures
-from wukong.embedded.checkers.finding import Desk, Finding
+from wukong.embedded.checkers.findings import Finding, Findings
 from wukong.embedded.checkers.histories import Histories
 from wukong.embedded.checkers.own_writes import OwnWrites
+from wukong.embedded.checkers.pod_creations import PodCreations
+from wukong.embedded.checkers.pod_deletions import PodDeletions
 from wukong.embedded.faults import Faults
-from wukong.embedded.world import World
+from wukong.embedded.world.world import World
 from wukong.state import Change
 
 
 class Checkers:
     def __init__(self, world: World, faults: Faults | None = None) -> None:
-        self._world, self._desk = world, Desk(world)
+        self._world, self._desk = world, Findings(world)
         self._pods = counts.Pods(world)
-        parts = [make(self._desk) for make in (Histories, Budgets, Bindings, Arrivals, Departures)]
+        parts = [make(self._desk) for make in (Histories, Budgets, Bindings, PodCreations, PodDeletions)]
         self._hear = [*(part.hear for part in parts), self._pods.hear]
         world.listen(self._heard)
         if faults is not None:

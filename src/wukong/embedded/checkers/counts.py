@@ -11,12 +11,12 @@ from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import Node, Pod
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import RESOURCES, Key
-from wukong.embedded.actors.kubelet import is_silent
+from wukong.embedded.actors.kubelet.controller import is_silent
 from wukong.embedded.checkers.budgets import count
-from wukong.embedded.checkers.departures import target_of
-from wukong.embedded.checkers.finding import Desk
-from wukong.embedded.objects import DaemonSet, Deployment, ReplicaSet, StatefulSet
-from wukong.embedded.world import World
+from wukong.embedded.checkers.findings import Findings
+from wukong.embedded.checkers.pod_deletions import target_of
+from wukong.embedded.world.objects import DaemonSet, Deployment, ReplicaSet, StatefulSet
+from wukong.embedded.world.world import World
 from wukong.ports import Document
 from wukong.runtime.dispatch import Item
 from wukong.state import Change, State
@@ -35,13 +35,13 @@ class Pods:
         if change.kind == "Pod":
             self.there += (change.old is None) - (change.new is None)
 
-    def finish(self, desk: Desk) -> None:
+    def finish(self, desk: Findings) -> None:
         found = len(self.world.server.list(RESOURCES["Pod"]).items)
         if found != self.there:
             desk.note("pods", f"created less removed are {self.there}, but {found} are there")
 
 
-def check(desk: Desk) -> None:
+def check(desk: Findings) -> None:
     state = desk.world.state
     for replica_set in state.all(ReplicaSet):
         _replica_set(desk, replica_set)
@@ -59,13 +59,13 @@ def check(desk: Desk) -> None:
         _unfinished(desk, found)
 
 
-def _told(desk: Desk, found: Object, differences: Iterator[Difference]) -> None:
+def _told(desk: Findings, found: Object, differences: Iterator[Difference]) -> None:
     for what, said, is_so in differences:
         if said != is_so:
             desk.note(f"{found.kind.lower()} {found.key}", f"at rest its {what} is {said}, but should be {is_so}")
 
 
-def _replica_set(desk: Desk, replica_set: ReplicaSet) -> None:
+def _replica_set(desk: Findings, replica_set: ReplicaSet) -> None:
     active = [pod for pod in owned(desk.world.state, replica_set) if _is_active(pod)]
     _told(desk, replica_set, _of_replica_set(replica_set, active))
     wanted = 1 if replica_set.spec.replicas is None else replica_set.spec.replicas
@@ -126,7 +126,7 @@ def _of_budget(budget: PodDisruptionBudget, state: State) -> Iterator[Difference
     yield "status.desiredHealthy", status.get("desiredHealthy", 0), counted.desired
 
 
-def _left_behind(desk: Desk, pod: Pod, state: State) -> None:
+def _left_behind(desk: Findings, pod: Pod, state: State) -> None:
     if not pod.spec.node_name:
         return
     node = state.get(Node, Key("", pod.spec.node_name))
@@ -136,7 +136,7 @@ def _left_behind(desk: Desk, pod: Pod, state: State) -> None:
         desk.note(f"pod {pod.key}", f"at rest it is still leaving node {pod.spec.node_name}")
 
 
-def _unfinished(desk: Desk, found: Object) -> None:
+def _unfinished(desk: Findings, found: Object) -> None:
     """Deleted, and held by nobody but Kubernetes itself: somebody forgot to let it go."""
     finalizers = _finalizers(found)
     if found.metadata.deletion_timestamp and finalizers and set(finalizers) <= _KUBERNETES_OWN:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from wukong.api.core import Pod
 from wukong.api.meta import Object
-from wukong.embedded.checkers.finding import Desk
+from wukong.embedded.checkers.findings import Findings
 from wukong.state import Change
 
 REMEMBERED = 100_000
 
 
 class Histories:
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Findings) -> None:
         self.desk = desk
         self._gone: dict[str, None] = {}  # uids of what is no more, as far back as we remember
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from wukong.api.meta import Object
 from wukong.api.resources import Key
-from wukong.embedded.checkers.finding import Desk
+from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.store.documents import meta_of
 
 
-def check(desk: Desk) -> None:
+def check(desk: Findings) -> None:
     world = desk.world
     for process in world.processes:
         for resource, _ in process.structs.values():

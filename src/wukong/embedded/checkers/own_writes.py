@@ -6,26 +6,26 @@ a process that is gone, is nobody's to wait for; nor is one from before its cloc
 
 from __future__ import annotations
 
-from wukong.embedded.checkers.finding import Desk
-from wukong.embedded.feeding import Feed
-from wukong.embedded.process import Process
+from wukong.embedded.checkers.findings import Findings
+from wukong.embedded.world.process import Process
+from wukong.embedded.world.watch_stream import WatchStream
 from wukong.runtime.dispatch import Item
-from wukong.runtime.echoes import PATIENCE, Written
+from wukong.runtime.pending_writes import PATIENCE, WrittenVersion
 
 
 class OwnWrites:
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Findings) -> None:
         self.desk, self.world = desk, desk.world
-        self._written: dict[tuple[Process, Item, float], list[tuple[float, Written]]] = {}
+        self._written: dict[tuple[Process, Item, float], list[tuple[float, WrittenVersion]]] = {}
 
-    def wrote(self, process: Process, item: Item, written: Written) -> None:
+    def wrote(self, process: Process, item: Item, written: WrittenVersion) -> None:
         self._written.setdefault((process, item, process.skew), []).append((process.now, written))
 
     def decided(self, process: Process, item: Item) -> None:
         written = self._written.pop((process, item, process.skew), None)
         if not written or process.now - written[-1][0] >= PATIENCE:
             return
-        feeds = {feed.kind: feed for feed in self.world.feeds_of(process)}
+        feeds = {feed.kind: feed for feed in self.world.streams_of(process)}
         for at, each in written:
             feed = feeds.get(each.kind)
             if feed is not None and process.now - at < PATIENCE and not self._has_shown(feed, each):
@@ -33,7 +33,7 @@ class OwnWrites:
                 self.desk.note(str(item), told)
                 return
 
-    def _has_shown(self, feed: Feed, written: Written) -> bool:
+    def _has_shown(self, feed: WatchStream, written: WrittenVersion) -> bool:
         version = int(written.version or 0)
         held = feed.process.state.objects.get(written.kind, {}).get(written.key)
         if held is not None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from wukong.embedded.faults.catalogue import TYPES, Episode, episodes, read_types
+from wukong.embedded.faults.fault_counts import FaultCounts
 from wukong.embedded.faults.faults import Faults
-from wukong.embedded.faults.ledger import Ledger
 
-__all__ = ["TYPES", "Episode", "Faults", "Ledger", "episodes", "read_types"]
+__all__ = ["TYPES", "Episode", "FaultCounts", "Faults", "episodes", "read_types"]

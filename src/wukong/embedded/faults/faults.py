@@ -1,6 +1,6 @@
 """Faults in a world: draws them by seed, counts them, and lets them happen until the last episode is over.
 
-    Faults(seed, episodes) ─► World(roles, weather=faults) ─► writes.py   around every write of every process
+    Faults(seed, episodes) ─► World(roles, fault_injection=faults) ─► writes.py   around every write of every process
                                                            ─► watches.py  around every event of every watch
                                                            ─► processes.py, strangers.py   at moments drawn beforehand
 
@@ -13,33 +13,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from wukong.embedded.clock import Chance
 from wukong.embedded.faults.catalogue import TYPES, Episode
-from wukong.embedded.faults.ledger import Ledger
+from wukong.embedded.faults.disturbances import Disturbances
+from wukong.embedded.faults.fault_counts import FaultCounts
 from wukong.embedded.faults.processes import Processes
-from wukong.embedded.faults.strangers import Strangers
 from wukong.embedded.faults.watches import Watches
-from wukong.embedded.faults.writes import FaultyWay
-from wukong.embedded.feeding import Feed
-from wukong.embedded.process import Process, Way
-from wukong.embedded.world import World
+from wukong.embedded.faults.writes import FaultyTransport
+from wukong.embedded.world.clock import Chance
+from wukong.embedded.world.process import Process, Transport
+from wukong.embedded.world.watch_stream import WatchStream
+from wukong.embedded.world.world import World
 from wukong.errors import InputError
 from wukong.runtime.dispatch import Item
-from wukong.runtime.echoes import Written
+from wukong.runtime.pending_writes import WrittenVersion
 
 T = TypeVar("T")
 Decided = Callable[[Process, Item], None]
-Wrote = Callable[[Process, Item, Written], None]
+Wrote = Callable[[Process, Item, WrittenVersion], None]
 
 
 class Faults:
     def __init__(self, seed: int, episodes: Iterable[Episode]) -> None:
-        self.episodes, self.ledger = list(episodes), Ledger()
+        self.episodes, self.ledger = list(episodes), FaultCounts()
         self.world: World  # set by `join`
         self.on_decided: list[Decided] = []
         self.on_wrote: list[Wrote] = []
         self._chance, self._drawn = Chance(seed, "faults"), 0
-        self._watches, self._processes, self._strangers = Watches(self), Processes(self), Strangers(self)
+        self._watches, self._processes, self._strangers = Watches(self), Processes(self), Disturbances(self)
         self.slow_down = self._watches.slow_down
         self._begun = 0.0
         self._by_place = {
@@ -63,10 +63,10 @@ class Faults:
                 for moment in self._moments(index, episode):
                     world.agenda.at(self._begun + moment, happen)
 
-    def way(self, process: Process) -> Way:
-        return FaultyWay(self, process)
+    def transport(self, process: Process) -> Transport:
+        return FaultyTransport(self, process)
 
-    def started(self, process: Process, feeds: list[Feed]) -> None:
+    def started(self, process: Process, feeds: list[WatchStream]) -> None:
         self._watches.join(process, feeds)
 
     # ---- for who asks the extender
@@ -112,7 +112,7 @@ class Faults:
         for hear in self.on_decided:
             hear(process, item)
 
-    def wrote(self, process: Process, item: Item, written: Written | None) -> None:
+    def wrote(self, process: Process, item: Item, written: WrittenVersion | None) -> None:
         self._processes.wrote(process)
         if written is not None:
             for hear in self.on_wrote:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from wukong.embedded.process import Process
+from wukong.embedded.world.process import Process
 
 if TYPE_CHECKING:
     from wukong.embedded.faults.faults import Faults

@@ -7,8 +7,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from wukong.embedded.feeding import AT_ONCE, Arrival, Feed, News
-from wukong.embedded.process import Process
+from wukong.embedded.world.process import Process
+from wukong.embedded.world.watch_stream import AT_ONCE, Arrival, StreamEvent, WatchStream
 from wukong.errors import Gone
 from wukong.state import Change
 
@@ -29,11 +29,11 @@ class Lag:
 class Watches:
     def __init__(self, faults: Faults) -> None:
         self.faults = faults
-        self._lags: dict[Process, dict[Feed, Lag]] = {}
-        self._newest: dict[Feed, int] = {}  # the newest version that has arrived
-        self._late: dict[tuple[Feed, int], None] = {}  # what was sent on a detour
+        self._lags: dict[Process, dict[WatchStream, Lag]] = {}
+        self._newest: dict[WatchStream, int] = {}  # the newest version that has arrived
+        self._late: dict[tuple[WatchStream, int], None] = {}  # what was sent on a detour
 
-    def join(self, process: Process, feeds: list[Feed]) -> None:
+    def join(self, process: Process, feeds: list[WatchStream]) -> None:
         for feed in feeds:
             feed.route, feed.told = self.route, self.arrived
 
@@ -47,7 +47,7 @@ class Watches:
             elif lag.until < now:
                 del lags[feed]
 
-    def route(self, feed: Feed, news: News) -> Arrival | None:
+    def route(self, feed: WatchStream, news: StreamEvent) -> Arrival | None:
         """None: the watch broke, and this is lost with it."""
         name = self.faults.drawn("event", lambda _: True)
         if name is not None:
@@ -66,7 +66,7 @@ class Watches:
             return Arrival(delay=lag.seconds, copies=copies)
         return AT_ONCE if copies == 1 else Arrival(copies=copies)
 
-    def arrived(self, feed: Feed, news: News, changes: list[Change], copy: int) -> None:
+    def arrived(self, feed: WatchStream, news: StreamEvent, changes: list[Change], copy: int) -> None:
         if copy and not changes:
             self.faults.ledger.confirm("duplicated")
         if (feed, news.version) in self._late:
@@ -75,28 +75,28 @@ class Watches:
                 self.faults.ledger.confirm("reordered")
         self._newest[feed] = max(self._newest.get(feed, 0), news.version)
 
-    def _begin_to_lag(self, feed: Feed) -> None:
+    def _begin_to_lag(self, feed: WatchStream) -> None:
         """This watch, or all of its process: a busy process is late with everything."""
         lag = self._lag(LONGEST_LAGGING * self.faults.share("lagging"))
         is_whole = self.faults.share("whole") < 0.5
-        for each in self.faults.world.feeds_of(feed.process) if is_whole else [feed]:
+        for each in self.faults.world.streams_of(feed.process) if is_whole else [feed]:
             self._lags.setdefault(feed.process, {})[each] = lag
 
     def slow_down(self, process: Process, seconds: float) -> None:
         """All its watches lag for so long, each as it likes, and that is not counted as a fault of its own."""
-        self._lags[process] = {feed: self._lag(seconds) for feed in self.faults.world.feeds_of(process)}
+        self._lags[process] = {feed: self._lag(seconds) for feed in self.faults.world.streams_of(process)}
         for lag in self._lags[process].values():
             lag.has_counted = True
 
     def _lag(self, seconds: float) -> Lag:
         return Lag(LONGEST_LAG * self.faults.share("lag"), self.faults.world.clock.now() + seconds)
 
-    def _break(self, feed: Feed, name: str) -> None:
+    def _break(self, feed: WatchStream, name: str) -> None:
         feed.disconnect()
         until = self.faults.world.clock.now() + 0.1 + LONGEST_BREAK * self.faults.share("break")
         self.faults.world.agenda.at(until, partial(self._mend, feed, name))
 
-    def _mend(self, feed: Feed, name: str) -> None:
+    def _mend(self, feed: WatchStream, name: str) -> None:
         world = self.faults.world
         if feed.process not in world.processes or feed.is_connected:
             return

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from wukong.actions import Action, Bind, Create, Note, Patch, Scale
 from wukong.api.resources import Key, Resource
-from wukong.embedded.performing import Port, perform
-from wukong.embedded.process import Crashed, Process
+from wukong.embedded.world.process import Crashed, Process
+from wukong.embedded.world.transport import RetryingTransport, perform
 from wukong.errors import ClusterError, Conflict, Denied, OutcomeUnknown, ServerFailed, TooManyRequests
 from wukong.ports import Document
-from wukong.runtime.carrying import subject
+from wukong.runtime.delivery import subject
 from wukong.runtime.dispatch import Item
-from wukong.runtime.echoes import Written
-from wukong.runtime.happened import Write
+from wukong.runtime.effect_check import Write
+from wukong.runtime.pending_writes import WrittenVersion
 
 if TYPE_CHECKING:
     from wukong.embedded.faults.faults import Faults
@@ -28,18 +28,18 @@ WRITE_SECONDS = 0.005
 _LONGEST_DOWN, _LONGEST_RETRY = 10.0, 5.0
 
 
-class FaultyWay:
+class FaultyTransport:
     def __init__(self, faults: Faults, process: Process) -> None:
         self.faults, self.process, self.server = faults, process, faults.world.server
         self.item: Item | None = None
         self.done = 0  # writes of this decision
-        self._port = Port(self._do, self._look)
+        self._port = RetryingTransport(self._do, self._look)
 
     def begin(self, item: Item, actions: Sequence[Action]) -> None:
         self.item, self.done = item, 0
         self.faults.decided(self.process, item)
 
-    def perform(self, action: Action) -> Written | None:
+    def perform(self, action: Action) -> WrittenVersion | None:
         if isinstance(action, Note):
             return None
         try:
@@ -51,14 +51,14 @@ class FaultyWay:
         self.faults.wrote(self.process, self.item, written)
         return written
 
-    def look_again(self, action: Action) -> Written | None:
+    def look_again(self, action: Action) -> WrittenVersion | None:
         return self._port.look_again(action)
 
     def _look(self, resource: Resource, key: Key) -> Document:
         self.faults.ledger.saw(("look", self.process.name, self.item))
         return self.server.get(resource, key)
 
-    def _do(self, action: Write) -> Written | None:
+    def _do(self, action: Write) -> WrittenVersion | None:
         name = self.faults.drawn("write", lambda each: self._suits(each, action))
         if name is None:
             written = perform(self.server, action)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wukong.embedded.scenario.playing import play
-from wukong.embedded.scenario.reading import read_scenario
-from wukong.embedded.scenario.shape import Scenario
-from wukong.embedded.scenario.story import Story
+from wukong.embedded.scenario.format.fields import Scenario
+from wukong.embedded.scenario.format.read import read_scenario
+from wukong.embedded.scenario.play.player import play
+from wukong.embedded.scenario.record.story import Story
 
 __all__ = ["Scenario", "Story", "play", "read_scenario"]

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from wukong.api.resources import Key
-from wukong.embedded.clock import Chance
+from wukong.embedded.store.api_errors import too_old
 from wukong.embedded.store.documents import meta_of, with_meta
-from wukong.embedded.store.refusals import too_old
+from wukong.embedded.world.clock import Chance
 from wukong.ports import Document, EventType
 
 KEPT = 10_000  # changes of each kind, at least

@@ -13,7 +13,7 @@ import msgspec
 from wukong.api.crds import Schema
 from wukong.api.kinds import OURS
 from wukong.api.resources import EVENTS, LEASES, RESOURCES, Resource
-from wukong.embedded.store.refusals import no_such_kind
+from wukong.embedded.store.api_errors import no_such_kind
 from wukong.ports import Document
 
 CONFIG_MAPS = Resource(kind="ConfigMap", plural="configmaps")

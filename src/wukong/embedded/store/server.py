@@ -16,16 +16,17 @@ import msgspec
 
 from wukong.api.crds import crds
 from wukong.api.resources import RESOURCES, Key, Resource
-from wukong.embedded.store import definitions, deleting, evicting, namespaces, ownership, placing, selecting
+from wukong.embedded.store import binding_and_scale, custom_resources, deletion, eviction, namespaces, selectors
 from wukong.embedded.store.admission import Mutator
+from wukong.embedded.store.api_errors import bad_request, expired_token, no_such_kind, no_version, not_found, too_large
 from wukong.embedded.store.database import KEPT, Database, key_of
-from wukong.embedded.store.deleting import Options
-from wukong.embedded.store.garbage import Doubts
+from wukong.embedded.store.deletion import Options
+from wukong.embedded.store.garbage_collection import Doubts
 from wukong.embedded.store.kinds import BUDGETS, DEFINITIONS, NAMESPACES, PODS, Kind, Kinds
-from wukong.embedded.store.ownership import Writer
-from wukong.embedded.store.patching import patched
-from wukong.embedded.store.refusals import bad_request, expired_token, no_such_kind, no_version, not_found, too_large
-from wukong.embedded.store.writing import Writing
+from wukong.embedded.store.ownership import field_managers
+from wukong.embedded.store.ownership.field_managers import Writer
+from wukong.embedded.store.patch.patch import patched
+from wukong.embedded.store.writes import ObjectWriter
 from wukong.errors import Gone
 from wukong.ports import EVERYTHING, Clock, Document, PatchBody, Selection
 from wukong.rules.admission import BUILT_IN_CLASSES
@@ -62,7 +63,7 @@ class Server:
         seed: int = 0,
     ) -> None:
         self.clock, self.kinds, self.database = clock, Kinds(), Database(kept, seed)
-        self._writing = Writing(self.database, self.kinds, mutators)
+        self._writing = ObjectWriter(self.database, self.kinds, mutators)
         self._begin(crds() if definitions is None else definitions)
 
     @cached_property
@@ -97,7 +98,7 @@ class Server:
         resource_version: str | None = None,
     ) -> Listed:
         kind = self.kinds.of(resource)
-        selector = selecting.read(kind, selection)
+        selector = selectors.read(kind, selection)
         limit = 0 if resource_version == "0" and not token else limit  # a cache answers whole
         version, after = self._moment(limit, token, resource_version)
         namespace = selection.namespace if kind.resource.namespaced else ""
@@ -149,11 +150,11 @@ class Server:
     ) -> Document:
         now = self.clock.now()
         if kind.resource == DEFINITIONS:
-            definitions.check(body)
+            custom_resources.check(body)
         made = self._writing.create(kind, body, namespace, writer, now, is_applied=is_applied)
         if kind.resource == DEFINITIONS:
-            made = self.database.put(kind.name, definitions.established(made, now))
-            definitions.serve(self.kinds, made, self.database.version)
+            made = self.database.put(kind.name, custom_resources.established(made, now))
+            custom_resources.serve(self.kinds, made, self.database.version)
         return made
 
     def patch(self, resource: Resource, key: Key, patch: PatchBody, subresource: str = "") -> Document:
@@ -168,8 +169,8 @@ class Server:
             raise not_found(kind.name, key)
         writer, now = Writer(patch.manager, subresource=subresource), self.clock.now()
         if subresource == "scale":
-            after = placing.scaled(kind, live, patched(kind, placing.scale_of(live), patch))
-            return placing.scale_of(self._writing.update(kind, live, after, writer, now))
+            after = binding_and_scale.scaled(kind, live, patched(kind, binding_and_scale.scale_of(live), patch))
+            return binding_and_scale.scale_of(self._writing.update(kind, live, after, writer, now))
         after = self._writing.update(kind, live, patched(kind, live, patch), writer, now)
         self._redefine(kind, after)
         return after
@@ -187,7 +188,7 @@ class Server:
         configuration = {**head, **patch.body, "metadata": {name: value for name, value in given.items() if value}}
         if live is None and subresource:
             raise not_found(kind.name, key)
-        made = ownership.applied(kind, live, configuration, writer, force=patch.force, now=now)
+        made = field_managers.applied(kind, live, configuration, writer, force=patch.force, now=now)
         if live is None:
             return self._create(kind, made, key.namespace, writer, is_applied=True)
         after = self._writing.update(kind, live, made, writer, now, is_applied=True)
@@ -198,16 +199,16 @@ class Server:
         kind = self.kinds.of(resource)
         key = _placed(kind, key)
         before = self.database.get(kind.name, key)
-        deleting.delete(self.database, kind, key, options or Options(), self.clock.now())
+        deletion.delete(self.database, kind, key, options or Options(), self.clock.now())
         if kind.resource == DEFINITIONS and before and self.database.get(kind.name, key) is None:
-            definitions.withdraw(self.database, self.kinds, before)
+            custom_resources.withdraw(self.database, self.kinds, before)
 
     def evict(self, key: Key, options: Options | None = None) -> None:
         pods, budgets = self.kinds.of(PODS), self.kinds.of(BUDGETS)
-        evicting.evict(self.database, pods, budgets, key, options or Options(), self.clock.now())
+        eviction.evict(self.database, pods, budgets, key, options or Options(), self.clock.now())
 
     def bind(self, key: Key, node: str, uid: str = "") -> None:
-        placing.bind(self.database, self.kinds.of(PODS), key, node, uid, self.clock.now())
+        binding_and_scale.bind(self.database, self.kinds.of(PODS), key, node, uid, self.clock.now())
 
     def finalize(self, namespace: str) -> None:
         """The namespace controller's last word. The namespace goes, unless it has finalizers of others."""
@@ -221,9 +222,9 @@ class Server:
         if kind.resource != DEFINITIONS:
             return
         if self.database.get(kind.name, key_of(after)) is None:
-            definitions.withdraw(self.database, self.kinds, after)
+            custom_resources.withdraw(self.database, self.kinds, after)
         else:
-            definitions.serve(self.kinds, after, self.database.version)
+            custom_resources.serve(self.kinds, after, self.database.version)
 
 
 def _placed(kind: Kind, key: Key) -> Key:

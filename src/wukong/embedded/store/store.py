@@ -17,11 +17,11 @@ import msgspec
 
 from wukong.api.decode import readable
 from wukong.api.resources import Key, Resource
-from wukong.embedded.store import selecting, watching
-from wukong.embedded.store.deleting import Options
+from wukong.embedded.store import selectors, watch_events
+from wukong.embedded.store.api_errors import no_version, too_old
+from wukong.embedded.store.deletion import Options
 from wukong.embedded.store.documents import copied
-from wukong.embedded.store.ownership import Writer
-from wukong.embedded.store.refusals import no_version, too_old
+from wukong.embedded.store.ownership.field_managers import Writer
 from wukong.embedded.store.server import Server
 from wukong.errors import ClusterError
 from wukong.ports import EVERYTHING, Clock, Document, Event, Page, PatchBody, Propagation, Selection
@@ -81,7 +81,7 @@ class Store:
         self, resource: Resource, read: type[T], selection: Selection = EVERYTHING, *, resource_version: str
     ) -> AsyncGenerator[Event[T], None]:
         database, kind = self.server.database, self.server.kinds.of(resource)
-        selector = selecting.read(kind, selection)
+        selector = selectors.read(kind, selection)
         if not (resource_version or "0").isdigit():
             raise no_version(resource_version)
         version = int(resource_version or "0")
@@ -98,13 +98,13 @@ class Store:
                 waking.clear()
                 changes = database.since(kind.name, version)
                 seen = version
-                for event in watching.events(changes, selector):
+                for event in watch_events.events(changes, selector):
                     seen = int(event.object["metadata"]["resourceVersion"])
                     yield Event(event.type, _read(event.object, read, resource))
                 if changes:
                     version = changes[-1].version
                     if seen < version:
-                        yield Event("BOOKMARK", _read(watching.bookmark(kind, version).object, read, resource))
+                        yield Event("BOOKMARK", _read(watch_events.bookmark(kind, version).object, read, resource))
                 await waking.wait()
         finally:
             self._wakings[kind.name].pop(waking)

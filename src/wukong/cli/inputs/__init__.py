@@ -1,0 +1,1 @@
+"""What verbs read: options, files, clusters."""

@@ -1,0 +1,85 @@
+"""How to decide: which version of kube-scheduler, by which profile. Says what it had to guess.
+
+Used by the verbs that decide. Reads the scheduler's configuration, nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter as Tally
+from collections.abc import Iterable
+
+from wukong.api.core import Node, Pod
+from wukong.api.profile import Profile, default_profile
+from wukong.api.scheduler_config import read_scheduler_config
+from wukong.api.versions import VERSIONS, Version, find_version
+from wukong.cli.views.console import note
+from wukong.cluster import place_name, read_text
+from wukong.errors import InputError
+
+_NO_EXTENDERS = (
+    "$.extenders: scheduler extenders are not modelled here, only by `wukong explain`. "
+    "Remove them to decide by the built-in plugins alone."
+)
+_VERSION = re.compile(r"v?(\d+\.\d+)")
+
+
+def read_version(text: str, place: str) -> Version:
+    """The version named by the user or by a recording. One we do not know becomes the nearest we do, and is noted."""
+    written = _VERSION.match(text)
+    if written is None:
+        known = ", ".join(VERSIONS)
+        raise InputError(f"{place}: expected a version of Kubernetes such as 1.35, got {text!r}. Known: {known}.")
+    version, is_exact = find_version(text)
+    if not is_exact:
+        note(f"Kubernetes {written[1]} is not modelled; decided as in {version.minor}, the nearest that is.")
+    return version
+
+
+def guess_version(nodes: Iterable[Node]) -> Version:
+    """The version most kubelets run. The control plane may be newer, so the guess is always said."""
+    kubelets = Tally(
+        found[1] for node in nodes if (found := _VERSION.match(node.status.node_info.kubelet_version)) is not None
+    )
+    choose = "Choose with --kubernetes."
+    if not kubelets:
+        version, _ = find_version("")
+        note(f"the nodes do not say which Kubernetes they run; decided as in {version.minor}. {choose}")
+        return version
+    ((minor, _),) = kubelets.most_common(1)
+    version, is_exact = find_version(minor)
+    nearest = "" if is_exact else f", which is not modelled; {version.minor} is the nearest that is"
+    note(f"decided as in Kubernetes {version.minor}: the kubelets run {minor}{nearest}. {choose}")
+    return version
+
+
+def note_other_scheduler(pod: Pod) -> None:
+    name = pod.spec.scheduler_name
+    if name not in ("", "default-scheduler"):
+        note(f"{pod.key} asks for the scheduler {name!r}; decided by the profile of kube-scheduler all the same.")
+
+
+class Profiles:
+    """The profile to decide by, for each version asked for."""
+
+    def __init__(self, scheduler_config: str | None, *, takes_extenders: bool = False) -> None:
+        self._takes_extenders = takes_extenders
+        self._place = place_name(scheduler_config) if scheduler_config else ""
+        self._config = bytes(read_text(scheduler_config)) if scheduler_config else None
+        self._known: dict[str, Profile] = {}
+
+    def of(self, version: Version) -> Profile:
+        if version.minor not in self._known:
+            self._known[version.minor] = self._make(version)
+        return self._known[version.minor]
+
+    def _make(self, version: Version) -> Profile:
+        if self._config is None:
+            return default_profile(version)
+        try:
+            profile = read_scheduler_config(self._config, version)
+            if profile.extenders and not self._takes_extenders:
+                raise InputError(_NO_EXTENDERS)
+            return profile
+        except InputError as error:
+            raise error.at(self._place) from None

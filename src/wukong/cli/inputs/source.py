@@ -1,0 +1,76 @@
+"""Where a verb gets its cluster from: a snapshot, or the current context; what it lacks is said."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter as Tally
+from typing import NamedTuple
+
+from wukong.api.kinds import OURS, Objects, plural
+from wukong.cli.inputs.scheduler import Profiles, guess_version, read_version
+from wukong.cli.views.console import note, progress
+from wukong.cluster import place_name, read_objects
+from wukong.cluster.snapshot_documents import MORE_KINDS
+from wukong.engine import Scheduler, Snapshot
+
+
+class Source(NamedTuple):
+    """What the shared options say about the cluster."""
+
+    snapshot: str | None  # None: the live cluster
+    kubeconfig: str = ""
+    context: str = ""
+
+    @property
+    def place(self) -> str:
+        return place_name(self.snapshot) if self.snapshot else "the cluster"
+
+
+class Found(NamedTuple):
+    objects: Objects
+    version: str = ""  # what a live server calls itself; "" for a snapshot
+
+
+def read_source(source: Source) -> Found:
+    """The objects, and a note on what is not there: we decide as if the cluster had none of it."""
+    if source.snapshot is None:
+        found = asyncio.run(read_live(source))
+    else:
+        skipped: Tally[str] = Tally()
+        found = Found(read_objects(source.snapshot, skipped))
+        note_skipped(source.snapshot, skipped)
+    lacking = [plural(kind) for kind in found.objects.lacking() if kind not in OURS]
+    if lacking:
+        note(f"{source.place} holds no {', '.join(lacking)}; decided as if the cluster had none.")
+    return found
+
+
+async def read_live(source: Source) -> Found:
+    """Everything that decides placement, read from the cluster of the kubeconfig or of this pod."""
+    from wukong.cluster.capture import capture
+    from wukong.cluster.credentials import load
+    from wukong.cluster.kube import Kube
+
+    with progress("Reading the cluster") as tell:
+        async with Kube(load(source.kubeconfig, source.context)) as kube:
+            return Found(await capture(kube, tell, note), await kube.version())
+
+
+def note_skipped(path: str, skipped: Tally[str]) -> None:
+    others = {kind: count for kind, count in skipped.items() if kind not in MORE_KINDS}  # those are for sim run
+    if others:
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
+        note(f"{place_name(path)}: left out what does not decide placement: {counts}.")
+
+
+def make_scheduler(
+    found: Found, kubernetes: str | None, scheduler_config: str | None, *, takes_extenders: bool = False
+) -> Scheduler:
+    profiles = Profiles(scheduler_config, takes_extenders=takes_extenders)
+    if kubernetes:
+        version = read_version(kubernetes, "--kubernetes")
+    elif found.version:
+        version = read_version(found.version, "the cluster's version")
+    else:
+        version = guess_version(found.objects.nodes)
+    return Scheduler(Snapshot.of(found.objects), profiles.of(version))

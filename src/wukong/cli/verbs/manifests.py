@@ -1,0 +1,22 @@
+"""`wukong manifests`: what a cluster needs before Wukong can work there, printed for `kubectl apply -f -`.
+
+One subcommand per part, each in a module of its own; a line in the table adds one.
+"""
+
+from __future__ import annotations
+
+import click
+
+from wukong.cli.command_group import Verb, VerbGroup
+
+PARTS: dict[str, Verb] = {
+    "crds": Verb("wukong.cli.verbs.manifests_crds", "Print the CustomResourceDefinitions of Wukong's kinds."),
+    "extender": Verb(
+        "wukong.cli.verbs.manifests_extender", "Print the scheduler extender: workload, rights, certificates."
+    ),
+}
+
+
+@click.group("manifests", cls=VerbGroup, verbs=PARTS)
+def command() -> None:
+    """Print what to install in a cluster."""

@@ -1,0 +1,179 @@
+"""`wukong manifests extender`: the scheduler extender and what makes a scheduler ask it, to apply or to put in place.
+
+It talks to no cluster. Keys are made anew each time it runs; what they are for is in app/install.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from wukong.app.components import choose
+from wukong.app.install import Certificates, SecondScheduler, Settings, checked, extender, issue, scheduler
+from wukong.app.install.settings import NAMESPACE
+from wukong.app.install.text import as_yaml
+from wukong.cli.views.console import note
+from wukong.errors import InputError
+
+EXTENDER_FILE = "10-extender.yaml"
+SECOND_FILE = "20-second-scheduler.yaml"
+STANDARD = SecondScheduler(image="")
+
+
+@click.command("extender")
+@click.option("--image", required=True, metavar="IMAGE", help="Of Wukong, as the cluster's nodes pull it.")
+@click.option("--namespace", "-n", default=NAMESPACE, show_default=True, help="One of its own; it is made.")
+@click.option("--components", default="extender,policy", show_default=True, metavar="NAMES", help="What the pods run.")
+@click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True)
+@click.option(
+    "--weight", type=click.IntRange(1, 100_000), default=5, show_default=True, help="Of the extender's score."
+)
+@click.option("--prometheus", default="", metavar="URL", help="Where usage comes from.  [default: metrics.k8s.io]")
+@click.option("--critical-priority", type=int, metavar="N", help="Pods of this priority or more are critical.")
+@click.option("--plain-http", is_flag=True, help="No TLS, on port 8080: for trying it.")
+@click.option(
+    "--cert-days", type=click.IntRange(1, 3650), default=365, show_default=True, help="How long keys are good."
+)
+@click.option("--cluster-ip", default="", metavar="IP", help="A fixed address of the Service, from the Service range.")
+@click.option("--address", default="", metavar="HOST:PORT", help="Where the scheduler finds it, if not by the Service.")
+@click.option("--scheduler-kubeconfig", metavar="FILE", help="Of the control plane's scheduler.  [default: kubeadm's]")
+@click.option("--second-scheduler", is_flag=True, help="Add a stock kube-scheduler: for managed control planes.")
+@click.option("--scheduler-name", metavar="NAME", help="The schedulerName it serves.  [default: wukong]")
+@click.option("--scheduler-image", metavar="IMAGE", help="Of kube-scheduler, in the cluster's minor version.")
+@click.option("--out", metavar="DIR", help="Write separate files there.  [default: one stream on stdout]")
+@click.option("--force", is_flag=True, help="Replace the files of an earlier run.")
+def command(out: str | None, force: bool, cert_days: int, **given: object) -> None:
+    """Print the scheduler extender: workload, rights, certificates.
+
+    Two replicas off spot nodes, spread, with a budget and under Pod Security "restricted"; a Service; rights of their
+    own; certificates for mutual TLS; and the KubeSchedulerConfiguration that makes kube-scheduler ask them.
+
+    A control plane of your own gets that configuration as a file: give --cluster-ip, for its scheduler runs on the
+    host's network and cannot resolve names of Services. Managed control planes take none: with --second-scheduler a
+    stock kube-scheduler runs beside theirs, for the pods that name it. The output holds private keys.
+
+    \b
+    Example:
+      wukong manifests extender --image wukong:0.1.0 --cluster-ip 10.96.0.50 --out extender
+      wukong manifests extender --image wukong:0.1.0 --second-scheduler --scheduler-image kube-scheduler:v1.35.8 \\
+        | kubectl apply -f -
+    """
+    settings = checked(read_settings(given))
+    certificates = None if settings.is_plain else issue(settings.hosts, datetime.now(UTC), cert_days)
+    if out is None:
+        refuse_force(force)
+        click.echo(stream(settings, certificates), nl=False)
+    else:
+        write_files(Path(out), files(settings, certificates), replace=force)
+        note(f"wrote {', '.join(files(settings, certificates))} to {out}.")
+    say_what_to_know(settings, certificates)
+
+
+def read_settings(given: dict[str, object]) -> Settings:
+    def text(name: str) -> str:
+        return str(given[name] or "")
+
+    kubeconfig = {"scheduler_kubeconfig": text("scheduler_kubeconfig")} if given["scheduler_kubeconfig"] else {}
+    replicas, weight, critical = given["replicas"], given["weight"], given["critical_priority"]
+    assert isinstance(replicas, int)
+    assert isinstance(weight, int)
+    assert critical is None or isinstance(critical, int)
+    return Settings(
+        image=text("image"),
+        components=tuple(choose(text("components"))),
+        namespace=text("namespace"),
+        replicas=replicas,
+        is_plain=bool(given["plain_http"]),
+        weight=weight,
+        prometheus=text("prometheus"),
+        critical_priority=critical,
+        cluster_ip=text("cluster_ip"),
+        address=text("address"),
+        second=second_scheduler(bool(given["second_scheduler"]), text("scheduler_name"), text("scheduler_image")),
+        **kubeconfig,
+    )
+
+
+def second_scheduler(is_wanted: bool, name: str, image: str) -> SecondScheduler | None:
+    if is_wanted and not image:
+        expected = "expected the kube-scheduler image of the cluster's minor version, such as kube-scheduler:v1.35.8"
+        raise InputError(f"--scheduler-image: {expected}, got none. Name it as your nodes pull it.")
+    if not is_wanted:
+        for option, value in (("--scheduler-name", name), ("--scheduler-image", image)):
+            if value:
+                raise InputError(
+                    f"{option}: is about the second scheduler, got {value!r} without one. Add --second-scheduler."
+                )
+        return None
+    return SecondScheduler(image=image, name=name or STANDARD.name)
+
+
+def refuse_force(force: bool) -> None:
+    if force:
+        raise InputError("--force: replaces files, and none are written. Add --out DIR.")
+
+
+def stream(settings: Settings, certificates: Certificates | None) -> str:
+    """Everything as objects, for `kubectl apply -f -`."""
+    documents = extender.documents(settings, certificates)
+    if settings.second:
+        return as_yaml([*documents, *scheduler.documents(settings, settings.second, certificates)])
+    return as_yaml([*documents, scheduler.stored_configuration(settings, certificates)])
+
+
+def files(settings: Settings, certificates: Certificates | None) -> dict[str, str]:
+    """What to apply, and what to give to the control plane's scheduler."""
+    found = {EXTENDER_FILE: as_yaml(extender.documents(settings, certificates))}
+    if settings.second:
+        return {**found, SECOND_FILE: as_yaml(scheduler.documents(settings, settings.second, certificates))}
+    text = scheduler.configuration_text(scheduler.configuration(settings, certificates))
+    return {**found, scheduler.CONFIG_FILE: text}
+
+
+def write_files(folder: Path, contents: dict[str, str], *, replace: bool) -> None:
+    """All of them or none: each is written beside its place, readable by us alone, and then all are moved there."""
+    unfinished: dict[Path, Path] = {}
+    refuse_places_taken([folder / name for name in contents], replace=replace)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in contents.items():
+            with tempfile.NamedTemporaryFile(dir=folder, prefix=f".{name}.", delete=False) as file:
+                unfinished[Path(file.name)] = folder / name
+                file.write(content.encode())
+        for path, place in unfinished.items():
+            os.replace(path, place)
+    except OSError as error:
+        raise InputError(f"--out {folder}: cannot be written: {error.strerror or error}.") from None
+    finally:
+        for path in unfinished:
+            path.unlink(missing_ok=True)
+
+
+def refuse_places_taken(paths: list[Path], *, replace: bool) -> None:
+    """Before anything is written: one file of an earlier run beside one of this has keys that do not fit."""
+    problems = [f"{path}: expected a file or none, found something else. Move it away." for path in paths if odd(path)]
+    if not replace:
+        problems += [f"{path}: is there already. Replace it with --force." for path in paths if path.is_file()]
+    if problems:
+        raise InputError(*problems)
+
+
+def odd(path: Path) -> bool:
+    return path.exists() and not path.is_file()
+
+
+def say_what_to_know(settings: Settings, certificates: Certificates | None) -> None:
+    if certificates is None:
+        note("plain HTTP: whoever reaches the extender may ask it, and what it answers can be forged on the way.")
+    else:
+        then = "apply it" if settings.second else "apply it, and give the scheduler its new configuration"
+        note(f"the certificates expire on {certificates.expire:%Y-%m-%d}. To renew them run this again and {then}.")
+    if settings.second:
+        note(f"the second scheduler places the pods that say schedulerName: {settings.second.name}.")
+    elif not (settings.cluster_ip or settings.address):
+        where = f"the scheduler is told to ask {settings.url}"
+        note(f"{where}; one on the host's network (kubeadm) cannot resolve that. Give --cluster-ip or --address.")

@@ -1,0 +1,145 @@
+"""`wukong sim run`: plays a scenario, or a change to a snapshot, shows its story and what it expected.
+
+What it reads is in sim_source.py, how it looks on in watching.py, what it prints in story_view.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from wukong.app.embedded import play_scenario
+from wukong.app.snapshots import play_on
+from wukong.cli.inputs import options
+from wukong.cli.inputs.sim_cluster import on_cluster, play_on_cluster, refuse_without_cluster
+from wukong.cli.inputs.sim_source import add_changes, note_unrest, read_scenario_file, read_start
+from wukong.cli.main import INTERRUPTED
+from wukong.cli.views.console import is_terminal, show, show_document
+from wukong.cli.views.spectator import LiveSpectator, read_speed
+from wukong.cli.views.story import story_view
+from wukong.cli.views.trace_file import TraceFile
+from wukong.cluster import place_name
+from wukong.embedded.faults import read_types
+from wukong.embedded.scenario import Scenario, Story
+from wukong.embedded.scenario.expectations import differences, differences_under_faults
+from wukong.errors import InputError
+
+NOT_MET = 1
+read_file = read_scenario_file
+
+
+@click.command("run")
+@click.argument("scenario", metavar="[SCENARIO]", required=False)
+@click.option(
+    "-s",
+    "--snapshot",
+    metavar="PATH",
+    help="Begin with this cluster: what `wukong snapshot` or `kubectl get -o json|yaml` wrote; - is stdin.",
+)
+@click.option(
+    "-f", "--filename", "changes", multiple=True, metavar="FILE", help="Manifests to apply, as kubectl would."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Draws what Kubernetes leaves to chance.")
+@click.option("--speed", metavar="X", help="Watch at X times real time, such as 10x.  [default: as fast as it goes]")
+@click.option("--no-live", is_flag=True, help="No live view in the terminal.")
+@click.option("-o", "--output", type=click.Choice(["json", "yaml"]), help="The story as a document for programs.")
+@click.option("--faults", default="none", metavar="all|none|A,B", help="Types of faults to inject; then it gets calm.")
+@click.option("--trace", metavar="FILE", help="Write every action of everybody there, one JSON line each.")
+@on_cluster
+def command(
+    scenario: str | None,
+    snapshot: str | None,
+    changes: tuple[str, ...],
+    seed: int,
+    speed: str | None,
+    no_live: bool,
+    output: str | None,
+    faults: str,
+    trace: str | None,
+    **place: Any,
+) -> int:
+    """Play a scenario and tell what became of its workloads.
+
+    SCENARIO is a YAML file; - is stdin. With -s it is played on top of a snapshot of a cluster, and may be left out if
+    -f names what to change. The same seed gives the same story. Ends with 1 if the story is not as the scenario
+    expects; who expects nothing expects to settle. With --faults that is all that is expected.
+
+    \b
+    Examples:
+      wukong sim run examples/sim/deadlock.yaml                 # a rollout that never ends
+      wukong sim run examples/sim/spot-loss.yaml --speed 60x    # watch it
+      wukong snapshot -o cluster.json.gz                        # what would this change do to my cluster?
+      wukong sim run -s cluster.json.gz -f deployment.yaml
+      wukong sim run drain.yaml -s cluster.json.gz -o json      # a timeline, on my cluster
+    """
+    if scenario is None and not changes:
+        raise InputError("expected a SCENARIO, or -f with manifests to apply. Try: wukong sim run --help")
+    options.refuse_stdin_twice(
+        scenario=scenario, snapshot=snapshot, filename=next((each for each in changes if each == "-"), None)
+    )
+    watching = LiveSpectator(read_speed(speed), is_live=output is None and not no_live and is_terminal())
+    read = read_scenario_file(scenario) if scenario is not None else Scenario()
+    name = place_name(scenario or changes[0])
+    types = read_types(faults)
+    if (types or any(moment.fault for moment in read.timeline)) and (place["kubeconfig"] or snapshot):
+        raise InputError("faults strike a scenario that begins empty. Leave out --kubeconfig and --snapshot, or them.")
+    if not place["kubeconfig"]:
+        refuse_without_cluster(**place)
+    with TraceFile(trace) as file:
+        if place["kubeconfig"]:
+            story = _played_there(read, name, snapshot, changes, seed, speed, place)
+            file.write_all(story.trace)
+        else:
+            story = _played(read, name, snapshot, changes, seed, watching, types, file)
+    compare = differences_under_faults if types else differences
+    unmet = [] if story.interrupted else compare(read.expect, story)
+    if snapshot is not None:
+        note_unrest(snapshot, story)
+    if output is not None:
+        show_document(story.document(), output)
+        for each in unmet:
+            click.echo(f"expectation not met: {each}", err=True)
+    else:
+        show(*story_view(story, unmet))
+    return INTERRUPTED if story.interrupted else NOT_MET if unmet else 0
+
+
+def _played(
+    read: Scenario,
+    place: str,
+    snapshot: str | None,
+    changes: tuple[str, ...],
+    seed: int,
+    watching: LiveSpectator,
+    faults: list[str],
+    file: TraceFile,
+) -> Story:
+    start = read_start(snapshot, read, changes) if snapshot is not None else None
+    if start is None:
+        add_changes(read, changes)
+    try:
+        with watching.attentive():
+            if start is not None:
+                return play_on(start, read, seed, watching, file.write)
+            return play_scenario(read, seed, watching, file.write, faults=faults)
+    except InputError as error:
+        raise error.at(place) from None
+
+
+def _played_there(
+    read: Scenario,
+    place: str,
+    snapshot: str | None,
+    changes: tuple[str, ...],
+    seed: int,
+    speed: str | None,
+    cluster: dict[str, Any],
+) -> Story:
+    if snapshot is not None:
+        raise InputError("--snapshot and --kubeconfig: a scenario begins with one cluster or the other. Leave one out.")
+    add_changes(read, changes)
+    try:
+        return play_on_cluster(read, seed, speed, **cluster)
+    except InputError as error:
+        raise error.at(place) from None

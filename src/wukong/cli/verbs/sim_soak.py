@@ -1,0 +1,112 @@
+"""`wukong sim soak`: one scenario, many seeds, faults; a table of what struck, and how to replay what failed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from wukong.app.embedded import asks_extender
+from wukong.app.soak import SoakResult, soak
+from wukong.cli.inputs.sim_source import read_scenario_file
+from wukong.cli.main import INTERRUPTED
+from wukong.cli.views.console import Part, Table, count, progress, show, show_document
+from wukong.cluster import place_name
+from wukong.embedded.faults import TYPES, read_types
+from wukong.errors import InputError
+
+FAILED = 1
+MOST_FAILURES = 5
+MOST_REASONS = 3
+_SEEDS = re.compile(r"(\d+)(?:-(\d+))?")
+
+
+@click.command("soak")
+@click.argument("scenario", metavar="SCENARIO")
+@click.option("--seeds", default="1-100", show_default=True, metavar="A-B", help="One seed, or a range.")
+@click.option("--faults", default="all", show_default=True, metavar="all|none|A,B", help="Types of faults to inject.")
+@click.option("--jobs", type=click.IntRange(min=1), default=None, metavar="N", help="Processes.  [default: all cores]")
+@click.option("-o", "--output", type=click.Choice(["json", "yaml"]), help="The result as a document for programs.")
+def command(scenario: str, seeds: str, faults: str, jobs: int | None, output: str | None) -> int:
+    """Play a scenario with many seeds, with faults, and look for what should not be.
+
+    Each seed draws its own faults; they end some time after the timeline, and then the cluster must come to rest, with
+    every workload complete, every mirror current, and nothing for the checkers to find. Ends with 1 if a seed failed,
+    or if a type of fault that was asked for never made a difference.
+
+    \b
+    Example:
+      wukong sim soak examples/sim/soak.yaml --seeds 1-200
+    """
+    read, types, chosen = read_scenario_file(scenario), read_types(faults), read_seeds(seeds)
+    if "extender" in types and faults == "all" and not asks_extender(read):
+        types.remove("extender")  # nobody is asked
+    with progress("seeds") as tell:
+        try:
+            result = soak(
+                read, chosen, types, jobs or os.cpu_count() or 1, lambda soaked: tell(soaked.seeds, len(chosen))
+            )
+        except InputError as error:
+            raise error.at(place_name(scenario)) from None
+    replay = f"wukong sim run {shlex.quote(scenario)} --faults {faults} --seed"
+    if output is not None:
+        show_document(_document(result, len(chosen), replay), output)
+    else:
+        show(*_view(result, len(chosen), replay))
+    if result.was_interrupted:
+        return INTERRUPTED
+    return FAILED if result.has_failed else 0
+
+
+def read_seeds(text: str) -> range:
+    found = _SEEDS.fullmatch(text)
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    if last < first:
+        raise InputError(f'--seeds: expected a seed such as 7, or a range such as 1-1000, got "{text}".')
+    return range(first, last + 1)
+
+
+def _view(result: SoakResult, asked: int, replay: str) -> Iterable[Part]:
+    if result.faults:
+        yield from (_table(result), "")
+    hours = f"{result.virtual_seconds / 3600:.1f} virtual hours"
+    of = f" of {asked}" if result.seeds < asked else ""
+    yield f"{result.seeds}{of} {'seed' if asked == 1 else 'seeds'}, {count(result.writes, 'write')} in {hours}."
+    if result.was_interrupted:
+        yield "Interrupted."
+    for name in result.ineffective:
+        yield f"The fault {name} never made a difference: give it more seeds, or a scenario it can strike."
+    for played in result.failures[:MOST_FAILURES]:
+        yield from ("", f"Seed {played.seed} failed. Replay it: {replay} {played.seed}")
+        yield from (f"  {reason}" for reason in played.reasons[:MOST_REASONS])
+    yield ""
+    yield f"{count(len(result.failures), 'seed')} failed." if result.failures else "No seed failed."
+
+
+def _table(result: SoakResult) -> Table:
+    made = Table("FAULT", "INJECTED", "EFFECTIVE", "WHAT IT IS", numbers=("INJECTED", "EFFECTIVE"))
+    for name in result.faults:
+        made.add_row(name, str(result.injected[name]), str(result.effective[name]), TYPES[name].what)
+    return made
+
+
+def _document(result: SoakResult, asked: int, replay: str) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "seeds": {"asked": asked, "played": result.seeds, "failed": len(result.failures)},
+        "interrupted": result.was_interrupted,
+        "faults": {
+            name: {"injected": result.injected[name], "effective": result.effective[name]} for name in result.faults
+        },
+        "ineffective": result.ineffective,
+        "failures": [
+            {"seed": it.seed, "digest": it.digest, "reasons": it.reasons, "replay": f"{replay} {it.seed}"}
+            for it in result.failures
+        ],
+        "writes": result.writes,
+        "virtualSeconds": result.virtual_seconds,
+    }

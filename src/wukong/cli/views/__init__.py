@@ -1,0 +1,1 @@
+"""What verbs show: tables, documents, live views."""

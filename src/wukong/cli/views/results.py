@@ -1,0 +1,161 @@
+"""What the verbs show of a result: one view for people, one document for programs, for each verb. Decides nothing.
+
+Explanations have a module of their own, matrix.py. How things get onto the screen is in console.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.text import Text
+
+from wukong.cli.views.console import Part, Table, count, name_some, show, show_document
+from wukong.cli.views.matrix import explanation_document, explanation_view, preemption_line
+from wukong.engine.capacity import Capacity
+from wukong.engine.explain import Explanation
+from wukong.engine.replay import Mismatch, Report
+from wukong.replies.extender.policy_report import PolicyReport
+
+_MOST_MISMATCHES = 3
+_COMPARED = {  # in the order in which they are shown; `wukong replay` prints further ones as they are called
+    "feasibleSets": "feasible sets",
+    "scoreCells": "score cells",
+    "finals": "final scores",
+    "nodes": "chosen nodes",
+    "messages": "messages",
+    "candidateLists": "candidate lists",
+    "candidates": "candidates",
+    "nominated": "nominated nodes",
+}
+
+
+def show_explanation(
+    explanation: Explanation, name: str, runs_on: str, output: str | None, told: PolicyReport | None = None
+) -> None:
+    """`told`: what a policy did to it, if the scheduler asks an extender."""
+    if output in ("json", "yaml"):
+        show_document(explanation_document(explanation, name, runs_on, told), output)
+    else:
+        show(*explanation_view(explanation, name, runs_on, output == "wide", told))
+
+
+# Replay -----------------------------------------------------------------------------------------------------------
+
+
+def show_replay(report: Report, output: str | None) -> None:
+    if output in ("json", "yaml"):
+        show_document(_replay_document(report), output)
+    else:
+        show(*_replay_view(report, len(report.mismatches) if output == "wide" else _MOST_MISMATCHES))
+
+
+def _replay_document(report: Report) -> dict[str, object]:
+    document: dict[str, object] = {
+        "scenarios": report.scenarios,
+        "pods": report.pods,
+        "attempts": report.attempts,
+        "compared": {name: number for name, _, number in _compared(report)},
+        "mismatches": len(report.mismatches),
+        "byPlugin": report.by_plugin,
+    }
+    if report.mismatches:
+        document["first"] = [
+            {
+                "line": entry.scenario,
+                "seed": entry.seed,
+                "pod": entry.pod,
+                "attempt": entry.attempt + 1,
+                "plugin": entry.plugin,
+                "recorded": entry.recorded,
+                "decided": entry.decided,
+            }
+            for entry in report.mismatches[:_MOST_MISMATCHES]
+        ]
+    return document
+
+
+def _replay_view(report: Report, most: int) -> Iterable[Part]:
+    scope = [count(report.scenarios, "scenario"), count(report.pods, "pod"), count(report.attempts, "attempt")]
+    yield f"Replayed {', '.join(scope)}."
+    compared = Table("COMPARED", "NUMBER", numbers=["NUMBER"])
+    for _, words, number in _compared(report):
+        compared.add_row(words, f"{number:,}")
+    yield from ("", compared, "")
+    if not report.mismatches:
+        yield Text("No mismatches.", style="green")
+        return
+    yield Text(f"{count(len(report.mismatches), 'mismatch', 'mismatches')}:", style="bold red")
+    by_plugin = Table("PLUGIN", "MISMATCHES", numbers=["MISMATCHES"])
+    for plugin, number in report.by_plugin.items():
+        by_plugin.add_row(plugin, f"{number:,}")
+    yield by_plugin
+    for entry in report.mismatches[:most]:
+        yield from _mismatch_lines(entry)
+    if len(report.mismatches) > most:
+        yield f"\nThe first {most} of {len(report.mismatches):,}; -o wide shows all."
+
+
+def _mismatch_lines(entry: Mismatch) -> Iterable[Part]:
+    place = f"line {entry.scenario} (seed {entry.seed}), pod {entry.pod}, attempt {entry.attempt + 1}"
+    yield f"\n{entry.plugin}: {place}"
+    yield f"  recorded: {entry.recorded}"
+    yield f"  decided:  {entry.decided}"
+
+
+def _compared(report: Report) -> list[tuple[str, str, int]]:
+    names = [*_COMPARED, *sorted(report.compared.keys() - _COMPARED.keys())]
+    return [(name, _COMPARED.get(name, name), report.compared[name]) for name in names]
+
+
+# Capacity ---------------------------------------------------------------------------------------------------------
+
+
+def show_capacity(capacity: Capacity, name: str, output: str | None) -> None:
+    if output in ("json", "yaml"):
+        show_document(_capacity_document(capacity, name), output)
+    else:
+        show(*_capacity_view(capacity, name, every_node=output == "wide"))
+
+
+def _capacity_document(capacity: Capacity, name: str) -> dict[str, object]:
+    document: dict[str, object] = {
+        "pod": name,
+        "fits": capacity.fits,
+        "nodes": capacity.nodes,
+        "perNode": capacity.per_node,
+        "reason": capacity.reason,
+        "limited": capacity.is_limited,
+    }
+    if capacity.preemption is not None:
+        document["preemption"] = {"node": capacity.preemption.node, "victims": list(capacity.preemption.victims)}
+    return document
+
+
+def _capacity_view(capacity: Capacity, name: str, every_node: bool) -> Iterable[Part]:
+    where = f", on {len(capacity.per_node):,} of {count(capacity.nodes, 'node')}" if capacity.fits else ""
+    more = "at least " if capacity.is_limited else ""
+    style = "bold green" if capacity.fits else "bold red"
+    yield Text(f"{name}: {more}{capacity.fits:,} more fit{where}.", style=style)
+    if capacity.per_node:
+        yield from ("", _per_node(capacity) if every_node else _per_count(capacity), "")
+    yield f"Why no more: {capacity.reason}"
+    if capacity.preemption is not None:
+        yield preemption_line("The next one", capacity.preemption)
+
+
+def _per_node(capacity: Capacity) -> Table:
+    made = Table("NODE", "PODS", numbers=["PODS"])
+    for node, number in capacity.per_node.items():
+        made.add_row(node, f"{number:,}")
+    return made
+
+
+def _per_count(capacity: Capacity) -> Table:
+    """Nodes that took equally many share a line, so that 5,000 nodes stay readable."""
+    groups: dict[int, list[str]] = {}
+    for node, number in capacity.per_node.items():
+        groups.setdefault(number, []).append(node)
+    made = Table("PODS EACH", "NODES", "NAMES", numbers=["PODS EACH", "NODES"])
+    for number, nodes in groups.items():
+        made.add_row(f"{number:,}", f"{len(nodes):,}", name_some(nodes))
+    return made

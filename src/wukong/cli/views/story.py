@@ -1,0 +1,195 @@
+"""What `wukong sim` shows people of a story: the timeline, condensed; moves; a table of workloads; the verdict."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter as Tally
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.text import Text
+
+from wukong.cli.views.console import Part, Table, count
+from wukong.embedded.scenario.record.story import Event, Move, Story, WorkloadSummary
+
+Row = tuple[int, str, str]  # second, subject, what happened
+_MOST_NODES, _MOST_ROWS, _MOST_MOVES = 6, 40, 10
+_FEW = 4  # so many nodes or pods are told one by one
+_STEPS = ((1, ""), (10, "10 s"), (60, "a minute"), (600, "10 minutes"), (3600, "an hour"))
+_COUNTED = (
+    "added",
+    "created",
+    "ready",
+    "not ready",
+    "stopping",
+    "gone",
+)  # counted; everything else is told in its own words
+
+
+def story_view(story: Story, unmet: list[str]) -> Iterable[Part]:
+    yield from (*_timeline(story), "")
+    if story.moves:
+        yield from (*_moves(story.moves), "")
+    if concerned := _concerned(story):
+        yield _workloads(concerned)
+    if (rest := len(story.workloads) - len(concerned)) > 0:
+        yield Text(f"Nothing happened to {count(rest, 'other workload')}; -o json has them.", style="dim")
+    if story.workloads:
+        yield ""
+    nodes = story.nodes
+    yield f"Nodes: {nodes.start} at the start, {nodes.max} at most, {nodes.end} at the end."
+    took = f"{count(story.writes, 'write')} in {clock(story.virtual_seconds)} of virtual time"
+    yield f"{took}; digest {story.digest[:16]}."
+    yield from _verdict(story)
+    if unmet:
+        yield Text(f"{count(len(unmet), 'expectation')} not met:", style="bold red")
+    for each in unmet:
+        yield f"  {each}"
+
+
+def _verdict(story: Story) -> Iterator[Part]:
+    if story.settled:
+        yield Text("Settled: every workload is as it should be.", style="bold green")
+    elif story.interrupted:
+        yield Text(f"Interrupted at {clock(story.virtual_seconds)}: this is the story so far.", style="bold yellow")
+    else:
+        yield Text("Not settled:" if story.stuck else "Not settled when time was up.", style="bold red")
+    for reason in story.stuck:
+        yield f"  {reason}"
+
+
+def clock(seconds: float) -> str:
+    """`00:10:01`, hours first."""
+    whole = int(seconds)
+    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+# ---- the timeline
+
+
+def rows_of(events: Iterable[Event], step: int = 1) -> list[Row]:
+    """Time, subject, what happened: what happened to several within a step of so many seconds on one line."""
+    groups: dict[tuple[int, str], list[str]] = {}
+    for moment, subject, text in _gathered(events, step):
+        groups.setdefault((moment, subject), []).append(text)
+    return [
+        (second, subject, text)
+        for (second, subject), texts in groups.items()
+        for text in (dict.fromkeys(texts) if subject.startswith("node ") else _condensed(texts))
+    ]
+
+
+def _gathered(events: Iterable[Event], step: int) -> Iterator[Row]:
+    """With `nodes` or `pods` as the subject where the same happened to more than a few."""
+    rows = [(int(event.at) // step * step, event.subject, event.text) for event in events]
+    alike = Tally((moment, subject.split(" ")[0], text) for moment, subject, text in set(rows))
+    for moment, subject, text in rows:
+        word = subject.split(" ")[0]
+        many = word in ("node", "pod") and alike[moment, word, text] > _FEW
+        yield moment, f"{word}s" if many or text == "added" else subject, text
+
+
+def _condensed(texts: list[str]) -> Iterator[str]:
+    """What happened to several as numbers on one line; the rest one line each, once, with how often."""
+    pods = Tally(text for text in texts if text in _COUNTED)
+    if pods:
+        yield ", ".join(f"{pods[text]} {text}" for text in _COUNTED if pods[text])
+    for text, number in Tally(text for text in texts if text not in _COUNTED).items():
+        yield text if number == 1 or text.startswith("pending") else f"{text} ({number} times)"
+
+
+def _timeline(story: Story) -> Iterator[Part]:
+    if not story.events:
+        yield "Nothing happened."
+        return
+    step, told, rows = _short_enough(story.events)
+    left_out = max(0, len(rows) - _MOST_ROWS)
+    head = rows[: _MOST_ROWS // 2] if left_out else rows
+    made = Table("TIME", "WHAT", "AVAILABLE", "HAPPENED", whole=("TIME", "AVAILABLE"))
+    for row in head:
+        made.add_row(*_cells(story, row, step))
+    if left_out:
+        made.add_row("…", f"{left_out} more", "", "")
+        for row in rows[-_MOST_ROWS // 2 :]:
+            made.add_row(*_cells(story, row, step))
+    yield made
+    if told:
+        yield Text(f"In steps of {told}; -o json has every event, --trace FILE every action.", style="dim")
+
+
+def _short_enough(events: Sequence[Event]) -> tuple[int, str, list[Row]]:
+    """The rows in the shortest steps that give no more than a screenful of them, or in the longest."""
+    for step, told in _STEPS[:-1]:
+        rows = rows_of(events, step)
+        if len(rows) <= _MOST_ROWS:
+            return step, told, rows
+    step, told = _STEPS[-1]
+    return step, told, rows_of(events, step)
+
+
+def _cells(story: Story, row: Row, step: int) -> tuple[str, str, str, str]:
+    second, subject, text = row
+    available = _available(story.availability.get(subject, []), second, second + step)
+    return clock(second), subject, available, _first_sentence(text)
+
+
+def _available(history: Sequence[tuple[float, int, int]], start: float, end: float) -> str:
+    """`3/3` as it was at the end of a step, `2 → 3/3` if it was less meanwhile; nothing for what is no workload."""
+    first, last = (bisect_left(history, moment, key=lambda entry: entry[0]) for moment in (start, end))
+    if not last:
+        return ""
+    _, available, wanted = history[last - 1]
+    place = min(range(first, last), key=lambda index: history[index][1], default=last - 1)
+    least = history[place][1]
+    is_loss = least < available and any(each >= of for _, each, of in history[:place])  # not the way up at the start
+    return f"{least} → {available}/{wanted}" if is_loss else f"{available}/{wanted}"
+
+
+def _first_sentence(text: str) -> str:
+    """Of the scheduler's message; the verdict has it whole."""
+    first, dot, _ = text.partition(". ")
+    return f"{first}." if dot and text.startswith("pending: ") else text
+
+
+# ---- what became of it
+
+
+def _moves(moves: Sequence[Move]) -> Iterator[Part]:
+    yield Text(f"{count(len(moves), 'pod')} had to move:", style="bold")
+    alike = Tally((move.workload, move.start, move.end) for move in moves)
+    for (workload, start, end), number in list(alike.items())[:_MOST_MOVES]:
+        yield f"  {workload}: {start} → {end}" + (f", {number} pods" if number > 1 else "")
+    if len(alike) > _MOST_MOVES:
+        yield f"  … and {len(alike) - _MOST_MOVES} more ways; -o json has every move."
+
+
+def _concerned(story: Story) -> dict[str, WorkloadSummary]:
+    """All of them; of a snapshot's only those that something happened to, or that are not as they should be."""
+    if story.before is None:
+        return story.workloads
+    told = {event.subject for event in story.events}
+    return {name: fate for name, fate in story.workloads.items() if name in told or fate.available < fate.replicas}
+
+
+def _workloads(fates: dict[str, WorkloadSummary]) -> Table:
+    """The kind is told where they are not all Deployments: there is little room in 80 columns."""
+    numbers = ("AVAILABLE", "MIN", "MAX PODS", "RESTARTS", "SHORT")
+    has_kinds = any(fate.kind != "Deployment" for fate in fates.values())
+    made = Table(
+        "WORKLOAD", *(["KIND"] if has_kinds else []), *numbers, "NODES", numbers=numbers, whole=("WORKLOAD", "KIND")
+    )
+    for name, fate in fates.items():
+        made.add_row(name, *([fate.kind] if has_kinds else []), *_numbers(fate), _spread(fate.per_node))
+    return made
+
+
+def _numbers(fate: WorkloadSummary) -> tuple[str, ...]:
+    counts = (f"{fate.available}/{fate.replicas}", fate.min_available, fate.max_pods, fate.restarts)
+    return (*map(str, counts), f"{fate.unavailable_seconds:g} s")
+
+
+def _spread(per_node: dict[str, int]) -> str:
+    """By name while they are few; of many, how many and how full."""
+    if len(per_node) <= _MOST_NODES:
+        return ", ".join(f"{node} {number}" for node, number in per_node.items())
+    least, most = min(per_node.values()), max(per_node.values())
+    return f"{count(len(per_node), 'node')}, {least if least == most else f'{least} to {most}'} each"

@@ -1,0 +1,76 @@
+"""Keeps one copy of what many objects have alike, so that a snapshot of 150,000 pods fits into memory.
+
+The pods of one workload differ in name, node and start, and in little else. Called for every object as it is read,
+right after decoding; afterwards parts of objects are shared, so nobody may change them in place (rules.admit copies).
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from sys import intern
+
+import msgspec
+
+from wukong.api.core import Node, Pod, PodSpec, PodStatus, Volume
+from wukong.api.meta import Object, ObjectMeta, OwnerReference
+from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Interner:
+    def __init__(self) -> None:
+        self._specs: dict[bytes, PodSpec] = {}
+        self._statuses: dict[bytes, PodStatus] = {}
+        self._heads: dict[bytes, tuple[dict[str, str], list[OwnerReference]]] = {}
+
+    def put(self, found: Object) -> bool:
+        """Drop what placement does not read, share what is known already. True if its spec or status is new.
+
+        Raises OverflowError for an object with a number beyond 64 bits.
+        """
+        notice = found.metadata.annotations.get(NOTICE) if isinstance(found, Node) else None
+        found.metadata.annotations = {NOTICE: notice} if notice is not None else {}
+        if isinstance(found, Pod):
+            return self._put_pod(found)
+        if isinstance(found, Node):
+            for image in found.status.images:
+                image.names = [intern(name) for name in image.names]
+            for condition in found.status.conditions:
+                condition.message = SHUTTING_DOWN if SHUTTING_DOWN in condition.message else ""
+        _encode(found)
+        return True
+
+    def _put_pod(self, pod: Pod) -> bool:
+        known = len(self._specs) + len(self._statuses)
+        self._share_head(pod.metadata)
+        pod.spec = self._share_spec(pod.spec)
+        pod.status = self._share_status(pod.status)
+        return len(self._specs) + len(self._statuses) > known
+
+    def _share_head(self, meta: ObjectMeta) -> None:
+        meta.namespace = intern(meta.namespace)
+        meta.generate_name = intern(meta.generate_name)
+        head = (meta.labels, meta.owner_references)
+        meta.labels, meta.owner_references = self._heads.setdefault(_encode(head), head)
+
+    def _share_spec(self, spec: PodSpec) -> PodSpec:
+        node_name, spec.node_name = intern(spec.node_name), ""
+        spec.volumes = [volume for volume in spec.volumes if _matters(volume)]
+        shared = copy(self._specs.setdefault(_encode(spec), spec))
+        shared.node_name = node_name
+        return shared
+
+    def _share_status(self, status: PodStatus) -> PodStatus:
+        start_time, status.start_time = status.start_time, None
+        shared = self._statuses.setdefault(_encode(status), status)
+        if start_time is None:
+            return shared
+        shared = copy(shared)
+        shared.start_time = start_time
+        return shared
+
+
+def _matters(volume: Volume) -> bool:
+    """Volumes of other kinds carry nothing but a name, often a different one in every pod (kube-api-access-x7k2p)."""
+    return volume != Volume(name=volume.name)

@@ -1,0 +1,1 @@
+"""The component load: node usage kept on node labels."""

@@ -1,0 +1,40 @@
+"""The load controller: keeps the usage of every node on its labels, so that plain node affinity can prefer quiet nodes.
+
+What a label should be is decided in usage_labels.py; the numbers come from a meter through `state.usage`. It writes
+nothing but those labels. When it last changed a node it remembers itself: after a restart a label may move once early.
+"""
+
+from __future__ import annotations
+
+from wukong.actions import DONE, Outcome, Patch
+from wukong.api.core import Node
+from wukong.api.resources import RESOURCES, Key
+from wukong.controllers.load.usage_labels import Settings, wish
+from wukong.ports import PatchBody
+from wukong.state import State
+from wukong.state.controller import Watch
+
+NODES = RESOURCES["Node"]
+
+
+class Load:
+    name = "load"
+    watches = (Watch(NODES),)
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
+        self._changed_at: dict[str, float] = {}
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        node = state.get(Node, key)
+        if node is None:
+            self._changed_at.pop(key.name, None)
+            return DONE
+        wanted = wish(
+            node.metadata.labels, state.usage.get(key.name), self._changed_at.get(key.name), self.settings, now
+        )
+        if not wanted.labels:
+            return Outcome(requeue_after=wanted.again_after)
+        self._changed_at[key.name] = now
+        body = {"metadata": {"labels": wanted.labels}}
+        return Outcome((Patch(NODES, key, PatchBody("merge", body)),), requeue_after=wanted.again_after)

@@ -1,0 +1,1 @@
+"""The component policy: whether a PlacementPolicy is understood, on its status."""

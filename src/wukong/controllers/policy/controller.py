@@ -1,0 +1,76 @@
+"""The policy controller: says on every policy whether it is understood, and if not, all that is wrong and where.
+
+The API server has refused what a CRD can express; what is left (label syntax, names and configs of rules) is found by
+placement.compile and told as the condition Accepted. It writes nothing but that condition and observedGeneration. A
+policy that is not accepted is left out by whoever decides: it never stands in a pod's way.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from wukong.actions import DONE, Outcome, Patch
+from wukong.api.placement import ClusterPlacementPolicy, Condition, PlacementPolicy
+from wukong.api.resources import RESOURCES, Key
+from wukong.placement.compile import Policy as AnyPolicy
+from wukong.placement.compile import problems
+from wukong.placement.rule import Rules
+from wukong.ports import PatchBody
+from wukong.state import State
+from wukong.state.controller import Watch
+
+ACCEPTED = "Accepted"
+LONGEST_MESSAGE = 32_768  # of a condition, in characters
+
+
+class Policy:
+    name = "policy"
+    watches = (Watch(RESOURCES["PlacementPolicy"]), Watch(RESOURCES["ClusterPlacementPolicy"]))
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        """Both kinds come here: a key without a namespace is a ClusterPlacementPolicy's."""
+        policy = state.get(PlacementPolicy, key) if key.namespace else state.get(ClusterPlacementPolicy, key)
+        if policy is None:
+            return DONE
+        generation, held = policy.metadata.generation, policy.status.conditions
+        verdict = judge(policy, self.rules, now)
+        if verdict in held and policy.status.observed_generation == generation:
+            return DONE
+        # The list is written whole, as read at this version: what others say in it stays.
+        conditions = [*(each for each in held if each.type != ACCEPTED), verdict]
+        body = {
+            "metadata": {"resourceVersion": policy.metadata.resource_version},
+            "status": {"observedGeneration": generation, "conditions": msgspec.to_builtins(conditions)},
+        }
+        resource = RESOURCES[type(policy).__name__]
+        return Outcome((Patch(resource, key, PatchBody("merge", body), subresource="status"),))
+
+
+def judge(policy: AnyPolicy, rules: Rules, now: float) -> Condition:
+    """The condition Accepted as it should be. Its time is that of the last change from True to False or back."""
+    wrong = problems(policy, rules)
+    status = "False" if wrong else "True"
+    held = next((each for each in policy.status.conditions if each.type == ACCEPTED), None)
+    return Condition(
+        type=ACCEPTED,
+        status=status,
+        reason="Invalid" if wrong else "Understood",
+        message=_message(wrong),
+        last_transition_time=held.last_transition_time if held and held.status == status else _time(now),
+        observed_generation=policy.metadata.generation,
+    )
+
+
+def _message(wrong: list[str]) -> str:
+    """A line per problem."""
+    text = "\n".join(wrong) or "No problem was found."
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 1]}…"
+
+
+def _time(now: float) -> str:
+    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,1 @@
+"""The Deployment controller: sync.py is one look at a Deployment."""

@@ -1,0 +1,54 @@
+"""The Deployment controller: one ReplicaSet per version, grown and shrunk within surge and unavailability.
+
+    paused, or replicas changed ─► scale what there is, in proportion
+    Recreate ─► old to 0 ─► wait for their pods ─► new to all
+    RollingUpdate ─► new up as far as it may, else old down as far as they may: one direction per sync
+
+Follows kube-controller-manager 1.35; what one sync does is in rollout.py. ReplicaSets that nobody owns are
+adopted. A sync that writes a ReplicaSet leaves the rest to the next.
+"""
+
+from __future__ import annotations
+
+from wukong.actions import DONE, Outcome
+from wukong.api.meta import Object, controller_of
+from wukong.api.resources import Key
+from wukong.embedded.actors import pods
+from wukong.embedded.actors.adoption import adopted_sets, concerned
+from wukong.embedded.actors.deployment.sync import DEPLOYMENTS, Sync, strategy_of
+from wukong.embedded.actors.replica_set.controller import REPLICA_SETS, controlled_by
+from wukong.embedded.world.objects import Deployment, ReplicaSet
+from wukong.state import State
+from wukong.state.controller import Watch
+
+
+def _of_pod(pod: Object, state: State) -> list[Key]:
+    """Deployments wait for pods only where they recreate: for the last old one to go."""
+    owner = controller_of(pod.metadata)
+    if owner is None or owner.kind != "ReplicaSet":
+        return []
+    replica_set = state.get(ReplicaSet, Key(pod.metadata.namespace, owner.name))
+    if replica_set is None:
+        return []
+    keys = list(controlled_by("Deployment")(replica_set, state))
+    found = state.get(Deployment, keys[0]) if keys else None
+    return keys if found is not None and strategy_of(found) == "Recreate" else []
+
+
+class Deployments:
+    name = "deployment"
+    watches = (
+        Watch(DEPLOYMENTS),
+        Watch(REPLICA_SETS, concerned(Deployment)),
+        Watch(pods.PODS, _of_pod),
+    )
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        deployment = state.get(Deployment, key)
+        if deployment is None:
+            return DONE
+        if patches := adopted_sets(deployment, state):
+            return Outcome(tuple(patches))
+        sync = Sync(deployment, state, now)
+        sync.play()
+        return Outcome(tuple(sync.actions), sync.again)

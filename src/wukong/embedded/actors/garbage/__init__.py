@@ -1,0 +1,1 @@
+"""The garbage collector, the namespace controller and the pod garbage collector."""

@@ -1,0 +1,1 @@
+"""The node lifecycle controller and taint eviction."""

@@ -1,0 +1,1 @@
+"""The scenario file: its fields, and how it is read."""

@@ -1,0 +1,1 @@
+"""How a scenario is played on a cluster."""

@@ -1,0 +1,30 @@
+"""What the tellers of a story need to know of the cluster it happens on: its mirror, changes, time, and failures.
+
+An embedded World is one; so is app/sim_live's Stage on a real cluster. So one Recorder serves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from wukong.ports import Clock
+from wukong.runtime.dispatch import Item
+from wukong.state import Change, State
+from wukong.state.attempts import Attempt
+
+
+class ObservedCluster(Protocol):
+    @property
+    def state(self) -> State: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    def listen(self, hear: Callable[[Change], None]) -> None:
+        """`hear` is called with every change of the mirror, in order."""
+        ...
+
+    def attempt(self, item: Item) -> Attempt | None:
+        """The failures of an item since it last succeeded."""
+        ...

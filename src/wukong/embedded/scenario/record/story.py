@@ -1,0 +1,90 @@
+"""The story of a scenario: what became of each workload, in numbers, and the events on the way. Only data.
+
+Made by recording.py, compared by expecting.py, shown by the command line, whose -o json is `document()`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+VERSION = 1
+
+
+class Event(msgspec.Struct, frozen=True):
+    """Something that happened, at a number of seconds from the beginning."""
+
+    at: float
+    subject: str
+    text: str
+
+
+class Move(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_only=True):
+    """A pod that had to leave its node, and the one that came up elsewhere in its place."""
+
+    workload: str
+    pod: str
+    replacement: str
+    start: str  # the node it left
+    end: str  # the node of its replacement
+    left: float  # when it began to stop, and when its replacement was ready; seconds from the beginning
+    ready: float
+
+
+class WorkloadSummary(msgspec.Struct, rename="camel", kw_only=True):
+    """Of one workload. Minimum and unavailable seconds count from when it was first wholly available."""
+
+    kind: str
+    replicas: int = 0
+    available: int = 0
+    min_available: int = 0
+    max_pods: int = 0  # at once; not those that end, nor those that a ReplicaSet was told to give up
+    restarts: int = 0  # pods evicted, preempted, driven out by a taint or lost with their node
+    unavailable_seconds: float = 0.0
+    per_node: dict[str, int] = {}
+    max_per_node: int = 0  # its pods on one node at once, terminating ones too
+    mixed_nodes: int = 0  # nodes that had pods of two of its versions at once
+
+
+class NodeCount(msgspec.Struct):
+    start: int = 0
+    max: int = 0
+    end: int = 0
+
+
+class Before(msgspec.Struct, rename="camel", kw_only=True):
+    """What a snapshot was in the middle of: all that happened until it was at rest."""
+
+    changes: int  # writes of pods and of what is wanted; 0: it was at rest
+    settled: bool
+    stuck: list[str]
+    writes: int
+    virtual_seconds: float
+    timeline: list[Event]
+
+
+class Story(msgspec.Struct, rename="camel", kw_only=True):
+    version: int = VERSION
+    settled: bool
+    interrupted: bool = False  # by a person, before it was over
+    stuck: list[str]
+    workloads: dict[str, WorkloadSummary]
+    nodes: NodeCount
+    moves: list[Move] = []
+    availability: dict[str, list[tuple[float, int, int]]] = {}  # workload → when, how many available, how many wanted
+    writes: int
+    virtual_seconds: float
+    digest: str
+    findings: list[str] = []  # what checkers found to be wrong: nothing, unless somebody made a mistake
+    before: Before | None = None  # of a story that begins with a snapshot
+    events: list[Event] = msgspec.field(name="timeline", default_factory=list)
+    trace: list[str] = []
+
+    def document(self) -> dict[str, Any]:
+        """For programs: without the trace, which the digest stands for."""
+        made: dict[str, Any] = msgspec.to_builtins(self)
+        del made["trace"]
+        if self.before is None:
+            del made["before"]
+        return made

@@ -1,0 +1,1 @@
+"""A snapshot of another cluster made fit to be played on."""

@@ -1,0 +1,54 @@
+"""Whose fields a snapshot's objects are, so that applying a manifest to them does what `kubectl apply` would.
+
+Apply takes away what its manager applied before and applies no more. Snapshots seldom say who applied what:
+
+    annotation last-applied-configuration    that was applied before
+    nothing of the kind                      all of the spec was, but for replicas, which an autoscaler may own, and
+                                             annotations of the template, which `kubectl rollout restart` adds
+
+Called by app/embedded.py before the world begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from wukong.api.resources import Key
+from wukong.embedded.snapshot.load import LOADABLE
+from wukong.embedded.store import Server
+from wukong.embedded.store.documents import at, copied, meta_of, without
+from wukong.embedded.store.ownership.field_managers import Writer, claimed
+from wukong.ports import Document
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def claim(server: Server, documents: Iterable[Document], manager: str) -> None:
+    """Have the objects that these documents will be applied to be `manager`'s."""
+    for document in documents:
+        resource, meta = LOADABLE[document["kind"]], meta_of(document)
+        kind = server.kinds.of(resource)
+        namespace = meta.get("namespace") or "default" if resource.namespaced else ""
+        live = server.database.get(kind.name, Key(namespace, meta["name"]))
+        if live is not None:
+            before = _last_applied(live) or _presumed(live, document)
+            server.database.put(kind.name, claimed(kind, live, before, Writer(manager, "Apply"), server.clock.now()))
+
+
+def _last_applied(live: Document) -> Document | None:
+    try:
+        found = msgspec.json.decode((meta_of(live).get("annotations") or {}).get(LAST_APPLIED, ""))
+    except msgspec.DecodeError:
+        return None
+    return without(found, "status") if isinstance(found, dict) else None
+
+
+def _presumed(live: Document, wanted: Document) -> Document:
+    made = copied(without(live, "status", "metadata"))
+    if at(wanted, "spec.replicas") is None and isinstance(made.get("spec"), dict):
+        made["spec"].pop("replicas", None)
+    if isinstance(meta := at(made, "spec.template.metadata"), dict):
+        meta.pop("annotations", None)
+    return made

@@ -1,0 +1,1 @@
+"""Field managers and server-side apply."""

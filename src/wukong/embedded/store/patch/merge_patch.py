@@ -1,0 +1,35 @@
+"""JSON merge patches (RFC 7386): maps are merged, null takes away, everything else replaces. Pure; knows no kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wukong.embedded.store.api_errors import bad_request
+from wukong.embedded.store.documents import has_same_values, same
+from wukong.ports import Document
+
+
+def patched(document: Document, patch: Any) -> Document:
+    if not isinstance(patch, dict):
+        raise bad_request("error decoding patch: expected an object")
+    return _merged(document, patch)
+
+
+def _merged(document: Any, patch: Document) -> Document:
+    """What stays as it is stays the same object."""
+    result: Document = dict(document) if isinstance(document, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        elif isinstance(value, dict):
+            result[name] = _merged(result.get(name), value)
+        elif name not in result or not same(result[name], value):
+            result[name] = _without_nulls(value)
+    return document if isinstance(document, dict) and has_same_values(document, result) else result
+
+
+def _without_nulls(value: Any) -> Any:
+    """Nulls within a new list go, too: so does the API server's library, if not the RFC."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(entry) for name, entry in value.items() if entry is not None}
+    return [_without_nulls(entry) for entry in value if entry is not None] if isinstance(value, list) else value

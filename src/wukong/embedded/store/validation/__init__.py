@@ -1,0 +1,1 @@
+"""What the API server refuses to store."""

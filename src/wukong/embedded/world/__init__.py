@@ -1,0 +1,1 @@
+"""The embedded cluster at work: world.py plays processes on virtual time."""

@@ -1,0 +1,93 @@
+"""Actions become calls of the embedded API server, at once. The world performs with it what controllers decide.
+
+The twin of runtime.performer without a network. `perform` is for who sees every write at once; a `RetryingTransport` is
+for a process whose answers may get lost: it looks and repeats as the live runtime does, by the same code. Raises the
+ClusterErrors of errors.py; to remove what is gone already is no failure. Never decides what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Scale
+from wukong.api.resources import Key, Resource
+from wukong.embedded.store import Server
+from wukong.embedded.store.deletion import Options
+from wukong.errors import ClusterError, NotFound
+from wukong.ports import Document, PatchBody
+from wukong.runtime import delivery
+from wukong.runtime.effect_check import Write
+from wukong.runtime.pending_writes import WrittenVersion
+
+FINALIZE = "finalize"  # of a Namespace: the last word, which only its controller has
+Do = Callable[[Write], WrittenVersion | None]
+Look = Callable[[Resource, Key], Document]
+
+
+def perform(server: Server, action: Action) -> WrittenVersion | None:
+    match action:
+        case Create(resource, body, namespace):
+            made = server.create(resource, body, namespace or (body.get("metadata") or {}).get("namespace", ""))
+            return delivery.written_of(resource, made)
+        case Patch(_, key, _, subresource) if subresource == FINALIZE:
+            server.finalize(key.name)
+        case Patch(resource, key, patch, subresource):
+            return delivery.written_of(resource, server.patch(resource, key, patch, subresource))
+        case Delete() | Evict():
+            _remove(server, action)
+        case Bind(key, node, uid):
+            server.bind(key, node, uid)
+        case Scale(resource, key, replicas, version):
+            meta = {"metadata": {"resourceVersion": version}} if version else {}
+            server.patch(resource, key, PatchBody("merge", {**meta, "spec": {"replicas": replicas}}), "scale")
+        case Note():
+            pass  # an Event changes nothing that happens; the world's trace has it
+    return None
+
+
+class RetryingTransport:
+    """A process's way to the server. `do` and `look` are the server's own, or have faults in them."""
+
+    def __init__(self, do: Do, look: Look) -> None:
+        self._do, self._look = do, look
+
+    def perform(self, action: Action) -> WrittenVersion | None:
+        if isinstance(action, Note):
+            return None
+        steps = delivery.delivery_steps(action)
+        try:
+            ask = next(steps)
+            while True:
+                try:
+                    answer = self._do(action) if ask is delivery.DO else self.look(action)
+                except ClusterError as error:
+                    ask = steps.throw(error)
+                else:
+                    ask = steps.send(answer)
+        except StopIteration as end:
+            written: WrittenVersion | None = end.value
+            return written
+
+    def look_again(self, action: Action) -> WrittenVersion | None:
+        """After an unknown outcome: the version to wait for if it has happened. OutcomeUnknown if none can tell yet."""
+        return None if isinstance(action, Note) else delivery.settle_doubt(action, self.look(action))
+
+    def look(self, action: Write) -> Document | None:
+        resource, key = delivery.sought(action)
+        try:
+            return self._look(resource, key)
+        except NotFound:
+            return None
+        except ClusterError as error:
+            raise delivery.unseen(action, error) from error
+
+
+def _remove(server: Server, action: Delete | Evict) -> None:
+    try:
+        if isinstance(action, Evict):
+            server.evict(action.key, Options(uid=action.uid, grace_seconds=action.grace_seconds))
+        else:
+            options = Options(action.uid, action.resource_version, action.grace_seconds, action.propagation)
+            server.delete(action.resource, action.key, options)
+    except NotFound:
+        return

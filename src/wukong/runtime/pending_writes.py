@@ -1,0 +1,91 @@
+"""Our own writes until the watch has shown them: a key rests so long, lest it be decided on a state before its own act.
+
+Kept by `dispatch`. Versions are opaque, so an echo is recognized by equality: the version the API server gave our write
+comes by in the watch. Where a list skipped it, or the watch is late, the key rests for PATIENCE seconds and no longer.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+from wukong.api.resources import Key
+from wukong.state import Change
+
+Item = TypeVar("Item", bound=Hashable)
+Place = tuple[str, Key]  # kind and key
+PATIENCE = 5.0
+_REMEMBERED = 4096  # versions seen lately: an echo may come before the answer to the write
+
+
+class WrittenVersion(NamedTuple):
+    kind: str
+    key: Key
+    version: str
+    uid: str = ""  # tells it from an earlier object of the same name
+
+
+class PendingWrites(Generic[Item]):
+    def __init__(self) -> None:
+        self._seen: OrderedDict[tuple[str, Key, str], None] = OrderedDict()
+        self._missing: dict[Item, set[WrittenVersion]] = {}
+        self._until: dict[Item, float] = {}  # oldest first, for PATIENCE is the same for all
+        self._places: dict[Item, set[Place]] = {}
+        self._by_object: dict[Place, dict[Item, None]] = {}
+
+    def hold(self, item: Item, written: Iterable[WrittenVersion], now: float) -> bool:
+        """Whether this item must rest until all of these have been seen."""
+        missing = {write for write in written if write[:3] not in self._seen}
+        if not missing:
+            return False
+        self._missing[item], self._until[item] = missing, now + PATIENCE
+        self._places[item] = {write[:2] for write in missing}
+        for place in self._places[item]:
+            self._by_object.setdefault(place, {})[item] = None
+        return True
+
+    def saw(self, changes: Iterable[Change]) -> list[Item]:
+        """The items that need not rest any longer."""
+        released = []
+        for change in changes:
+            version = None if change.new is None else change.new.metadata.resource_version
+            if version is not None:
+                self._remember((change.kind, change.key, version))
+            for item in list(self._by_object.get((change.kind, change.key), ())):
+                missing = self._missing[item]
+                missing -= {write for write in missing if _is_echo(write, change, version)}
+                if not missing:
+                    self._release(item)
+                    released.append(item)
+        return released
+
+    def expire(self, now: float) -> list[Item]:
+        expired = [item for item, until in self._until.items() if until <= now]
+        for item in expired:
+            self._release(item)
+        return expired
+
+    def next_expiry(self) -> float | None:
+        return next(iter(self._until.values()), None)
+
+    def _remember(self, write: tuple[str, Key, str]) -> None:
+        self._seen[write] = None
+        if len(self._seen) > _REMEMBERED:
+            self._seen.popitem(last=False)
+
+    def _release(self, item: Item) -> None:
+        del self._missing[item], self._until[item]
+        for place in self._places.pop(item):
+            self._by_object[place].pop(item)
+            if not self._by_object[place]:
+                del self._by_object[place]
+
+
+def _is_echo(write: WrittenVersion, change: Change, version: str | None) -> bool:
+    """An object that is gone shows no version any more; one that had the name before ours says nothing of ours."""
+    if write[:2] != (change.kind, change.key):
+        return False
+    if version is not None or change.old is None:
+        return version == write.version
+    return write.uid in ("", change.old.metadata.uid)

@@ -1,0 +1,92 @@
+"""Actions become calls of a Cluster. The one place that changes a cluster on behalf of controllers.
+
+Called by `loop`, one action at a time; raises the ClusterErrors of errors.py. When an answer got lost it reads the
+object and repeats the action only if it has not happened (`carrying`). It never decides what to do.
+"""
+
+from __future__ import annotations
+
+from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Scale
+from wukong.errors import ClusterError, NotFound
+from wukong.ports import Cluster, Document
+from wukong.runtime import delivery
+from wukong.runtime.delivery import described, subject
+from wukong.runtime.effect_check import Write
+from wukong.runtime.event_writer import EventWriter
+from wukong.runtime.pending_writes import WrittenVersion
+
+__all__ = ["Performer", "described", "subject"]
+
+
+class Performer:
+    def __init__(self, cluster: Cluster, identity: str = "wukong") -> None:
+        self.cluster = cluster
+        self.notes = EventWriter(cluster, identity)
+
+    async def perform(self, action: Action, now: float) -> WrittenVersion | None:
+        """Gives the version it wrote, where the API server says."""
+        if isinstance(action, Note):
+            await self.notes.write(action, now)
+            return None
+        steps = delivery.delivery_steps(action)
+        try:
+            ask = next(steps)
+            while True:
+                try:
+                    answer = await (self._do(action) if ask is delivery.DO else self._look(action))
+                except ClusterError as error:
+                    ask = steps.throw(error)
+                else:
+                    ask = steps.send(answer)
+        except StopIteration as end:
+            written: WrittenVersion | None = end.value
+            return written
+
+    async def look_again(self, action: Action) -> WrittenVersion | None:
+        """After an unknown outcome: the version to wait for if it has happened. OutcomeUnknown if none can tell yet."""
+        if isinstance(action, Note):
+            return None
+        return delivery.settle_doubt(action, await self._look(action))
+
+    async def _do(self, action: Write) -> WrittenVersion | None:
+        cluster = self.cluster
+        match action:
+            case Create(resource, body, namespace):
+                return delivery.written_of(resource, await cluster.create(resource, body, namespace))
+            case Patch(resource, key, patch, subresource):
+                return delivery.written_of(resource, await cluster.patch(resource, key, patch, subresource))
+            case Delete() | Evict():
+                await self._remove(action)
+            case Bind(key, node, uid):
+                await cluster.bind(key, node, uid=uid)
+            case Scale(resource, key, replicas, version):
+                await cluster.scale(resource, key, replicas, resource_version=version)
+        return None
+
+    async def _remove(self, action: Delete | Evict) -> None:
+        """Gone already is as good as removed."""
+        try:
+            if isinstance(action, Evict):
+                await self.cluster.evict(action.key, uid=action.uid, grace_seconds=action.grace_seconds)
+                return
+            await self.cluster.delete(
+                action.resource,
+                action.key,
+                uid=action.uid,
+                resource_version=action.resource_version,
+                grace_seconds=action.grace_seconds,
+                propagation=action.propagation,
+            )
+        except NotFound:
+            return
+
+    async def _look(self, action: Write) -> Document | None:
+        """The object as it is now, after an answer got lost."""
+        resource, key = delivery.sought(action)
+        try:
+            found: Document = await self.cluster.get(resource, key, dict)
+        except NotFound:
+            return None
+        except ClusterError as error:
+            raise delivery.unseen(action, error) from error
+        return found

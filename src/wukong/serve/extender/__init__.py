@@ -1,0 +1,1 @@
+"""The scheduler extender over HTTP: server.py routes, request.py decodes, response.py encodes."""

@@ -1,0 +1,202 @@
+"""The scheduler extender over HTTP: POST /filter, /prioritize and /preempt, GET /healthz. app.live serves it.
+
+Decode, call, encode; what is decided is decided in wukong.replies.extender. Whatever comes in, the answer is one of
+
+    200  what was asked
+    400  the body is not what kube-scheduler sends: the text says where
+    404  405  413  415
+    503  we cannot say: not every kind has been listed yet, or deciding failed (logged, counted)
+
+Never 500, and never a filter result with Error: that fails the pod even where the extender is `ignorable`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+import aiohttp
+import msgspec
+from aiohttp import web
+
+from wukong.api.core import Node, Pod
+from wukong.api.decode import decode_one
+from wukong.errors import InputError
+from wukong.ports import Clock
+from wukong.runtime.metrics import ExtenderMetrics
+from wukong.serve.extender.offered_nodes import UNKNOWN, Books, NameBook, NodeRows, Offer, Rows
+from wukong.serve.extender.request import ExtenderArgs, read_args, read_preemption
+from wukong.serve.extender.response import Filtered, Scores, filter_answer, preempt_answer, prioritize_answer
+from wukong.serve.probes import Status
+
+LIMIT_BYTES = 256 << 20  # 5,000 nodes in full are about 20 MB
+VERBS = ("filter", "prioritize", "preempt")
+_PIECE = 1 << 18
+_SYNCING = "not every kind has been listed yet"
+_FAILED = "deciding failed; the log says why"
+
+log = logging.getLogger(__name__)
+
+
+class ExtenderVerbs(Protocol):
+    """Who decides: wukong.replies.extender.ExtenderVerbs."""
+
+    def fleet(self, now: float) -> Any: ...
+
+    def fleet_of(self, nodes: list[Node], now: float) -> Any: ...
+
+    def filter(self, pod: Pod, fleet: Any, rows: Rows, now: float) -> Filtered: ...
+
+    def prioritize(self, pod: Pod, fleet: Any, rows: Rows, now: float) -> Scores: ...
+
+    def preempt(self, pod: Pod, candidates: Mapping[str, list[Pod] | list[str]], now: float) -> list[str]: ...
+
+
+class Shell:
+    """From the bytes of a request to the bytes of its answer, without HTTP."""
+
+    def __init__(self, extender: ExtenderVerbs, clock: Clock) -> None:
+        self._extender = extender
+        self._clock = clock
+        self._books = Books()
+
+    def filter(self, body: bytes) -> Callable[[], bytes]:
+        asked, now = read_args(body), self._clock.now()
+        fleet, _, offer = self._offered(asked, now)
+        return lambda: filter_answer(offer, self._extender.filter(asked.pod, fleet, offer.rows, now))
+
+    def prioritize(self, body: bytes) -> Callable[[], bytes]:
+        asked, now = read_args(body), self._clock.now()
+        fleet, book, offer = self._offered(asked, now)
+        return lambda: prioritize_answer(offer, book, self._extender.prioritize(asked.pod, fleet, offer.rows, now))
+
+    def preempt(self, body: bytes) -> Callable[[], bytes]:
+        pod, candidates = read_preemption(body)
+        victims = {node: candidate.pods for node, candidate in candidates.items()}
+        return lambda: preempt_answer(candidates, self._extender.preempt(pod, victims, self._clock.now()))
+
+    def _offered(self, asked: ExtenderArgs, now: float) -> tuple[NodeRows, NameBook, Offer]:
+        fleet = self._extender.fleet(now)
+        book = self._books.of(fleet)
+        if asked.names is not None:
+            return fleet, book, book.offer_names(asked.names)
+        items = asked.items or []
+        offer = book.offer_items(items)
+        if (offer.rows != UNKNOWN).all():
+            return fleet, book, offer
+        # Some are newer than our mirror: what was sent says all about them that the mirror would.
+        fleet = self._extender.fleet_of([_node(item, at) for at, item in enumerate(offer.items or ())], now)
+        book = NameBook(fleet)
+        return fleet, book, book.offer_items(items)
+
+
+def extender_app(
+    extender: ExtenderVerbs, status: Status, metrics: ExtenderMetrics, clock: Clock, *, limit_bytes: int = LIMIT_BYTES
+) -> web.Application:
+    shell = Shell(extender, clock)
+    app = web.Application()
+    app.router.add_get("/healthz", _healthz)
+    for verb in VERBS:
+        app.router.add_post(f"/{verb}", _handler(verb, getattr(shell, verb), status, metrics, limit_bytes))
+        app.router.add_route("*", f"/{verb}", _wrong_method)
+    app.router.add_route("*", "/{path:.*}", _not_found)
+    return app
+
+
+def _handler(
+    verb: str,
+    prepare: Callable[[bytes], Callable[[], bytes]],
+    status: Status,
+    metrics: ExtenderMetrics,
+    limit_bytes: int,
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        began = time.perf_counter()
+        response = await answer(request)
+        metrics.answered(verb, response.status, time.perf_counter() - began)
+        if isinstance(response.body, bytes) and len(response.body) > _PIECE:
+            return await _in_pieces(request, response.body)
+        return response
+
+    async def answer(request: web.Request) -> web.Response:
+        if not status.is_synced:
+            return _error(503, _SYNCING)
+        if (request.content_length or 0) > limit_bytes:
+            return _too_large(limit_bytes)
+        if "Content-Encoding" in request.headers:
+            return _error(415, "send the body as it is, not compressed")
+        try:
+            body = await _body(request, limit_bytes)
+            if body is None:
+                return _too_large(limit_bytes)
+            decide = prepare(body)
+        except (InputError, web.RequestPayloadError, aiohttp.ClientPayloadError) as error:
+            return _error(400, str(error))
+        except Exception:
+            return failed()
+        try:
+            return web.Response(body=decide(), content_type="application/json")
+        except Exception:
+            return failed()
+
+    def failed() -> web.Response:
+        log.exception("extender failed", extra={"verb": verb})
+        return _error(503, _FAILED)
+
+    return handle
+
+
+async def _body(request: web.Request, limit_bytes: int) -> bytes | None:
+    """None if it is too large. As request.read() does it, but copied once: it may be tens of megabytes."""
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := await request.content.readany():
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > limit_bytes:
+            return None
+    return b"".join(chunks)
+
+
+async def _in_pieces(request: web.Request, body: bytes) -> web.StreamResponse:
+    """Written whole, what the socket does not take at once would be copied twice by asyncio."""
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    response.content_length = len(body)
+    await response.prepare(request)
+    view = memoryview(body)
+    for at in range(0, len(body), _PIECE):
+        await response.write(view[at : at + _PIECE])
+    await response.write_eof()
+    return response
+
+
+def _node(item: msgspec.Raw, at: int) -> Node:
+    try:
+        node = decode_one(item, "Node")
+    except InputError as error:
+        raise error.at(f"Nodes.items[{at}]") from None
+    assert isinstance(node, Node)
+    return node
+
+
+async def _healthz(_: web.Request) -> web.Response:
+    return web.Response(text="ok\n")
+
+
+async def _wrong_method(request: web.Request) -> web.Response:
+    return _error(405, f"{request.path} answers POST, not {request.method}", {"Allow": "POST"})
+
+
+async def _not_found(request: web.Request) -> web.Response:
+    return _error(404, f"nothing is served at {request.path}; there are /{', /'.join(VERBS)} and /healthz")
+
+
+def _too_large(limit_bytes: int) -> web.Response:
+    return _error(413, f"the body is larger than {limit_bytes} bytes; set nodeCacheCapable to send names only")
+
+
+def _error(code: int, text: str, headers: dict[str, str] | None = None) -> web.Response:
+    body = msgspec.json.encode({"error": text})
+    return web.Response(status=code, body=body, content_type="application/json", headers=headers)

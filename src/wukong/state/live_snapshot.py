@@ -1,0 +1,165 @@
+"""The live engine snapshot: kept current from the changes of a State, so that decisions never wait for a rebuild.
+
+Pods are counted at once: each touches one column. Nodes and facts (namespaces, services, owners, budgets, volumes) are
+noted and brought in once per batch, when `current()` is asked for, because each makes the engine compile anew.
+Called by State only. It never decides, and knows no time: which placements are assumed it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from wukong.api.core import Node, Pod
+from wukong.api.kinds import Objects
+from wukong.api.meta import Object
+from wukong.api.resources import Key
+from wukong.engine import Snapshot
+from wukong.engine.facts import read_facts
+
+Mirrored = Mapping[str, Mapping[Key, Object]]  # kind → key → object
+
+# What the engine's facts read of each kind. A change elsewhere (a ReplicaSet's status, say) costs nothing.
+FACTS: dict[str, Callable[[Any], object]] = {
+    "Namespace": lambda found: found.metadata.labels,
+    "Service": lambda found: found.spec.selector,
+    "ReplicationController": lambda found: found.spec.selector,
+    "ReplicaSet": lambda found: found.spec.selector,
+    "StatefulSet": lambda found: found.spec.selector,
+    "PodDisruptionBudget": lambda found: (
+        found.spec.selector,
+        found.status.disruptions_allowed,
+        found.status.disrupted_pods,
+    ),
+    "PersistentVolume": lambda found: found.spec.node_affinity,
+    "PersistentVolumeClaim": lambda found: found.spec.volume_name,
+}
+_READ_AT_EACH_DECISION = "PodDisruptionBudget"  # nothing compiled depends on budgets
+_LONGEST_LOG = 1 << 20
+_SPARE_TEMPLATES = 1 << 14
+
+
+class LiveSnapshot:
+    def __init__(self, objects: Mirrored) -> None:
+        self.objects = objects
+        self._snapshot = Snapshot()
+        self._nodes: dict[str, None] = {}  # names of nodes that came, went or changed since the last batch
+        self._facts: dict[str, None] = {}  # kinds of facts that changed since
+        self._templates = 0  # how many the engine has compiled so far; it forgets none
+
+    def current(self) -> Snapshot:
+        """The snapshot with every change so far in it."""
+        if self._nodes:
+            self._bring_nodes()
+        if self._facts:
+            self._bring_facts()
+        if len(self._snapshot.log) > _LONGEST_LOG:
+            self._snapshot.drop_views()
+        return self._snapshot
+
+    def note(self, kind: str, old: Object | None, new: Object | None) -> None:
+        """An object other than a pod came (no `old`), changed or went (no `new`)."""
+        found = new or old
+        assert found is not None
+        if kind == "Node":
+            self._nodes[found.metadata.name] = None
+        elif (reads := FACTS.get(kind)) and (old is None or new is None or reads(old) != reads(new)):
+            self._facts[kind] = None
+
+    def put(self, pod: Pod, node: str) -> None:
+        """Count this pod on this node ("" for none yet) instead of wherever it was counted before."""
+        snapshot, key = self._snapshot, pod.key
+        if pod.is_finished:
+            self.remove(key)
+        elif node in snapshot.row_of:
+            self._place(key, pod, node)
+        else:
+            self.remove(key)
+            if node:
+                snapshot.stray[key] = (_unbound(pod), node)
+            else:
+                snapshot.pending[key] = pod
+
+    def remove(self, key: str) -> None:
+        self._snapshot.pending.pop(key, None)
+        self._snapshot.stray.pop(key, None)
+        if key in self._snapshot.pods:
+            self._forget(key)
+
+    def fork(self, objects: Mirrored) -> LiveSnapshot:
+        copy = LiveSnapshot(objects)
+        copy._snapshot, copy._templates = self.current().fork(), self._templates
+        return copy
+
+    @property
+    def is_overgrown(self) -> bool:
+        """The engine keeps a template of every kind of pod it ever saw; after months it pays to start anew."""
+        return self._templates > _SPARE_TEMPLATES + 4 * len(self._snapshot.pods)
+
+    def _place(self, key: str, pod: Pod, node: str) -> None:
+        snapshot = self._snapshot
+        template, row, start = snapshot.table.intern(pod), snapshot.row_of[node], pod.status.start_time or ""
+        self._templates = max(self._templates, template.number + 1)
+        before = snapshot.pods.get(key)
+        if before is not None and before.template is template and before.row == row and before.start == start:
+            return  # most events: something changed that no decision reads
+        self.remove(key)
+        snapshot.assume_template(key, template, row, start)
+
+    def _forget(self, key: str) -> None:
+        """The engine, like kube-scheduler, frees a host port when the first of two holders goes. Here pods also share a
+        node without the scheduler's consent, for years: a port stays taken as long as anyone holds it."""
+        snapshot = self._snapshot
+        template, row, _ = snapshot.forget(key)
+        if template.ports:
+            here = snapshot.on_row.get(row, {})
+            held = {port: None for other in here for port in snapshot.pods[other].template.ports}
+            snapshot.restore_row(row, here, held)
+
+    def _bring_nodes(self) -> None:
+        snapshot, known = self._snapshot, self.objects.get("Node", {})
+        changed = [found for name in self._nodes if isinstance(found := known.get(Key("", name)), Node)]
+        gone = [name for name in self._nodes if name in snapshot.row_of and Key("", name) not in known]
+        self._nodes.clear()
+        self._set_adrift(gone)
+        if len(gone) == 1:
+            snapshot.remove_node(gone[0])
+        elif gone:
+            snapshot.set_nodes(node for node in known.values() if isinstance(node, Node))
+        if changed:
+            snapshot.add_nodes(*changed)
+
+    def _set_adrift(self, gone: list[str]) -> None:
+        """Pods of nodes that go wait for them as they are: left to the engine, each would become its template's pod."""
+        snapshot, pods = self._snapshot, self.objects.get("Pod", {})
+        for name in gone:
+            for key in list(snapshot.on_row.get(snapshot.row_of[name], ())):
+                template = snapshot.forget(key).template
+                own = pods.get(Key(*key.rsplit("/", 1)) if "/" in key else Key("", key))
+                snapshot.stray[key] = (_unbound(own if isinstance(own, Pod) else template.pod), name)
+
+    def _bring_facts(self) -> None:
+        facts = read_facts(in_order(self.objects, FACTS))
+        if list(self._facts) == [_READ_AT_EACH_DECISION]:
+            self._snapshot.facts = facts
+        else:
+            self._snapshot.set_facts(facts)
+        self._facts.clear()
+
+
+def in_order(mirrored: Mirrored, kinds: Mapping[str, object]) -> Objects:
+    """The objects of these kinds, each kind sorted by key: the same mirror gives the same answer, however it came."""
+    objects = Objects()
+    for kind in kinds:
+        objects.of(kind).extend(found for _, found in sorted(mirrored.get(kind, {}).items(), key=_key))
+    return objects
+
+
+def _key(entry: tuple[Key, Object]) -> Key:
+    return entry[0]
+
+
+def _unbound(pod: Pod) -> Pod:
+    return replace(pod, spec=replace(pod.spec, node_name=""))

@@ -1,0 +1,190 @@
+"""Looking on: the pace of --speed, the live view on a terminal, and Ctrl-C."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from wukong.app.embedded import play_scenario
+from wukong.cli.verbs.sim_run import read_file
+from wukong.cli.views import spectator
+from wukong.cli.views.console import Table
+from wukong.cli.views.live_state import look
+from wukong.cli.views.live_view import LiveView
+from wukong.cli.views.spectator import LiveSpectator, read_speed
+from wukong.cli.views.story import rows_of, story_view
+from wukong.embedded.scenario.play.player import Play
+from wukong.embedded.scenario.record.story import Event, NodeCount, Story
+from wukong.errors import InputError
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "sim"
+COMMAND = [sys.executable, "-m", "wukong", "sim", "run"]
+
+
+@pytest.mark.parametrize(("text", "speed"), [("10x", 10), ("10", 10), ("0.5X", 0.5), (" 2 ", 2)])
+def test_a_speed_is_a_number_with_or_without_an_x(text: str, speed: float) -> None:
+    assert read_speed(text) == speed
+
+
+@pytest.mark.parametrize("text", ["fast", "0", "-1x", "nan", "inf", "", "x"])
+def test_another_speed_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(InputError, match=r"--speed: expected how many times faster than real time, such as 10x"):
+        read_speed(text)
+
+
+class Hours:
+    """A clock that goes as long as somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_ten_times_as_fast_takes_a_tenth_of_the_time_and_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hours = Hours()
+    monkeypatch.setattr(spectator, "time", hours)
+    scenario = read_file(str(EXAMPLES / "deadlock.yaml"))
+    story = play_scenario(scenario, 0, LiveSpectator(10.0))
+    assert story.digest == play_scenario(scenario).digest
+    assert 66 <= hours.now < 67  # given up after 660 s; nobody waits for the retries that come to nothing
+    told = capsys.readouterr().err.splitlines()  # lines for who has no terminal
+    assert told[0] == "00:00:00  nodes: 3 added"
+    assert told[-1] == "00:11:01  default/web: ProgressDeadlineExceeded"
+
+
+def test_a_story_that_is_interrupted_ends_when_the_person_saw_it_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    hours = Hours()
+    monkeypatch.setattr(spectator, "time", hours)
+    looking_on = LiveSpectator(10.0)
+
+    def sleep(seconds: float) -> None:
+        hours.now += seconds
+        looking_on.is_interrupted = hours.now >= 20
+
+    monkeypatch.setattr(hours, "sleep", sleep)
+    story = play_scenario(read_file(str(EXAMPLES / "deadlock.yaml")), 0, looking_on)
+    assert story.interrupted
+    assert 200 <= story.virtual_seconds < 202
+
+
+def test_the_first_ctrl_c_ends_with_the_story_so_far() -> None:
+    command = [*COMMAND, str(EXAMPLES / "deadlock.yaml"), "--speed", "0.01x"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stderr is not None
+        assert run.stderr.readline() == "00:00:00  nodes: 3 added\n"  # from here on it would take an hour
+        run.send_signal(signal.SIGINT)
+        out, _ = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert re.search(r"^Interrupted at 00:00:0\d: this is the story so far\.$", out, re.MULTILINE)
+    assert "expectation" not in out
+
+
+def on_a_terminal(*arguments: str, **environment: str) -> str:
+    """Everything that a terminal of 80 columns and 24 lines was sent."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    merged = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environment}
+    with subprocess.Popen([*COMMAND, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=merged) as run:
+        os.close(theirs)
+        found = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # Linux says so when nobody writes any more
+                break
+            if not part:
+                break
+            found += part
+        run.wait(60)
+    os.close(ours)
+    return found.decode()
+
+
+def test_on_a_terminal_it_is_drawn_as_it_happens_then_told() -> None:
+    sent = on_a_terminal(str(EXAMPLES / "spot-loss.yaml"), "--speed", "600x")
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sent)
+    frames = re.findall(r"\d\d:\d\d:\d\d  at 600x · (\d) nodes", plain)
+    assert {"4", "2"} <= set(frames)
+    assert "steady-1  on-demand" in plain
+    assert plain.rstrip().endswith("Settled: every workload is as it should be.")
+    assert sent.count("\x1b[?25l") == sent.count("\x1b[?25h") == 1  # the cursor is given back
+
+
+@pytest.mark.parametrize("off", [("--no-live",), ("-o", "json")])
+def test_the_live_view_can_be_turned_off(off: tuple[str, ...]) -> None:
+    assert "\x1b[?25l" not in on_a_terminal(str(EXAMPLES / "no-surge.yaml"), "--speed", "10000x", *off)
+
+
+def test_no_color_draws_without_colours() -> None:
+    sent = on_a_terminal(str(EXAMPLES / "no-surge.yaml"), "--speed", "600x", NO_COLOR="1")
+    assert "\x1b[?25l" in sent
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", sent)
+    assert re.search(r"node-1  W", sent)  # whose pod it is, by its first letter
+
+
+class Frames:
+    """Draws whenever the clock jumps."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self.console = Console(width=width, height=height, record=True, file=io.StringIO())
+        self.view = LiveView(self.console)
+        self.frames: list[str] = []
+
+    def begin(self, play: Play) -> None:
+        self.play = play
+        play.world.clock.jumping = self.jumping
+
+    def jumping(self, moment: float) -> None:
+        seen = look(self.play, {}, moment - self.play.begun, self.view.most)
+        self.console.print(self.view.picture(seen, rows_of(self.play.recorder.events)))
+        self.frames.append(self.console.export_text())
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (40, 10), (200, 60)])
+def test_a_picture_fits_its_terminal_and_shows_old_and_new(width: int, height: int) -> None:
+    frames = Frames(width, height)
+    play_scenario(read_file(str(EXAMPLES / "deadlock.yaml")), 0, frames)
+    assert all(len(frame.splitlines()) < height for frame in frames.frames)
+    assert all(len(line) <= width for frame in frames.frames for line in frame.splitlines())
+    assert "3/3  1 new, 3 old" in frames.frames[-1]
+    cut = [line for frame in frames.frames for line in frame.splitlines() if line.endswith("…")]
+    assert all(len(line) == width and line[-2] != " " for line in cut)  # only what did not fit
+    assert "default/web: ProgressDeadlineExceeded" in frames.frames[-1]
+
+
+def test_a_long_timeline_is_told_in_longer_steps() -> None:
+    events = [Event(at=second, subject="default/web", text="ready") for second in range(300)]
+    story = Story(
+        settled=True,
+        stuck=[],
+        workloads={},
+        nodes=NodeCount(),
+        writes=1,
+        virtual_seconds=300,
+        digest="d",
+        events=events,
+    )
+    table, pointer = list(story_view(story, []))[:2]
+    assert isinstance(table, Table)
+    assert [cells for cells, _ in table.rows][:2] == [
+        ("00:00:00", "default/web", "", "10 ready"),
+        ("00:00:10", "default/web", "", "10 ready"),
+    ]
+    assert str(pointer) == "In steps of 10 s; -o json has every event, --trace FILE every action."

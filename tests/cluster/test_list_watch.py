@@ -1,0 +1,132 @@
+"""Following a kind through broken streams, forgotten versions and servers that are not there; no test waits."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+
+import pytest
+
+from scripted import Answer, a_line, a_list, hangs_up, refuses, says, served, streams
+from wukong.api.core import Pod
+from wukong.api.resources import RESOURCES
+from wukong.cluster.list_watch import Changed, Synced, follow, seconds_before
+from wukong.errors import ClusterError, Denied, NotFound
+
+PODS = RESOURCES["Pod"]
+LISTED = says(a_list("a", "b", version=5))
+EXPIRED = refuses(410, "Expired")
+
+
+class Followed:
+    """What came of following a script to its end: batches, waits, failures told, versions asked for."""
+
+    def __init__(self) -> None:
+        self.batches: list[str] = []
+        self.waits: list[float] = []
+        self.told: list[str] = []
+        self.versions: list[str | None] = []
+        self.limits: list[str | None] = []
+
+
+class ScriptEndedError(Exception):
+    pass
+
+
+async def followed(*answers: Answer, from_cache: bool = False) -> Followed:
+    """Follows until the script has no answer left and the next wait begins."""
+    result = Followed()
+
+    async with served(*answers) as (kube, script):
+
+        async def sleep(seconds: float) -> None:
+            result.waits.append(seconds)
+            if not script.answers:
+                raise ScriptEndedError
+
+        def tell(error: ClusterError, seconds: float) -> None:
+            result.told.append(type(error).__name__)
+
+        stream = follow(kube, PODS, Pod, from_cache=from_cache, tell=tell, random=lambda: 1.0, sleep=sleep)
+        async with aclosing(stream):
+            try:
+                async for batch in stream:
+                    if isinstance(batch, Synced):
+                        names = ",".join(pod.metadata.name for pod in batch.items)
+                        result.batches.append(f"={names}@{batch.resource_version}")
+                    else:
+                        assert isinstance(batch, Changed)
+                        result.batches.append(f"{batch.event.type[0]}{batch.event.object.metadata.name}")
+            except ScriptEndedError:
+                pass
+        result.versions = [each.query.get("resourceVersion") for each in script.asked]
+        result.limits = [each.query.get("limit") for each in script.asked]
+    return result
+
+
+async def test_a_list_then_its_changes() -> None:
+    watch = streams(a_line("ADDED", "c", 6), a_line("BOOKMARK", "", 9), a_line("DELETED", "a", 10))
+    result = await followed(LISTED, watch, streams())
+    assert result.batches == ["=a,b@5", "Ac", "Da"]
+    assert result.versions == [None, "5", "10"]
+    assert result.told == []
+
+
+async def test_a_broken_watch_goes_on_from_the_last_version_even_if_a_bookmark_said_it() -> None:
+    cut = streams(a_line("ADDED", "c", 6), a_line("BOOKMARK", "", 9), b'{"type":"ADD', cut=True)
+    result = await followed(LISTED, cut, streams(a_line("MODIFIED", "c", 11)), hangs_up, hangs_up)
+    assert result.batches == ["=a,b@5", "Ac", "Mc"]
+    assert result.versions[:3] == [None, "5", "9"]
+    assert result.versions[3] == "11"
+    assert result.told == ["ServerFailed", "ServerFailed"]
+
+
+async def test_a_forgotten_version_means_a_new_list() -> None:
+    status = b'{"type":"ERROR","object":{"kind":"Status","status":"Failure","reason":"Expired","code":410}}\n'
+    again = says(a_list("b", version=20))
+    result = await followed(LISTED, streams(a_line("ADDED", "c", 6), status), again, EXPIRED, again, EXPIRED)
+    assert result.batches == ["=a,b@5", "Ac", "=b@20", "=b@20"]
+    assert result.versions == [None, "5", None, "20", None, "20"]
+    assert result.told == ["Gone"] * 3
+
+
+async def test_pages_make_one_list_and_pages_that_expire_are_asked_for_as_one() -> None:
+    first, second = says(a_list("a", version=5, token="t")), says(a_list("b", version=5))
+    result = await followed(first, second, EXPIRED, first, EXPIRED, says(a_list("a", "b", version=9)), EXPIRED)
+    assert result.batches == ["=a,b@5", "=a,b@9"]
+    assert result.limits == ["500", "500", None, "500", "500", None, None]
+
+
+async def test_only_the_first_list_may_come_from_the_cache() -> None:
+    result = await followed(LISTED, EXPIRED, LISTED, EXPIRED, from_cache=True)
+    assert result.versions == ["0", "5", None, "5"]
+    assert result.limits[0] is None
+
+
+async def test_waits_grow_until_the_server_says_something_and_heed_its_advice() -> None:
+    busy = says({"kind": "Status", "reason": "TooManyRequests", "code": 429}, 429, Retry_After="7")
+    failed = refuses(500, "InternalError")
+    heard = streams(a_line("BOOKMARK", "", 9), b"{", cut=True)
+    result = await followed(failed, failed, busy, LISTED, failed, heard, busy)
+    assert result.waits == [0.8, 1.6, 7.0, 6.4, 0.8, 7.0]
+
+
+async def test_a_watch_that_ends_at_once_in_silence_is_not_repeated_at_once() -> None:
+    result = await followed(LISTED, streams(), streams(), streams())
+    assert result.waits == [0.8, 1.6, 3.2]
+    assert result.versions == [None, "5", "5", "5"]
+
+
+@pytest.mark.parametrize(("code", "error"), [(403, Denied), (404, NotFound)])
+async def test_what_waiting_does_not_mend_is_raised_at_first_and_told_later(
+    code: int, error: type[ClusterError]
+) -> None:
+    with pytest.raises(error):
+        await followed(refuses(code))
+    later = await followed(LISTED, refuses(code), refuses(code), LISTED, refuses(code))
+    assert later.told == [error.__name__] * 3
+    assert later.batches == ["=a,b@5"] * 2
+
+
+def test_waits_double_up_to_half_a_minute_and_half_of_each_is_chance() -> None:
+    assert [seconds_before(attempt, 1.0) for attempt in range(1, 9)] == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
+    assert [seconds_before(attempt, 0.0) for attempt in (1, 2, 10_000)] == [0.4, 0.8, 15.0]

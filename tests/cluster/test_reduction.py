@@ -1,0 +1,108 @@
+"""What `wukong snapshot` keeps of objects, and that nothing private is among it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from wukong.api.resources import RESOURCES
+from wukong.cluster.reduction import kept
+from wukong.ports import Document
+
+SECRET = "s3cr3t-of-the-house"
+TEMPLATE: Document = {
+    "metadata": {
+        "labels": {"app": "web"},
+        "annotations": {"owner.example.com/phone": SECRET, "testbed.wukong/ready-seconds": "2"},
+    },
+    "spec": {
+        "restartPolicy": "Always",
+        "serviceAccountName": SECRET,
+        "imagePullSecrets": [{"name": SECRET}],
+        "volumes": [{"name": "keys", "secret": {"secretName": SECRET}}],
+        "containers": [
+            {
+                "name": "main",
+                "image": "web:1",
+                "args": [SECRET],
+                "command": [SECRET],
+                "env": [{"name": SECRET, "value": SECRET}],
+                "envFrom": [{"secretRef": {"name": SECRET}}],
+                "livenessProbe": {"exec": {"command": [SECRET]}},
+                "resources": {"requests": {"cpu": "1"}},
+            }
+        ],
+    },
+}
+META: Document = {
+    "name": "web",
+    "namespace": "shop",
+    "uid": "u",
+    "generation": 3,
+    "resourceVersion": "17",
+    "annotations": {
+        "kubectl.kubernetes.io/last-applied-configuration": SECRET,
+        "deployment.kubernetes.io/revision": "4",
+    },
+    "managedFields": [{"manager": SECRET}],
+    "ownerReferences": [{"kind": "Deployment", "name": "web", "uid": "d", "controller": True}],
+}
+
+
+def document(kind: str, **more: Any) -> Document:
+    version = {"Job": "batch/v1", "ControllerRevision": "apps/v1"}.get(kind) or RESOURCES[kind].api_version
+    return {"apiVersion": version, "kind": kind, "metadata": META, **more}
+
+
+STATUS = {"observedGeneration": 3, "replicas": 2, "conditions": [{"type": "Progressing", "status": "True"}]}
+WORKLOADS = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"]
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_of_a_workload_its_wish_and_its_status_stay_and_nothing_private(kind: str) -> None:
+    found = kept(
+        document(kind, spec={"template": TEMPLATE, "selector": {"matchLabels": {"app": "web"}}}, status=STATUS)
+    )
+    assert SECRET not in str(found)
+    assert found["status"] == STATUS
+    assert found["metadata"]["annotations"] == {"deployment.kubernetes.io/revision": "4"}
+    assert (found["metadata"]["generation"], found["metadata"]["uid"]) == (3, "u")
+    assert "resourceVersion" not in found["metadata"]
+    template = found["spec"]["template"]
+    assert template["metadata"] == {"labels": {"app": "web"}, "annotations": {"testbed.wukong/ready-seconds": "2"}}
+    assert template["spec"]["containers"] == [
+        {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": "1"}}}
+    ]
+
+
+def test_a_revision_keeps_its_template_like_the_workload_it_is_of() -> None:
+    whole = kept(document("StatefulSet", spec={"template": TEMPLATE}))["spec"]["template"]
+    patch = {"spec": {"template": {**TEMPLATE, "$patch": "replace"}}}
+    found = kept(document("ControllerRevision", data=patch, revision=7))
+    assert (found["data"]["spec"]["template"], found["revision"]) == (whole, 7)
+    assert SECRET not in str(found)
+
+
+def test_of_a_pod_it_stays_whether_it_is_ready_and_what_it_waits_for() -> None:
+    waiting = {"name": "main", "ready": False, "state": {"waiting": {"reason": "CrashLoopBackOff", "message": SECRET}}}
+    status = {
+        "phase": "Running",
+        "startTime": "2026-03-01T00:00:00Z",
+        "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": "2026-03-01T00:00:00Z"}],
+        "containerStatuses": [{**waiting, "image": SECRET, "containerID": SECRET}],
+    }
+    found = kept(document("Pod", spec={**TEMPLATE["spec"], "nodeName": "a"}, status=status))
+    assert SECRET not in str(found)
+    (container,) = found["status"]["containerStatuses"]
+    assert container == {"name": "main", "ready": False, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+    assert found["status"]["conditions"] == status["conditions"]
+    assert found["spec"]["restartPolicy"] == "Always"
+
+
+def test_of_a_node_the_times_of_its_taints_stay_and_no_messages() -> None:
+    taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": "2026-03-01T00:00:00Z"}
+    ready = {"type": "Ready", "status": "Unknown", "message": SECRET}
+    found = kept(document("Node", spec={"taints": [taint]}, status={"conditions": [ready]}))
+    assert found["spec"]["taints"] == [taint]
+    assert found["status"]["conditions"] == [{"type": "Ready", "status": "Unknown"}]

@@ -1,0 +1,76 @@
+"""A run that gets nowhere says so, and who keeps it there; one that is merely large does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from wukong.actions import DONE, Outcome, Patch
+from wukong.api.core import Node
+from wukong.api.resources import RESOURCES, Key
+from wukong.embedded.store import Server
+from wukong.embedded.world.clock import VirtualClock
+from wukong.embedded.world.progress_guard import LONGEST, MOST_LOOKS, ProgressGuard
+from wukong.embedded.world.world import World
+from wukong.errors import NoProgress
+from wukong.ports import PatchBody
+from wukong.runtime.dispatch import Item
+from wukong.state import State
+from wukong.state.controller import Watch
+
+NODES = RESOURCES["Node"]
+
+
+class Painter:
+    """Wants every node in its colour."""
+
+    watches = (Watch(NODES),)
+
+    def __init__(self, colour: str) -> None:
+        self.name = self.colour = colour
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        node = state.get(Node, key)
+        if node is None or node.metadata.labels.get("colour") == self.colour:
+            return DONE
+        body = PatchBody("merge", {"metadata": {"labels": {"colour": self.colour}}})
+        return Outcome((Patch(NODES, key, body),))
+
+
+class Sleeper:
+    """Looks every hour, for ever."""
+
+    name = "sleeper"
+    watches = (Watch(NODES),)
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        return Outcome(requeue_after=3600.0)
+
+
+def a_world(*controllers: Painter | Sleeper) -> World:
+    clock = VirtualClock()
+    server = Server(clock, definitions=[])
+    server.create(NODES, {"metadata": {"name": "n1"}})
+    return World(controllers, server=server, clock=clock)
+
+
+@pytest.mark.parametrize("seconds", [None, 60.0])
+def test_controllers_that_undo_each_others_work_are_named(seconds: float | None) -> None:
+    world = a_world(Painter("red"), Painter("blue"))
+    with pytest.raises(NoProgress, match=r"undo each other's work.* red n1 \d+ times") as caught:
+        world.run(seconds=seconds)
+    assert "blue n1" in str(caught.value)
+
+
+def test_a_run_without_a_deadline_that_never_ends_says_so() -> None:
+    world = a_world(Sleeper())
+    with pytest.raises(NoProgress, match=r"not quiet after 366 days.*last sleeper n1.*Give the run a deadline"):
+        world.run()
+    assert a_world(Sleeper()).run(seconds=LONGEST + 7200) == "deadline"
+
+
+def test_many_keys_in_one_instant_are_no_quarrel() -> None:
+    pace = ProgressGuard(0.0, has_end=False)
+    for number in range(20 * MOST_LOOKS):
+        pace.watch(0.0, Item("kubelet", Key("shop", f"pod-{number}")))
+    for number in range(2 * MOST_LOOKS):
+        pace.watch(1.0 + number, Item("replicaset", Key("shop", "web")))

@@ -1,0 +1,255 @@
+"""A snapshot is loaded as it is: nothing happens merely because it was loaded, and a change goes on from there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wukong.app.embedded import Settings, assemble
+from wukong.app.snapshots import load, play_on
+from wukong.cluster.anonymize import anonymize_documents
+from wukong.cluster.reduction import kept
+from wukong.embedded.scenario import Scenario, Story, play, read_scenario
+from wukong.embedded.scenario.play.steps import Drains
+from wukong.embedded.snapshot.load import LOADABLE
+from wukong.embedded.world.world import World
+from wukong.ports import Document
+
+KINDS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
+
+
+def workload(kind: str, name: str, replicas: int = 3, **template: Any) -> Document:
+    meta = {"labels": {"app": name}}
+    container = {"name": "main", "image": f"{name}:1", "resources": {"requests": {"cpu": "500m"}}}
+    spec: Document = {
+        "selector": {"matchLabels": {"app": name}},
+        "template": {"metadata": meta, "spec": {"containers": [container], **template}},
+    }
+    spec |= {} if kind == "DaemonSet" else {"replicas": replicas}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def image(document: Document, text: str) -> Document:
+    made: Document = msgspec.json.decode(msgspec.json.encode(document))
+    made["spec"]["template"]["spec"]["containers"][0]["image"] = text
+    return made
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Document:
+    """A few workloads on a few nodes, and what may happen to them; some end stuck."""
+    nodes = draw(st.integers(1, 5))
+    drawn = draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=3))
+    apart = {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "w0"}}}
+        ]
+    }
+    made = []
+    for number, kind in enumerate(drawn):
+        more = {"affinity": {"podAntiAffinity": apart}} if draw(st.booleans()) else {}
+        made.append(workload(kind, f"w{number}", draw(st.integers(0, 5)), **more))
+    budget = {"minAvailable": draw(st.integers(0, 3)), "selector": {"matchLabels": {"app": "w0"}}}
+    made.append({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": budget})
+    happening: list[Document] = [
+        {"apply": image(made[0], "w0:2")},
+        {"drain": "n1"},
+        {"kill": "n1"},
+        {"notReady": "n1"},
+        {"cordon": "n1"},
+    ]
+    chosen = draw(st.lists(st.sampled_from(happening), max_size=2, unique_by=str))
+    chosen.sort(key=lambda each: "kill" in each)  # nothing more can happen to a node that is gone
+    timeline = [{"at": f"{60 * (index + 1)}s", **each} for index, each in enumerate(chosen)]
+    return {"nodes": [{"namePrefix": "n", "count": nodes}], "manifests": made, "timeline": timeline}
+
+
+def settled_world(document: Document, seed: int) -> tuple[World, Story]:
+    drains = Drains()
+    world = assemble(Settings(seed), drains)
+    return world, play(world, read_scenario(msgspec.json.encode(document)), drains)
+
+
+def everything(world: World) -> list[Document]:
+    return [document for resource in LOADABLE.values() for document in world.server.list(resource).items]
+
+
+@settings(max_examples=25, deadline=None)
+@given(scenarios(), st.integers(0, 3))
+def test_a_world_at_rest_stays_at_rest_when_it_is_loaded_elsewhere(document: Document, seed: int) -> None:
+    world, _ = settled_world(document, seed)
+    found = everything(world)
+    story = play_on(load(found, world.clock.now()), Scenario(), seed)
+    assert story.before is not None
+    assert (story.before.changes, story.before.writes, story.writes, story.findings) == (0, 0, 0, [])
+    assert [each for each in story.events if each.text != "silent"] == []
+
+
+@settings(max_examples=10, deadline=None)
+@given(scenarios(), st.integers(0, 3))
+def test_what_wukong_snapshot_keeps_is_enough_to_stay_at_rest(document: Document, seed: int) -> None:
+    world, _ = settled_world(document, seed)
+    found = [kept(each) for each in everything(world)]
+    story = play_on(load(found, world.clock.now()), Scenario(), seed)
+    assert story.before is not None
+    assert (story.before.changes, story.findings) == (0, [])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_change_goes_on_from_what_is_there(kind: str) -> None:
+    before = workload(kind, "web")
+    nodes = [{"namePrefix": "n", "count": 4}]
+    world, _ = settled_world({"nodes": nodes, "manifests": [before]}, 0)
+    change = Scenario(manifests=[image(before, "web:2")])
+    story = play_on(load(everything(world), world.clock.now()), change)
+    whole = [{"at": "60s", "apply": image(before, "web:2")}]
+    _, other = settled_world({"nodes": nodes, "manifests": [before], "timeline": whole}, 0)
+    one, two = story.workloads["default/web"], other.workloads["default/web"]
+    assert story.settled
+    assert (one.available, one.min_available, one.max_pods, one.restarts) == (
+        two.available,
+        two.min_available,
+        two.max_pods,
+        two.restarts,
+    )
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet"])
+def test_a_rollout_under_way_is_played_to_its_end_first(kind: str) -> None:
+    slow = workload(kind, "web")
+    slow["spec"]["template"]["metadata"]["annotations"] = {"testbed.wukong/ready-seconds": "10"}
+    update = {"at": "60s", "apply": image(slow, "web:2")}
+    nodes = [{"namePrefix": "n", "count": 4}]
+    world, half = settled_world({"nodes": nodes, "manifests": [slow], "timeline": [update], "until": "75s"}, 0)
+    assert not half.settled
+    for documents in (everything(world), [kept(each) for each in everything(world)]):
+        story = play_on(load(documents, world.clock.now()), Scenario())
+        assert story.before is not None
+        assert (story.before.settled, story.settled, story.findings) == (True, True, [])
+        assert story.before.changes > 0
+        assert story.workloads["default/web"].available == (4 if kind == "DaemonSet" else 3)
+
+
+def test_an_unchanged_manifest_changes_nothing() -> None:
+    before = workload("Deployment", "web")
+    world, _ = settled_world({"nodes": [{"name": "a"}], "manifests": [before]}, 0)
+    for documents in (everything(world), [kept(each) for each in everything(world)]):
+        story = play_on(load(documents, world.clock.now()), Scenario(manifests=[before]))
+        assert [event.text for event in story.events] == ["applies Deployment default/web"]
+
+
+def test_what_a_manifest_no_longer_says_is_taken_away() -> None:
+    before = workload("Deployment", "web", nodeSelector={"kubernetes.io/hostname": "a"})
+    world, _ = settled_world({"nodes": [{"name": "a"}, {"name": "b"}], "manifests": [before]}, 0)
+    found = [msgspec.json.decode(msgspec.json.encode(each)) for each in everything(world)]
+    for each in found:
+        each["metadata"].pop("managedFields", None)
+    after = workload("Deployment", "web", 4)
+    story = play_on(load(found, world.clock.now()), Scenario(manifests=[after, image(after, "web:1")]))
+    assert set(story.workloads["default/web"].per_node) == {"a", "b"}
+
+
+def test_an_autoscaler_keeps_its_replicas_where_the_manifest_names_none() -> None:
+    before = workload("Deployment", "web", 5)
+    world, _ = settled_world({"nodes": [{"name": "a"}], "manifests": [before]}, 0)
+    after = image(before, "web:2")
+    del after["spec"]["replicas"]
+    story = play_on(load(everything(world), world.clock.now()), Scenario(manifests=[after]))
+    assert (story.workloads["default/web"].replicas, story.workloads["default/web"].min_available) == (5, 4)
+
+
+def test_new_objects_get_neither_uids_nor_names_of_what_was_loaded() -> None:
+    world, _ = settled_world(
+        {"nodes": [{"name": "a", "capacity": {"cpu": 40}}], "manifests": [workload("ReplicaSet", "web", 40)]}, 0
+    )
+    found = everything(world)
+    story = play_on(load(found, world.clock.now()), Scenario(manifests=[workload("ReplicaSet", "web", 60)]))
+    assert story.workloads["default/web"].available == 60
+
+
+def test_an_anonymous_snapshot_still_knows_who_owns_whom() -> None:
+    world, _ = settled_world(
+        {"nodes": [{"namePrefix": "n", "count": 2}], "manifests": [workload("Deployment", "web")]}, 0
+    )
+    found = anonymize_documents([kept(each) for each in everything(world)])
+    assert not [each for each in found if "web" in str(each)]
+    story = play_on(load(found, world.clock.now()), Scenario())
+    assert story.before is not None
+    assert (story.before.changes, story.settled, len(story.workloads)) == (0, True, 1)
+
+
+def test_pods_that_an_anonymous_snapshot_does_not_number_stay_and_that_is_said() -> None:
+    nodes = [{"namePrefix": "n", "count": 2}]
+    world, _ = settled_world({"nodes": nodes, "manifests": [workload("StatefulSet", "web")]}, 0)
+    start = load(anonymize_documents([kept(each) for each in everything(world)]), world.clock.now())
+    assert "their pods are not numbered, as in an anonymous snapshot" in start.notes[0]
+    story = play_on(start, Scenario())
+    assert story.before is not None
+    assert (story.before.changes, story.settled) == (0, True)
+
+
+# ---- what a snapshot lacks
+
+
+def pod(name: str, node: str = "a", **status: Any) -> Document:
+    spec = {"nodeName": node, "containers": [{"name": "main", "image": "web:1"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec, "status": status}
+
+
+NODE: Document = {
+    "apiVersion": "v1",
+    "kind": "Node",
+    "metadata": {"name": "a"},
+    "status": {"capacity": {"cpu": "4", "pods": "9"}},
+}
+
+
+def test_pods_written_by_hand_run_and_stay() -> None:
+    story = play_on(load([NODE, pod("web")]), Scenario())
+    assert story.before is not None
+    assert (story.settled, story.before.changes) == (True, 0)
+
+
+def test_a_pod_of_an_owner_that_is_not_there_is_nobodys_and_that_is_said() -> None:
+    owned = pod("web")
+    owned["metadata"]["ownerReferences"] = [{"kind": "Rollout", "name": "web", "uid": "u", "controller": True}]
+    start = load([NODE, owned])
+    assert start.notes == [
+        "1 object of Rollout default/web, which the snapshot does not hold: taken as nobody's; nobody replaces them."
+    ]
+    story = play_on(start, Scenario())
+    assert story.before is not None
+    assert story.before.changes == 0
+
+
+def test_a_workload_without_anything_it_owns_is_said_to_begin_anew() -> None:
+    start = load([NODE, workload("Deployment", "web")])
+    assert start.notes[0].startswith("Deployment default/web: the snapshot holds nothing that they own")
+    story = play_on(start, Scenario())
+    assert story.before is not None
+    assert story.before.changes > 0
+
+
+def test_a_pod_that_cannot_start_stays_so_and_one_that_is_starting_comes_up() -> None:
+    waiting = [{"name": "main", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]
+    sick = [{"type": "Ready", "status": "False", "lastTransitionTime": "2026-03-01T00:00:00Z"}]
+    broken = pod(
+        "broken", phase="Running", startTime="2026-03-01T00:00:00Z", conditions=sick, containerStatuses=waiting
+    )
+    young = pod("young", phase="Pending", startTime="2026-03-01T00:00:00Z", conditions=sick)
+    start = load([NODE, broken, young])
+    (told,) = start.notes
+    assert told.startswith("default/broken: not ready in the snapshot")
+    assert [(each.subject, each.text) for each in play_on(start, Scenario()).before.timeline] == [  # type: ignore[union-attr]
+        ("pod default/young", "ready")
+    ]
+
+
+def test_a_node_that_was_not_ready_stays_so() -> None:
+    silent = {**NODE, "status": {**NODE["status"], "conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    story = play_on(load([silent]), Scenario())
+    assert [each.text for each in story.events] == []

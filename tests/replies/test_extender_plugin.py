@@ -1,0 +1,72 @@
+"""The engine with our extender decides as the rules do on the nodes that a plainly read policy leaves."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clusters import Case, cases
+from wukong.api.meta import ObjectMeta
+from wukong.api.placement import Capacity, ClusterPlacementPolicy, ClusterPlacementPolicySpec
+from wukong.api.profile import Profile, default_profile
+from wukong.api.versions import VERSIONS
+from wukong.engine import Decision, Scheduler, Snapshot
+from wukong.replies.extender.plugin import NAME, SHIPPED, with_extender
+from wukong.replies.extender.verbs import Extender, Settings
+from wukong.rules import scores as scoring
+from wukong.rules.cluster import Cluster
+from wukong.rules.decide import decide
+from wukong.rules.node_affinity import UnreadablePreferenceError
+from wukong.state import State
+
+CAPACITY = "node.kubernetes.io/capacity"
+PROFILES = [default_profile(version) for version in VERSIONS.values()]
+STRATEGIES = ["spot-first", "on-demand-first", "spot-only", "on-demand-only", "spot-preferred"]
+
+
+@settings(max_examples=150)
+@given(cases(), st.sampled_from(PROFILES), st.sampled_from(STRATEGIES), st.integers(0, 2**10))
+def test_the_extender_is_asked_after_the_filters_and_scores_are_those_among_the_rest(
+    case: Case, profile: Profile, strategy: str, spots: int
+) -> None:
+    for number, node in enumerate(case.objects.nodes):
+        node.metadata.labels[CAPACITY] = "spot" if spots >> number & 1 else "on-demand"
+    fast = ask(case, profile, strategy)
+    cluster = Cluster(case.objects)
+    fitting = decide(cluster, case.pod, profile).feasible
+    spot = [node.metadata.name for node in case.objects.nodes if node.metadata.labels[CAPACITY] == "spot"]
+    kept = plainly(fitting, spot, strategy)
+    assert list(fast.feasible) == kept
+    assert {node for node, refusal in fast.refusals.items() if refusal.plugin == NAME} == set(fitting) - set(kept)
+    if len(kept) < 2:
+        assert not fast.final
+        return
+    try:
+        scores = scoring.score(cluster, case.pod, profile, [cluster.nodes[name] for name in kept])
+    except UnreadablePreferenceError:
+        assert fast.error
+        return
+    bonus = SHIPPED.weight * 100 if strategy == "spot-preferred" else 0
+    scores[NAME] = {name: bonus if name in spot else 0 for name in kept}
+    assert {name: dict(zip(kept, points.tolist(), strict=True)) for name, points in fast.scores.items()} == scores
+    assert fast.final == tuple(sum(points[name] for points in scores.values()) for name in kept)
+
+
+def ask(case: Case, profile: Profile, strategy: str) -> Decision:
+    spec = ClusterPlacementPolicySpec(capacity=Capacity(strategy=strategy))
+    state = State()
+    state.replace("Node", case.objects.nodes)
+    state.replace("Pod", case.objects.pods)
+    default = ClusterPlacementPolicy(metadata=ObjectMeta(name="default"), spec=spec)
+    state.replace("ClusterPlacementPolicy", [default])
+    extender = Extender(state, Settings(critical_priority=2**31))
+    scheduler, _ = with_extender(Scheduler(Snapshot.of(case.objects), profile), extender, SHIPPED, 0.0)
+    return scheduler.decide(case.pod)
+
+
+def plainly(fitting: list[str], spot: list[str], strategy: str) -> list[str]:
+    wanted, how = strategy.rsplit("-", 1)
+    mine = [name for name in fitting if (name in spot) == (wanted == "spot")]
+    if how == "preferred" or (how == "first" and not mine):
+        return fitting
+    return mine
