@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from embedded.scenario.test_player import NODES, WEB, played
-
 from wukong.app.embedded import play_scenario
 from wukong.embedded.scenario import read_scenario
 from wukong.embedded.scenario.play.player import Interrupted, Play
