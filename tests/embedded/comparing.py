@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from wukong.api.resources import RESOURCES, Key, Resource
-from wukong.embedded.store.kinds import CONFIG_MAPS
+from wukong.api.kinds import CONFIG_MAPS
+from wukong.api.kinds import KINDS as TABLE
+from wukong.api.resources import Key, Resource
 from wukong.errors import ClusterError
 from wukong.ports import Cluster, Document, PatchBody
 
@@ -103,4 +104,7 @@ def _is_token(item: Any) -> bool:
     return isinstance(item, dict) and str(item.get("name", "")).startswith(TOKEN)
 
 
-KINDS: dict[str, Resource] = {**RESOURCES, "ConfigMap": CONFIG_MAPS}
+KINDS: dict[str, Resource] = {
+    **{kind.resource.kind: kind.resource for kind in TABLE.deciding()},
+    "ConfigMap": CONFIG_MAPS,
+}

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from smallest import PODS, Still
-from wukong.api.resources import RESOURCES, Key
+from smallest import Still
+from wukong.api.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, POD_DISRUPTION_BUDGETS, PODS
+from wukong.api.resources import Key
 from wukong.embedded.store import Server
-from wukong.embedded.store.kinds import CONFIG_MAPS
 from wukong.ports import Document, PatchBody
 
 NAMESPACE = "shop"
-DEPLOYMENTS, BUDGETS = RESOURCES["Deployment"], RESOURCES["PodDisruptionBudget"]
+BUDGETS = POD_DISRUPTION_BUDGETS
 
 
 def a_server(**options: Any) -> Server:
     server = Server(Still(), **options)
-    server.create(RESOURCES["Namespace"], {"metadata": {"name": NAMESPACE}})
+    server.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
     return server
 
 

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from embedded.serving import CONFIG_MAPS, DEPLOYMENTS, NAMESPACE, PODS, a_map, a_pod, a_server, key, merging
+from embedded.serving import NAMESPACE, a_map, a_pod, a_server, key, merging
 from live.bad_policies import REFUSED, REPORTED, Bad
 from wukong.api.core import Node
 from wukong.api.crds import crds
-from wukong.api.resources import RESOURCES, Key, Resource
+from wukong.api.kinds import (
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    KINDS,
+    NODES,
+    PLACEMENT_POLICIES,
+    PODS,
+    PRIORITY_CLASSES,
+)
+from wukong.api.resources import Key, Resource
 from wukong.embedded.store import Server, Store
-from wukong.embedded.store.kinds import DEFINITIONS
 from wukong.embedded.store.normalize import canonical
 from wukong.errors import Denied, Invalid, NotFound
 from wukong.ports import Document, PatchBody
 
-CLASSES, NODES = RESOURCES["PriorityClass"], RESOURCES["Node"]
-POLICIES = RESOURCES["PlacementPolicy"]
+CLASSES = PRIORITY_CLASSES
+POLICIES = PLACEMENT_POLICIES
 TERM = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}, "matchLabelKeys": ["version"]}
 APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}}
 
@@ -119,7 +128,7 @@ def test_quantities_are_kept_in_their_shortest_form(written: str | int, kept: st
 
 
 def create(server: Server, bad: Bad) -> Document:
-    resource = RESOURCES[bad.kind]
+    resource = KINDS.resource_named(bad.kind)
     body: Document = {"metadata": {"name": bad.name}}
     if bad.spec is not None:
         body["spec"] = bad.spec
@@ -172,7 +181,7 @@ def test_custom_kinds_take_no_strategic_patches() -> None:
 def test_a_kind_goes_with_its_definition_and_its_objects_with_it() -> None:
     server = a_server()
     server.create(POLICIES, {"metadata": {"name": "web"}, "spec": {}}, NAMESPACE)
-    server.delete(DEFINITIONS, Key("", "placementpolicies.placement.novasphere.dev"))
+    server.delete(CUSTOM_RESOURCE_DEFINITIONS, Key("", "placementpolicies.placement.novasphere.dev"))
     with pytest.raises(NotFound, match="could not find the requested resource"):
         server.get(POLICIES, key("web"))
     assert server.database.all("placementpolicies.placement.novasphere.dev") == []
@@ -182,10 +191,10 @@ def test_an_applied_definition_adds_its_kind_and_a_changed_one_changes_it() -> N
     server = a_server(definitions=[])
     [definition] = [each for each in crds() if each["spec"]["names"]["kind"] == "PlacementPolicy"]
     name = Key("", definition["metadata"]["name"])
-    server.patch(DEFINITIONS, name, PatchBody("apply", definition))
+    server.patch(CUSTOM_RESOURCE_DEFINITIONS, name, PatchBody("apply", definition))
     server.create(POLICIES, {"metadata": {"name": "web"}, "spec": {}}, NAMESPACE)
     served = [{**definition["spec"]["versions"][0], "served": False}]
-    server.patch(DEFINITIONS, name, merging(spec={"versions": served}))
+    server.patch(CUSTOM_RESOURCE_DEFINITIONS, name, merging(spec={"versions": served}))
     with pytest.raises(NotFound):
         server.get(POLICIES, key("web"))
 

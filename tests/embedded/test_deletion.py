@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from embedded.serving import (
-    BUDGETS,
-    CONFIG_MAPS,
-    NAMESPACE,
-    PODS,
-    a_budget,
-    a_map,
-    a_pod,
-    a_running_pod,
-    a_server,
-    key,
-    merging,
-)
+from embedded.serving import BUDGETS, NAMESPACE, a_budget, a_map, a_pod, a_running_pod, a_server, key, merging
 from smallest import Still, settle
 from wukong.actions import Delete
-from wukong.api.resources import EVENTS, RESOURCES, Key
+from wukong.api.kinds import CONFIG_MAPS, EVENTS, NAMESPACES, PODS
+from wukong.api.resources import Key
 from wukong.embedded.store import Server, garbage_collection
 from wukong.embedded.store.deletion import Options
 from wukong.errors import Denied, NotFound, ServerFailed, TooManyRequests
 from wukong.ports import Document
-
-NAMESPACES = RESOURCES["Namespace"]
 
 
 def exists(server: Server, name: str) -> bool:

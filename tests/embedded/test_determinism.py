@@ -12,9 +12,10 @@ from random import Random
 import msgspec
 
 from embedded.random_patches import a_map, a_patch, a_workload, an_apply
-from embedded.serving import CONFIG_MAPS, DEPLOYMENTS, NAMESPACE, PODS, a_pod, a_running_pod, a_server, key
+from embedded.serving import NAMESPACE, a_pod, a_running_pod, a_server, key
 from smallest import settle
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS
+from wukong.api.resources import Key
 from wukong.embedded.store import Server
 from wukong.errors import ClusterError
 
@@ -45,7 +46,7 @@ def a_busy_day(seed: int) -> Server:
         if random.random() < 0.5:
             server.delete(KINDS[kind], key(name))
         settle(server)
-    server.delete(RESOURCES["Namespace"], Key("", NAMESPACE))
+    server.delete(NAMESPACES, Key("", NAMESPACE))
     settle(server)
     return server
 

@@ -7,7 +7,8 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded.serving import CONFIG_MAPS, NAMESPACE, a_map, a_server, key, merging
+from embedded.serving import NAMESPACE, a_map, a_server, key, merging
+from wukong.api.kinds import CONFIG_MAPS
 from wukong.api.resources import Key
 from wukong.embedded.store import Server, garbage_collection
 from wukong.embedded.store.database import Place

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded.serving import CONFIG_MAPS, NAMESPACE, a_map, a_server, key, merging
+from embedded.serving import NAMESPACE, a_map, a_server, key, merging
+from wukong.api.kinds import CONFIG_MAPS
 from wukong.embedded.store import Server, Store
 from wukong.embedded.store.selectors import read
 from wukong.embedded.store.watch_events import events

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from embedded.random_patches import a_workload
-from embedded.serving import DEPLOYMENTS, NAMESPACE, a_server, key
-from wukong.embedded.store.kinds import PODS, Kinds
+from embedded.serving import NAMESPACE, a_server, key
+from wukong.api.kinds import DEPLOYMENTS, PODS
+from wukong.embedded.store.kinds import Kinds
 from wukong.embedded.store.ownership.field_sets import differences, leaves, merged, shown
 from wukong.embedded.store.patch import json_patch, merge_patch, strategic_merge
 from wukong.embedded.store.patch.merge_keys import Named
@@ -52,7 +53,7 @@ def test_finalizers_are_added_and_taken_away_one_by_one() -> None:
 
 def test_the_selector_of_a_budget_is_replaced_and_a_deployments_is_merged() -> None:
     patch = {"spec": {"selector": {"matchLabels": {"b": "2"}}}}
-    for kind, expected in (("PodDisruptionBudget", {"b": "2"}), ("Deployment", {"a": "1", "b": "2"})):
+    for kind, expected in (("PodDisruptionBudget.policy", {"b": "2"}), ("Deployment.apps", {"a": "1", "b": "2"})):
         made = strategic_merge.patched(kind, {"spec": {"selector": {"matchLabels": {"a": "1"}}}}, patch)
         assert made["spec"]["selector"]["matchLabels"] == expected
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from embedded.random_patches import Body, a_map, a_patch, a_pod, a_workload, an_apply
-from embedded.serving import CONFIG_MAPS, DEPLOYMENTS, NAMESPACE, PODS, a_server, key, merging
-from wukong.api.resources import RESOURCES, Key
+from embedded.serving import NAMESPACE, a_server, key, merging
+from wukong.api.kinds import CONFIG_MAPS, DEPLOYMENTS, PODS, PRIORITY_CLASSES, REPLICA_SETS, STATEFUL_SETS
+from wukong.api.resources import Key
 from wukong.embedded.store import Server
 from wukong.errors import ClusterError
 from wukong.ports import Document, PatchBody
@@ -19,8 +20,8 @@ KINDS = {
     "ConfigMap": CONFIG_MAPS,
     "Deployment": DEPLOYMENTS,
     "Pod": PODS,
-    "ReplicaSet": RESOURCES["ReplicaSet"],
-    "StatefulSet": RESOURCES["StatefulSet"],
+    "ReplicaSet": REPLICA_SETS,
+    "StatefulSet": STATEFUL_SETS,
 }
 STATUSES: list[Document] = [
     {"phase": "Running", "conditions": [{"type": "Ready", "status": "True", "message": ""}]},
@@ -109,9 +110,9 @@ def test_pods_made_alike_have_the_priority_of_the_class_that_is_the_default_when
     server = a_server()
     first = server.create(PODS, a_pod("first"), NAMESPACE)
     default = {"metadata": {"name": "usual"}, "value": 100, "globalDefault": True}
-    server.create(RESOURCES["PriorityClass"], default)
+    server.create(PRIORITY_CLASSES, default)
     second = server.create(PODS, a_pod("second"), NAMESPACE)
-    server.patch(RESOURCES["PriorityClass"], Key("", "usual"), merging(globalDefault=False))
+    server.patch(PRIORITY_CLASSES, Key("", "usual"), merging(globalDefault=False))
     third = server.create(PODS, a_pod("third"), NAMESPACE)
     assert [pod["spec"]["priority"] for pod in (first, second, third)] == [0, 100, 0]
 

@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from embedded.actors.playing import (
-    DEPLOYMENTS,
-    LABELS,
-    NAMESPACE,
-    PODS,
-    REPLICA_SETS,
-    a_template,
-    a_workload,
-    a_world,
-    all_pods,
-    merging,
-    names,
-    status,
-)
+from embedded.actors.playing import LABELS, NAMESPACE, a_template, a_workload, a_world, all_pods, merging, names, status
 from wukong.actions import Note
+from wukong.api.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from wukong.api.resources import Key
 from wukong.embedded.store.deletion import Options
 from wukong.embedded.world.world import World

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from embedded.actors.playing import NAMESPACE, NODES, PODS, a_template, a_world, all_pods, merging, names, status
+from embedded.actors.playing import NAMESPACE, a_template, a_world, all_pods, merging, names, status
 from wukong.actions import Note
+from wukong.api.kinds import JOBS, NODES, PODS
 from wukong.api.resources import Key
 from wukong.embedded.store.deletion import Options
-from wukong.embedded.world.objects import JOBS
 from wukong.embedded.world.world import World
 
 

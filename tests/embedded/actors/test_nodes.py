@@ -10,11 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from embedded.actors.playing import (
-    DEPLOYMENTS,
     NAMESPACE,
-    NODES,
-    REPLICA_SETS,
-    STATEFUL_SETS,
     a_template,
     a_workload,
     a_world,
@@ -25,6 +21,7 @@ from embedded.actors.playing import (
     merging,
     names,
 )
+from wukong.api.kinds import DEPLOYMENTS, NODES, REPLICA_SETS, STATEFUL_SETS
 from wukong.api.resources import Key
 from wukong.embedded.actors import Behaviour
 from wukong.embedded.store.documents import seconds

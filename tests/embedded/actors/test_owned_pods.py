@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from embedded.actors.random_pods import NAMES, START, histories, pods, take_in
 from wukong.api.meta import Object, ObjectMeta
+from wukong.api.resources import key_of
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.actors.owned_pods import OwnedPods, OwnedPodsIndex
 from wukong.embedded.actors.replica_set.ranking import Ranks, deletion_cost
@@ -100,7 +101,7 @@ def test_of_two_pods_the_one_kubernetes_would_take_goes_first(one: Document, oth
 def ranked(*found: Pod, count: int | None = None, crowd: dict[str, int] | None = None) -> list[Pod]:
     ranks = Ranks()
     for pod in found:
-        ranks.put(podlike.key_of(pod), pod)
+        ranks.put(key_of(pod), pod)
     return ranks.leaving(len(found) if count is None else count, [crowd or {}], NOW)
 
 

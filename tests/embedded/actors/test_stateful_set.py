@@ -9,8 +9,6 @@ import pytest
 from embedded.actors.playing import (
     LABELS,
     NAMESPACE,
-    PODS,
-    STATEFUL_SETS,
     a_template,
     a_workload,
     a_world,
@@ -22,13 +20,13 @@ from embedded.actors.playing import (
     status,
 )
 from wukong.actions import Create, Delete
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
+from wukong.api.resources import Key
 from wukong.embedded.store.deletion import Options
-from wukong.embedded.world.objects import CONTROLLER_REVISIONS
 from wukong.embedded.world.world import World
 from wukong.ports import Document
 
-CLAIMS = RESOURCES["PersistentVolumeClaim"]
+CLAIMS = PERSISTENT_VOLUME_CLAIMS
 NEVER_READY = {"testbed.wukong/never-ready": "true"}
 
 

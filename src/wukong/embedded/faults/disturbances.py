@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from wukong.actions import Action, Create, Delete, Patch
 from wukong.api.core import Node, Pod
+from wukong.api.kinds import DEPLOYMENTS, NODES, PODS
 from wukong.api.meta import controller_of
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key
 from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.store.documents import condition_of, meta_of, without
 from wukong.embedded.world.process import Step
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 NAME = "stranger"
 FINALIZER = "example.com/stuck"
-PODS, NODES, DEPLOYMENTS = RESOURCES["Pod"], RESOURCES["Node"], RESOURCES["Deployment"]
 _COST = "controller.kubernetes.io/pod-deletion-cost"
 
 

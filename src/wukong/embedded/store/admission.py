@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 
 from wukong.api.core import Pod, PriorityClass
-from wukong.api.kinds import Objects
+from wukong.api.kinds import PODS
+from wukong.api.objects import Objects
 from wukong.api.resources import Resource
 from wukong.embedded.store.api_errors import forbidden
 from wukong.embedded.store.database import Database
 from wukong.embedded.store.documents import copied, meta_of
-from wukong.embedded.store.kinds import PODS
 from wukong.embedded.store.normalize import normal
 from wukong.embedded.store.validation.objects import as_pod
 from wukong.errors import InputError

@@ -9,13 +9,13 @@ from wukong.api.resources import Key
 from wukong.embedded.store.api_errors import another, conflict, invalid, not_found
 from wukong.embedded.store.database import Database
 from wukong.embedded.store.documents import at, is_leaving, meta_of, with_condition, with_meta, without
-from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.kinds import ServedKind
 from wukong.ports import Document
 
 _SHARED = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def bind(database: Database, pods: Kind, key: Key, node: str, uid: str, now: float) -> None:
+def bind(database: Database, pods: ServedKind, key: Key, node: str, uid: str, now: float) -> None:
     """As the real one, it does not ask whether the node exists."""
     pod = database.get(pods.name, key)
     if pod is None:
@@ -51,7 +51,7 @@ def scale_of(workload: Document) -> Document:
     }
 
 
-def scaled(kind: Kind, workload: Document, scale: Document) -> Document:
+def scaled(kind: ServedKind, workload: Document, scale: Document) -> Document:
     """The workload with the replicas of a scale that somebody changed."""
     wanted = at(scale, "spec.replicas") or 0
     if not isinstance(wanted, int) or wanted < 0:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from wukong.embedded.store.api_errors import invalid
 from wukong.embedded.store.database import Database, key_of
 from wukong.embedded.store.documents import stamp
-from wukong.embedded.store.kinds import Kind, Kinds, custom
+from wukong.embedded.store.kinds import Kinds, ServedKind, custom
 from wukong.ports import Document
 
 _NEEDED = ("group", "names", "scope", "versions")
@@ -63,5 +63,5 @@ def withdraw(database: Database, kinds: Kinds, definition: Document) -> None:
         kinds.remove(kind)
 
 
-def _served(kinds: Kinds, definition: Document) -> list[Kind]:
+def _served(kinds: Kinds, definition: Document) -> list[ServedKind]:
     return [kind for kind in kinds if kind.name == definition["metadata"]["name"]]

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import msgspec
 
+from wukong.api.kinds import NAMESPACES
 from wukong.api.resources import Key
 from wukong.embedded.store.api_errors import changed_since, forbidden, not_found, recreated
 from wukong.embedded.store.database import Database, key_of
 from wukong.embedded.store.documents import at, is_leaving, meta_of, seconds, stamp, with_meta
-from wukong.embedded.store.kinds import NAMESPACES, Kind
+from wukong.embedded.store.kinds import ServedKind
 from wukong.ports import Document, Propagation
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
@@ -29,7 +30,7 @@ class Options(msgspec.Struct, frozen=True):
     propagation: Propagation = ""
 
 
-def delete(database: Database, kind: Kind, key: Key, options: Options, now: float) -> None:
+def delete(database: Database, kind: ServedKind, key: Key, options: Options, now: float) -> None:
     """Raises NotFound, or Conflict where uid or version are not those of the object."""
     found = database.get(kind.name, key)
     if found is None:
@@ -49,7 +50,7 @@ def delete(database: Database, kind: Kind, key: Key, options: Options, now: floa
         database.remove(kind.name, key_of(found))
 
 
-def _check(kind: Kind, key: Key, found: Document, options: Options) -> None:
+def _check(kind: ServedKind, key: Key, found: Document, options: Options) -> None:
     meta = meta_of(found)
     if options.uid and options.uid != meta["uid"]:
         raise recreated(kind.title, key, options.uid, meta["uid"])
@@ -58,7 +59,7 @@ def _check(kind: Kind, key: Key, found: Document, options: Options) -> None:
 
 
 def _delete_gracefully(
-    database: Database, kind: Kind, pod: Document, finalizers: list[str], options: Options, now: float
+    database: Database, kind: ServedKind, pod: Document, finalizers: list[str], options: Options, now: float
 ) -> None:
     meta = meta_of(pod)
     pending = meta.get("deletionGracePeriodSeconds")
@@ -79,7 +80,7 @@ def _delete_gracefully(
         _end_or_wait(database, kind, _with_finalizers(_counted(changed), finalizers), grace)
 
 
-def _end_or_wait(database: Database, kind: Kind, marked: Document, grace: int) -> None:
+def _end_or_wait(database: Database, kind: ServedKind, marked: Document, grace: int) -> None:
     """The mark is a write of its own: who watches a pod that goes at once sees it change, then go."""
     stored = database.put(kind.name, marked)
     if grace == 0 and not meta_of(stored).get("finalizers"):
@@ -95,7 +96,7 @@ def _grace(pod: Document, asked: int | None) -> int:
     return 1 if grace < 0 else int(grace)
 
 
-def _delete_namespace(database: Database, kind: Kind, found: Document, now: float) -> None:
+def _delete_namespace(database: Database, kind: ServedKind, found: Document, now: float) -> None:
     """It stays, terminating, until namespaces.py finds it empty and it is finalized."""
     name = meta_of(found)["name"]
     if name in _IMMORTAL:

@@ -11,6 +11,7 @@ rules.budgets, which serves preemption, an empty selector covers every pod of th
 from __future__ import annotations
 
 from wukong.api.apps import PodDisruptionBudget
+from wukong.api.kinds import POD_DISRUPTION_BUDGETS
 from wukong.api.resources import Key
 from wukong.embedded.store.api_errors import (
     BUDGET_RETRY_SECONDS,
@@ -23,7 +24,7 @@ from wukong.embedded.store.api_errors import (
 from wukong.embedded.store.database import Database
 from wukong.embedded.store.deletion import Options, delete
 from wukong.embedded.store.documents import at, condition_of, is_leaving, meta_of, stamp, with_condition
-from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.kinds import ServedKind
 from wukong.embedded.store.validation.objects import as_struct
 from wukong.ports import Document
 from wukong.rules.selectors import requirements, selects
@@ -37,7 +38,7 @@ _TARGET: Document = {
 }
 
 
-def evict(database: Database, pods: Kind, budgets: Kind, key: Key, options: Options, now: float) -> None:
+def evict(database: Database, pods: ServedKind, budgets: ServedKind, key: Key, options: Options, now: float) -> None:
     pod = database.get(pods.name, key)
     if pod is None:
         raise not_found(pods.name, key)
@@ -55,7 +56,7 @@ def evict(database: Database, pods: Kind, budgets: Kind, key: Key, options: Opti
 
 
 def covers(budget: Document, pod: Document) -> bool:
-    read = as_struct("PodDisruptionBudget", budget)
+    read = as_struct(POD_DISRUPTION_BUDGETS, budget)
     assert isinstance(read, PodDisruptionBudget)
     return selects(requirements(read.spec.selector), meta_of(pod).get("labels") or {})
 
@@ -79,7 +80,7 @@ def _is_free(budget: Document, pod: Document) -> bool:
     return at(budget, "spec.unhealthyPodEvictionPolicy") == "AlwaysAllow" or bool(healthy >= desired > 0)
 
 
-def _charge(database: Database, kind: Kind, budget: Document, pod: Key, now: float) -> None:
+def _charge(database: Database, kind: ServedKind, budget: Document, pod: Key, now: float) -> None:
     status, meta = budget.get("status") or {}, meta_of(budget)
     allowed, disrupted = status.get("disruptionsAllowed", 0), status.get("disruptedPods") or {}
     if status.get("observedGeneration", 0) < meta.get("generation", 0):

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from wukong.actions import Action, Delete, Patch
-from wukong.api.resources import EVENTS, Resource
+from wukong.api.kinds import EVENTS
+from wukong.api.resources import Resource
 from wukong.embedded.store.database import Change, Database, Place, key_of, owners_of
 from wukong.embedded.store.deletion import FOREGROUND, ORPHAN
 from wukong.embedded.store.documents import is_leaving, meta_of, seconds

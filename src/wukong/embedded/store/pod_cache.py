@@ -13,7 +13,7 @@ import msgspec
 
 from wukong.embedded.store.admission import CLASSES
 from wukong.embedded.store.database import Change, Database
-from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.kinds import ServedKind
 from wukong.embedded.store.ownership import field_managers
 from wukong.embedded.store.ownership.field_sets import Fields
 from wukong.embedded.store.patch.merge_keys import Named
@@ -39,7 +39,7 @@ class PodCache:
         """Of a pod as it was sent, with its head."""
         return self._known.get(_key(pod)) if pod.keys() <= _PARTS else None
 
-    def note(self, kind: Kind, sent: Document, made: Document) -> CachedPod | None:
+    def note(self, kind: ServedKind, sent: Document, made: Document) -> CachedPod | None:
         """Remember what became of it. `made` is a pod just before it is stored."""
         if not sent.keys() <= _PARTS:
             return None

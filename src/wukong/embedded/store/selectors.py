@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from wukong.embedded.store.api_errors import bad_request
 from wukong.embedded.store.documents import at, meta_of
-from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.kinds import ServedKind
 from wukong.ports import Document, Selection
 from wukong.rules.selectors import Requirement, is_valid, selects
 
@@ -49,7 +49,7 @@ class Selector(NamedTuple):
         )
 
 
-def read(kind: Kind, selection: Selection) -> Selector:
+def read(kind: ServedKind, selection: Selection) -> Selector:
     """Raises Invalid where a selector cannot be read or names a field this kind cannot be selected by."""
     return Selector(selection.namespace, read_labels(selection.labels), read_fields(kind, selection.fields))
 
@@ -71,7 +71,7 @@ def read_labels(text: str) -> tuple[Requirement, ...]:
     return tuple(found)
 
 
-def read_fields(kind: Kind, text: str) -> tuple[FieldRequirement, ...]:
+def read_fields(kind: ServedKind, text: str) -> tuple[FieldRequirement, ...]:
     return tuple(_field(kind, term) for term in _COMMA.split(text) if term.strip())
 
 
@@ -85,7 +85,7 @@ def _requirement(match: re.Match[str]) -> Requirement:
     return Requirement(found["key"], "DoesNotExist" if found["not"] else "Exists")
 
 
-def _field(kind: Kind, term: str) -> FieldRequirement:
+def _field(kind: ServedKind, term: str) -> FieldRequirement:
     match = _FIELD.fullmatch(term.strip())
     if match is None or _UNESCAPED.search(match["value"]):
         raise bad_request(f"invalid selector: '{term}'; can't understand '{term}'")

@@ -15,14 +15,15 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from wukong.api.crds import crds
-from wukong.api.resources import RESOURCES, Key, Resource
+from wukong.api.kinds import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, POD_DISRUPTION_BUDGETS, PODS, PRIORITY_CLASSES
+from wukong.api.resources import Key, Resource
 from wukong.embedded.store import binding_and_scale, custom_resources, deletion, eviction, namespaces, selectors
 from wukong.embedded.store.admission import Mutator
 from wukong.embedded.store.api_errors import bad_request, expired_token, no_such_kind, no_version, not_found, too_large
 from wukong.embedded.store.database import KEPT, Database, key_of
 from wukong.embedded.store.deletion import Options
 from wukong.embedded.store.garbage_collection import Doubts
-from wukong.embedded.store.kinds import BUDGETS, DEFINITIONS, NAMESPACES, PODS, Kind, Kinds
+from wukong.embedded.store.kinds import Kinds, ServedKind
 from wukong.embedded.store.ownership import field_managers
 from wukong.embedded.store.ownership.field_managers import Writer
 from wukong.embedded.store.patch.patch import patched
@@ -75,9 +76,9 @@ class Server:
         for name in FIRST_NAMESPACES:
             self.create(NAMESPACES, {"metadata": {"name": name}}, writer=_SYSTEM)
         for name, value in sorted(BUILT_IN_CLASSES.items()):
-            self.create(RESOURCES["PriorityClass"], {"metadata": {"name": name}, "value": value}, writer=_SYSTEM)
+            self.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value}, writer=_SYSTEM)
         for definition in definitions:
-            self.create(DEFINITIONS, definition, writer=_SYSTEM)
+            self.create(CUSTOM_RESOURCE_DEFINITIONS, definition, writer=_SYSTEM)
 
     # Read ----------------------------------------------------------------------------------------------------------
 
@@ -125,7 +126,7 @@ class Server:
             raise too_large(asked, current)
         return (asked if limit and asked else current), ""
 
-    def _past(self, kind: Kind, namespace: str, version: int, token: str) -> Documents:
+    def _past(self, kind: ServedKind, namespace: str, version: int, token: str) -> Documents:
         try:
             return self.database.all_at(kind.name, namespace, version)
         except Gone:
@@ -146,13 +147,13 @@ class Server:
         return self._create(self.kinds.of(resource), body, namespace, writer or Writer("wukong"))
 
     def _create(
-        self, kind: Kind, body: Document, namespace: str, writer: Writer, *, is_applied: bool = False
+        self, kind: ServedKind, body: Document, namespace: str, writer: Writer, *, is_applied: bool = False
     ) -> Document:
         now = self.clock.now()
-        if kind.resource == DEFINITIONS:
+        if kind.resource == CUSTOM_RESOURCE_DEFINITIONS:
             custom_resources.check(body)
         made = self._writing.create(kind, body, namespace, writer, now, is_applied=is_applied)
-        if kind.resource == DEFINITIONS:
+        if kind.resource == CUSTOM_RESOURCE_DEFINITIONS:
             made = self.database.put(kind.name, custom_resources.established(made, now))
             custom_resources.serve(self.kinds, made, self.database.version)
         return made
@@ -175,7 +176,7 @@ class Server:
         self._redefine(kind, after)
         return after
 
-    def _apply(self, kind: Kind, key: Key, live: Document | None, patch: PatchBody, subresource: str) -> Document:
+    def _apply(self, kind: ServedKind, key: Key, live: Document | None, patch: PatchBody, subresource: str) -> Document:
         writer, now = Writer(patch.manager, "Apply", subresource), self.clock.now()
         head = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind}
         given = dict(patch.body.get("metadata") or {})
@@ -200,11 +201,11 @@ class Server:
         key = _placed(kind, key)
         before = self.database.get(kind.name, key)
         deletion.delete(self.database, kind, key, options or Options(), self.clock.now())
-        if kind.resource == DEFINITIONS and before and self.database.get(kind.name, key) is None:
+        if kind.resource == CUSTOM_RESOURCE_DEFINITIONS and before and self.database.get(kind.name, key) is None:
             custom_resources.withdraw(self.database, self.kinds, before)
 
     def evict(self, key: Key, options: Options | None = None) -> None:
-        pods, budgets = self.kinds.of(PODS), self.kinds.of(BUDGETS)
+        pods, budgets = self.kinds.of(PODS), self.kinds.of(POD_DISRUPTION_BUDGETS)
         eviction.evict(self.database, pods, budgets, key, options or Options(), self.clock.now())
 
     def bind(self, key: Key, node: str, uid: str = "") -> None:
@@ -217,9 +218,9 @@ class Server:
         found = self.get(NAMESPACES, key)
         self._writing.update(kind, found, namespaces.finalized(found), writer, self.clock.now())
 
-    def _redefine(self, kind: Kind, after: Document) -> None:
+    def _redefine(self, kind: ServedKind, after: Document) -> None:
         """A definition that changed, or went with its last finalizer, changes what is served."""
-        if kind.resource != DEFINITIONS:
+        if kind.resource != CUSTOM_RESOURCE_DEFINITIONS:
             return
         if self.database.get(kind.name, key_of(after)) is None:
             custom_resources.withdraw(self.database, self.kinds, after)
@@ -227,7 +228,7 @@ class Server:
             custom_resources.serve(self.kinds, after, self.database.version)
 
 
-def _placed(kind: Kind, key: Key) -> Key:
+def _placed(kind: ServedKind, key: Key) -> Key:
     """What is not namespaced has no namespace, whatever the caller says: so it is with paths, too."""
     return key if kind.resource.namespaced else Key("", key.name)
 

@@ -1,7 +1,7 @@
 """The embedded API server behind the port `wukong.ports.Cluster`: the same doors as cluster.kube, without a network.
 
     async with Store(clock) as store:
-        await store.create(RESOURCES["Namespace"], {"metadata": {"name": "shop"}})
+        await store.create(NAMESPACES, {"metadata": {"name": "shop"}})
 
 Every method does all its work before it returns, and nothing sleeps: a watch waits for the next change, and only for
 that. It says a bookmark when it has passed over changes that its selection does not see.

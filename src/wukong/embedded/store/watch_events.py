@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from wukong.embedded.store.database import Change
 from wukong.embedded.store.documents import with_meta
-from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.kinds import ServedKind
 from wukong.embedded.store.selectors import Selector
 from wukong.ports import Document, Event
 
@@ -23,7 +23,7 @@ def events(changes: Iterable[Change], selector: Selector) -> Iterator[Event[Docu
             yield Event("DELETED", _last(change))
 
 
-def bookmark(kind: Kind, version: int) -> Event[Document]:
+def bookmark(kind: ServedKind, version: int) -> Event[Document]:
     resource = kind.resource
     head = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {"resourceVersion": str(version)}}
     return Event("BOOKMARK", head)

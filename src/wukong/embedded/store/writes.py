@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wukong.api.kinds import NAMESPACES
 from wukong.api.resources import Key
 from wukong.embedded.store import defaults
 from wukong.embedded.store.admission import Mutator, admitted, mutated, not_ready, prepared, readmitted
@@ -25,7 +26,7 @@ from wukong.embedded.store.api_errors import (
 )
 from wukong.embedded.store.database import Database, key_of
 from wukong.embedded.store.documents import copied, is_leaving, meta_of, stamp, with_meta, without
-from wukong.embedded.store.kinds import NAMESPACES, Kind, Kinds
+from wukong.embedded.store.kinds import Kinds, ServedKind
 from wukong.embedded.store.normalize import normal
 from wukong.embedded.store.ownership import field_managers
 from wukong.embedded.store.ownership.field_managers import Writer
@@ -57,7 +58,7 @@ class ObjectWriter:
     # Create --------------------------------------------------------------------------------------------------------
 
     def create(
-        self, kind: Kind, body: Document, namespace: str, writer: Writer, now: float, *, is_applied: bool = False
+        self, kind: ServedKind, body: Document, namespace: str, writer: Writer, now: float, *, is_applied: bool = False
     ) -> Document:
         """`is_applied`: the body has its managedFields already."""
         document = self._headed(kind, body, namespace, now)
@@ -76,13 +77,15 @@ class ObjectWriter:
             document = self._filled(kind, mutated(kind.resource, document, self.mutators))
         check_new(kind, document)
         document = _with_first_status(kind, document)
-        if kind.is_counted:
+        if kind.has_generation:
             document = with_meta(document, generation=1)
         if not is_applied:
             document = field_managers.updated(kind, None, document, writer, now)
         return self.database.put(kind.name, document)
 
-    def _create_pod(self, kind: Kind, document: Document, writer: Writer, now: float, *, is_applied: bool) -> Document:
+    def _create_pod(
+        self, kind: ServedKind, document: Document, writer: Writer, now: float, *, is_applied: bool
+    ) -> Document:
         recipe = self._recipes.find(document) if not self.mutators else None
         if recipe is not None:
             meta = normal(copied({"metadata": document["metadata"]}))
@@ -102,20 +105,20 @@ class ObjectWriter:
             document = field_managers.created(kind, document, writer, now, known)
         return self.database.put(kind.name, document)
 
-    def restored(self, kind: Kind, document: Document, now: float) -> Document:
+    def restored(self, kind: ServedKind, document: Document, now: float) -> Document:
         """An object that lived elsewhere: what it lacks to live here is added, with its uid and generation kept."""
         meta = dict(meta_of(document))
         meta.setdefault("uid", self.database.new_uid())
         meta.setdefault("creationTimestamp", stamp(now))
         if kind.resource.namespaced:
             meta.setdefault("namespace", "default")
-        if kind.is_counted:
+        if kind.has_generation:
             meta.setdefault("generation", 1)
         head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
         self._unread.add(meta["uid"])
         return copied({**head, **_body(document), "metadata": without(meta, "resourceVersion")})
 
-    def _headed(self, kind: Kind, document: Document, namespace: str, now: float) -> Document:
+    def _headed(self, kind: ServedKind, document: Document, namespace: str, now: float) -> Document:
         if kind.resource.namespaced and not namespace:
             raise unsupported(
                 "the server does not allow this method on the requested resource", 405, "MethodNotAllowed"
@@ -136,7 +139,7 @@ class ObjectWriter:
             "metadata": meta,
         }
 
-    def _generated(self, kind: Kind, meta: Document, namespace: str) -> str:
+    def _generated(self, kind: ServedKind, meta: Document, namespace: str) -> str:
         prefix = meta.get("generateName")
         if not prefix:
             raise invalid(kind.resource.kind, "", ["metadata.name: Required value: name or generateName is required"])
@@ -146,7 +149,7 @@ class ObjectWriter:
                 return name
         raise already_exists(kind.name, Key(namespace, name))
 
-    def _check_namespace(self, kind: Kind, key: Key) -> None:
+    def _check_namespace(self, kind: ServedKind, key: Key) -> None:
         if not kind.resource.namespaced:
             return
         found = self.database.get("namespaces", Key("", key.namespace))
@@ -156,7 +159,7 @@ class ObjectWriter:
             why = f"unable to create new content in namespace {key.namespace} because it is being terminated"
             raise forbidden(kind.name, key.name, why)
 
-    def _filled(self, kind: Kind, document: Document, known: Document | None = None) -> Document:
+    def _filled(self, kind: ServedKind, document: Document, known: Document | None = None) -> Document:
         """As it looks when it is written: normal and with its defaults. What it shares with `known` is so already."""
         if kind.schema is not None:
             meta = normal({"metadata": document["metadata"]})
@@ -174,7 +177,14 @@ class ObjectWriter:
     # Update --------------------------------------------------------------------------------------------------------
 
     def update(
-        self, kind: Kind, before: Document, after: Document, writer: Writer, now: float, *, is_applied: bool = False
+        self,
+        kind: ServedKind,
+        before: Document,
+        after: Document,
+        writer: Writer,
+        now: float,
+        *,
+        is_applied: bool = False,
     ) -> Document:
         """`after` is a document of its own. Gives what is stored, or was last: an object let go may end here."""
         after = _with_head(kind, before, after)
@@ -209,7 +219,7 @@ def _body(document: Document) -> Document:
     return without(document, "kind", "apiVersion", "metadata")
 
 
-def _with_first_status(kind: Kind, document: Document) -> Document:
+def _with_first_status(kind: ServedKind, document: Document) -> Document:
     """A new object says nothing about itself yet, but for nodes, which come with their capacity."""
     if kind.resource == NAMESPACES:
         spec = {**(document.get("spec") or {}), "finalizers": ["kubernetes"]}
@@ -220,7 +230,7 @@ def _with_first_status(kind: Kind, document: Document) -> Document:
     return rest if kind.is_custom else {**rest, "status": {}}
 
 
-def _with_head(kind: Kind, before: Document, after: Document) -> Document:
+def _with_head(kind: ServedKind, before: Document, after: Document) -> Document:
     """What a change cannot touch. Raises where it names another object, or another version of it."""
     old, new = meta_of(before), meta_of(after)
     key = Key(old.get("namespace", ""), old["name"])
@@ -237,14 +247,14 @@ def _with_head(kind: Kind, before: Document, after: Document) -> Document:
     return {**after, "kind": before["kind"], "apiVersion": kind.resource.api_version, "metadata": meta}
 
 
-def _all_but_status(kind: Kind, before: Document, after: Document) -> Document:
+def _all_but_status(kind: ServedKind, before: Document, after: Document) -> Document:
     if not kind.has_status:
         return after
     rest = without(after, "status")
     return {**rest, "status": before["status"]} if "status" in before else rest
 
 
-def _only_status(kind: Kind, before: Document, after: Document) -> Document:
+def _only_status(kind: ServedKind, before: Document, after: Document) -> Document:
     """Through this door labels and annotations of Kubernetes' own kinds can be changed, too: some kubelets need it."""
     old, new = meta_of(before), meta_of(after)
     meta = old
@@ -255,9 +265,9 @@ def _only_status(kind: Kind, before: Document, after: Document) -> Document:
     return {**made, "status": after["status"]} if "status" in after else made
 
 
-def _counted(kind: Kind, before: Document, after: Document) -> Document:
+def _counted(kind: ServedKind, before: Document, after: Document) -> Document:
     """The generation counts changes of what is wanted. A Deployment's annotations are: they flow to its ReplicaSets."""
-    if not kind.is_counted or kind.resource.kind == "PriorityClass":
+    if not kind.has_generation or kind.resource.kind == "PriorityClass":
         return after
     is_same = _wanted(kind, before) == _wanted(kind, after)
     if kind.resource.kind == "Deployment":
@@ -265,7 +275,7 @@ def _counted(kind: Kind, before: Document, after: Document) -> Document:
     return after if is_same else with_meta(after, generation=meta_of(before).get("generation", 0) + 1)
 
 
-def _wanted(kind: Kind, document: Document) -> Document:
+def _wanted(kind: ServedKind, document: Document) -> Document:
     if not kind.is_custom:
         return {"spec": document.get("spec")}
     return without(document, "apiVersion", "kind", "metadata", *(("status",) if kind.has_status else ()))

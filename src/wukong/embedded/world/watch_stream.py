@@ -73,7 +73,7 @@ class WatchStream:
     def __init__(
         self, process: Process, name: str, *, truth: State, server: Server, clock: VirtualClock, agenda: Agenda
     ) -> None:
-        self.process, self.name, self.kind = process, name, process.structs[name][0].kind
+        self.process, self.name, self.kind = process, name, process.structs[name][0].group_kind
         self.is_connected, self.seen = False, 0
         self.route: Route | None = None
         self.told: Callable[[WatchStream, StreamEvent, list[Change], int], None] | None = (

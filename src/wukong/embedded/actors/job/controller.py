@@ -8,15 +8,16 @@ podReplacementPolicy Failed. Pods that are over are counted by finished_pods.py.
 from __future__ import annotations
 
 from wukong.actions import Action, Delete, Outcome, Patch
+from wukong.api.kinds import JOBS, PODS
 from wukong.api.meta import LabelSelector
-from wukong.api.resources import Key
+from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.events import CreatedPods, deleted, note
 from wukong.embedded.actors.job import finished_pods
 from wukong.embedded.actors.job.finished_pods import Record
 from wukong.embedded.actors.replica_set.controller import controlled_by, writing_status
 from wukong.embedded.store.documents import at, seconds, stamp
-from wukong.embedded.world.objects import JOBS, Job, Pod, template_of
+from wukong.embedded.world.objects import Job, Pod, template_of
 from wukong.ports import Document, PatchBody
 from wukong.state import State
 from wukong.state.controller import Watch
@@ -29,7 +30,7 @@ _DONE = ("CompletionsReached", "Reached expected number of succeeded pods")
 
 class Jobs:
     name = "job"
-    watches = (Watch(JOBS, read=Job), Watch(pods.PODS, controlled_by("Job")))
+    watches = (Watch(JOBS), Watch(PODS, controlled_by(JOBS)))
 
     def __init__(self) -> None:
         self._newborn = CreatedPods(JOBS)
@@ -40,7 +41,7 @@ class Jobs:
         if job is None or job.metadata.deletion_timestamp is not None:
             return Outcome(tuple(finished_pods.released(_left_behind(key, state))))
         owned = pods.owned_pods(state, job)
-        told: list[Action] = [*self._newborn.told(job, map(pods.key_of, owned))]
+        told: list[Action] = [*self._newborn.told(job, map(key_of, owned))]
         if _finish(job) is not None:
             self._records.pop(job.metadata.uid, None)
             gone, again = _outlived(job, now)
@@ -49,7 +50,7 @@ class Jobs:
         self._records[job.metadata.uid] = sync.record
         actions = sync.play()
         if sync.is_asking:
-            self._newborn.asked(job, map(pods.key_of, owned))
+            self._newborn.asked(job, map(key_of, owned))
         before = job.document.get("status") or {}
         if sync.status != before:
             told.append(writing_status(JOBS, key, _cleared(before, sync.status), sync.status))
@@ -184,7 +185,7 @@ def _outlived(job: Job, now: float) -> tuple[tuple[Delete, ...], float | None]:
     left = seconds(over["lastTransitionTime"]) + ttl - now
     if left > 0:
         return (), left
-    return (Delete(JOBS, pods.key_of(job), uid=job.metadata.uid, propagation="Foreground"),), None
+    return (Delete(JOBS, key_of(job), uid=job.metadata.uid, propagation="Foreground"),), None
 
 
 def _left_behind(key: Key, state: State) -> list[Pod]:

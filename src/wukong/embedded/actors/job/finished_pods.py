@@ -12,6 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from wukong.actions import Patch
+from wukong.api.kinds import PODS
+from wukong.api.resources import key_of
 from wukong.embedded.actors import pods
 from wukong.embedded.store.documents import at, seconds
 from wukong.embedded.world.objects import Pod
@@ -82,8 +84,8 @@ def released(found: list[Pod]) -> list[Patch]:
     body = {"metadata": {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
     return [
         Patch(
-            pods.PODS,
-            pods.key_of(pod),
+            PODS,
+            key_of(pod),
             PatchBody("strategic", {"metadata": {**body["metadata"], "uid": pod.metadata.uid}}, manager=pods.MANAGER),
         )
         for pod in found

@@ -15,8 +15,9 @@ from functools import lru_cache
 from math import inf
 
 from wukong.actions import DONE, Delete, Note, Outcome, Patch
+from wukong.api.kinds import NODES, PODS
 from wukong.api.meta import Object
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key
 from wukong.embedded.actors.events import of_pod
 from wukong.embedded.actors.kubelet import pod_status
 from wukong.embedded.actors.kubelet.behaviour import (
@@ -28,6 +29,7 @@ from wukong.embedded.actors.kubelet.behaviour import (
     stage_at,
     timeline,
 )
+from wukong.embedded.actors.pods import keys_on_node
 from wukong.embedded.store.documents import at, seconds
 from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import Node, Pod
@@ -35,7 +37,6 @@ from wukong.ports import PatchBody
 from wukong.state import State
 from wukong.state.controller import Watch
 
-_PODS, _NODES = RESOURCES["Pod"], RESOURCES["Node"]
 _HOSTS = int(ipaddress.ip_address("172.16.0.0"))
 _ADDRESSES = int(ipaddress.ip_address("10.0.0.0"))
 
@@ -51,7 +52,7 @@ class Kubelets:
         self._since: dict[str, float] = {}  # uid → when its kubelet first saw the pod
         self._stopping: dict[str, float] = {}  # uid → when its kubelet first saw it deleted
 
-    watches = (Watch(_PODS), Watch(_NODES, lambda node, state: state.pods.on_node(node.metadata.name)))
+    watches = (Watch(PODS), Watch(NODES, keys_on_node))
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         pod = state.get(Pod, key)
@@ -105,7 +106,7 @@ class Kubelets:
             return Outcome(told, requeue_after=left)
         self._since.pop(uid, None)
         self._stopping.pop(uid, None)
-        return Outcome((*told, Delete(_PODS, key, uid=uid, grace_seconds=0)))
+        return Outcome((*told, Delete(PODS, key, uid=uid, grace_seconds=0)))
 
 
 def is_silent(node: Object) -> bool:
@@ -135,4 +136,4 @@ def _killing(pod: Pod) -> tuple[Note, ...]:
 
 
 def _writing(key: Key, patch: dict[str, object], again: float | None = None) -> Outcome:
-    return Outcome((Patch(_PODS, key, PatchBody("strategic", patch, manager="kubelet"), "status"),), again)
+    return Outcome((Patch(PODS, key, PatchBody("strategic", patch, manager="kubelet"), "status"),), again)

@@ -15,8 +15,9 @@ from math import inf
 
 from wukong.actions import DONE, Action, Outcome, Patch
 from wukong.api.core import Taint
+from wukong.api.kinds import NODES, PODS
 from wukong.api.meta import Object
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.events import note, of_pod
 from wukong.embedded.actors.kubelet.controller import is_silent
@@ -27,10 +28,9 @@ from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import Node, Pod
 from wukong.ports import Document, PatchBody
 from wukong.rules.taints import tolerates
-from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state import Change, State
+from wukong.state.controller import Watch, each_side
 
-NODES = RESOURCES["Node"]
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 PRESSURES = {
@@ -42,6 +42,7 @@ PRESSURES = {
 GRACE, HEARTBEAT, MONITOR = 50.0, 10.0, 5.0
 
 
+@each_side
 def _unready_node(pod: Object, state: State) -> Iterable[Key]:
     """Pods matter only where their node is not ready: then they are not, either."""
     assert isinstance(pod, Pod)
@@ -51,11 +52,12 @@ def _unready_node(pod: Object, state: State) -> Iterable[Key]:
     return (key,) if node is not None and (ready is None or ready.get("status") != "True") else ()
 
 
+@each_side
 def _endangered(pod: Object, state: State) -> Iterable[Key]:
     assert isinstance(pod, Pod)
     node = state.get(Node, Key("", pod.spec.node_name))
     is_tainted = node is not None and any(taint.effect == "NoExecute" for taint in node.spec.taints)
-    return (pods.key_of(pod),) if is_tainted else ()
+    return (key_of(pod),) if is_tainted else ()
 
 
 class NodeLifecycle:
@@ -66,11 +68,11 @@ class NodeLifecycle:
         self._heard: dict[str, float] = {}  # silent node → its last heartbeat
         self._last: dict[str, float] = {}  # zone → when the last of its nodes was tainted NoExecute
         self._was_ready: dict[str, bool] = {}
-        self.watches = (Watch(NODES, self._concerned), Watch(pods.PODS, _unready_node))
+        self.watches = (Watch(NODES, self._concerned), Watch(PODS, _unready_node))
 
-    def _concerned(self, found: Object, state: State) -> list[Key]:
+    def _concerned(self, change: Change, state: State) -> list[Key]:
         """The node itself; all that are not ready when one becomes so, ceases to be, or goes."""
-        name = found.metadata.name
+        name = change.key.name
         node = state.get(Node, Key("", name))
         is_ready = node is not None and zones.is_ready(node)
         if self._was_ready.get(name) == is_ready and node is not None:
@@ -134,8 +136,8 @@ class NodeLifecycle:
 class TaintEviction:
     name = "tainteviction"
     watches = (
-        Watch(pods.PODS, _endangered),
-        Watch(NODES, lambda node, state: state.pods.on_node(node.metadata.name)),
+        Watch(PODS, _endangered),
+        Watch(NODES, pods.keys_on_node),
     )
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
@@ -153,7 +155,7 @@ class TaintEviction:
         marked = {"metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [told]}}
         patch = PatchBody("strategic", marked, manager=pods.MANAGER)
         said = of_pod(pod, "TaintManagerEviction", f"Marking for deletion Pod {key}")
-        return Outcome((said, Patch(pods.PODS, key, patch, "status"), pods.deletion(pod)))
+        return Outcome((said, Patch(PODS, key, patch, "status"), pods.deletion(pod)))
 
 
 def seconds_left(pod: Pod, node: Node, now: float) -> float:
@@ -240,6 +242,6 @@ def _marked_pods(state: State, node: str, now: float) -> list[Action]:
         told = {"type": "Ready", "status": "False"}  # the real one gives no reason either
         status = {"conditions": [{**told, "lastTransitionTime": stamp(now)}]}
         patch = {"metadata": {"uid": found.metadata.uid}, "status": status}
-        made.append(Patch(pods.PODS, pods.key_of(found), PatchBody("strategic", patch, manager=pods.MANAGER), "status"))
+        made.append(Patch(PODS, key_of(found), PatchBody("strategic", patch, manager=pods.MANAGER), "status"))
         made.append(of_pod(found, "NodeNotReady", "Node is not ready", is_warning=True))
     return made

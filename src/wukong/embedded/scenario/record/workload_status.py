@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from wukong.api.kinds import KINDS as TABLE
+from wukong.api.kinds import group_kind_of
 from wukong.api.meta import Object, controller_of
 from wukong.embedded.store.documents import at, condition_of
 from wukong.ports import Document
 
-KINDS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
+KINDS = tuple(kind.group_kind for kind in TABLE.workloads())
 
 
 class Counted(NamedTuple):
@@ -27,7 +29,7 @@ def document_of(found: Object) -> Document:
 
 def is_top(found: Object) -> bool:
     """A workload that nobody else manages."""
-    return found.kind in KINDS and controller_of(found.metadata) is None
+    return group_kind_of(found) in KINDS and controller_of(found.metadata) is None
 
 
 def counted(found: Object) -> Counted:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from wukong.embedded.store.documents import copied, meta_of, stamp, with_meta, without
-from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.kinds import ServedKind
 from wukong.embedded.store.ownership import field_sets as sets
 from wukong.embedded.store.ownership.field_sets import Fields, Path
 from wukong.embedded.store.patch.merge_keys import Described, Named, Shape
@@ -33,7 +33,7 @@ class Writer(msgspec.Struct, frozen=True):
     subresource: str = ""
 
 
-def updated(kind: Kind, before: Document | None, after: Document, writer: Writer, now: float) -> Document:
+def updated(kind: ServedKind, before: Document | None, after: Document, writer: Writer, now: float) -> Document:
     """`after` with its managedFields as they are when `writer` made it of `before`."""
     changes = list(sets.differences(_owned(before or {}), _owned(after), _shape(kind)))
     made: list[Document] = meta_of(before).get("managedFields") or [] if before else []
@@ -56,7 +56,7 @@ def updated(kind: Kind, before: Document | None, after: Document, writer: Writer
     return with_meta(after, managedFields=kept or None)
 
 
-def created(kind: Kind, document: Document, writer: Writer, now: float, known: Mapping[str, Fields]) -> Document:
+def created(kind: ServedKind, document: Document, writer: Writer, now: float, known: Mapping[str, Fields]) -> Document:
     """A new document with its managedFields. `known` has what `fields_of` makes of some of its parts."""
     shape, mine = _shape(kind), {}
     for name, value in _owned(document).items():
@@ -72,7 +72,7 @@ def fields_of(shape: Shape, name: str, value: object) -> Fields:
 
 
 def applied(
-    kind: Kind, live: Document | None, configuration: Document, writer: Writer, *, force: bool, now: float
+    kind: ServedKind, live: Document | None, configuration: Document, writer: Writer, *, force: bool, now: float
 ) -> Document:
     """The object that an apply makes, managedFields included. Raises Conflict where others own what it would change."""
     shape, wanted = _shape(kind), _owned(configuration)
@@ -95,7 +95,7 @@ def applied(
     return _with(result, kind, entries)
 
 
-def claimed(kind: Kind, live: Document, configuration: Document, writer: Writer, now: float) -> Document:
+def claimed(kind: ServedKind, live: Document, configuration: Document, writer: Writer, now: float) -> Document:
     """`live` as if `writer`, and nobody else, had applied this configuration before: for objects of a snapshot."""
     own: Fields = sets.added({}, sets.leaves(_owned(configuration), _shape(kind)))
     return _with(live, kind, {writer: (own, stamp(now))})
@@ -133,8 +133,8 @@ def _owned(document: Document) -> Document:
     return {"metadata": meta, **rest} if meta else rest
 
 
-def _shape(kind: Kind) -> Shape:
-    return Named() if kind.schema is None else Described(kind.schema)
+def _shape(kind: ServedKind) -> Shape:
+    return Named(own=kind.merge_keys) if kind.schema is None else Described(kind.schema)
 
 
 def _entries(document: Document) -> dict[Writer, tuple[Fields, str]]:
@@ -147,13 +147,13 @@ def _read(document: Document) -> Iterator[tuple[Writer, tuple[Fields, str]]]:
         yield writer, (entry.get("fieldsV1") or {}, entry.get("time", ""))
 
 
-def _with(document: Document, kind: Kind, entries: dict[Writer, tuple[Fields, str]]) -> Document:
+def _with(document: Document, kind: ServedKind, entries: dict[Writer, tuple[Fields, str]]) -> Document:
     made = [_entry(kind, writer, known, since) for writer, (known, since) in entries.items() if known]
     made.sort(key=_order)
     return with_meta(document, managedFields=made or None)
 
 
-def _entry(kind: Kind, writer: Writer, known: Fields, since: str) -> Document:
+def _entry(kind: ServedKind, writer: Writer, known: Fields, since: str) -> Document:
     return {
         "manager": writer.manager,
         "operation": writer.operation,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from wukong.embedded.store.api_errors import unsupported
 from wukong.embedded.store.documents import copied
-from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.kinds import ServedKind
 from wukong.embedded.store.patch import json_patch, merge_patch, strategic_merge
 from wukong.ports import Document, PatchBody
 
 
-def patched(kind: Kind, document: Document, patch: PatchBody) -> Document:
+def patched(kind: ServedKind, document: Document, patch: PatchBody) -> Document:
     """What json, merge and strategic patches make of a document. Apply needs to know the owners: see ownership.py.
 
     A new document; what merge and strategic patches do not touch it shares with the old, and nobody changes in place.
@@ -25,6 +25,6 @@ def patched(kind: Kind, document: Document, patch: PatchBody) -> Document:
                 known = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
                 message = f"the body of the request was in an unknown format - accepted media types include: {known}"
                 raise unsupported(message, 415, "UnsupportedMediaType")
-            return strategic_merge.patched(kind.resource.kind, document, body)
+            return strategic_merge.patched(kind.resource.group_kind, document, body, kind.merge_keys)
         case _:
             raise AssertionError("apply is not merged here")

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from wukong.api.kinds import POD_DISRUPTION_BUDGETS
 from wukong.embedded.store.api_errors import bad_request
 from wukong.embedded.store.documents import has_same_items, has_same_values, same
+from wukong.embedded.store.kinds import OwnKeys
 from wukong.ports import Document
 
 _KEYS: dict[str, str] = {  # field, or parent.field → merge key; "" for lists of plain values
@@ -35,25 +37,25 @@ _KEYS: dict[str, str] = {  # field, or parent.field → merge key; "" for lists 
     "ownerReferences": "uid",
     "finalizers": "",
     "podCIDRs": "",
-    "spec.ports": "port",  # of a Service
     "ports": "containerPort",
 }
 _PLAIN_IN = {"spec.finalizers"}  # of a Namespace: not merged
-_REPLACED = {"PodDisruptionBudget": {"spec.selector"}}  # maps that a patch replaces
+_REPLACED = {POD_DISRUPTION_BUDGETS.group_kind: {"spec.selector"}}  # maps that a patch replaces
 _DIRECTIVE = "$patch"
 _ORDER, _DELETE, _RETAIN = "$setElementOrder/", "$deleteFromPrimitiveList/", "$retainKeys"
 
 
-def patched(kind: str, document: Document, patch: Any) -> Document:
+def patched(group_kind: str, document: Document, patch: Any, own: OwnKeys = ()) -> Document:
     """A new document that shares what the patch does not touch with the old. `patch` is a copy that may be changed."""
     if not isinstance(patch, dict):
         raise bad_request("error decoding patch: expected an object")
-    return _Merge(kind).map(document, patch, "")
+    return _Merge(group_kind, own).map(document, patch, "")
 
 
 class _Merge:
-    def __init__(self, kind: str) -> None:
-        self.replaced = _REPLACED.get(kind, set())
+    def __init__(self, group_kind: str, own: OwnKeys) -> None:
+        self.replaced = _REPLACED.get(group_kind, set())
+        self.keys = {**_KEYS, **{path: keys[0] for path, keys in own}} if own else _KEYS
 
     def map(self, original: Document, patch: Document, field: str) -> Document:
         if _DIRECTIVE in patch:
@@ -78,7 +80,7 @@ class _Merge:
         before, place = original.get(name), f"{field}.{name}"
         if isinstance(before, dict) and isinstance(value, dict):
             original[name] = value if place in self.replaced else self.map(before, value, name)
-        elif isinstance(before, list) and isinstance(value, list) and (key := _key(field, name)) is not None:
+        elif isinstance(before, list) and isinstance(value, list) and (key := self._key(field, name)) is not None:
             made = self.items(before, value, key, name)
             original[name] = before if has_same_items(before, made) else made
         elif same(before, value):
@@ -111,7 +113,7 @@ class _Merge:
     def _reorder(self, original: Document, patch: Document, field: str) -> None:
         for name in [name for name in patch if name.startswith(_ORDER)]:
             order, field_name = patch.pop(name), name.removeprefix(_ORDER)
-            key = _key(field, field_name) or ""
+            key = self._key(field, field_name) or ""
             before, change = original.get(field_name), patch.pop(field_name, None)
             if before is None and change is None:
                 continue
@@ -125,11 +127,10 @@ class _Merge:
         if name in original:
             original[name] = [each for each in original[name] if each not in values]
 
-
-def _key(field: str, name: str) -> str | None:
-    """The merge key of a list; None where a patch replaces the whole list."""
-    place = f"{field}.{name}"
-    return None if place in _PLAIN_IN else _KEYS.get(place, _KEYS.get(name))
+    def _key(self, field: str, name: str) -> str | None:
+        """The merge key of a list; None where a patch replaces the whole list."""
+        place = f"{field}.{name}"
+        return None if place in _PLAIN_IN else self.keys.get(place, self.keys.get(name))
 
 
 def _directed(patch: Document) -> Document:

@@ -14,11 +14,12 @@ import msgspec
 
 from wukong.api.core import Pod
 from wukong.api.decode import readable
-from wukong.api.kinds import KINDS
+from wukong.api.kinds import KINDS, PODS
 from wukong.api.meta import Object
+from wukong.api.resources import Resource
 from wukong.embedded.store.api_errors import bad_request, invalid
 from wukong.embedded.store.documents import at, is_leaving, meta_of, without
-from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.kinds import ServedKind
 from wukong.embedded.store.validation import custom_schemas, placement_policies
 from wukong.embedded.store.validation.pod_specs import pod_spec_problems
 from wukong.embedded.store.validation.updates import changes_refused
@@ -41,24 +42,30 @@ _SUBDOMAIN = (
 HIGHEST_USER_PRIORITY = 1_000_000_000
 
 
-def as_struct(kind: str, document: Document) -> Object:
+def as_struct(resource: Resource, document: Document) -> Object:
     """The document as the struct of its kind; refused as unreadable where a type is wrong."""
     try:
-        return msgspec.convert(document, KINDS[kind])
+        return msgspec.convert(document, KINDS[resource.group_kind].struct)
     except msgspec.ValidationError as error:
-        version = document.get("apiVersion", "v1")
+        kind, version = resource.kind, document.get("apiVersion", "v1")
         message = f'{kind} in version "{version}" cannot be handled as a {kind}: {readable(error)}'
         raise bad_request(message) from None
 
 
+def has_struct(kind: ServedKind) -> bool:
+    """Whether the types of its fields are checked by a struct, as the API server checks those of its own kinds."""
+    entry = KINDS.of_resource(kind.resource)
+    return entry is not None and entry.decides and entry.origin != "foreign"
+
+
 def as_pod(document: Document) -> Pod:
-    pod = as_struct("Pod", document)
+    pod = as_struct(PODS, document)
     assert isinstance(pod, Pod)
     return pod
 
 
 @contextmanager
-def reading(kind: Kind) -> Iterator[None]:
+def reading(kind: ServedKind) -> Iterator[None]:
     """Around code that trusts a document's types: a field that none of our structs reads may still have another one."""
     try:
         yield
@@ -66,11 +73,11 @@ def reading(kind: Kind) -> Iterator[None]:
         raise bad_request(f"{kind.resource.kind} cannot be read: {error}") from None
 
 
-def check_types(kind: Kind, document: Document) -> None:
+def check_types(kind: ServedKind, document: Document) -> None:
     """Raises Invalid (400) where the document cannot be read: a field has another type than Kubernetes gives it."""
     name, meta = kind.resource.kind, meta_of(document)
-    if name in KINDS:
-        as_struct(name, document)
+    if has_struct(kind):
+        as_struct(kind.resource, document)
     texts = {"metadata.labels": meta.get("labels"), "metadata.annotations": meta.get("annotations")}
     if name in ("ConfigMap", "Secret"):
         texts["data"] = document.get("data")
@@ -79,21 +86,21 @@ def check_types(kind: Kind, document: Document) -> None:
             raise bad_request(f'{name} in version "v1" cannot be handled as a {name}: {place} is no map of texts')
 
 
-def check_new(kind: Kind, document: Document) -> None:
+def check_new(kind: ServedKind, document: Document) -> None:
     """Raises Invalid with every problem. A pod comes here before its label keys are merged."""
     with reading(kind):
         found = [*_meta_problems(kind, document), *_own_problems(kind, document)]
     _refuse(kind, document, found)
 
 
-def check_new_meta(kind: Kind, document: Document) -> None:
+def check_new_meta(kind: ServedKind, document: Document) -> None:
     """The same for a document of which all but its metadata is known to be fine."""
     with reading(kind):
         found = list(_meta_problems(kind, document))
     _refuse(kind, document, found)
 
 
-def check_changed(kind: Kind, before: Document, after: Document, *, is_known: bool) -> None:
+def check_changed(kind: ServedKind, before: Document, after: Document, *, is_known: bool) -> None:
     """`is_known`: what is stored was checked once, so that what did not change need not be looked at again."""
     with reading(kind):
         is_labelled_alike = is_known and _is_labelled_alike(before, after)
@@ -117,13 +124,13 @@ def _is_labelled_alike(before: Document, after: Document) -> bool:
     return all(old.get(name) == new.get(name) for name in ("labels", "finalizers", "ownerReferences"))
 
 
-def _changed_problems(kind: Kind, known: Document, after: Document) -> list[str]:
+def _changed_problems(kind: ServedKind, known: Document, after: Document) -> list[str]:
     if kind.resource.kind == "Pod":
         return _changed_pod_problems(after)
     return _own_problems(kind, after, known)
 
 
-def _refuse(kind: Kind, document: Document, problems: list[str]) -> None:
+def _refuse(kind: ServedKind, document: Document, problems: list[str]) -> None:
     if problems:
         raise invalid(kind.title, meta_of(document).get("name", ""), problems)
 
@@ -131,7 +138,7 @@ def _refuse(kind: Kind, document: Document, problems: list[str]) -> None:
 # Metadata --------------------------------------------------------------------------------------------------------
 
 
-def _meta_problems(kind: Kind, document: Document) -> Iterator[str]:
+def _meta_problems(kind: ServedKind, document: Document) -> Iterator[str]:
     meta = meta_of(document)
     name = meta.get("name", "")
     if kind.resource.kind == "Namespace" and not (_LABEL.fullmatch(name) and len(name) <= 63):
@@ -161,17 +168,17 @@ def _finalizer_changes(before: Document, after: Document) -> Iterator[str]:
 # Kind by kind ----------------------------------------------------------------------------------------------------
 
 
-def _own_problems(kind: Kind, document: Document, known: Document | None = None) -> list[str]:
+def _own_problems(kind: ServedKind, document: Document, known: Document | None = None) -> list[str]:
     if kind.schema is not None:
         found = custom_schemas.problems(document, kind.schema)
         return found or (placement_policies.refused(kind, document) if placement_policies.is_ours(kind) else [])
     name = kind.resource.kind
-    struct = as_struct(name, document) if name in KINDS else None
+    struct = as_struct(kind.resource, document) if has_struct(kind) else None
     if isinstance(struct, Pod):
         spec = document.get("spec") or {}
         return [*pod_spec_problems(spec, "spec"), *(_worded(each) for each in validate.problems(struct))]
     if name in _TEMPLATED:
-        return list(_workload_problems(name, document, known or {}))
+        return list(_workload_problems(kind.resource, document, known or {}))
     if name == "PodDisruptionBudget":
         return list(_budget_problems(document))
     if name == "PriorityClass":
@@ -189,8 +196,8 @@ def _changed_pod_problems(document: Document) -> list[str]:
     return [*pod_spec_problems(spec, "spec"), *(_worded(each) for each in found)]
 
 
-def _workload_problems(kind: str, document: Document, known: Document) -> Iterator[str]:
-    spec, workload = document.get("spec") or {}, as_struct(kind, document)
+def _workload_problems(resource: Resource, document: Document, known: Document) -> Iterator[str]:
+    kind, spec, workload = resource.kind, document.get("spec") or {}, as_struct(resource, document)
     template, selector = spec.get("template") or {}, workload.spec.selector  # type: ignore[attr-defined]
     for field in ("replicas", "minReadySeconds", "revisionHistoryLimit"):
         if spec.get(field, 0) < 0 and (kind, field) != ("DaemonSet", "replicas"):

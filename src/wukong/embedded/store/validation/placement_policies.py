@@ -16,10 +16,10 @@ from difflib import get_close_matches
 import msgspec
 
 from wukong.api.crds import Schema
-from wukong.api.kinds import OURS
-from wukong.api.placement import DEFAULT, GROUP, ClusterPlacementPolicy, PlacementPolicy
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES
+from wukong.api.placement import DEFAULT, ClusterPlacementPolicy, PlacementPolicy
 from wukong.embedded.store.documents import meta_of
-from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.kinds import ServedKind
 from wukong.placement.compile import problems
 from wukong.ports import Document
 
@@ -31,11 +31,11 @@ _STRUCTS: dict[str, type[PlacementPolicy | ClusterPlacementPolicy]] = {
 }
 
 
-def is_ours(kind: Kind) -> bool:
-    return kind.resource.group == GROUP and kind.resource.kind in OURS
+def is_ours(kind: ServedKind) -> bool:
+    return kind.resource in (PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES)
 
 
-def refused(kind: Kind, document: Document) -> list[str]:
+def refused(kind: ServedKind, document: Document) -> list[str]:
     """Sentences such as `spec.mode: Invalid value: expected Enforce or Observe`."""
     schema, said = kind.schema or {}, defaultdict[str, list[str]](list)
     for place, message in _rules(schema, "$"):
