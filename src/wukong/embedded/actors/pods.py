@@ -10,7 +10,7 @@ from wukong.api.core import Pod as AnyPod
 from wukong.api.core import PodCondition
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import RESOURCES, Key
-from wukong.embedded.store.documents import seconds
+from wukong.embedded.store.documents import parse_time
 from wukong.embedded.world.objects import Pod
 from wukong.ports import Document
 from wukong.state import State
@@ -50,7 +50,7 @@ def is_ready(pod: AnyPod) -> bool:
 def ready_since(pod: AnyPod) -> float:
     """When it last became ready; 0 if it does not say."""
     ready = condition(pod, "Ready")
-    return seconds(ready.last_transition_time) if ready is not None and ready.last_transition_time else 0.0
+    return parse_time(ready.last_transition_time) if ready is not None and ready.last_transition_time else 0.0
 
 
 def is_available(pod: AnyPod, min_ready_seconds: int, now: float) -> bool:

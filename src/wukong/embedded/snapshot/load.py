@@ -18,7 +18,7 @@ from wukong.api.resources import RESOURCES, Resource
 from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.snapshot import pods, revisions
 from wukong.embedded.store import defaults
-from wukong.embedded.store.documents import at, condition_of, copied, meta_of, seconds, stamp
+from wukong.embedded.store.documents import condition_of, copy_document, format_time, meta_of, parse_time, value_at
 from wukong.embedded.store.normalize import normal
 from wukong.embedded.world.clock import START
 from wukong.embedded.world.objects import CONTROLLER_REVISIONS, JOBS
@@ -44,7 +44,7 @@ def loaded(documents: Iterable[Document], now: float | None = None) -> Loaded:
     """`now`: when the snapshot was taken, if that is known; else it is when the latest of its objects changed."""
     by_kind: dict[str, list[Document]] = {kind: [] for kind in LOADABLE}
     for document in documents:
-        by_kind[document["kind"]].append(_headed(copied(document)))
+        by_kind[document["kind"]].append(_headed(copy_document(document)))
     taken = max([*_times(by_kind), now or 0.0]) or START  # never before what it shows
     now = taken + 1.0  # the API's times are whole seconds: what was just then is past
     notes = [*_without_templates(by_kind), *_without_ordinals(by_kind), *_linked(by_kind)]
@@ -72,18 +72,20 @@ def _headed(document: Document) -> Document:
 def _times(by_kind: dict[str, list[Document]]) -> Iterator[float]:
     for found in by_kind.values():
         for document in found:
-            stamps = [meta_of(document).get("creationTimestamp"), at(document, "status.startTime")]
-            conditions = at(document, "status.conditions") or []
+            stamps = [meta_of(document).get("creationTimestamp"), value_at(document, "status.startTime")]
+            conditions = value_at(document, "status.conditions") or []
             stamps += [condition.get(name) for condition in conditions for name in _TIMES]
-            yield from (seconds(each) for each in stamps if each)
+            yield from (parse_time(each) for each in stamps if each)
 
 
 def _without_templates(by_kind: dict[str, list[Document]]) -> list[str]:
     """Workloads that do not say what their pods are like are left out: nobody could act for them."""
     lost = []
     for kind in _WORKLOADS:
-        lost += [f"{kind} {name_of(each)}" for each in by_kind[kind] if not at(each, "spec.template.spec.containers")]
-        by_kind[kind] = [each for each in by_kind[kind] if at(each, "spec.template.spec.containers")]
+        lost += [
+            f"{kind} {name_of(each)}" for each in by_kind[kind] if not value_at(each, "spec.template.spec.containers")
+        ]
+        by_kind[kind] = [each for each in by_kind[kind] if value_at(each, "spec.template.spec.containers")]
     if not lost:
         return []
     return [
@@ -145,10 +147,11 @@ def _filled(by_kind: dict[str, list[Document]], now: float) -> None:
     """Objects written by hand, or reduced, get what the API server gives those it stores."""
     for kind, found in by_kind.items():
         for index, document in enumerate(found):
-            document["metadata"].setdefault("creationTimestamp", stamp(now))
+            document["metadata"].setdefault("creationTimestamp", format_time(now))
             is_built_in = kind in RESOURCES and kind not in OURS
             made = found[index] = _as_stored(kind, document) if is_built_in else document
-            if kind == "ControllerRevision" and at(made, "data.spec.template"):  # to be compared with what is asked for
+            # A revision is compared with what is asked for.
+            if kind == "ControllerRevision" and value_at(made, "data.spec.template"):
                 stored = _as_stored("StatefulSet", {"spec": {"template": _unpatched(made)}})
                 made["data"] = {"spec": {"template": stored["spec"]["template"]}}
             if kind == "Node":
@@ -176,7 +179,7 @@ def _complete_node(node: Document, now: float) -> None:
     status.setdefault("allocatable", status.get("capacity") or {})
     ready = condition_of(node, "Ready")
     if ready is None:
-        made = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": stamp(now)}
+        made = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": format_time(now)}
         status["conditions"] = [*(status.get("conditions") or []), made]
     elif ready.get("status") != "True":
         node["metadata"].setdefault("annotations", {})[SILENT] = "true"
@@ -189,7 +192,7 @@ def _lonely(by_kind: dict[str, list[Document]]) -> list[str]:
         f"{kind} {name_of(each)}"
         for kind in ("Deployment", "ReplicaSet", "StatefulSet")
         for each in by_kind[kind]
-        if at(each, "spec.replicas") and meta_of(each)["uid"] not in owners
+        if value_at(each, "spec.replicas") and meta_of(each)["uid"] not in owners
     ]
     if not lonely:
         return []

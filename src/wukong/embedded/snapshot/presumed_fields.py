@@ -18,7 +18,7 @@ import msgspec
 from wukong.api.resources import Key
 from wukong.embedded.snapshot.load import LOADABLE
 from wukong.embedded.store import Server
-from wukong.embedded.store.documents import at, copied, meta_of, without
+from wukong.embedded.store.documents import copy_document, meta_of, value_at, without_fields
 from wukong.embedded.store.ownership.field_managers import Writer, claimed
 from wukong.ports import Document
 
@@ -42,13 +42,13 @@ def _last_applied(live: Document) -> Document | None:
         found = msgspec.json.decode((meta_of(live).get("annotations") or {}).get(LAST_APPLIED, ""))
     except msgspec.DecodeError:
         return None
-    return without(found, "status") if isinstance(found, dict) else None
+    return without_fields(found, "status") if isinstance(found, dict) else None
 
 
 def _presumed(live: Document, wanted: Document) -> Document:
-    made = copied(without(live, "status", "metadata"))
-    if at(wanted, "spec.replicas") is None and isinstance(made.get("spec"), dict):
+    made = copy_document(without_fields(live, "status", "metadata"))
+    if value_at(wanted, "spec.replicas") is None and isinstance(made.get("spec"), dict):
         made["spec"].pop("replicas", None)
-    if isinstance(meta := at(made, "spec.template.metadata"), dict):
+    if isinstance(meta := value_at(made, "spec.template.metadata"), dict):
         meta.pop("annotations", None)
     return made

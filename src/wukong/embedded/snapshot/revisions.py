@@ -10,7 +10,7 @@ from collections import Counter as Tally
 
 from wukong.embedded.actors.deployment.revisions import hash_of
 from wukong.embedded.actors.stateful_set.ordinals import REVISION
-from wukong.embedded.store.documents import at, meta_of
+from wukong.embedded.store.documents import meta_of, value_at
 from wukong.ports import Document
 
 ByKind = dict[str, list[Document]]
@@ -32,7 +32,7 @@ def named(by_kind: ByKind) -> list[str]:
             if name and (meta_of(each)["namespace"], name) not in known:
                 others = [it.get("revision", 0) for it in by_kind["ControllerRevision"] if _is_of(it, each)]
                 by_kind["ControllerRevision"].append(_revision(kind, each, name, max(others, default=0) + 1))
-            current = at(each, "status.currentRevision")
+            current = value_at(each, "status.currentRevision")
             if current and current != name and (meta_of(each)["namespace"], current) not in known:
                 place = f"{meta_of(each)['namespace']}/{meta_of(each)['name']}"
                 notes.append(
@@ -44,7 +44,7 @@ def named(by_kind: ByKind) -> list[str]:
 def _stateful(found: Document, pods: list[Document]) -> str:
     status = found.setdefault("status", {})
     name = status.get("updateRevision") or _most(pods)
-    name = name or f"{meta_of(found)['name']}-{hash_of(at(found, 'spec.template') or {})}"
+    name = name or f"{meta_of(found)['name']}-{hash_of(value_at(found, 'spec.template') or {})}"
     status.setdefault("updateRevision", name)
     status.setdefault("currentRevision", name)
     for pod in pods:
@@ -60,7 +60,7 @@ def _daemon(found: Document, pods: list[Document]) -> str:
     newest = max((meta_of(pod).get("creationTimestamp", "") for pod in pods), default="")
     latest = [pod for pod in pods if meta_of(pod).get("creationTimestamp") == newest] if updated else []
     latest = pods if updated == status.get("desiredNumberScheduled", 0) else latest
-    word = _most(latest) or hash_of(at(found, "spec.template") or {})
+    word = _most(latest) or hash_of(value_at(found, "spec.template") or {})
     for pod in pods:
         pod["metadata"].setdefault("labels", {}).setdefault(REVISION, word)
     return f"{meta_of(found)['name']}-{word}"
@@ -89,6 +89,6 @@ def _revision(kind: str, owner: Document, name: str, number: int) -> Document:
             "creationTimestamp": meta["creationTimestamp"],
             "ownerReferences": [{**reference, "blockOwnerDeletion": True}],
         },
-        "data": {"spec": {"template": at(owner, "spec.template")}},
+        "data": {"spec": {"template": value_at(owner, "spec.template")}},
         "revision": number,
     }

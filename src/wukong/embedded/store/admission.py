@@ -18,7 +18,7 @@ from wukong.api.kinds import Objects
 from wukong.api.resources import Resource
 from wukong.embedded.store.api_errors import forbidden
 from wukong.embedded.store.database import Database
-from wukong.embedded.store.documents import copied, meta_of
+from wukong.embedded.store.documents import copy_document, meta_of
 from wukong.embedded.store.kinds import PODS
 from wukong.embedded.store.normalize import normal
 from wukong.embedded.store.validation.objects import as_pod
@@ -35,7 +35,7 @@ _CPU_AND_MEMORY = ("cpu", "memory")
 
 def mutated(resource: Resource, document: Document, mutators: Sequence[Mutator]) -> Document:
     for mutate in mutators:
-        document = mutate(resource, copied(document))
+        document = mutate(resource, copy_document(document))
     return document
 
 

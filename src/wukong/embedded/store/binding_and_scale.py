@@ -8,7 +8,14 @@ from __future__ import annotations
 from wukong.api.resources import Key
 from wukong.embedded.store.api_errors import another, conflict, invalid, not_found
 from wukong.embedded.store.database import Database
-from wukong.embedded.store.documents import at, is_leaving, meta_of, with_condition, with_meta, without
+from wukong.embedded.store.documents import (
+    is_terminating,
+    meta_of,
+    value_at,
+    with_condition,
+    with_metadata,
+    without_fields,
+)
 from wukong.embedded.store.kinds import Kind
 from wukong.ports import Document
 
@@ -26,39 +33,43 @@ def bind(database: Database, pods: Kind, key: Key, node: str, uid: str, now: flo
     why = _unbindable(pod)
     if why:
         raise conflict("pods/binding", key, f"pod {key.name} {why}")
-    bound = {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": without(pod["status"], "nominatedNodeName")}
+    bound = {
+        **pod,
+        "spec": {**pod["spec"], "nodeName": node},
+        "status": without_fields(pod["status"], "nominatedNodeName"),
+    }
     database.put(pods.name, with_condition(bound, {"type": "PodScheduled", "status": "True"}, now))
 
 
 def _unbindable(pod: Document) -> str:
-    if is_leaving(pod):
+    if is_terminating(pod):
         return "is being deleted, cannot be assigned to a host"
-    if node := at(pod, "spec.nodeName"):
+    if node := value_at(pod, "spec.nodeName"):
         return f'is already assigned to node "{node}"'
-    return "has non-empty .spec.schedulingGates" if at(pod, "spec.schedulingGates") else ""
+    return "has non-empty .spec.schedulingGates" if value_at(pod, "spec.schedulingGates") else ""
 
 
 def scale_of(workload: Document) -> Document:
     """What `…/scale` shows."""
     meta = {name: value for name, value in meta_of(workload).items() if name in _SHARED}
-    replicas, now = at(workload, "spec.replicas") or 0, at(workload, "status.replicas") or 0
+    replicas, now = value_at(workload, "spec.replicas") or 0, value_at(workload, "status.replicas") or 0
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": meta,
         "spec": {"replicas": replicas},
-        "status": {"replicas": now, "selector": _written(at(workload, "spec.selector") or {})},
+        "status": {"replicas": now, "selector": _written(value_at(workload, "spec.selector") or {})},
     }
 
 
 def scaled(kind: Kind, workload: Document, scale: Document) -> Document:
     """The workload with the replicas of a scale that somebody changed."""
-    wanted = at(scale, "spec.replicas") or 0
+    wanted = value_at(scale, "spec.replicas") or 0
     if not isinstance(wanted, int) or wanted < 0:
         problem = f"spec.replicas: Invalid value: {wanted}: must be greater than or equal to 0"
         raise invalid("Scale.autoscaling", meta_of(workload)["name"], [problem])
     version = meta_of(scale).get("resourceVersion")
-    return with_meta({**workload, "spec": {**workload["spec"], "replicas": wanted}}, resourceVersion=version)
+    return with_metadata({**workload, "spec": {**workload["spec"], "replicas": wanted}}, resourceVersion=version)
 
 
 def _written(selector: Document) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from wukong.embedded.store.api_errors import invalid
 from wukong.embedded.store.database import Database, key_of
-from wukong.embedded.store.documents import stamp
+from wukong.embedded.store.documents import format_time
 from wukong.embedded.store.kinds import Kind, Kinds, custom
 from wukong.ports import Document
 
@@ -30,7 +30,7 @@ def established(definition: Document, now: float) -> Document:
         {
             "type": kind,
             "status": "True",
-            "lastTransitionTime": stamp(now),
+            "lastTransitionTime": format_time(now),
             "reason": reason,
             "message": message,
         }

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from wukong.api.resources import Key
 from wukong.embedded.store.api_errors import too_old
-from wukong.embedded.store.documents import meta_of, with_meta
+from wukong.embedded.store.documents import meta_of, with_metadata
 from wukong.embedded.world.clock import Chance
 from wukong.ports import Document, EventType
 
@@ -85,7 +85,7 @@ class Database:
         key = key_of(document)
         before = self.get(name, key)
         self.version += 1
-        stored = with_meta(document, resourceVersion=str(self.version))
+        stored = with_metadata(document, resourceVersion=str(self.version))
         self._rows.setdefault(name, {}).setdefault(key.namespace, {})[key.name] = stored
         self._index(name, key, before, stored)
         self._log(name, Change(self.version, "ADDED" if before is None else "MODIFIED", key, stored, before))
@@ -95,7 +95,7 @@ class Database:
         """Takes it away. Watchers see it as it was stored last, at the version of the deletion."""
         before = self._rows[name][key.namespace].pop(key.name)
         self.version += 1
-        gone = with_meta(before, resourceVersion=str(self.version))
+        gone = with_metadata(before, resourceVersion=str(self.version))
         self._index(name, key, before, None)
         self._log(name, Change(self.version, "DELETED", key, gone, before))
         return gone

@@ -14,7 +14,7 @@ import msgspec
 from wukong.api.resources import Key
 from wukong.embedded.store.api_errors import changed_since, forbidden, not_found, recreated
 from wukong.embedded.store.database import Database, key_of
-from wukong.embedded.store.documents import at, is_leaving, meta_of, seconds, stamp, with_meta
+from wukong.embedded.store.documents import format_time, is_terminating, meta_of, parse_time, value_at, with_metadata
 from wukong.embedded.store.kinds import NAMESPACES, Kind
 from wukong.ports import Document, Propagation
 
@@ -62,20 +62,20 @@ def _delete_gracefully(
 ) -> None:
     meta = meta_of(pod)
     pending = meta.get("deletionGracePeriodSeconds")
-    if is_leaving(pod) and pending:  # only a shorter grace changes anything now
+    if is_terminating(pod) and pending:  # only a shorter grace changes anything now
         asked = options.grace_seconds
         if asked is None or max(asked, 0) >= pending:
             return
         asked = 1 if asked < 0 else asked
-        until = stamp(seconds(meta["deletionTimestamp"]) - pending + asked)
-        changed = with_meta(pod, deletionTimestamp=until, deletionGracePeriodSeconds=asked)
+        until = format_time(parse_time(meta["deletionTimestamp"]) - pending + asked)
+        changed = with_metadata(pod, deletionTimestamp=until, deletionGracePeriodSeconds=asked)
         _end_or_wait(database, kind, _with_finalizers(changed, finalizers), asked)
-    elif is_leaving(pod):
+    elif is_terminating(pod):
         if not finalizers:
             database.remove(kind.name, key_of(pod))
     else:
         grace = _grace(pod, options.grace_seconds)
-        changed = with_meta(pod, deletionTimestamp=stamp(now + grace), deletionGracePeriodSeconds=grace)
+        changed = with_metadata(pod, deletionTimestamp=format_time(now + grace), deletionGracePeriodSeconds=grace)
         _end_or_wait(database, kind, _with_finalizers(_counted(changed), finalizers), grace)
 
 
@@ -88,9 +88,9 @@ def _end_or_wait(database: Database, kind: Kind, marked: Document, grace: int) -
 
 def _grace(pod: Document, asked: int | None) -> int:
     """A pod without a node, or one that is over, has nothing to finish."""
-    if not at(pod, "spec.nodeName") or at(pod, "status.phase") in ("Succeeded", "Failed"):
+    if not value_at(pod, "spec.nodeName") or value_at(pod, "status.phase") in ("Succeeded", "Failed"):
         return 0
-    own = at(pod, "spec.terminationGracePeriodSeconds")
+    own = value_at(pod, "spec.terminationGracePeriodSeconds")
     grace = asked if asked is not None else (own if own is not None else 0)
     return 1 if grace < 0 else int(grace)
 
@@ -100,10 +100,10 @@ def _delete_namespace(database: Database, kind: Kind, found: Document, now: floa
     name = meta_of(found)["name"]
     if name in _IMMORTAL:
         raise forbidden("namespaces", name, "this namespace may not be deleted")
-    if not is_leaving(found):
+    if not is_terminating(found):
         status = {**(found.get("status") or {}), "phase": "Terminating"}
         found = database.put(kind.name, {**_marked(found, now, grace=None), "status": status})
-    if not at(found, "spec.finalizers") and not meta_of(found).get("finalizers"):
+    if not value_at(found, "spec.finalizers") and not meta_of(found).get("finalizers"):
         database.remove(kind.name, key_of(found))
 
 
@@ -119,16 +119,16 @@ def _finalizers(found: Document, propagation: Propagation) -> list[str]:
 
 
 def _with_finalizers(found: Document, finalizers: list[str]) -> Document:
-    return with_meta(found, finalizers=finalizers or None)
+    return with_metadata(found, finalizers=finalizers or None)
 
 
 def _marked(found: Document, now: float, grace: int | None = 0) -> Document:
-    if is_leaving(found):
+    if is_terminating(found):
         return found
-    return with_meta(_counted(found), deletionTimestamp=stamp(now), deletionGracePeriodSeconds=grace)
+    return with_metadata(_counted(found), deletionTimestamp=format_time(now), deletionGracePeriodSeconds=grace)
 
 
 def _counted(found: Document) -> Document:
     """To be told to go is a new wish, where wishes are counted."""
     generation = meta_of(found).get("generation", 0)
-    return with_meta(found, generation=generation + 1) if generation else found
+    return with_metadata(found, generation=generation + 1) if generation else found

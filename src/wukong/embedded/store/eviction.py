@@ -22,7 +22,7 @@ from wukong.embedded.store.api_errors import (
 )
 from wukong.embedded.store.database import Database
 from wukong.embedded.store.deletion import Options, delete
-from wukong.embedded.store.documents import at, condition_of, is_leaving, meta_of, stamp, with_condition
+from wukong.embedded.store.documents import condition_of, format_time, is_terminating, meta_of, value_at, with_condition
 from wukong.embedded.store.kinds import Kind
 from wukong.embedded.store.validation.objects import as_struct
 from wukong.ports import Document
@@ -66,7 +66,7 @@ def _check(key: Key, pod: Document, options: Options) -> None:
 
 
 def _may_ignore_budgets(pod: Document) -> bool:
-    return is_leaving(pod) or at(pod, "status.phase") in (None, "Pending", "Succeeded", "Failed")
+    return is_terminating(pod) or value_at(pod, "status.phase") in (None, "Pending", "Succeeded", "Failed")
 
 
 def _is_free(budget: Document, pod: Document) -> bool:
@@ -76,7 +76,7 @@ def _is_free(budget: Document, pod: Document) -> bool:
         return False
     status = budget.get("status") or {}
     desired, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
-    return at(budget, "spec.unhealthyPodEvictionPolicy") == "AlwaysAllow" or bool(healthy >= desired > 0)
+    return value_at(budget, "spec.unhealthyPodEvictionPolicy") == "AlwaysAllow" or bool(healthy >= desired > 0)
 
 
 def _charge(database: Database, kind: Kind, budget: Document, pod: Key, now: float) -> None:
@@ -91,7 +91,7 @@ def _charge(database: Database, kind: Kind, budget: Document, pod: Key, now: flo
         raise forbidden("poddisruptionbudget.policy", meta["name"], why)
     if allowed == 0:
         raise budget_says_not_now(None)
-    charged = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": {**disrupted, pod.name: stamp(now)}}
+    charged = {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": {**disrupted, pod.name: format_time(now)}}
     changed = {**budget, "status": charged}
     if allowed == 1:
         none_left = {"type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods"}

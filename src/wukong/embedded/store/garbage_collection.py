@@ -16,7 +16,7 @@ from wukong.actions import Action, Delete, Patch
 from wukong.api.resources import EVENTS, Resource
 from wukong.embedded.store.database import Change, Database, Place, key_of, owners_of
 from wukong.embedded.store.deletion import FOREGROUND, ORPHAN
-from wukong.embedded.store.documents import is_leaving, meta_of, seconds
+from wukong.embedded.store.documents import is_terminating, meta_of, parse_time
 from wukong.embedded.store.kinds import Kinds
 from wukong.ports import Document, PatchBody, Propagation
 
@@ -69,14 +69,14 @@ class Doubts:
         found = self._database.get(place.name, place.key)
         if found is None:
             return False
-        if is_leaving(found):
+        if is_terminating(found):
             return bool({ORPHAN, FOREGROUND} & {*(meta_of(found).get("finalizers") or ())})
         return any(_state(self._database, place, uid) != "solid" for uid in owners_of(found))
 
 
 def _is_solid(owner: Document | None) -> bool:
     """Whether it is there, and not about to go as soon as its dependents have."""
-    return owner is not None and not (is_leaving(owner) and FOREGROUND in (meta_of(owner).get("finalizers") or ()))
+    return owner is not None and not (is_terminating(owner) and FOREGROUND in (meta_of(owner).get("finalizers") or ()))
 
 
 def due(database: Database, kinds: Kinds, places: Iterable[Place]) -> list[Action]:
@@ -86,7 +86,7 @@ def due(database: Database, kinds: Kinds, places: Iterable[Place]) -> list[Actio
 
 def expired_events(database: Database, now: float) -> list[Delete]:
     name = f"{EVENTS.plural}.{EVENTS.group}"
-    old = [each for each in database.all(name) if now - seconds(meta_of(each)["creationTimestamp"]) > EVENT_SECONDS]
+    old = [each for each in database.all(name) if now - parse_time(meta_of(each)["creationTimestamp"]) > EVENT_SECONDS]
     return [Delete(EVENTS, key_of(each), uid=meta_of(each)["uid"]) for each in old]
 
 
@@ -95,11 +95,11 @@ def _due(database: Database, resources: dict[str, Resource], place: Place) -> It
     if found is None or place.name not in resources:
         return
     resource, finalizers = resources[place.name], meta_of(found).get("finalizers") or []
-    if is_leaving(found) and ORPHAN in finalizers:
+    if is_terminating(found) and ORPHAN in finalizers:
         yield from _orphaned(database, resources, place, found)
-    elif is_leaving(found) and FOREGROUND in finalizers:
+    elif is_terminating(found) and FOREGROUND in finalizers:
         yield from _waiting(database, resources, place, found)
-    elif meta_of(found).get("ownerReferences") and not is_leaving(found):
+    elif meta_of(found).get("ownerReferences") and not is_terminating(found):
         yield from _owned(database, resource, place, found)
 
 
@@ -125,7 +125,7 @@ def _waiting(database: Database, resources: dict[str, Resource], place: Place, o
             reference["uid"] == uid and reference.get("blockOwnerDeletion")
             for reference in meta_of(document)["ownerReferences"]
         )
-        if not is_leaving(document):
+        if not is_terminating(document):
             yield from _owned(database, resources[child.name], child, document)
     if not blocking:
         yield _released(resources[place.name], owner, FOREGROUND)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from wukong.actions import Delete
 from wukong.embedded.store.database import Database, key_of
-from wukong.embedded.store.documents import is_leaving, meta_of
+from wukong.embedded.store.documents import is_terminating, meta_of
 from wukong.embedded.store.kinds import Kinds
 from wukong.ports import Document
 
 
 def leaving(database: Database) -> list[str]:
     """Names of the namespaces that are being deleted."""
-    return [meta_of(each)["name"] for each in database.all("namespaces") if is_leaving(each)]
+    return [meta_of(each)["name"] for each in database.all("namespaces") if is_terminating(each)]
 
 
 def content_due(database: Database, kinds: Kinds, namespace: str) -> list[Delete]:
@@ -25,7 +25,7 @@ def content_due(database: Database, kinds: Kinds, namespace: str) -> list[Delete
         for kind in kinds
         if kind.resource.namespaced
         for each in database.all(kind.name, namespace)
-        if not is_leaving(each)
+        if not is_terminating(each)
     ]
 
 

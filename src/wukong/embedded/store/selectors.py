@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 
 from wukong.embedded.store.api_errors import bad_request
-from wukong.embedded.store.documents import at, meta_of
+from wukong.embedded.store.documents import meta_of, value_at
 from wukong.embedded.store.kinds import Kind
 from wukong.ports import Document, Selection
 from wukong.rules.selectors import Requirement, is_valid, selects
@@ -31,7 +31,7 @@ class FieldRequirement(NamedTuple):
     is_equal: bool
 
     def holds(self, document: Document) -> bool:
-        found = at(document, self.path)
+        found = value_at(document, self.path)
         return (_text(_ABSENT.get(self.path) if found is None else found) == self.value) == self.is_equal
 
 

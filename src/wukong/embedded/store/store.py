@@ -20,7 +20,7 @@ from wukong.api.resources import Key, Resource
 from wukong.embedded.store import selectors, watch_events
 from wukong.embedded.store.api_errors import no_version, too_old
 from wukong.embedded.store.deletion import Options
-from wukong.embedded.store.documents import copied
+from wukong.embedded.store.documents import copy_document
 from wukong.embedded.store.ownership.field_managers import Writer
 from wukong.embedded.store.server import Server
 from wukong.errors import ClusterError
@@ -110,10 +110,10 @@ class Store:
             self._wakings[kind.name].pop(waking)
 
     async def create(self, resource: Resource, body: Document, namespace: str = "") -> Document:
-        return copied(self.server.create(resource, body, namespace, Writer("wukong")))
+        return copy_document(self.server.create(resource, body, namespace, Writer("wukong")))
 
     async def patch(self, resource: Resource, key: Key, patch: PatchBody, subresource: str = "") -> Document:
-        return copied(self.server.patch(resource, key, patch, subresource))
+        return copy_document(self.server.patch(resource, key, patch, subresource))
 
     async def delete(
         self,
@@ -142,7 +142,7 @@ class Store:
 def _read(document: Document, read: type[T], resource: Resource) -> T:
     """Into a struct, or a copy of one's own. What is stored stays out of reach."""
     if cast(Any, read) is dict:
-        return cast(T, copied(document))
+        return cast(T, copy_document(document))
     try:
         return msgspec.convert(document, read)
     except msgspec.ValidationError as error:

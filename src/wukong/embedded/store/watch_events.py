@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from wukong.embedded.store.database import Change
-from wukong.embedded.store.documents import with_meta
+from wukong.embedded.store.documents import with_metadata
 from wukong.embedded.store.kinds import Kind
 from wukong.embedded.store.selectors import Selector
 from wukong.ports import Document, Event
@@ -33,4 +33,4 @@ def _last(change: Change) -> Document:
     """What left: an object that is deleted as it was last; one that left the selection as it was while in it."""
     if change.type == "DELETED" or change.before is None:
         return change.document
-    return with_meta(change.before, resourceVersion=str(change.version))
+    return with_metadata(change.before, resourceVersion=str(change.version))

@@ -24,7 +24,14 @@ from wukong.embedded.store.api_errors import (
     unsupported,
 )
 from wukong.embedded.store.database import Database, key_of
-from wukong.embedded.store.documents import copied, is_leaving, meta_of, stamp, with_meta, without
+from wukong.embedded.store.documents import (
+    copy_document,
+    format_time,
+    is_terminating,
+    meta_of,
+    with_metadata,
+    without_fields,
+)
 from wukong.embedded.store.kinds import NAMESPACES, Kind, Kinds
 from wukong.embedded.store.normalize import normal
 from wukong.embedded.store.ownership import field_managers
@@ -69,7 +76,7 @@ class ObjectWriter:
         self._check_namespace(kind, key)
         if kind.resource.kind == "Pod":
             return self._create_pod(kind, document, writer, now, is_applied=is_applied)
-        document = self._filled(kind, copied(document))
+        document = self._filled(kind, copy_document(document))
         if kind.resource.kind == "Node":
             document = mutated(kind.resource, not_ready(document), self.mutators)
         elif self.mutators:
@@ -77,7 +84,7 @@ class ObjectWriter:
         check_new(kind, document)
         document = _with_first_status(kind, document)
         if kind.is_counted:
-            document = with_meta(document, generation=1)
+            document = with_metadata(document, generation=1)
         if not is_applied:
             document = field_managers.updated(kind, None, document, writer, now)
         return self.database.put(kind.name, document)
@@ -85,18 +92,18 @@ class ObjectWriter:
     def _create_pod(self, kind: Kind, document: Document, writer: Writer, now: float, *, is_applied: bool) -> Document:
         recipe = self._recipes.find(document) if not self.mutators else None
         if recipe is not None:
-            meta = normal(copied({"metadata": document["metadata"]}))
+            meta = normal(copy_document({"metadata": document["metadata"]}))
             check_types(kind, meta)
             check_new_meta(kind, meta)
             document = {**document, **meta, "spec": recipe.spec, "status": recipe.status}
         else:
-            given, document = document, self._filled(kind, copied(document))
+            given, document = document, self._filled(kind, copy_document(document))
             document = admitted(document, self.database, self.mutators)
             check_new(kind, document)
             document = prepared(document)
             if not self.mutators:
                 recipe = self._recipes.note(kind, given, document)
-        document = with_meta(document, generation=1)
+        document = with_metadata(document, generation=1)
         if not is_applied:
             known = recipe.fields if recipe is not None else {}
             document = field_managers.created(kind, document, writer, now, known)
@@ -106,21 +113,21 @@ class ObjectWriter:
         """An object that lived elsewhere: what it lacks to live here is added, with its uid and generation kept."""
         meta = dict(meta_of(document))
         meta.setdefault("uid", self.database.new_uid())
-        meta.setdefault("creationTimestamp", stamp(now))
+        meta.setdefault("creationTimestamp", format_time(now))
         if kind.resource.namespaced:
             meta.setdefault("namespace", "default")
         if kind.is_counted:
             meta.setdefault("generation", 1)
         head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
         self._unread.add(meta["uid"])
-        return copied({**head, **_body(document), "metadata": without(meta, "resourceVersion")})
+        return copy_document({**head, **_body(document), "metadata": without_fields(meta, "resourceVersion")})
 
     def _headed(self, kind: Kind, document: Document, namespace: str, now: float) -> Document:
         if kind.resource.namespaced and not namespace:
             raise unsupported(
                 "the server does not allow this method on the requested resource", 405, "MethodNotAllowed"
             )
-        meta = without(meta_of(document), *_GIVEN_AT_BIRTH, "selfLink")
+        meta = without_fields(meta_of(document), *_GIVEN_AT_BIRTH, "selfLink")
         if meta.pop("resourceVersion", ""):
             raise ServerFailed("resourceVersion should not be set on objects to be created")
         if meta.get("namespace", namespace) != namespace and kind.resource.namespaced:
@@ -128,7 +135,7 @@ class ObjectWriter:
         meta.pop("namespace", None)
         meta |= {"namespace": namespace} if kind.resource.namespaced else {}
         meta["name"] = meta.get("name") or self._generated(kind, meta, namespace)
-        meta |= {"uid": self.database.new_uid(), "creationTimestamp": stamp(now)}
+        meta |= {"uid": self.database.new_uid(), "creationTimestamp": format_time(now)}
         return {
             "kind": kind.resource.kind,
             "apiVersion": kind.resource.api_version,
@@ -152,7 +159,7 @@ class ObjectWriter:
         found = self.database.get("namespaces", Key("", key.namespace))
         if found is None:
             raise not_found("namespaces", Key("", key.namespace))
-        if is_leaving(found):
+        if is_terminating(found):
             why = f"unable to create new content in namespace {key.namespace} because it is being terminated"
             raise forbidden(kind.name, key.name, why)
 
@@ -194,7 +201,7 @@ class ObjectWriter:
         if writer.subresource != "status":  # the Deployment controller writes its revision through that door
             after = _counted(kind, before, after)
         if not is_applied:
-            after = with_meta(after, managedFields=meta_of(before).get("managedFields"))
+            after = with_metadata(after, managedFields=meta_of(before).get("managedFields"))
             after = field_managers.updated(kind, before, after, writer, now)
         if after == before:
             return before
@@ -206,7 +213,7 @@ class ObjectWriter:
 
 
 def _body(document: Document) -> Document:
-    return without(document, "kind", "apiVersion", "metadata")
+    return without_fields(document, "kind", "apiVersion", "metadata")
 
 
 def _with_first_status(kind: Kind, document: Document) -> Document:
@@ -216,7 +223,7 @@ def _with_first_status(kind: Kind, document: Document) -> Document:
         return {**document, "spec": spec, "status": {"phase": "Active"}}
     if kind.resource.kind == "Node" or not kind.has_status:
         return document
-    rest = without(document, "status")
+    rest = without_fields(document, "status")
     return rest if kind.is_custom else {**rest, "status": {}}
 
 
@@ -233,14 +240,14 @@ def _with_head(kind: Kind, before: Document, after: Document) -> Document:
     if new.get("resourceVersion") not in (None, "", old["resourceVersion"]):
         raise modified(kind.name, key)
     kept = {name: old[name] for name in (*_GIVEN_AT_BIRTH, "name", "namespace", "resourceVersion") if name in old}
-    meta = {**without(new, *_GIVEN_AT_BIRTH), **kept}
+    meta = {**without_fields(new, *_GIVEN_AT_BIRTH), **kept}
     return {**after, "kind": before["kind"], "apiVersion": kind.resource.api_version, "metadata": meta}
 
 
 def _all_but_status(kind: Kind, before: Document, after: Document) -> Document:
     if not kind.has_status:
         return after
-    rest = without(after, "status")
+    rest = without_fields(after, "status")
     return {**rest, "status": before["status"]} if "status" in before else rest
 
 
@@ -250,8 +257,8 @@ def _only_status(kind: Kind, before: Document, after: Document) -> Document:
     meta = old
     if not kind.is_custom:
         kept = ("ownerReferences", "labels") if kind.resource.group == "apps" else ("ownerReferences",)
-        meta = {**without(new, *kept), **{name: old[name] for name in kept if name in old}}
-    made = {**without(before, "status"), "metadata": meta}
+        meta = {**without_fields(new, *kept), **{name: old[name] for name in kept if name in old}}
+    made = {**without_fields(before, "status"), "metadata": meta}
     return {**made, "status": after["status"]} if "status" in after else made
 
 
@@ -262,18 +269,18 @@ def _counted(kind: Kind, before: Document, after: Document) -> Document:
     is_same = _wanted(kind, before) == _wanted(kind, after)
     if kind.resource.kind == "Deployment":
         is_same = is_same and meta_of(before).get("annotations") == meta_of(after).get("annotations")
-    return after if is_same else with_meta(after, generation=meta_of(before).get("generation", 0) + 1)
+    return after if is_same else with_metadata(after, generation=meta_of(before).get("generation", 0) + 1)
 
 
 def _wanted(kind: Kind, document: Document) -> Document:
     if not kind.is_custom:
         return {"spec": document.get("spec")}
-    return without(document, "apiVersion", "kind", "metadata", *(("status",) if kind.has_status else ()))
+    return without_fields(document, "apiVersion", "kind", "metadata", *(("status",) if kind.has_status else ()))
 
 
 def _ends(before: Document, after: Document) -> bool:
     """Whether this was the last thing a deleted object waited for."""
-    if meta_of(after).get("finalizers") or not is_leaving(before):
+    if meta_of(after).get("finalizers") or not is_terminating(before):
         return False
     if after["kind"] == "Namespace" and (after.get("spec") or {}).get("finalizers"):
         return False

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from wukong.embedded.store.documents import copied, meta_of, stamp, with_meta, without
+from wukong.embedded.store.documents import copy_document, format_time, meta_of, with_metadata, without_fields
 from wukong.embedded.store.kinds import Kind
 from wukong.embedded.store.ownership import field_sets as sets
 from wukong.embedded.store.ownership.field_sets import Fields, Path
@@ -38,7 +38,7 @@ def updated(kind: Kind, before: Document | None, after: Document, writer: Writer
     changes = list(sets.differences(_owned(before or {}), _owned(after), _shape(kind)))
     made: list[Document] = meta_of(before).get("managedFields") or [] if before else []
     if not changes:
-        return with_meta(after, managedFields=made or None)
+        return with_metadata(after, managedFields=made or None)
     gained, kept, mine = [path for path, is_set in changes if is_set], [], Fields()
     for entry in made:
         is_mine = _is_of(entry, writer)
@@ -51,9 +51,9 @@ def updated(kind: Kind, before: Document | None, after: Document, writer: Writer
             kept.append(entry if left is known else {**entry, "fieldsV1": left})
     fields = sets.added(mine, gained)
     if fields:
-        kept.append(_entry(kind, writer, fields, stamp(now)))
+        kept.append(_entry(kind, writer, fields, format_time(now)))
         kept.sort(key=_order)
-    return with_meta(after, managedFields=kept or None)
+    return with_metadata(after, managedFields=kept or None)
 
 
 def created(kind: Kind, document: Document, writer: Writer, now: float, known: Mapping[str, Fields]) -> Document:
@@ -61,7 +61,7 @@ def created(kind: Kind, document: Document, writer: Writer, now: float, known: M
     shape, mine = _shape(kind), {}
     for name, value in _owned(document).items():
         mine[f"f:{name}"] = known.get(name) or fields_of(shape, name, value)
-    return _with(document, kind, {writer: (mine, stamp(now))})
+    return _with(document, kind, {writer: (mine, format_time(now))})
 
 
 def fields_of(shape: Shape, name: str, value: object) -> Fields:
@@ -77,13 +77,13 @@ def applied(
     """The object that an apply makes, managedFields included. Raises Conflict where others own what it would change."""
     shape, wanted = _shape(kind), _owned(configuration)
     if not writer.subresource and kind.has_status:
-        wanted = without(wanted, "status")
+        wanted = without_fields(wanted, "status")
     elif writer.subresource == "status":
         wanted = {name: value for name, value in wanted.items() if name == "status"}
     own: Fields = sets.added({}, sets.leaves(wanted, shape))
     entries = _entries(live) if live else {}
     previous, since = entries.pop(writer, ({}, ""))
-    result = sets.merged(live, copied(wanted), shape) if live else copied(configuration)
+    result = sets.merged(live, copy_document(wanted), shape) if live else copy_document(configuration)
     if live:
         changed = {path for path, is_set in sets.differences(_owned(live), _owned(result), shape) if is_set}
         entries = _without_conflicts(entries, sorted(changed), force)
@@ -91,14 +91,14 @@ def applied(
         for path in sets.removable(previous):
             if not any(sets.reaches(known, path) for known in holders):
                 result = sets.cut(result, path, shape)
-    entries[writer] = own, since if live and own == previous and result == live else stamp(now)
+    entries[writer] = own, since if live and own == previous and result == live else format_time(now)
     return _with(result, kind, entries)
 
 
 def claimed(kind: Kind, live: Document, configuration: Document, writer: Writer, now: float) -> Document:
     """`live` as if `writer`, and nobody else, had applied this configuration before: for objects of a snapshot."""
     own: Fields = sets.added({}, sets.leaves(_owned(configuration), _shape(kind)))
-    return _with(live, kind, {writer: (own, stamp(now))})
+    return _with(live, kind, {writer: (own, format_time(now))})
 
 
 def _without_conflicts(
@@ -128,8 +128,8 @@ def _named(writer: Writer) -> str:
 
 def _owned(document: Document) -> Document:
     """The part of a document that managers own."""
-    rest = without(document, "apiVersion", "kind", "metadata")
-    meta = without(meta_of(document), *_SYSTEM)
+    rest = without_fields(document, "apiVersion", "kind", "metadata")
+    meta = without_fields(meta_of(document), *_SYSTEM)
     return {"metadata": meta, **rest} if meta else rest
 
 
@@ -150,7 +150,7 @@ def _read(document: Document) -> Iterator[tuple[Writer, tuple[Fields, str]]]:
 def _with(document: Document, kind: Kind, entries: dict[Writer, tuple[Fields, str]]) -> Document:
     made = [_entry(kind, writer, known, since) for writer, (known, since) in entries.items() if known]
     made.sort(key=_order)
-    return with_meta(document, managedFields=made or None)
+    return with_metadata(document, managedFields=made or None)
 
 
 def _entry(kind: Kind, writer: Writer, known: Fields, since: str) -> Document:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wukong.embedded.store.api_errors import bad_request
-from wukong.embedded.store.documents import has_same_values, same
+from wukong.embedded.store.documents import has_same_values, is_same_json
 from wukong.ports import Document
 
 
@@ -23,7 +23,7 @@ def _merged(document: Any, patch: Document) -> Document:
             result.pop(name, None)
         elif isinstance(value, dict):
             result[name] = _merged(result.get(name), value)
-        elif name not in result or not same(result[name], value):
+        elif name not in result or not is_same_json(result[name], value):
             result[name] = _without_nulls(value)
     return document if isinstance(document, dict) and has_same_values(document, result) else result
 

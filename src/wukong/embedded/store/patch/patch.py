@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wukong.embedded.store.api_errors import unsupported
-from wukong.embedded.store.documents import copied
+from wukong.embedded.store.documents import copy_document
 from wukong.embedded.store.kinds import Kind
 from wukong.embedded.store.patch import json_patch, merge_patch, strategic_merge
 from wukong.ports import Document, PatchBody
@@ -14,10 +14,10 @@ def patched(kind: Kind, document: Document, patch: PatchBody) -> Document:
 
     A new document; what merge and strategic patches do not touch it shares with the old, and nobody changes in place.
     """
-    body = copied({"body": patch.body})["body"]
+    body = copy_document({"body": patch.body})["body"]
     match patch.type:
         case "json":
-            return json_patch.patched(copied(document), body)
+            return json_patch.patched(copy_document(document), body)
         case "merge":
             return merge_patch.patched(document, body)
         case "strategic":

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wukong.embedded.store.api_errors import bad_request
-from wukong.embedded.store.documents import has_same_items, has_same_values, same
+from wukong.embedded.store.documents import has_same_items, has_same_values, is_same_json
 from wukong.ports import Document
 
 _KEYS: dict[str, str] = {  # field, or parent.field → merge key; "" for lists of plain values
@@ -72,7 +72,7 @@ class _Merge:
 
     def _set(self, original: Document, name: str, value: Any, field: str) -> None:
         if not isinstance(value, dict | list):  # most are plain
-            if not same(original.get(name), value):
+            if not is_same_json(original.get(name), value):
                 original[name] = value
             return
         before, place = original.get(name), f"{field}.{name}"
@@ -81,7 +81,7 @@ class _Merge:
         elif isinstance(before, list) and isinstance(value, list) and (key := _key(field, name)) is not None:
             made = self.items(before, value, key, name)
             original[name] = before if has_same_items(before, made) else made
-        elif same(before, value):
+        elif is_same_json(before, value):
             return
         elif (kept := _without_directives(value)) is not None:
             original[name] = _without_nulls(kept) if before is None or type(before) is not type(value) else kept

@@ -17,7 +17,7 @@ from wukong.api.decode import readable
 from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
 from wukong.embedded.store.api_errors import bad_request, invalid
-from wukong.embedded.store.documents import at, is_leaving, meta_of, without
+from wukong.embedded.store.documents import is_terminating, meta_of, value_at, without_fields
 from wukong.embedded.store.kinds import Kind
 from wukong.embedded.store.validation import custom_schemas, placement_policies
 from wukong.embedded.store.validation.pod_specs import pod_spec_problems
@@ -153,7 +153,7 @@ def _meta_problems(kind: Kind, document: Document) -> Iterator[str]:
 
 def _finalizer_changes(before: Document, after: Document) -> Iterator[str]:
     added = set(meta_of(after).get("finalizers") or []) - set(meta_of(before).get("finalizers") or [])
-    if added and is_leaving(before):
+    if added and is_terminating(before):
         why = f"no new finalizers can be added if the object is being deleted, found new finalizers {sorted(added)}"
         yield f"metadata.finalizers: Forbidden: {why}"
 
@@ -184,7 +184,7 @@ def _own_problems(kind: Kind, document: Document, known: Document | None = None)
 def _changed_pod_problems(document: Document) -> list[str]:
     """Without its affinity and spread: they cannot change, and their selectors hold merged keys by now."""
     spec = document.get("spec") or {}
-    changeable = {**document, "spec": without(spec, "affinity", "topologySpreadConstraints")}
+    changeable = {**document, "spec": without_fields(spec, "affinity", "topologySpreadConstraints")}
     found = validate.problems(as_pod(changeable))
     return [*pod_spec_problems(spec, "spec"), *(_worded(each) for each in found)]
 
@@ -203,7 +203,7 @@ def _workload_problems(kind: str, document: Document, known: Document) -> Iterat
         if not selects(requirements(selector), labels):
             why = "`selector` does not match template `labels`"
             yield f"spec.template.metadata.labels: Invalid value: {shown(labels)}: {why}"
-    if template is not at(known, "spec.template"):
+    if template is not value_at(known, "spec.template"):
         yield from _template_problems(template)
     yield from _strategy_problems(document)
 
@@ -213,19 +213,19 @@ def _template_problems(template: Document) -> Iterator[str]:
     pod = as_pod({**head, "metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}})
     yield from pod_spec_problems(template.get("spec") or {}, "spec.template.spec")
     yield from (_worded(f"$.spec.template{each.removeprefix('$')}") for each in validate.problems(pod))
-    if at(template, "spec.restartPolicy") not in (None, "Always"):
+    if value_at(template, "spec.restartPolicy") not in (None, "Always"):
         yield 'spec.template.spec.restartPolicy: Unsupported value: supported values: "Always"'
 
 
 def _strategy_problems(document: Document) -> Iterator[str]:
     """Of a Deployment's strategy."""
-    type_ = at(document, "spec.strategy.type")
+    type_ = value_at(document, "spec.strategy.type")
     if type_ not in (None, "Recreate", "RollingUpdate"):
         known = '"Recreate", "RollingUpdate"'
         yield f'spec.strategy.type: Unsupported value: "{type_}": supported values: {known}'
-    if type_ == "Recreate" and at(document, "spec.strategy.rollingUpdate") is not None:
+    if type_ == "Recreate" and value_at(document, "spec.strategy.rollingUpdate") is not None:
         yield "spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'"
-    rolling = at(document, "spec.strategy.rollingUpdate") or {}
+    rolling = value_at(document, "spec.strategy.rollingUpdate") or {}
     for name, value in rolling.items():
         yield from _amount_problems(value, f"spec.strategy.rollingUpdate.{name}")
     if [rolling.get(name) in (0, "0%") for name in ("maxSurge", "maxUnavailable")] == [True, True]:

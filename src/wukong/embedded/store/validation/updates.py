@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from wukong.embedded.store.documents import at, without
+from wukong.embedded.store.documents import value_at, without_fields
 from wukong.ports import Document
 from wukong.rules.findings import shown
 
@@ -35,8 +35,8 @@ def _pod(before: Document, after: Document) -> Iterator[str]:
         return
     yield from _containers(old, new)
     yield from _deadline(old.get("activeDeadlineSeconds"), new.get("activeDeadlineSeconds"))
-    kept = [without(each, "tolerationSeconds") for each in new.get("tolerations") or []]
-    if any(without(each, "tolerationSeconds") not in kept for each in old.get("tolerations") or []):
+    kept = [without_fields(each, "tolerationSeconds") for each in new.get("tolerations") or []]
+    if any(without_fields(each, "tolerationSeconds") not in kept for each in old.get("tolerations") or []):
         yield "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds"
     gates = old.get("schedulingGates") or []
     if any(each not in gates for each in new.get("schedulingGates") or []):
@@ -71,16 +71,17 @@ def _node_choice(old: Document, new: Document, *, is_gated: bool) -> Iterator[st
         elif any(after.get(key) != value for key, value in before.items()):
             yield "spec.nodeSelector: Invalid value: only additions to spec.nodeSelector are allowed (no mutations)"
     if old.get("affinity") != new.get("affinity"):
-        rest = [without(each.get("affinity") or {}, "nodeAffinity") for each in (old, new)]
+        rest = [without_fields(each.get("affinity") or {}, "nodeAffinity") for each in (old, new)]
         if not is_gated or rest[0] != rest[1]:
             yield f"spec: Forbidden: {_POD}"
 
 
 def _munged(spec: Document) -> Document:
     """Without what may change, or has been looked at already."""
-    plain = without(spec, *_FREE, "affinity", "containers", "initContainers")
+    plain = without_fields(spec, *_FREE, "affinity", "containers", "initContainers")
     images = [
-        [without(container, "image") for container in spec.get(name) or []] for name in ("containers", "initContainers")
+        [without_fields(container, "image") for container in spec.get(name) or []]
+        for name in ("containers", "initContainers")
     ]
     return {**plain, "images": images}
 
@@ -90,7 +91,9 @@ def _selector(before: Document, after: Document) -> Iterator[str]:
 
 
 def _stateful_set(before: Document, after: Document) -> Iterator[str]:
-    if without(before.get("spec") or {}, *_STATEFUL_FREE) != without(after.get("spec") or {}, *_STATEFUL_FREE):
+    if without_fields(before.get("spec") or {}, *_STATEFUL_FREE) != without_fields(
+        after.get("spec") or {}, *_STATEFUL_FREE
+    ):
         yield f"spec: Forbidden: {_STATEFUL_SET}"
 
 
@@ -108,8 +111,8 @@ def _fixed_data(before: Document, after: Document) -> Iterator[str]:
 
 
 def _immutable(before: Document, after: Document, path: str) -> Iterator[str]:
-    found: Any = at(after, path)
-    if at(before, path) != found:
+    found: Any = value_at(after, path)
+    if value_at(before, path) != found:
         yield f"{path}: Invalid value: {shown(found)}: field is immutable"
 
 
