@@ -11,7 +11,7 @@ from wukong.api.crds import crds
 from wukong.api.resources import RESOURCES, Key, Resource
 from wukong.embedded.store import Server, Store
 from wukong.embedded.store.kinds import DEFINITIONS
-from wukong.embedded.store.normalize import canonical
+from wukong.embedded.store.normalize import format_quantity
 from wukong.errors import Denied, Invalid, NotFound
 from wukong.ports import Document, PatchBody
 
@@ -112,7 +112,7 @@ def test_a_new_node_is_not_ready_and_a_restored_one_is_as_it_was() -> None:
     ],
 )  # fmt: skip
 def test_quantities_are_kept_in_their_shortest_form(written: str | int, kept: str) -> None:
-    assert canonical(written) == kept
+    assert format_quantity(written) == kept
 
 
 # Our own kinds ---------------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def test_a_kind_goes_with_its_definition_and_its_objects_with_it() -> None:
     server.delete(DEFINITIONS, Key("", "placementpolicies.placement.novasphere.dev"))
     with pytest.raises(NotFound, match="could not find the requested resource"):
         server.get(POLICIES, key("web"))
-    assert server.database.all("placementpolicies.placement.novasphere.dev") == []
+    assert server.database.list_objects("placementpolicies.placement.novasphere.dev") == []
 
 
 def test_an_applied_definition_adds_its_kind_and_a_changed_one_changes_it() -> None:

@@ -21,7 +21,7 @@ from smallest import Still, settle
 from wukong.actions import Delete
 from wukong.api.resources import EVENTS, RESOURCES, Key
 from wukong.embedded.store import Server, garbage_collection
-from wukong.embedded.store.deletion import Options
+from wukong.embedded.store.deletion import DeleteOptions
 from wukong.errors import Denied, NotFound, ServerFailed, TooManyRequests
 from wukong.ports import Document
 
@@ -46,7 +46,7 @@ def is_leaving(server: Server, name: str) -> bool:
 def test_a_bound_pod_waits_for_its_kubelet_and_its_end_is_announced() -> None:
     server = a_server()
     a_running_pod(server)
-    server.delete(PODS, key("web"), Options(grace_seconds=20))
+    server.delete(PODS, key("web"), DeleteOptions(grace_seconds=20))
     meta = server.get(PODS, key("web"))["metadata"]
     assert (meta["deletionTimestamp"], meta["deletionGracePeriodSeconds"]) == ("2026-01-01T00:00:20Z", 20)
     assert meta["generation"] == 2
@@ -56,10 +56,10 @@ def test_a_grace_can_only_be_shortened() -> None:
     server = a_server()
     a_running_pod(server)
     for asked, held in ((20, 20), (30, 20), (5, 5), (None, 5)):
-        server.delete(PODS, key("web"), Options(grace_seconds=asked))
+        server.delete(PODS, key("web"), DeleteOptions(grace_seconds=asked))
         assert server.get(PODS, key("web"))["metadata"]["deletionGracePeriodSeconds"] == held
     assert server.get(PODS, key("web"))["metadata"]["deletionTimestamp"] == "2026-01-01T00:00:05Z"
-    server.delete(PODS, key("web"), Options(grace_seconds=0))
+    server.delete(PODS, key("web"), DeleteOptions(grace_seconds=0))
     assert not exists(server, "web")
 
 
@@ -76,7 +76,7 @@ def test_a_graceless_end_is_seen_as_a_change_and_then_a_deletion() -> None:
     server.create(PODS, a_pod(), NAMESPACE)
     before = server.database.version
     server.delete(PODS, key("web"))
-    assert [change.type for change in server.database.since("pods", before)] == ["MODIFIED", "DELETED"]
+    assert [change.type for change in server.database.changes_since("pods", before)] == ["MODIFIED", "DELETED"]
 
 
 # Evictions -------------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def owned(name: str, *owners: Document, block: bool = True) -> Document:
 
 
 def names(server: Server) -> list[str]:
-    return [each["metadata"]["name"] for each in server.database.all("configmaps")]
+    return [each["metadata"]["name"] for each in server.database.list_objects("configmaps")]
 
 
 def test_grandchildren_go_with_their_grandparents() -> None:
@@ -160,7 +160,7 @@ def test_grandchildren_go_with_their_grandparents() -> None:
     top = server.create(CONFIG_MAPS, a_map("top"), NAMESPACE)
     middle = server.create(CONFIG_MAPS, owned("middle", top), NAMESPACE)
     server.create(CONFIG_MAPS, owned("bottom", middle), NAMESPACE)
-    server.delete(CONFIG_MAPS, key("top"), Options(propagation="Background"))
+    server.delete(CONFIG_MAPS, key("top"), DeleteOptions(propagation="Background"))
     settle(server)
     assert names(server) == []
 
@@ -182,9 +182,11 @@ def test_in_the_foreground_the_lowest_goes_first() -> None:
     middle = server.create(CONFIG_MAPS, owned("middle", top), NAMESPACE)
     server.create(CONFIG_MAPS, owned("bottom", middle), NAMESPACE)
     before = server.database.version
-    server.delete(CONFIG_MAPS, key("top"), Options(propagation="Foreground"))
+    server.delete(CONFIG_MAPS, key("top"), DeleteOptions(propagation="Foreground"))
     settle(server)
-    gone = [change.key.name for change in server.database.since("configmaps", before) if change.type == "DELETED"]
+    gone = [
+        change.key.name for change in server.database.changes_since("configmaps", before) if change.type == "DELETED"
+    ]
     assert gone == ["bottom", "middle", "top"]
 
 
@@ -194,7 +196,7 @@ def test_a_child_that_does_not_block_does_not_hold_its_owner() -> None:
     child = owned("child", top, block=False)
     child["metadata"]["finalizers"] = ["wukong.test/held"]
     server.create(CONFIG_MAPS, child, NAMESPACE)
-    server.delete(CONFIG_MAPS, key("top"), Options(propagation="Foreground"))
+    server.delete(CONFIG_MAPS, key("top"), DeleteOptions(propagation="Foreground"))
     settle(server)
     assert names(server) == ["child"]
 
@@ -215,10 +217,10 @@ def test_what_is_near_a_change_is_all_that_needs_a_look() -> None:
     server.create(CONFIG_MAPS, owned("child", owner), NAMESPACE)
     server.create(CONFIG_MAPS, a_map("stranger"), NAMESPACE)
     server.delete(CONFIG_MAPS, key("owner"))
-    change = server.database.since("configmaps", 0)[-1]
-    places = garbage_collection.near(server.database, "configmaps", change)
+    change = server.database.changes_since("configmaps", 0)[-1]
+    places = garbage_collection.find_affected_objects(server.database, "configmaps", change)
     assert [place.key.name for place in places] == ["child", "owner"]
-    [action] = garbage_collection.due(server.database, server.kinds, places)
+    [action] = garbage_collection.plan_actions(server.database, server.kinds, places)
     assert isinstance(action, Delete)
     assert action.key == key("child")
 
@@ -230,7 +232,7 @@ def test_events_are_forgotten_after_an_hour() -> None:
     clock.time += 3000
     server.create(EVENTS, {"metadata": {"name": "new"}}, "default")
     clock.time += 1000
-    assert [each.key.name for each in garbage_collection.expired_events(server.database, clock.now())] == ["old"]
+    assert [each.key.name for each in garbage_collection.plan_event_deletions(server.database, clock.now())] == ["old"]
 
 
 # Namespaces ------------------------------------------------------------------------------------------------------

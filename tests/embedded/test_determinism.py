@@ -53,7 +53,7 @@ def a_busy_day(seed: int) -> Server:
 def digest(server: Server) -> str:
     """Of everything that ever happened."""
     told = [[change.version, change.type, change.document] for kind in server.kinds for change in
-            server.database.since(kind.name, kind.since)]  # fmt: skip
+            server.database.changes_since(kind.name, kind.since)]  # fmt: skip
     return sha256(msgspec.json.encode(told)).hexdigest()
 
 

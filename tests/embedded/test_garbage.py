@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from embedded.serving import CONFIG_MAPS, NAMESPACE, a_map, a_server, key, merging
 from wukong.api.resources import Key
 from wukong.embedded.store import Server, garbage_collection
-from wukong.embedded.store.database import Place
-from wukong.embedded.store.deletion import Options
+from wukong.embedded.store.database import ObjectRef
+from wukong.embedded.store.deletion import DeleteOptions
 from wukong.embedded.world.transport import perform
 from wukong.errors import ClusterError
 from wukong.ports import Document, Propagation
@@ -51,15 +51,15 @@ def play(server: Server, step: Step) -> None:
     elif what == "own":
         server.patch(CONFIG_MAPS, key(name), merging(metadata={"ownerReferences": references(server, owners)}))
     elif what == "delete":
-        server.delete(CONFIG_MAPS, key(name), Options(propagation=cast(Propagation, propagation)))
+        server.delete(CONFIG_MAPS, key(name), DeleteOptions(propagation=cast(Propagation, propagation)))
     elif what == "release":
         server.patch(CONFIG_MAPS, key(name), merging(metadata={"finalizers": None}))
     else:
-        for action in garbage_collection.due(server.database, server.kinds, everything(server)):
+        for action in garbage_collection.plan_actions(server.database, server.kinds, everything(server)):
             perform(server, action)
 
 
-def everything(server: Server) -> list[Place]:
+def everything(server: Server) -> list[ObjectRef]:
     return sorted(server.database.by_uid.values())
 
 
@@ -67,7 +67,7 @@ def everything(server: Server) -> list[Place]:
 def test_nothing_is_due_but_where_there_is_a_doubt(history: list[Step]) -> None:
     server = a_server(definitions=[])
     server.create(CONFIG_MAPS, a_map("elsewhere"), "default")
-    doubts = garbage_collection.Doubts(server.database)
+    doubts = garbage_collection.GarbageCandidates(server.database)
     for step in history:
         try:
             play(server, step)
@@ -77,21 +77,23 @@ def test_nothing_is_due_but_where_there_is_a_doubt(history: list[Step]) -> None:
         for uid in {*database.by_uid, *database.dependents}:
             own = database.by_uid.get(uid)
             places = sorted({*database.dependents.get(uid, ()), *([own] if own else [])})
-            expected = garbage_collection.due(database, server.kinds, places)
-            assert garbage_collection.due(database, server.kinds, doubts.near(uid)) == expected
+            expected = garbage_collection.plan_actions(database, server.kinds, places)
+            assert garbage_collection.plan_actions(database, server.kinds, doubts.list_near(uid)) == expected
             assert (
-                garbage_collection.due(database, server.kinds, garbage_collection.Doubts(database).near(uid))
+                garbage_collection.plan_actions(
+                    database, server.kinds, garbage_collection.GarbageCandidates(database).list_near(uid)
+                )
                 == expected
             )
 
 
 def test_what_nobody_doubts_is_not_looked_at() -> None:
     server = a_server(definitions=[])
-    doubts = garbage_collection.Doubts(server.database)
+    doubts = garbage_collection.GarbageCandidates(server.database)
     owner = server.create(CONFIG_MAPS, a_map("owner"), NAMESPACE)
     for name in NAMES:
         server.create(CONFIG_MAPS, a_map(name, ownerReferences=references(server, ["owner"])), NAMESPACE)
     uid = owner["metadata"]["uid"]
-    assert doubts.near(uid) == []
+    assert doubts.list_near(uid) == []
     server.delete(CONFIG_MAPS, key("owner"))
-    assert [place.key.name for place in doubts.near(uid)] == list(NAMES)
+    assert [place.key.name for place in doubts.list_near(uid)] == list(NAMES)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from embedded.serving import CONFIG_MAPS, NAMESPACE, a_map, a_server, key, merging
 from wukong.embedded.store import Server, Store
-from wukong.embedded.store.selectors import read
-from wukong.embedded.store.watch_events import events
+from wukong.embedded.store.selectors import parse_selection
+from wukong.embedded.store.watch_events import build_events
 from wukong.errors import ClusterError, Gone
 from wukong.ports import Document, Selection
 
@@ -49,8 +49,8 @@ def listed(server: Server, selection: Selection) -> Maps:
 def replayed(before: Maps, server: Server, selection: Selection, version: int) -> Maps:
     """What a list was, with the events since then worked in, each of which must fit what is known by then."""
     known = dict(before)
-    selector = read(server.kinds.of(CONFIG_MAPS), selection)
-    for event in events(server.database.since("configmaps", version), selector):
+    selector = parse_selection(server.kinds.of(CONFIG_MAPS), selection)
+    for event in build_events(server.database.changes_since("configmaps", version), selector):
         name = event.object["metadata"]["name"]
         assert (event.type == "ADDED") == (name not in known)
         if event.type == "DELETED":
@@ -77,7 +77,7 @@ def test_versions_only_grow_and_each_change_has_its_own(steps: list[Step]) -> No
     start = server.database.version
     for step in steps:
         do(server, step)
-    changes = server.database.since("configmaps", start)
+    changes = server.database.changes_since("configmaps", start)
     versions = [change.version for change in changes]
     assert versions == sorted(set(versions))
     assert [int(change.document["metadata"]["resourceVersion"]) for change in changes] == versions
@@ -108,19 +108,19 @@ def test_the_same_requests_make_the_same_history(steps: list[Step]) -> None:
     for step in steps:
         do(one, step)
         do(other, step)
-    assert one.database.since("configmaps", 0) == other.database.since("configmaps", 0)
+    assert one.database.changes_since("configmaps", 0) == other.database.changes_since("configmaps", 0)
 
 
 def test_a_bounded_log_forgets_and_says_gone() -> None:
-    server = a_server(kept=3)
+    server = a_server(log_size=3)
     start = server.database.version
     for number in range(7):
         server.create(CONFIG_MAPS, a_map(f"map-{number}"), NAMESPACE)
-    assert [change.key.name for change in server.database.since("configmaps", server.database.version - 3)] == [
+    assert [change.key.name for change in server.database.changes_since("configmaps", server.database.version - 3)] == [
         "map-4", "map-5", "map-6",
     ]  # fmt: skip
     with pytest.raises(Gone, match="too old resource version"):
-        server.database.since("configmaps", start)
+        server.database.changes_since("configmaps", start)
 
 
 def test_a_page_whose_moment_is_compacted_is_gone() -> None:

@@ -19,7 +19,7 @@ from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.snapshot import pods, revisions
 from wukong.embedded.store import defaults
 from wukong.embedded.store.documents import condition_of, copy_document, format_time, meta_of, parse_time, value_at
-from wukong.embedded.store.normalize import normal
+from wukong.embedded.store.normalize import normalize
 from wukong.embedded.world.clock import START
 from wukong.embedded.world.objects import CONTROLLER_REVISIONS, JOBS
 from wukong.errors import ClusterError, InputError
@@ -162,7 +162,7 @@ def _filled(by_kind: dict[str, list[Document]], now: float) -> None:
 
 def _as_stored(kind: str, document: Document) -> Document:
     try:
-        made = normal(document)
+        made = normalize(document)
         defaults.fill(kind, made)
     except ClusterError as error:
         raise InputError(f"{kind} {name_of(document)}: {error}") from None

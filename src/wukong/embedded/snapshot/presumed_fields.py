@@ -19,7 +19,7 @@ from wukong.api.resources import Key
 from wukong.embedded.snapshot.load import LOADABLE
 from wukong.embedded.store import Server
 from wukong.embedded.store.documents import copy_document, meta_of, value_at, without_fields
-from wukong.embedded.store.ownership.field_managers import Writer, claimed
+from wukong.embedded.store.ownership.field_managers import Writer, claim_fields
 from wukong.ports import Document
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -34,7 +34,9 @@ def claim(server: Server, documents: Iterable[Document], manager: str) -> None:
         live = server.database.get(kind.name, Key(namespace, meta["name"]))
         if live is not None:
             before = _last_applied(live) or _presumed(live, document)
-            server.database.put(kind.name, claimed(kind, live, before, Writer(manager, "Apply"), server.clock.now()))
+            server.database.put(
+                kind.name, claim_fields(kind, live, before, Writer(manager, "Apply"), server.clock.now())
+            )
 
 
 def _last_applied(live: Document) -> Document | None:

@@ -14,22 +14,26 @@ from wukong.embedded.store.selectors import Selector
 from wukong.ports import Document, Event
 
 
-def events(changes: Iterable[Change], selector: Selector) -> Iterator[Event[Document]]:
+def build_events(changes: Iterable[Change], selector: Selector) -> Iterator[Event[Document]]:
     for change in changes:
-        was = change.before is not None and selector.selects(change.before)
+        was_selected = change.before is not None and selector.selects(change.before)
         if change.type != "DELETED" and selector.selects(change.document):
-            yield Event("MODIFIED" if was else "ADDED", change.document)
-        elif was:
-            yield Event("DELETED", _last(change))
+            yield Event("MODIFIED" if was_selected else "ADDED", change.document)
+        elif was_selected:
+            yield Event("DELETED", _last_state_of(change))
 
 
-def bookmark(kind: Kind, version: int) -> Event[Document]:
+def build_bookmark(kind: Kind, version: int) -> Event[Document]:
     resource = kind.resource
-    head = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {"resourceVersion": str(version)}}
-    return Event("BOOKMARK", head)
+    document = {
+        "kind": resource.kind,
+        "apiVersion": resource.api_version,
+        "metadata": {"resourceVersion": str(version)},
+    }
+    return Event("BOOKMARK", document)
 
 
-def _last(change: Change) -> Document:
+def _last_state_of(change: Change) -> Document:
     """What left: an object that is deleted as it was last; one that left the selection as it was while in it."""
     if change.type == "DELETED" or change.before is None:
         return change.document

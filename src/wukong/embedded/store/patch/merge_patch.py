@@ -9,20 +9,20 @@ from wukong.embedded.store.documents import has_same_values, is_same_json
 from wukong.ports import Document
 
 
-def patched(document: Document, patch: Any) -> Document:
+def apply_merge_patch(document: Document, patch: Any) -> Document:
     if not isinstance(patch, dict):
         raise bad_request("error decoding patch: expected an object")
-    return _merged(document, patch)
+    return _merge(document, patch)
 
 
-def _merged(document: Any, patch: Document) -> Document:
+def _merge(document: Any, patch: Document) -> Document:
     """What stays as it is stays the same object."""
     result: Document = dict(document) if isinstance(document, dict) else {}
     for name, value in patch.items():
         if value is None:
             result.pop(name, None)
         elif isinstance(value, dict):
-            result[name] = _merged(result.get(name), value)
+            result[name] = _merge(result.get(name), value)
         elif name not in result or not is_same_json(result[name], value):
             result[name] = _without_nulls(value)
     return document if isinstance(document, dict) and has_same_values(document, result) else result

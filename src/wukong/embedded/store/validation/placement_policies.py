@@ -35,38 +35,38 @@ def is_ours(kind: Kind) -> bool:
     return kind.resource.group == GROUP and kind.resource.kind in OURS
 
 
-def refused(kind: Kind, document: Document) -> list[str]:
+def find_policy_problems(kind: Kind, document: Document) -> list[str]:
     """Sentences such as `spec.mode: Invalid value: expected Enforce or Observe`."""
-    schema, said = kind.schema or {}, defaultdict[str, list[str]](list)
-    for place, message in _rules(schema, "$"):
-        said[place].append(message)
+    schema, messages_at = kind.schema or {}, defaultdict[str, list[str]](list)
+    for place, message in _list_rules(schema, "$"):
+        messages_at[place].append(message)
     policy = msgspec.convert(document, _STRUCTS[kind.resource.kind])
-    found = [problem.partition(": ")[::2] for problem in problems(policy, {})]
+    findings = [problem.partition(": ")[::2] for problem in problems(policy, {})]
     return [
-        *_about_the_default(schema, document),
+        *_find_default_problems(schema, document),
         *(
-            f"{path.removeprefix('$.')}: Invalid value: {_closest(problem, messages)}"
-            for path, problem in found
-            if (messages := said.get(_INDEX.sub("[]", path)))
+            f"{path.removeprefix('$.')}: Invalid value: {_find_closest(problem, messages)}"
+            for path, problem in findings
+            if (messages := messages_at.get(_INDEX.sub("[]", path)))
         ),
     ]
 
 
-def _closest(problem: str, messages: list[str]) -> str:
+def _find_closest(problem: str, messages: list[str]) -> str:
     return get_close_matches(problem, messages, n=1, cutoff=0.0)[0]
 
 
-def _rules(schema: Schema, path: str) -> Iterator[tuple[str, str]]:
+def _list_rules(schema: Schema, path: str) -> Iterator[tuple[str, str]]:
     """Every rule's message, and the place it points to, with [] for any index."""
     for rule in schema.get(_RULES) or []:
         yield path + rule.get("fieldPath", ""), rule["message"]
     for name, inner in (schema.get("properties") or {}).items():
-        yield from _rules(inner, f"{path}.{name}")
+        yield from _list_rules(inner, f"{path}.{name}")
     if isinstance(items := schema.get("items"), dict):
-        yield from _rules(items, f"{path}[]")
+        yield from _list_rules(items, f"{path}[]")
 
 
-def _about_the_default(schema: Schema, document: Document) -> Iterator[str]:
+def _find_default_problems(schema: Schema, document: Document) -> Iterator[str]:
     """The one rule about an object as a whole: written out, for `problems` forgives selectors that are empty."""
     spec = document.get("spec") or {}
     is_default = meta_of(document).get("name") == DEFAULT
