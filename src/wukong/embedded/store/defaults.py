@@ -1,6 +1,6 @@
-"""What the API server fills in, for pods, pod templates, workloads and the few other kinds we write.
+"""The defaults that the API server fills in, for pods, pod templates, workloads and the few other kinds we write.
 
-Called by server.py on every create and update of a built-in kind, with a copy that may be changed. What decides
+Called by writes.py on every create and update of a built-in kind, with a copy that may be changed. What decides
 placement in a new pod (resources, ports, priority, tolerations) is filled in by rules.admission instead.
 """
 
@@ -22,6 +22,7 @@ _PROBE_DEFAULTS = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold":
 
 
 def fill(kind: str, document: Document) -> None:
+    """Fill in the defaults of a document of this kind, in place."""
     if kind in _WITH_POD_TEMPLATE:
         template = document.setdefault("spec", {}).get("template")
         if isinstance(template, dict):
@@ -76,7 +77,7 @@ def _is_latest(image: str) -> bool:
 
 
 def _fill_volume(volume: Document) -> None:
-    """A volume that says nothing is an empty directory."""
+    """Make a volume without a source an emptyDir, and set the mode of files from an object."""
     if set(volume) == {"name"}:
         volume["emptyDir"] = {}
     for name in ("configMap", "secret", "projected", "downwardAPI"):
@@ -150,7 +151,7 @@ def _fill_priority_class(priority: Document) -> None:
 
 
 def _fill_namespace(namespace: Document) -> None:
-    """So that a namespace can be selected by its name."""
+    """Label a namespace with its name, so that it can be selected by it."""
     meta = namespace["metadata"]
     meta["labels"] = {**(meta.get("labels") or {}), "kubernetes.io/metadata.name": meta.get("name", "")}
 

@@ -1,6 +1,6 @@
-"""Which objects a list or a watch is about: label and field selectors in kubectl's syntax, read once, asked often.
+"""Label and field selectors of lists and watches: parsed once from kubectl's syntax, matched often.
 
-Called by server.py and watching.py. A selector that cannot be read is refused as the API server refuses it (400).
+Called by server.py and store.py. A selector that cannot be parsed is refused as the API server refuses it (400).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Selector(NamedTuple):
 
 
 def parse_selection(kind: Kind, selection: Selection) -> Selector:
-    """Raises Invalid where a selector cannot be read or names a field this kind cannot be selected by."""
+    """Parse both selectors. Raises Invalid where one cannot be parsed or names a field this kind does not offer."""
     return Selector(
         selection.namespace, parse_label_selector(selection.labels), parse_field_selector(kind, selection.fields)
     )

@@ -1,8 +1,8 @@
-"""The API server of the embedded cluster, synchronous: what `Store` is a port to, and what actors and tests call.
+"""The synchronous API server of the embedded cluster. `Store` is the port to it; actors and tests call it directly.
 
-Reads and writes plain documents; every rule is in the modules beside this one. Deterministic: versions, uids and
-generated names come from counters, the time from the clock it is given, and every list is sorted. What it returns is
-what is stored: callers copy before they change anything (`Store` does so for its callers).
+Reads and writes plain documents; the rules are in the modules beside this one. Deterministic: versions, uids and
+generated names come from counters, the time comes from the given clock, and every list is sorted. It returns the stored
+documents themselves: callers copy them before they change anything (`Store` does so for its callers).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ListResult(NamedTuple):
 
 
 class _Token(msgspec.Struct):
-    """Where a list goes on: its moment, and the last object given."""
+    """The continue token of a list: the version it shows, and the last object of the page before."""
 
     version: int
     namespace: str
@@ -58,7 +58,7 @@ class _Token(msgspec.Struct):
 
 
 class Server:
-    """`kept` bounds the history of each kind; `mutators` see every new object, as mutating webhooks do."""
+    """`log_size` bounds the history of each kind; `mutators` change new objects, as mutating webhooks do."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Server:
 
     @cached_property
     def garbage_candidates(self) -> GarbageCandidates:
-        """What garbage collection has to look at; kept once, however many collectors there are or have been."""
+        """What garbage collection has to look at. There is one index, however many collectors are started."""
         return GarbageCandidates(self.database)
 
     def _create_first_objects(self, definitions: Iterable[Document]) -> None:
@@ -124,7 +124,7 @@ class Server:
         return ListResult(selected[:limit], version, _encode_token(_Token(version, last.namespace, last.name)))
 
     def _list_start(self, limit: int, token: str, resource_version: str | None) -> tuple[int, str]:
-        """The version a list is about, and the last object of the page before."""
+        """Return the version that a list shows, and the last object of the page before."""
         current = self.database.version
         if token:
             position = _decode_token(token)
@@ -145,7 +145,7 @@ class Server:
             raise
 
     def restore(self, resource: Resource, documents: Iterable[Document]) -> None:
-        """Objects of a snapshot as they were: nothing is filled in but what the store itself needs, nothing refused."""
+        """Store the objects of a snapshot as they are. Adds only what the store itself needs; refuses nothing."""
         kind = self.kinds.of(resource)
         for document in documents:
             self.database.reserve_identity(document)
@@ -222,14 +222,14 @@ class Server:
         binding_and_scale.bind(self.database, self.kinds.of(PODS), key, node, uid, self.clock.now())
 
     def finalize(self, namespace: str) -> None:
-        """The namespace controller's last word. The namespace goes, unless it has finalizers of others."""
+        """Remove the namespace controller's finalizer. The namespace is removed with it unless it has other ones."""
         kind, key = self.kinds.of(NAMESPACES), Key("", namespace)
         writer = Writer("kube-controller-manager", subresource="finalize")
         document = self.get(NAMESPACES, key)
         self._object_writer.update(kind, document, namespaces.without_finalizers(document), writer, self.clock.now())
 
     def _update_served_kinds(self, kind: Kind, after: Document) -> None:
-        """A definition that changed, or went with its last finalizer, changes what is served."""
+        """Serve the kinds of a changed definition, or no longer those of one removed with its last finalizer."""
         if kind.resource != DEFINITIONS:
             return
         if self.database.get(kind.name, key_of(after)) is None:
@@ -239,7 +239,7 @@ class Server:
 
 
 def _scope_key(kind: Kind, key: Key) -> Key:
-    """What is not namespaced has no namespace, whatever the caller says: so it is with paths, too."""
+    """Return the key without a namespace for a kind that has none, as a path to such an object has none."""
     return key if kind.resource.namespaced else Key("", key.name)
 
 

@@ -1,10 +1,10 @@
-"""The embedded API server behind the port `wukong.ports.Cluster`: the same doors as cluster.kube, without a network.
+"""The embedded API server behind the port `wukong.ports.Cluster`: the same methods as cluster.kube, without a network.
 
     async with Store(clock) as store:
         await store.create(RESOURCES["Namespace"], {"metadata": {"name": "shop"}})
 
-Every method does all its work before it returns, and nothing sleeps: a watch waits for the next change, and only for
-that. It says a bookmark when it has passed over changes that its selection does not see.
+Every method does all its work before it returns, and nothing sleeps: a watch waits for the next change and for nothing
+else. It sends a bookmark after changes that its selection does not include.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ T = TypeVar("T")
 
 
 class Store:
-    """Give it a clock, or a Server that exists. Leaving the `async with` ends all watches."""
+    """Takes a clock, or an existing Server. Leaving the `async with` ends all watches."""
 
     def __init__(self, clock: Clock | None = None, *, server: Server | None = None) -> None:
         if server is None:
             assert clock is not None, "a Store needs a clock, or a Server that has one"
             server = Server(clock)
         self.server = server
-        # Name of a kind → who waits for its next change. In the order they came, so that they always wake in the same.
+        # Name of a kind → the watches that wait for its next change, in the order they came, so that they wake in it.
         self._wakeups: dict[str, dict[asyncio.Event, None]] = {}
         self._epoch = 0
         self._stop_listening = server.database.listen(self._wake)
@@ -50,7 +50,7 @@ class Store:
         self._stop_listening()
 
     def end_watches(self) -> None:
-        """As a server does that restarts: every watch ends, and its owner begins another."""
+        """End every watch, as a server does that restarts. Their owners begin new ones."""
         self._epoch += 1
         for name in list(self._wakeups):
             self._wake(name)
@@ -85,7 +85,7 @@ class Store:
         if not (resource_version or "0").isdigit():
             raise invalid_version(resource_version)
         version = int(resource_version or "0")
-        if version == 0:  # the state as of now comes first, as if it had just been made
+        if version == 0:  # the current state comes first, as if it had just been created
             version = database.version
             for document in self.server.list(resource, selection).items:
                 yield Event("ADDED", _decode(document, read, resource))
@@ -142,7 +142,7 @@ class Store:
 
 
 def _decode(document: Document, read: type[T], resource: Resource) -> T:
-    """Into a struct, or a copy of one's own. What is stored stays out of reach."""
+    """Decode a document into a struct, or copy it for `dict`: callers never get the stored document itself."""
     if cast(Any, read) is dict:
         return cast(T, copy_document(document))
     try:

@@ -1,6 +1,6 @@
-"""Changes as watch events: what a selection sees of the log of a kind. Pure; called by store.py.
+"""Changes of a kind as the watch events of a selection. Pure; called by store.py.
 
-To enter a selection looks like being added, to leave it like being deleted.
+An object that enters the selection is ADDED, one that leaves it is DELETED.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def build_bookmark(kind: Kind, version: int) -> Event[Document]:
 
 
 def _last_state_of(change: Change) -> Document:
-    """What left: an object that is deleted as it was last; one that left the selection as it was while in it."""
+    """Return the object of a DELETED event: its last state, or its last state within the selection."""
     if change.type == "DELETED" or change.before is None:
         return change.document
     return with_metadata(change.before, resourceVersion=str(change.version))

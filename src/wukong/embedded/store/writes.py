@@ -1,9 +1,9 @@
-"""Creating and changing objects: what happens between a request and the database, in the API server's order.
+"""Creating and updating objects: what happens between a request and the database, in the API server's order.
 
-    create: head, name, namespace ─► defaults ─► admission ─► validation ─► status reset, generation ─► stored
-    update: head kept ─► defaults ─► spec or status, not both ─► validation ─► generation, owners ─► stored, or removed
+    create: metadata, name, namespace ─► defaults ─► admission ─► validation ─► status reset, generation ─► stored
+    update: metadata kept ─► defaults ─► spec or status, not both ─► validation ─► generation ─► stored, or removed
 
-Called by server.py and the subresources. Never looks at a clock: `now` is given.
+Called by server.py. Never looks at a clock: `now` is an argument.
 """
 
 from __future__ import annotations
@@ -63,20 +63,22 @@ _NAME_ATTEMPTS = 8
 
 
 class ObjectWriter:
+    """Creates and updates objects of all kinds in one database."""
+
     def __init__(self, database: Database, kinds: Kinds, mutators: Sequence[Mutator] = ()) -> None:
         self.database, self.kinds, self.mutators = database, kinds, list(mutators)
         self._pod_cache = PodCache(database)
-        self._unchecked_uids: set[str] = set()  # uids of objects that came as they were, and were never looked at
+        self._unchecked_uids: set[str] = set()  # of objects stored without validation
 
     # Create --------------------------------------------------------------------------------------------------------
 
     def create(
         self, kind: Kind, body: Document, namespace: str, writer: Writer, now: float, *, is_applied: bool = False
     ) -> Document:
-        """`is_applied`: the body has its managedFields already."""
+        """Create an object and return it as stored. `is_applied`: the body has its managedFields already."""
         document = self._build_object(kind, body, namespace, now)
         if self.mutators:
-            self._unchecked_uids.add(document["metadata"]["uid"])  # they may leave anything
+            self._unchecked_uids.add(document["metadata"]["uid"])  # mutators may leave anything behind
         key = Key(namespace, document["metadata"]["name"])
         if self.database.get(kind.name, key) is not None:
             raise already_exists(kind.name, key)
@@ -117,7 +119,7 @@ class ObjectWriter:
         return self.database.put(kind.name, document)
 
     def complete_restored(self, kind: Kind, document: Document, now: float) -> Document:
-        """An object that lived elsewhere: what it lacks to live here is added, with its uid and generation kept."""
+        """Return an object of another cluster with what it lacks to be stored here. Keeps its uid and generation."""
         meta = dict(meta_of(document))
         meta.setdefault("uid", self.database.new_uid())
         meta.setdefault("creationTimestamp", format_time(now))
@@ -171,7 +173,7 @@ class ObjectWriter:
             raise forbidden(kind.name, key.name, why)
 
     def _normalize_and_default(self, kind: Kind, document: Document, known: Document | None = None) -> Document:
-        """As it looks when it is written: normal and with its defaults. What it shares with `known` is so already."""
+        """Return the document normalized and with its defaults. What it shares with `known` is so already."""
         if kind.schema is not None:
             meta = normalize({"metadata": document["metadata"]})
             return custom_schemas.prune_and_default({**document, **meta}, kind.schema)
@@ -194,12 +196,15 @@ class ObjectWriter:
     def update(
         self, kind: Kind, before: Document, after: Document, writer: Writer, now: float, *, is_applied: bool = False
     ) -> Document:
-        """`after` is a document of its own. Gives what is stored, or was last: an object let go may end here."""
+        """Store a changed object and return it, or remove it if its last finalizer went, and return its last state.
+
+        `after` is a new document, which may share parts with `before`.
+        """
         after = _keep_head(kind, before, after)
         known = None if before["metadata"]["uid"] in self._unchecked_uids else before
         try:
             after = self._normalize_and_default(kind, after, known)
-        except Invalid as error:  # the same that is a bad request for a new object is an unfit patch of an old one
+        except Invalid as error:  # a bad request for a new object is an unprocessable patch of an old one
             raise unprocessable_patch(str(error)) from None
         if kind.resource.kind == "Pod" and not writer.subresource:
             after = admit_pod_update(before, after)
@@ -209,7 +214,7 @@ class ObjectWriter:
             else _keep_status(kind, before, after)
         )
         check_update(kind, before, after, is_known=known is not None)
-        if writer.subresource != "status":  # the Deployment controller writes its revision through that door
+        if writer.subresource != "status":  # the Deployment controller writes its revision with the status
             after = _bump_generation(kind, before, after)
         if not is_applied:
             after = with_metadata(after, managedFields=meta_of(before).get("managedFields"))
@@ -228,7 +233,7 @@ def _body_of(document: Document) -> Document:
 
 
 def _with_initial_status(kind: Kind, document: Document) -> Document:
-    """A new object says nothing about itself yet, but for nodes, which come with their capacity."""
+    """Return a new object with an empty status, but for nodes, which come with their capacity."""
     if kind.resource == NAMESPACES:
         spec = {**(document.get("spec") or {}), "finalizers": ["kubernetes"]}
         return {**document, "spec": spec, "status": {"phase": "Active"}}
@@ -239,7 +244,10 @@ def _with_initial_status(kind: Kind, document: Document) -> Document:
 
 
 def _keep_head(kind: Kind, before: Document, after: Document) -> Document:
-    """What a change cannot touch. Raises where it names another object, or another version of it."""
+    """Return `after` with the metadata that an update cannot change.
+
+    Raises Invalid where it names another object, and Conflict where it names another version.
+    """
     old, new = meta_of(before), meta_of(after)
     key = Key(old.get("namespace", ""), old["name"])
     for field in ("name", "namespace"):
@@ -265,7 +273,9 @@ def _keep_status(kind: Kind, before: Document, after: Document) -> Document:
 
 
 def _change_only_status(kind: Kind, before: Document, after: Document) -> Document:
-    """Through this door labels and annotations of Kubernetes' own kinds can be changed, too: some kubelets need it."""
+    """Return `before` with the status of `after`. For built-in kinds an update of the status may change labels and
+    annotations, too: some kubelets need that.
+    """
     old, new = meta_of(before), meta_of(after)
     meta = old
     if not kind.is_custom:
@@ -276,7 +286,7 @@ def _change_only_status(kind: Kind, before: Document, after: Document) -> Docume
 
 
 def _bump_generation(kind: Kind, before: Document, after: Document) -> Document:
-    """The generation counts changes of what is wanted. A Deployment's annotations are: they flow to its ReplicaSets."""
+    """Count a change of the desired state. A Deployment's annotations belong to it: its ReplicaSets get them."""
     if not kind.is_counted or kind.resource.kind == "PriorityClass":
         return after
     is_same = _desired_state_of(kind, before) == _desired_state_of(kind, after)
@@ -292,7 +302,7 @@ def _desired_state_of(kind: Kind, document: Document) -> Document:
 
 
 def _completes_deletion(before: Document, after: Document) -> bool:
-    """Whether this was the last thing a deleted object waited for."""
+    """Whether this update removes the last thing that a terminating object waited for."""
     if meta_of(after).get("finalizers") or not is_terminating(before):
         return False
     if after["kind"] == "Namespace" and (after.get("spec") or {}).get("finalizers"):

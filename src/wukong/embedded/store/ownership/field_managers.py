@@ -1,12 +1,12 @@
-"""Field managers: what a write adds to and takes from metadata.managedFields, and server-side apply.
+"""Field managers: what a write changes in metadata.managedFields, and server-side apply.
 
-Called by server.py. As deep as our own writes need it: values and owners are merged and compared by field, but no
-field is reset by a strategy, and managers of versions other than the one written are not converted.
+Called by server.py and writes.py. As deep as our own writes need it: values and owners are merged and compared by
+field, but no field is reset by a strategy, and managers of versions other than the one written are not converted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -22,11 +22,11 @@ _SYSTEM_METADATA = (
     "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
     "deletionGracePeriodSeconds", "selfLink", "managedFields",
 )  # fmt: skip
-_METADATA_ITSELF: Fields = {"f:metadata": {}}  # nobody owns it, and it stays
+_METADATA_ITSELF: Fields = {"f:metadata": {}}  # nobody owns it, and it is never removed
 
 
 class Writer(msgspec.Struct, frozen=True):
-    """Who writes, in which way, and through which subresource."""
+    """Who writes: the field manager, the operation (Update or Apply), and the subresource."""
 
     manager: str
     operation: str = "Update"
@@ -34,7 +34,7 @@ class Writer(msgspec.Struct, frozen=True):
 
 
 def update_managed_fields(kind: Kind, before: Document | None, after: Document, writer: Writer, now: float) -> Document:
-    """`after` with its managedFields as they are when `writer` made it of `before`."""
+    """Return `after` with the managedFields it has when `writer` changed `before` into it."""
     changes = list(sets.diff_fields(_owned_part_of(before or {}), _owned_part_of(after), _shape_of(kind)))
     entries: list[Document] = meta_of(before).get("managedFields") or [] if before else []
     if not changes:
@@ -59,7 +59,7 @@ def update_managed_fields(kind: Kind, before: Document | None, after: Document, 
 def set_managed_fields(
     kind: Kind, document: Document, writer: Writer, now: float, known_fields: Mapping[str, Fields]
 ) -> Document:
-    """A new document with its managedFields. `known` has what `fields_of` makes of some of its parts."""
+    """Return a new document with its managedFields. `known_fields` has the `fields_of` some of its parts."""
     shape, fields = _shape_of(kind), {}
     for name, value in _owned_part_of(document).items():
         fields[f"f:{name}"] = known_fields.get(name) or fields_of(shape, name, value)
@@ -67,7 +67,7 @@ def set_managed_fields(
 
 
 def fields_of(shape: Shape, name: str, value: object) -> Fields:
-    """The fields of one part of a new document."""
+    """Return the fields of one part, such as the spec, of a new document."""
     tree = sets.add_paths({}, (path for path, _ in sets.diff_fields({}, {name: value}, shape)))
     fields: Fields = tree[f"f:{name}"]
     return fields
@@ -76,7 +76,10 @@ def fields_of(shape: Shape, name: str, value: object) -> Fields:
 def apply_configuration(
     kind: Kind, live: Document | None, configuration: Document, writer: Writer, *, force: bool, now: float
 ) -> Document:
-    """The object that an apply makes, managedFields included. Raises Conflict where others own what it would change."""
+    """Return what an apply makes of the live object, with its managedFields.
+
+    Raises Conflict where other managers own a field it would change, unless `force` is given.
+    """
     shape, wanted = _shape_of(kind), _owned_part_of(configuration)
     if not writer.subresource and kind.has_status:
         wanted = without_fields(wanted, "status")
@@ -100,7 +103,7 @@ def apply_configuration(
 
 
 def claim_fields(kind: Kind, live: Document, configuration: Document, writer: Writer, now: float) -> Document:
-    """`live` as if `writer`, and nobody else, had applied this configuration before: for objects of a snapshot."""
+    """Return `live` as if `writer`, and nobody else, had applied this configuration. For objects of a snapshot."""
     fields: Fields = sets.add_paths({}, sets.leaf_paths_of(_owned_part_of(configuration), _shape_of(kind)))
     return _with_entries(live, kind, {writer: (fields, format_time(now))})
 
@@ -108,7 +111,7 @@ def claim_fields(kind: Kind, live: Document, configuration: Document, writer: Wr
 def _resolve_conflicts(
     entries: dict[Writer, tuple[Fields, str]], changed: list[Path], force: bool
 ) -> dict[Writer, tuple[Fields, str]]:
-    """What the others own afterwards: with force, not what is taken from them."""
+    """Return what the other managers own afterwards. Raises Conflict, or with `force` takes the fields from them."""
     conflicts = [
         (owner, path) for owner, (fields, _) in entries.items() for path in changed if sets.has_path(fields, path)
     ]
@@ -133,7 +136,7 @@ def _describe_owner(writer: Writer) -> str:
 
 
 def _owned_part_of(document: Document) -> Document:
-    """The part of a document that managers own."""
+    """Return the part of a document that field managers own."""
     rest = without_fields(document, "apiVersion", "kind", "metadata")
     meta = without_fields(meta_of(document), *_SYSTEM_METADATA)
     return {"metadata": meta, **rest} if meta else rest
@@ -144,13 +147,12 @@ def _shape_of(kind: Kind) -> Shape:
 
 
 def _entries_of(document: Document) -> dict[Writer, tuple[Fields, str]]:
-    return dict(_read(document))
-
-
-def _read(document: Document) -> Iterator[tuple[Writer, tuple[Fields, str]]]:
+    """Return the fields and the time of every writer in managedFields."""
+    entries: dict[Writer, tuple[Fields, str]] = {}
     for entry in meta_of(document).get("managedFields") or []:
         writer = Writer(entry["manager"], entry["operation"], entry.get("subresource", ""))
-        yield writer, (entry.get("fieldsV1") or {}, entry.get("time", ""))
+        entries[writer] = entry.get("fieldsV1") or {}, entry.get("time", "")
+    return entries
 
 
 def _with_entries(document: Document, kind: Kind, entries: dict[Writer, tuple[Fields, str]]) -> Document:

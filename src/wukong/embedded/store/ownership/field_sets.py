@@ -1,9 +1,9 @@
-"""Who wrote which field: sets of fields as managedFields has them (FieldsV1), kept as nested maps.
+"""Sets of fields as managedFields has them (FieldsV1), as nested maps.
 
     {"f:spec": {"f:containers": {'k:{"name":"main"}': {".": {}, "f:image": {}}}}}
 
-A set is changed by its paths; shapes.py says which lists are merged by keys and which maps are one field. Used by
-ownership.py. Pure.
+A path is the sequence of steps to a field. patch/merge_keys.py says which lists are merged by keys and which maps are
+one field. Used by field_managers.py. Pure: every function returns a new set or document that shares unchanged parts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def leaf_paths_of(value: Any, shape: Shape, path: Path = ()) -> Iterator[Path]:
-    """The fields that a document sets; an empty one sets none."""
+    """Yield the paths of the fields that a document sets; an empty document sets none."""
     steps = list(_children_of(value, shape))
     if not steps and path:
         yield path
@@ -35,7 +35,7 @@ def leaf_paths_of(value: Any, shape: Shape, path: Path = ()) -> Iterator[Path]:
 
 
 def diff_fields(before: Any, after: Any, shape: Shape, path: Path = ()) -> Iterator[tuple[Path, bool]]:
-    """Each field that differs, and whether it is set (or was taken away)."""
+    """Yield the path of each field that differs, and whether it is set in `after` (else it was removed)."""
     if before is after or before == after:
         return
     if isinstance(before, dict) and isinstance(after, dict) and not shape.is_atomic:
@@ -66,13 +66,13 @@ def diff_fields(before: Any, after: Any, shape: Shape, path: Path = ()) -> Itera
 
 
 def _drop_shared(items: list[Any], others: list[Any]) -> list[Any]:
-    """The items that are not in the other list, as the very same objects: those are the same in both."""
+    """Return the items that are not in the other list as identical objects, for those do not differ."""
     shared_ids = {id(item) for item in others}
     return [item for item in items if id(item) not in shared_ids]
 
 
 def _diff_maps(before: Document, after: Document, shape: Shape, path: Path) -> Iterator[tuple[Path, bool]]:
-    """The same for two maps that differ: most of their fields are the same, and cost nothing."""
+    """Do the same for two maps. Most of their fields are identical objects and cost nothing."""
     if shape.is_map and bool(before) != bool(after):  # a map that comes or goes is a field itself
         yield (*path, _SELF), bool(after)
     for name, old in before.items():
@@ -90,7 +90,7 @@ def _diff_maps(before: Document, after: Document, shape: Shape, path: Path) -> I
 
 
 def add_paths(fields: Fields, paths: Iterable[Path]) -> Fields:
-    """A copy of the set with these fields in it, sharing what did not change."""
+    """Return a copy of the set with these fields added."""
     tree: Fields = {}
     for path in paths:
         here = tree
@@ -112,15 +112,15 @@ def _merge_tree(fields: Fields, tree: Fields) -> Fields:
 
 
 def remove_paths(fields: Fields, paths: Iterable[Path]) -> Fields:
-    """A copy without these fields; the set itself where it has none of them."""
+    """Return a copy without these fields, or the set itself where it has none of them."""
     for path in paths:
-        if path[0] in fields:  # most sets of others have nothing of what is written
+        if path[0] in fields:  # the sets of most other managers have none of them
             fields = remove_path(fields, path)
     return fields
 
 
 def remove_path(fields: Fields, path: Path) -> Fields:
-    """A copy without this field and whatever is below it. Branches that held nothing else go, too."""
+    """Return a copy without this field and all that is below it. Branches left empty are removed, too."""
     below = fields.get(path[0]) if path else None
     if below is None:
         return fields
@@ -138,7 +138,7 @@ def has_path(fields: Fields, path: Path) -> bool:
 
 
 def covers_path(fields: Fields, path: Path) -> bool:
-    """Whether the field of this path, or one below it, is in the set. Of an item of a list only the item counts."""
+    """Whether the field of this path, or one below it, is in the set. For an item of a list only the item counts."""
     if path[-1] == _SELF:
         return has_path(fields, path[:-1])
     for step in path:
@@ -149,7 +149,7 @@ def covers_path(fields: Fields, path: Path) -> bool:
 
 
 def removable_paths_of(fields: Fields) -> list[Path]:
-    """The paths of a set and of all that holds them, the highest first. Items of lists go only with their "."."""
+    """Return the paths of a set and their prefixes, the shortest first. Items of lists go only with their "."."""
     prefixes = {path[:length] for path in paths_of(fields) for length in range(1, len(path) + 1)}
     return sorted((path for path in prefixes if not path[-1].startswith("k:")), key=lambda path: (len(path), path))
 
@@ -163,7 +163,7 @@ def paths_of(fields: Fields, path: Path = ()) -> Iterator[Path]:
 
 
 def merge_applied(live: Any, applied: Any, shape: Shape) -> Any:
-    """What is live, with what is applied put over it."""
+    """Return the live value with the applied one merged into it."""
     if shape.is_atomic or not isinstance(live, type(applied)):
         return applied
     if isinstance(applied, dict):
@@ -186,7 +186,7 @@ def merge_applied(live: Any, applied: Any, shape: Shape) -> Any:
 
 
 def _interleave(live: list[str], applied: list[str]) -> list[str]:
-    """Items in the order structured-merge-diff gives them: as applied, and the others where they were among those."""
+    """Order items as structured-merge-diff does: as applied, with the others where they were among those."""
     shared = [step for step in applied if step in live]
     order: list[str] = []
     left, right = 0, 0
@@ -197,7 +197,7 @@ def _interleave(live: list[str], applied: list[str]) -> list[str]:
                 left += 1
                 continue
             if right < len(applied) and step != applied[right] and step in shared and step != shared[0]:
-                left += 1  # its turn comes with another applied item
+                left += 1  # it comes later, with another applied item
                 continue
             if step not in applied:
                 order.append(step)
@@ -210,7 +210,7 @@ def _interleave(live: list[str], applied: list[str]) -> list[str]:
 
 
 def remove_field(document: Any, path: Path, shape: Shape) -> Any:
-    """The document without the field of this path. An item goes as a whole when its "." does."""
+    """Return the document without the field of this path. An item is removed as a whole with its "."."""
     step, rest = path[0], path[1:]
     if isinstance(document, dict):
         name = step.removeprefix("f:")
@@ -228,7 +228,7 @@ def remove_field(document: Any, path: Path, shape: Shape) -> Any:
 
 
 def format_path(path: Path) -> str:
-    """`.spec.containers[name="main"].image`, as in a conflict's message."""
+    """Format a path as in the message of a conflict: `.spec.containers[name="main"].image`."""
     text = ""
     for step in path:
         if step.startswith("f:"):
@@ -242,7 +242,7 @@ def format_path(path: Path) -> str:
 
 
 def _all_paths_of(value: Any, shape: Shape, path: Path) -> Iterator[Path]:
-    """All that comes or goes with a value: maps and items are fields themselves then."""
+    """Yield all paths that are added or removed with a value: maps and items are fields themselves then."""
     if not shape.is_atomic and isinstance(value, dict) and value:
         if path[-1].startswith("k:") or shape.is_map:
             yield (*path, _SELF)
@@ -255,7 +255,7 @@ def _all_paths_of(value: Any, shape: Shape, path: Path) -> Iterator[Path]:
 
 
 def _children_of(value: Any, shape: Shape) -> Iterator[tuple[str, Any, Shape]]:
-    """The fields or items right below a value; none where it is one field by itself."""
+    """Yield step, value and shape of each field or item right below a value; none where it is one field by itself."""
     if shape.is_atomic:
         return
     if isinstance(value, dict):
@@ -278,7 +278,7 @@ def _keyed_items(items: list[Any], shape: Shape) -> Iterator[tuple[str, Any]]:
 
 @lru_cache(8192)
 def _key_step(key: str, text: str) -> str:
-    """Of an item with one key, as nearly all have."""
+    """Return the step to an item with one key, as nearly all have."""
     return f"k:{_encode({key: text}).decode()}"
 
 

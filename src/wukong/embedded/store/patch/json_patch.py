@@ -1,9 +1,7 @@
 """JSON patches (RFC 6902): operations one after the other, all of them or none.
 
 Where the API server's library (evanphx/json-patch v4) departs from the RFC, so do we: a missing field is null, so it
-can be replaced, copied and tested for null; only to remove or move it is an error.
-
-Called by patching.py with a copy that may be changed. Raises Invalid for what cannot be carried out.
+can be replaced, copied and tested for null; only removing or moving it is an error. Called by patch.py.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from wukong.ports import Document
 
 
 def apply_json_patch(document: Document, operations: Any) -> Document:
+    """Apply the operations to `document`, which may be changed. Raises Invalid where one cannot be performed."""
     if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
         raise bad_request("error decoding patch: expected a list of operations")
     root: dict[str, Any] = {"": document}  # so that the whole document has a parent, too
@@ -88,7 +87,7 @@ def _remove(root: Document, path: str) -> Any:
 
 
 def _find_parent(root: Document, path: str) -> tuple[Any, str]:
-    """What holds the value of this path, and under which name."""
+    """Return the map or list that holds the value of this path, and the last step to it."""
     steps = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")]
     parent: Any = root
     for step in steps[:-1]:

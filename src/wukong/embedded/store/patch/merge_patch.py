@@ -1,4 +1,4 @@
-"""JSON merge patches (RFC 7386): maps are merged, null takes away, everything else replaces. Pure; knows no kinds."""
+"""JSON merge patches (RFC 7386): maps are merged, null removes, everything else replaces. Pure; knows no kinds."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from wukong.ports import Document
 
 
 def apply_merge_patch(document: Document, patch: Any) -> Document:
+    """Return the patched document, which shares unchanged parts with the old. Raises Invalid if the patch is no map."""
     if not isinstance(patch, dict):
         raise bad_request("error decoding patch: expected an object")
     return _merge(document, patch)
 
 
 def _merge(document: Any, patch: Document) -> Document:
-    """What stays as it is stays the same object."""
+    """Return the merged map; unchanged values stay the same objects."""
     result: Document = dict(document) if isinstance(document, dict) else {}
     for name, value in patch.items():
         if value is None:

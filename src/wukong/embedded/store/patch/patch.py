@@ -1,4 +1,4 @@
-"""A patch of any of the four types becomes the document it asks for. Called by server.py; pure."""
+"""Applies a JSON, merge or strategic merge patch to a document. Called by server.py; pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from wukong.ports import Document, PatchBody
 
 
 def apply_patch(kind: Kind, document: Document, patch: PatchBody) -> Document:
-    """What json, merge and strategic patches make of a document. Apply needs to know the owners: see ownership.py.
+    """Return the patched document. After merge and strategic patches it shares unchanged parts with the old one.
 
-    A new document; what merge and strategic patches do not touch it shares with the old, and nobody changes in place.
+    Server-side apply needs to know the owners of fields: see ownership/field_managers.py.
     """
     body = copy_document({"body": patch.body})["body"]
     match patch.type:

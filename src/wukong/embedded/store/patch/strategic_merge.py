@@ -1,9 +1,9 @@
-"""Strategic merge patches for Kubernetes' own kinds, as apimachinery's strategicpatch carries them out.
+"""Strategic merge patches for built-in kinds, as apimachinery's strategicpatch applies them. Called by patch.py; pure.
 
-Lists with a merge key are merged item by item, other lists are replaced. The keys are Kubernetes' struct tags, looked
-up by the field's name, and by its parent's where names alone are ambiguous. `$patch`, `$setElementOrder`,
-`$deleteFromPrimitiveList` and `$retainKeys` are understood. Order is strategicpatch's, too: items that are new stand
-before those only the server knows.
+Lists with a merge key are merged item by item, other lists are replaced. The keys are those of Kubernetes' struct tags,
+looked up by the field's name, and by its parent's where names alone are ambiguous. `$patch`, `$setElementOrder`,
+`$deleteFromPrimitiveList` and `$retainKeys` are supported. The order is strategicpatch's, too: new items come before
+those only the server knows.
 """
 
 from __future__ import annotations
@@ -45,13 +45,15 @@ _SET_ORDER, _DELETE_VALUES, _RETAIN_KEYS = "$setElementOrder/", "$deleteFromPrim
 
 
 def apply_strategic_patch(kind: str, document: Document, patch: Any) -> Document:
-    """A new document that shares what the patch does not touch with the old. `patch` is a copy that may be changed."""
+    """Return the patched document, which shares unchanged parts with the old. `patch` may be changed."""
     if not isinstance(patch, dict):
         raise bad_request("error decoding patch: expected an object")
     return _Merge(kind).merge_maps(document, patch, "")
 
 
 class _Merge:
+    """One strategic merge. `field` is always the name of the field that holds what is merged."""
+
     def __init__(self, kind: str) -> None:
         self.replaced_maps = _REPLACED_MAPS.get(kind, set())
 
@@ -127,7 +129,7 @@ class _Merge:
 
 
 def _merge_key_of(field: str, name: str) -> str | None:
-    """The merge key of a list; None where a patch replaces the whole list."""
+    """Return the merge key of a list, or None where a patch replaces the whole list."""
     place = f"{field}.{name}"
     return None if place in _REPLACED_LISTS else _MERGE_KEYS.get(place, _MERGE_KEYS.get(name))
 
@@ -152,7 +154,7 @@ def _retain_keys(original: Document, patch: Document) -> None:
 
 
 def _follow_item_directives(original: list[Any], patch: list[Any], key: str) -> tuple[list[Any], list[Any]]:
-    """Items that say what to do, rather than what to be, are done and dropped."""
+    """Follow the `$patch` directives among the items. Returns the original and the patch that remain to be merged."""
     plain_items = [item for item in patch if _DIRECTIVE not in item]
     for item in patch:
         directive = item.get(_DIRECTIVE)
@@ -166,7 +168,7 @@ def _follow_item_directives(original: list[Any], patch: list[Any], key: str) -> 
 
 
 def _sort_items(merged: list[Any], patch: list[Any], server: list[Any], key: str) -> list[Any]:
-    """The patch's items in its order, the server's other ones in theirs, interleaved as the server had them."""
+    """Sort the patch's items in its order and the server's others in theirs, interleaved as the server had them."""
 
     def name_of(item: Any) -> Any:
         return item.get(key) if key else item
@@ -191,7 +193,7 @@ def _rank_items(items: list[Any], name_of: Callable[[Any], Any]) -> dict[Any, in
 
 
 def _without_directives(value: Any) -> Any:
-    """A new value may not carry directives; one that is nothing else is None."""
+    """Return a new value without directives, or None where it is nothing but a directive."""
     if isinstance(value, dict):
         if _DIRECTIVE in value:
             return None
@@ -203,7 +205,7 @@ def _without_directives(value: Any) -> Any:
 
 
 def _without_directive_keys(value: Any) -> Any:
-    """A new item comes as it is, but no struct knows what its directives would be."""
+    """Return a new item without its directives, which no struct knows."""
     if isinstance(value, dict):
         return {name: _without_directive_keys(entry) for name, entry in value.items() if not name.startswith("$")}
     return [_without_directive_keys(entry) for entry in value] if isinstance(value, list) else value

@@ -1,8 +1,8 @@
-"""Custom objects against the schema of their CustomResourceDefinition: what is refused, pruned and filled in.
+"""Validates, prunes and defaults custom objects by the schema of their CustomResourceDefinition.
 
-Structural validation: types, required fields, enums, bounds, patterns; unknown fields are pruned; defaults are filled
-in. Messages are the API server's. CEL rules are not evaluated here: for our own kinds see policies.py, other kinds'
-rules are not kept. Formats are ignored but for the range of int32.
+Checks types, required fields, enums, bounds and patterns; prunes unknown fields; fills in defaults. Messages are the
+API server's. CEL rules are not evaluated here: for our own kinds see placement_policies.py, the rules of other kinds
+are ignored. So are formats, but for the range of int32. Called by objects.py and writes.py; pure.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _INT32 = (-(2**31), 2**31 - 1)
 
 
 def prune_and_default(document: Document, schema: Schema) -> Document:
-    """A copy, pruned and with the schema's defaults. The head is not the schema's business."""
+    """Return a copy that is pruned and has the schema's defaults. The schema says nothing about the metadata."""
     inner = _fill({name: value for name, value in document.items() if name not in _HEAD}, schema)
     return {**{name: document[name] for name in document if name in _HEAD}, **inner}
 

@@ -1,7 +1,7 @@
-"""What the API server refuses to store: names, labels and finalizers of all kinds, and the rules of those we model.
+"""Validates objects before they are stored: names, labels and finalizers of all kinds, and the kinds we model.
 
-Pods and pod templates by rules.validate, so the wording of their problems is ours; custom kinds by custom_schemas and
-placement_policies. Called by writing.py. Fields we do not model may hold anything.
+Pods and pod templates are validated by rules.validate, so the wording of their problems is ours; custom kinds by
+custom_schemas and placement_policies. Called by writes.py. Fields we do not model may hold anything.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ HIGHEST_USER_PRIORITY = 1_000_000_000
 
 
 def decode_object(kind: str, document: Document) -> Object:
-    """The document as the struct of its kind; refused as unreadable where a type is wrong."""
+    """Decode a document into the struct of its kind. Raises Invalid (400) where a field has the wrong type."""
     try:
         return msgspec.convert(document, KINDS[kind])
     except msgspec.ValidationError as error:
@@ -59,7 +59,7 @@ def decode_pod(document: Document) -> Pod:
 
 @contextmanager
 def refuse_wrong_types(kind: Kind) -> Iterator[None]:
-    """Around code that trusts a document's types: a field that none of our structs reads may still have another one."""
+    """Turn type errors of the code within into Invalid (400): fields that our structs do not read may have any type."""
     try:
         yield
     except (AttributeError, TypeError) as error:
@@ -67,7 +67,7 @@ def refuse_wrong_types(kind: Kind) -> Iterator[None]:
 
 
 def check_types(kind: Kind, document: Document) -> None:
-    """Raises Invalid (400) where the document cannot be read: a field has another type than Kubernetes gives it."""
+    """Raise Invalid (400) where a field has another type than Kubernetes gives it."""
     name, meta = kind.resource.kind, meta_of(document)
     if name in KINDS:
         decode_object(name, document)
@@ -80,21 +80,24 @@ def check_types(kind: Kind, document: Document) -> None:
 
 
 def check_new(kind: Kind, document: Document) -> None:
-    """Raises Invalid with every problem. A pod comes here before its label keys are merged."""
+    """Raise Invalid with every problem of a new object. A pod is checked before its label keys are merged."""
     with refuse_wrong_types(kind):
         problems = [*_find_metadata_problems(kind, document), *_find_kind_problems(kind, document)]
     _raise_problems(kind, document, problems)
 
 
 def check_new_metadata(kind: Kind, document: Document) -> None:
-    """The same for a document of which all but its metadata is known to be fine."""
+    """Do the same for a new object of which all but the metadata is known to be valid."""
     with refuse_wrong_types(kind):
         problems = list(_find_metadata_problems(kind, document))
     _raise_problems(kind, document, problems)
 
 
 def check_update(kind: Kind, before: Document, after: Document, *, is_known: bool) -> None:
-    """`is_known`: what is stored was checked once, so that what did not change need not be looked at again."""
+    """Raise Invalid with every problem of a changed object.
+
+    `is_known`: the stored object was validated before, so that what did not change is not checked again.
+    """
     with refuse_wrong_types(kind):
         has_same_labels = is_known and _has_same_labels_and_owners(before, after)
         problems = [] if has_same_labels else list(_find_metadata_problems(kind, after))
@@ -106,7 +109,7 @@ def check_update(kind: Kind, before: Document, after: Document, *, is_known: boo
 
 
 def has_same_desired_state(before: Document, after: Document) -> bool:
-    """Whether two documents share all but metadata and status."""
+    """Whether two documents share all but metadata and status, as identical objects."""
     if not before.keys() <= after.keys():
         return False
     return all(before.get(name) is value for name, value in after.items() if name not in ("metadata", "status"))
@@ -187,7 +190,7 @@ def _find_kind_problems(kind: Kind, document: Document, known: Document | None =
 
 
 def _find_pod_update_problems(document: Document) -> list[str]:
-    """Without its affinity and spread: they cannot change, and their selectors hold merged keys by now."""
+    """Check all but affinity and spread: they cannot change, and their selectors hold merged keys by now."""
     spec = document.get("spec") or {}
     changeable = {**document, "spec": without_fields(spec, "affinity", "topologySpreadConstraints")}
     problems = validate.problems(decode_pod(changeable))
@@ -223,7 +226,7 @@ def _find_template_problems(template: Document) -> Iterator[str]:
 
 
 def _find_strategy_problems(document: Document) -> Iterator[str]:
-    """Of a Deployment's strategy."""
+    """Check the strategy of a Deployment."""
     type_ = value_at(document, "spec.strategy.type")
     if type_ not in (None, "Recreate", "RollingUpdate"):
         supported = '"Recreate", "RollingUpdate"'
@@ -247,7 +250,7 @@ def _find_budget_problems(document: Document) -> Iterator[str]:
 
 
 def _find_amount_problems(value: int | str | None, path: str) -> Iterator[str]:
-    """Of a number or percentage of pods."""
+    """Check a number or percentage of pods."""
     if isinstance(value, int) and value < 0:
         yield f"{path}: Invalid value: {value}: must be greater than or equal to 0"
     if isinstance(value, str) and not re.fullmatch(r"[0-9]+%", value):
@@ -272,6 +275,6 @@ def _find_data_problems(document: Document) -> Iterator[str]:
 
 
 def _format_problem(problem: str) -> str:
-    """Our `$.spec.x: expected …` the way the API server names places."""
+    """Format our `$.spec.x: expected …` the way the API server writes it."""
     path, _, rest = problem.partition(": ")
     return f"{path.removeprefix('$.')}: Invalid value: {rest}"

@@ -1,9 +1,9 @@
-"""What the CEL rules of our own kinds would refuse, without evaluating CEL.
+"""Finds what the CEL rules of our own kinds refuse, without evaluating CEL.
 
-`placement.compile.problems` knows the same rules and more. Of its findings those count whose place has a CEL rule in
-the schema, and what is said is that rule's message; of two rules at one place, the one worded most alike. So a rule
-that `problems` does not know is not kept, and what only the `policy` controller can tell (a rule that is not installed,
-its config) is stored, as on a real server. Called by validation.py after the schema has been found to hold.
+`placement.compile.problems` knows the same rules and more. Of its findings those count whose path has a CEL rule in
+the schema, and that rule's message is reported; of two rules at one path, the one with the most similar wording. So a
+rule that `problems` does not know is not enforced, and what only the `policy` controller can tell (a rule that is not
+installed, its config) is stored, as on a real server. Called by objects.py for documents that fit the schema; pure.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def is_ours(kind: Kind) -> bool:
 
 
 def find_policy_problems(kind: Kind, document: Document) -> list[str]:
-    """Sentences such as `spec.mode: Invalid value: expected Enforce or Observe`."""
+    """Return messages such as `spec.mode: Invalid value: expected Enforce or Observe`."""
     schema, messages_at = kind.schema or {}, defaultdict[str, list[str]](list)
     for place, message in _list_rules(schema, "$"):
         messages_at[place].append(message)
@@ -57,7 +57,7 @@ def _find_closest(problem: str, messages: list[str]) -> str:
 
 
 def _list_rules(schema: Schema, path: str) -> Iterator[tuple[str, str]]:
-    """Every rule's message, and the place it points to, with [] for any index."""
+    """Yield the path and the message of every rule, with [] for any index."""
     for rule in schema.get(_RULES) or []:
         yield path + rule.get("fieldPath", ""), rule["message"]
     for name, inner in (schema.get("properties") or {}).items():
@@ -67,7 +67,7 @@ def _list_rules(schema: Schema, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _find_default_problems(schema: Schema, document: Document) -> Iterator[str]:
-    """The one rule about an object as a whole: written out, for `problems` forgives selectors that are empty."""
+    """Check the one rule about a whole object. It is written out, for `problems` accepts empty selectors."""
     spec = document.get("spec") or {}
     is_default = meta_of(document).get("name") == DEFAULT
     if is_default and ("selector" in spec or "namespaceSelector" in spec):

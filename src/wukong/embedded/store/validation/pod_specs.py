@@ -1,6 +1,6 @@
-"""What the API server refuses in a pod's spec beyond rules.validate, for placement does not depend on it.
+"""Validates names, images, mounts and volumes of pods and pod templates.
 
-Names, images, mounts and volumes of pods and pod templates. Called by validation.py; pure.
+These are not in rules.validate, for placement does not depend on them. Called by objects.py; pure.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Changes that the API server refuses: what must stay as it was created. Called by validation.py, pure."""
+"""Finds the changes of immutable fields, which the API server refuses. Called by objects.py; pure."""
 
 from __future__ import annotations
 
@@ -41,13 +41,16 @@ def _find_pod_changes(before: Document, after: Document) -> Iterator[str]:
         return
     yield from _find_container_changes(old, new)
     yield from _find_deadline_changes(old.get("activeDeadlineSeconds"), new.get("activeDeadlineSeconds"))
-    kept = [without_fields(each, "tolerationSeconds") for each in new.get("tolerations") or []]
-    if any(without_fields(each, "tolerationSeconds") not in kept for each in old.get("tolerations") or []):
+    old_tolerations, new_tolerations = (
+        [without_fields(toleration, "tolerationSeconds") for toleration in spec.get("tolerations") or []]
+        for spec in (old, new)
+    )
+    if any(toleration not in new_tolerations for toleration in old_tolerations):
         yield "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds"
     gates = old.get("schedulingGates") or []
-    if any(each not in gates for each in new.get("schedulingGates") or []):
+    if any(gate not in gates for gate in new.get("schedulingGates") or []):
         yield "spec.schedulingGates: Forbidden: only deletion is allowed"
-    old_grace, new_grace = (each.get("terminationGracePeriodSeconds") for each in (old, new))
+    old_grace, new_grace = (spec.get("terminationGracePeriodSeconds") for spec in (old, new))
     if old_grace != new_grace and not (new_grace == 1 and old_grace is not None and old_grace < 0):
         yield f"spec: Forbidden: {_POD_MESSAGE}"
     yield from _find_node_choice_changes(old, new, is_gated=bool(gates))
@@ -70,7 +73,9 @@ def _find_deadline_changes(old: int | None, new: int | None) -> Iterator[str]:
 
 
 def _find_node_choice_changes(old: Document, new: Document, *, is_gated: bool) -> Iterator[str]:
-    """A pod still held by a gate may have its node selector tightened. Its node affinity may change, too."""
+    """Check the node selector and the affinity. While a pod has scheduling gates, its node selector may be extended
+    and its node affinity may change.
+    """
     if (before := old.get("nodeSelector") or {}) != (after := new.get("nodeSelector") or {}):
         if not is_gated:
             yield f"spec: Forbidden: {_POD_MESSAGE}"
@@ -83,7 +88,7 @@ def _find_node_choice_changes(old: Document, new: Document, *, is_gated: bool) -
 
 
 def _munge(spec: Document) -> Document:
-    """Without what may change, or has been looked at already."""
+    """Return the spec without the fields that may change or have been checked already."""
     plain = without_fields(spec, *_MUTABLE_POD_FIELDS, "affinity", "containers", "initContainers")
     images = [
         [without_fields(container, "image") for container in spec.get(name) or []]
