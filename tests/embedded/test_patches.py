@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from embedded.random_patches import a_workload
-from embedded.serving import DEPLOYMENTS, NAMESPACE, a_server, key
+from embedded.store_fixtures import DEPLOYMENTS, NAMESPACE, a_server, key
 from wukong.embedded.store.kinds import PODS, Kinds
 from wukong.embedded.store.ownership.field_sets import diff_fields, format_path, leaf_paths_of, merge_applied
 from wukong.embedded.store.patch import json_patch, merge_patch, strategic_merge
@@ -22,9 +22,9 @@ def a_spec(*names: str) -> Document:
     return {"spec": {"containers": [{"name": name, "image": f"{name}:1"} for name in names]}}
 
 
-def containers(patch: Document, *names: str) -> list[str]:
-    made = strategic_merge.apply_strategic_patch("Pod", a_spec(*names), {"spec": patch})
-    return [f"{each['name']}={each.get('image', '')}" for each in made["spec"]["containers"]]
+def patch_containers(patch: Document, *names: str) -> list[str]:
+    patched = strategic_merge.apply_strategic_patch("Pod", a_spec(*names), {"spec": patch})
+    return [f"{container['name']}={container.get('image', '')}" for container in patched["spec"]["containers"]]
 
 
 @pytest.mark.parametrize(
@@ -39,24 +39,26 @@ def containers(patch: Document, *names: str) -> list[str]:
     ],
 )
 def test_a_strategic_patch_merges_containers(patch: Document, expected: list[str]) -> None:
-    assert containers(patch, "a", "b") == expected
+    assert patch_containers(patch, "a", "b") == expected
 
 
 def test_finalizers_are_added_and_taken_away_one_by_one() -> None:
     before: Document = {"metadata": {"finalizers": ["a", "b"]}}
     added = strategic_merge.apply_strategic_patch("Pod", before, {"metadata": {"finalizers": ["c"]}})
     assert sorted(added["metadata"]["finalizers"]) == ["a", "b", "c"]
-    less = strategic_merge.apply_strategic_patch(
+    reduced = strategic_merge.apply_strategic_patch(
         "Pod", added, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a", "c"]}}
     )
-    assert less["metadata"]["finalizers"] == ["b"]
+    assert reduced["metadata"]["finalizers"] == ["b"]
 
 
 def test_the_selector_of_a_budget_is_replaced_and_a_deployments_is_merged() -> None:
     patch = {"spec": {"selector": {"matchLabels": {"b": "2"}}}}
     for kind, expected in (("PodDisruptionBudget", {"b": "2"}), ("Deployment", {"a": "1", "b": "2"})):
-        made = strategic_merge.apply_strategic_patch(kind, {"spec": {"selector": {"matchLabels": {"a": "1"}}}}, patch)
-        assert made["spec"]["selector"]["matchLabels"] == expected
+        patched = strategic_merge.apply_strategic_patch(
+            kind, {"spec": {"selector": {"matchLabels": {"a": "1"}}}}, patch
+        )
+        assert patched["spec"]["selector"]["matchLabels"] == expected
 
 
 def test_a_merge_key_is_needed() -> None:
@@ -98,10 +100,10 @@ def test_json_operations_that_do_not_fit(operation: Document) -> None:
 
 
 def test_a_merge_patch_keeps_no_null_not_even_in_a_list() -> None:
-    made = merge_patch.apply_merge_patch(
+    patched = merge_patch.apply_merge_patch(
         {"a": {"b": 1}}, {"a": {"b": None, "c": {"d": None}}, "e": [{"f": None, "g": 1}, None]}
     )
-    assert made == {"a": {"c": {}}, "e": [{"g": 1}]}
+    assert patched == {"a": {"c": {}}, "e": [{"g": 1}]}
 
 
 # Fields and their owners -----------------------------------------------------------------------------------------
@@ -124,8 +126,8 @@ def test_fields_are_named_as_managed_fields_name_them() -> None:
     [("abc", "c", "abc"), ("abc", "d", "abcd"), ("abc", "ca", "bca"), ("ab", "xb", "axb"), ("", "ba", "ba")],
 )
 def test_applied_items_stand_in_their_order_among_those_that_were_there(live: str, applied: str, expected: str) -> None:
-    made = merge_applied(a_spec(*live)["spec"], a_spec(*applied)["spec"], Named("spec"))
-    assert "".join(each["name"] for each in made["containers"]) == expected
+    merged = merge_applied(a_spec(*live)["spec"], a_spec(*applied)["spec"], Named("spec"))
+    assert "".join(container["name"] for container in merged["containers"]) == expected
 
 
 def test_an_item_goes_with_who_applied_it_though_others_wrote_into_it() -> None:
@@ -135,9 +137,9 @@ def test_an_item_goes_with_who_applied_it_though_others_wrote_into_it() -> None:
     def apply(manager: str, *keys: str) -> list[str]:
         spread = [{"topologyKey": each, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"} for each in keys]
         body = {"spec": {"template": {"spec": {"topologySpreadConstraints": spread}}}}
-        made = server.patch(DEPLOYMENTS, key("web"), PatchBody("apply", body, manager=manager))
-        found: list[Document] = made["spec"]["template"]["spec"].get("topologySpreadConstraints", [])
-        return [each["topologyKey"] for each in found]
+        applied = server.patch(DEPLOYMENTS, key("web"), PatchBody("apply", body, manager=manager))
+        constraints: list[Document] = applied["spec"]["template"]["spec"].get("topologySpreadConstraints", [])
+        return [each["topologyKey"] for each in constraints]
 
     assert apply("alice", "zone", "rack") == ["zone", "rack"]
     change = [{"op": "replace", "path": "/spec/template/spec/topologySpreadConstraints/0/maxSkew", "value": 5}]
@@ -151,8 +153,8 @@ def test_an_item_goes_with_who_applied_it_though_others_wrote_into_it() -> None:
 # Selectors -------------------------------------------------------------------------------------------------------
 
 
-def chosen(document: Document, **how: Any) -> bool:
-    return parse_selection(Kinds().of(PODS), Selection(**how)).selects(document)
+def is_selected(document: Document, **selection: Any) -> bool:
+    return parse_selection(Kinds().of(PODS), Selection(**selection)).selects(document)
 
 
 @pytest.mark.parametrize(
@@ -164,15 +166,15 @@ def chosen(document: Document, **how: Any) -> bool:
     ],
 )  # fmt: skip
 def test_label_selectors(labels: str, expected: bool) -> None:
-    assert chosen({"metadata": {"labels": {"a": "1"}}}, labels=labels) == expected
+    assert is_selected({"metadata": {"labels": {"a": "1"}}}, labels=labels) == expected
 
 
 @pytest.mark.parametrize("labels", ["a b", "a in (b", "a,", "=a", "a in b", "a=b=c", "a/b/c=d", "!a=b"])
 def test_label_selectors_that_are_none(labels: str) -> None:
     with pytest.raises(Invalid):
-        chosen({}, labels=labels)
+        is_selected({}, labels=labels)
 
 
 def test_absent_fields_are_selected_as_what_go_reads_from_nothing() -> None:
-    assert chosen({"metadata": {}, "spec": {}}, fields="spec.hostNetwork=false,spec.nodeName=")
-    assert not chosen({"metadata": {}, "spec": {"hostNetwork": True}}, fields="spec.hostNetwork!=true")
+    assert is_selected({"metadata": {}, "spec": {}}, fields="spec.hostNetwork=false,spec.nodeName=")
+    assert not is_selected({"metadata": {}, "spec": {"hostNetwork": True}}, fields="spec.hostNetwork!=true")

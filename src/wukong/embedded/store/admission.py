@@ -89,8 +89,8 @@ def admit_pod_update(old: Document, pod: Document) -> Document:
     """Return a changed pod with the priority it had and, like a new one, the tolerations of failing nodes."""
     if pod.get("spec") is old["spec"]:
         return pod
-    kept = {name: old["spec"][name] for name in ("priority", "preemptionPolicy") if name in old["spec"]}
-    pod = {**pod, "spec": {**kept, **(pod.get("spec") or {})}}
+    kept_fields = {name: old["spec"][name] for name in ("priority", "preemptionPolicy") if name in old["spec"]}
+    pod = {**pod, "spec": {**kept_fields, **(pod.get("spec") or {})}}
     if pod["spec"].get("tolerations") == old["spec"].get("tolerations"):
         return pod
     before, after = decode_pod(pod), decode_pod(pod)

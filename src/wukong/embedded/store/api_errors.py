@@ -35,8 +35,8 @@ def already_exists(plural: str, key: Key) -> AlreadyExists:
     return AlreadyExists(f'{plural} "{key.name}" already exists', reason="AlreadyExists")
 
 
-def conflict(plural: str, key: Key, why: str) -> Conflict:
-    return Conflict(f'Operation cannot be fulfilled on {plural} "{key.name}": {why}', reason="Conflict")
+def conflict(plural: str, key: Key, detail: str) -> Conflict:
+    return Conflict(f'Operation cannot be fulfilled on {plural} "{key.name}": {detail}', reason="Conflict")
 
 
 def modified_conflict(plural: str, key: Key) -> Conflict:
@@ -46,16 +46,16 @@ def modified_conflict(plural: str, key: Key) -> Conflict:
 
 def uid_mismatch(kind: str, key: Key, expected: str, actual: str) -> Conflict:
     """For a deletion or an eviction that names another uid."""
-    why = f"the UID in the precondition ({expected}) does not match the UID in record ({actual}). "
-    return conflict(kind, key, why + "The object might have been deleted and then recreated")
+    detail = f"the UID in the precondition ({expected}) does not match the UID in record ({actual}). "
+    return conflict(kind, key, detail + "The object might have been deleted and then recreated")
 
 
 def version_mismatch(kind: str, key: Key, expected: str, actual: str) -> Conflict:
     """For a deletion that names another version."""
-    why = (
+    detail = (
         f"the ResourceVersion in the precondition ({expected}) does not match the ResourceVersion in record ({actual})"
     )
-    return conflict(kind, key, why + ". The object might have been modified")
+    return conflict(kind, key, detail + ". The object might have been modified")
 
 
 def storage_uid_mismatch(plural: str, key: Key, expected: str, actual: str) -> Conflict:
@@ -73,9 +73,9 @@ def bad_request(message: str) -> Invalid:
     return Invalid(message, reason="BadRequest", code=400)
 
 
-def unprocessable_patch(why: str) -> Invalid:
+def unprocessable_patch(detail: str) -> Invalid:
     """For a patch that can be read but cannot be applied to this object."""
-    return Invalid(f"the server rejected our request due to an error in our request: {why}", reason="Invalid")
+    return Invalid(f"the server rejected our request due to an error in our request: {detail}", reason="Invalid")
 
 
 def unsupported_request(message: str, code: int, reason: str) -> Invalid:
@@ -83,8 +83,8 @@ def unsupported_request(message: str, code: int, reason: str) -> Invalid:
     return Invalid(message, reason=reason, code=code)
 
 
-def forbidden(plural: str, name: str, why: str) -> Denied:
-    return Denied(f'{plural} "{name}" is forbidden: {why}', reason="Forbidden")
+def forbidden(plural: str, name: str, detail: str) -> Denied:
+    return Denied(f'{plural} "{name}" is forbidden: {detail}', reason="Forbidden")
 
 
 def invalid_version(text: str) -> Invalid:

@@ -19,8 +19,8 @@ from wukong.ports import Document, EventType
 
 LOG_SIZE = 10_000  # changes that the log of each kind keeps, at least
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # of generated names: no vowels, so that no words come out
-_NAMES = len(_LETTERS) ** 5
-_UID, _UIDS = "00000000-0000-4000-8000-", 16**12
+_SUFFIX_COUNT = len(_LETTERS) ** 5
+_UID_PREFIX, _UID_COUNT = "00000000-0000-4000-8000-", 16**12
 _STRIDE = 6_700_417  # prime, and prime to _NAMES: the suffixes differ until all of them have been used
 
 
@@ -54,7 +54,7 @@ class Database:
         self._compacted = 0  # the same for all kinds, set by `compact`
         self._listeners: list[Callable[[str], None]] = []
         self._followers: list[Callable[[str, Change], None]] = []
-        offset = int(Chance(seed, "names").share() * _NAMES) if seed else 0
+        offset = int(Chance(seed, "names").share() * _SUFFIX_COUNT) if seed else 0
         self._uids, self._suffixes = 0, offset // 2
         self._uid_step = 2 * offset * offset + 1  # odd, so that no two uids are the same
 
@@ -66,11 +66,11 @@ class Database:
     def list_objects(self, name: str, namespace: str = "") -> list[Document]:
         """Return all objects of a kind, sorted as etcd sorts its keys: `a-b/x` comes before `a/x`."""
         by_namespace = self._objects.get(name, {})
-        chosen = {namespace: by_namespace.get(namespace, {})} if namespace else by_namespace
+        selected = {namespace: by_namespace.get(namespace, {})} if namespace else by_namespace
         return [
-            chosen[namespace_name][object_name]
-            for namespace_name in sorted(chosen, key="{}/".format)
-            for object_name in sorted(chosen[namespace_name])
+            selected[namespace_name][object_name]
+            for namespace_name in sorted(selected, key="{}/".format)
+            for object_name in sorted(selected[namespace_name])
         ]
 
     def list_objects_at(self, name: str, namespace: str, version: int) -> list[Document]:
@@ -103,13 +103,13 @@ class Database:
         self._log(name, Change(self.version, "DELETED", key, removed, before))
         return removed
 
-    def new_uid(self) -> str:
+    def generate_uid(self) -> str:
         self._uids += 1
-        return f"{_UID}{self._uids * self._uid_step % _UIDS:012x}"
+        return f"{_UID_PREFIX}{self._uids * self._uid_step % _UID_COUNT:012x}"
 
-    def new_suffix(self) -> str:
+    def generate_suffix(self) -> str:
         self._suffixes += 1
-        number, text = self._suffixes * _STRIDE % _NAMES, ""
+        number, text = self._suffixes * _STRIDE % _SUFFIX_COUNT, ""
         for _ in range(5):
             number, digit = divmod(number, len(_LETTERS))
             text += _LETTERS[digit]
@@ -118,13 +118,13 @@ class Database:
     def reserve_identity(self, document: Document) -> None:
         """Never generate the uid or the name of this object, which was created elsewhere, for another one."""
         uid, name = meta_of(document).get("uid", ""), meta_of(document).get("name", "")
-        number = uid.removeprefix(_UID)
+        number = uid.removeprefix(_UID_PREFIX)
         if number != uid and all(letter in "0123456789abcdef" for letter in number):
-            self._uids = max(self._uids, int(number, 16) * pow(self._uid_step, -1, _UIDS) % _UIDS)
+            self._uids = max(self._uids, int(number, 16) * pow(self._uid_step, -1, _UID_COUNT) % _UID_COUNT)
         suffix = name.rpartition("-")[2]
         if len(suffix) == 5 and all(letter in _LETTERS for letter in suffix):
             value = sum(_LETTERS.index(letter) * len(_LETTERS) ** place for place, letter in enumerate(suffix))
-            self._suffixes = max(self._suffixes, value * pow(_STRIDE, -1, _NAMES) % _NAMES)
+            self._suffixes = max(self._suffixes, value * pow(_STRIDE, -1, _SUFFIX_COUNT) % _SUFFIX_COUNT)
 
     # History -------------------------------------------------------------------------------------------------------
 

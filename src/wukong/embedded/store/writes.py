@@ -121,7 +121,7 @@ class ObjectWriter:
     def complete_restored(self, kind: Kind, document: Document, now: float) -> Document:
         """Return an object of another cluster with what it lacks to be stored here. Keeps its uid and generation."""
         meta = dict(meta_of(document))
-        meta.setdefault("uid", self.database.new_uid())
+        meta.setdefault("uid", self.database.generate_uid())
         meta.setdefault("creationTimestamp", format_time(now))
         if kind.resource.namespaced:
             meta.setdefault("namespace", "default")
@@ -144,7 +144,7 @@ class ObjectWriter:
         meta.pop("namespace", None)
         meta |= {"namespace": namespace} if kind.resource.namespaced else {}
         meta["name"] = meta.get("name") or self._generate_name(kind, meta, namespace)
-        meta |= {"uid": self.database.new_uid(), "creationTimestamp": format_time(now)}
+        meta |= {"uid": self.database.generate_uid(), "creationTimestamp": format_time(now)}
         return {
             "kind": kind.resource.kind,
             "apiVersion": kind.resource.api_version,
@@ -157,7 +157,7 @@ class ObjectWriter:
         if not prefix:
             raise invalid(kind.resource.kind, "", ["metadata.name: Required value: name or generateName is required"])
         for _ in range(_NAME_ATTEMPTS):
-            name = f"{prefix[:_MAX_PREFIX_LENGTH]}{self.database.new_suffix()}"
+            name = f"{prefix[:_MAX_PREFIX_LENGTH]}{self.database.generate_suffix()}"
             if self.database.get(kind.name, Key(namespace, name)) is None:
                 return name
         raise already_exists(kind.name, Key(namespace, name))
@@ -169,8 +169,8 @@ class ObjectWriter:
         if namespace is None:
             raise not_found("namespaces", Key("", key.namespace))
         if is_terminating(namespace):
-            why = f"unable to create new content in namespace {key.namespace} because it is being terminated"
-            raise forbidden(kind.name, key.name, why)
+            detail = f"unable to create new content in namespace {key.namespace} because it is being terminated"
+            raise forbidden(kind.name, key.name, detail)
 
     def _normalize_and_default(self, kind: Kind, document: Document, known: Document | None = None) -> Document:
         """Return the document normalized and with its defaults. What it shares with `known` is so already."""
@@ -260,8 +260,10 @@ def _keep_head(kind: Kind, before: Document, after: Document) -> Document:
         raise invalid(kind.title, key.name, [f'metadata.uid: Invalid value: "{new["uid"]}": field is immutable'])
     if new.get("resourceVersion") not in (None, "", old["resourceVersion"]):
         raise modified_conflict(kind.name, key)
-    kept = {name: old[name] for name in (*_SET_ON_CREATE, "name", "namespace", "resourceVersion") if name in old}
-    meta = {**without_fields(new, *_SET_ON_CREATE), **kept}
+    kept_metadata = {
+        name: old[name] for name in (*_SET_ON_CREATE, "name", "namespace", "resourceVersion") if name in old
+    }
+    meta = {**without_fields(new, *_SET_ON_CREATE), **kept_metadata}
     return {**after, "kind": before["kind"], "apiVersion": kind.resource.api_version, "metadata": meta}
 
 
@@ -279,8 +281,8 @@ def _change_only_status(kind: Kind, before: Document, after: Document) -> Docume
     old, new = meta_of(before), meta_of(after)
     meta = old
     if not kind.is_custom:
-        kept = ("ownerReferences", "labels") if kind.resource.group == "apps" else ("ownerReferences",)
-        meta = {**without_fields(new, *kept), **{name: old[name] for name in kept if name in old}}
+        kept_fields = ("ownerReferences", "labels") if kind.resource.group == "apps" else ("ownerReferences",)
+        meta = {**without_fields(new, *kept_fields), **{name: old[name] for name in kept_fields if name in old}}
     changed = {**without_fields(before, "status"), "metadata": meta}
     return {**changed, "status": after["status"]} if "status" in after else changed
 

@@ -39,7 +39,7 @@ class Garbage:
         return Outcome(tuple(garbage_collection.plan_actions(self.database, self.kinds, refs))) if refs else DONE
 
     def _concerned(self, found: Object, _: State) -> Iterable[Key]:
-        """Of it and its owners, those near a doubt. Most changes raise none."""
+        """The uids of it and its owners that have garbage candidates near. Most changes have none."""
         uids = (found.metadata.uid, *(each.uid for each in found.metadata.owner_references))
         return [Key("", uid) for uid in uids if self._candidates.has_near(uid)]
 

@@ -80,15 +80,15 @@ def apply_configuration(
 
     Raises Conflict where other managers own a field it would change, unless `force` is given.
     """
-    shape, wanted = _shape_of(kind), _owned_part_of(configuration)
+    shape, applied_part = _shape_of(kind), _owned_part_of(configuration)
     if not writer.subresource and kind.has_status:
-        wanted = without_fields(wanted, "status")
+        applied_part = without_fields(applied_part, "status")
     elif writer.subresource == "status":
-        wanted = {name: value for name, value in wanted.items() if name == "status"}
-    own_fields: Fields = sets.add_paths({}, sets.leaf_paths_of(wanted, shape))
+        applied_part = {name: value for name, value in applied_part.items() if name == "status"}
+    own_fields: Fields = sets.add_paths({}, sets.leaf_paths_of(applied_part, shape))
     entries = _entries_of(live) if live else {}
     previous, time = entries.pop(writer, ({}, ""))
-    result = sets.merge_applied(live, copy_document(wanted), shape) if live else copy_document(configuration)
+    result = sets.merge_applied(live, copy_document(applied_part), shape) if live else copy_document(configuration)
     if live:
         changed = {
             path for path, is_set in sets.diff_fields(_owned_part_of(live), _owned_part_of(result), shape) if is_set

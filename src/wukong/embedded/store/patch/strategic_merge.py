@@ -173,16 +173,18 @@ def _sort_items(merged: list[Any], patch: list[Any], server: list[Any], key: str
     def name_of(item: Any) -> Any:
         return item.get(key) if key else item
 
-    wanted, known = _rank_items(patch, name_of), _rank_items(server, name_of)
-    ours = sorted((item for item in merged if name_of(item) in wanted), key=lambda item: wanted[name_of(item)])
-    theirs = [item for item in merged if name_of(item) not in wanted]
-    theirs.sort(key=lambda item: known.get(name_of(item), len(known)))
+    patch_ranks, server_ranks = _rank_items(patch, name_of), _rank_items(server, name_of)
+    patch_items = sorted(
+        (item for item in merged if name_of(item) in patch_ranks), key=lambda item: patch_ranks[name_of(item)]
+    )
+    server_items = [item for item in merged if name_of(item) not in patch_ranks]
+    server_items.sort(key=lambda item: server_ranks.get(name_of(item), len(server_ranks)))
     result: list[Any] = []
-    while ours and theirs:
-        left, right = known.get(name_of(theirs[0])), known.get(name_of(ours[0]))
-        is_before = left is not None and right is not None and left < right
-        result.append((theirs if is_before else ours).pop(0))
-    return [*result, *ours, *theirs]
+    while patch_items and server_items:
+        server_rank, patch_rank = server_ranks.get(name_of(server_items[0])), server_ranks.get(name_of(patch_items[0]))
+        is_server_first = server_rank is not None and patch_rank is not None and server_rank < patch_rank
+        result.append((server_items if is_server_first else patch_items).pop(0))
+    return [*result, *patch_items, *server_items]
 
 
 def _rank_items(items: list[Any], name_of: Callable[[Any], Any]) -> dict[Any, int]:
