@@ -132,6 +132,7 @@ class ObjectWriter:
         return copy_document({**head, **_body_of(document), "metadata": without_fields(meta, "resourceVersion")})
 
     def _build_object(self, kind: Kind, document: Document, namespace: str, now: float) -> Document:
+        """Return a new object with its kind, name, namespace, uid and creation time. Raises where they do not fit."""
         if kind.resource.namespaced and not namespace:
             raise unsupported_request(
                 "the server does not allow this method on the requested resource", 405, "MethodNotAllowed"

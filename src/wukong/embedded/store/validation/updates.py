@@ -102,9 +102,10 @@ def _find_selector_changes(before: Document, after: Document) -> Iterator[str]:
 
 
 def _find_stateful_set_changes(before: Document, after: Document) -> Iterator[str]:
-    if without_fields(before.get("spec") or {}, *_MUTABLE_STATEFUL_SET_FIELDS) != without_fields(
-        after.get("spec") or {}, *_MUTABLE_STATEFUL_SET_FIELDS
-    ):
+    old, new = (
+        without_fields(document.get("spec") or {}, *_MUTABLE_STATEFUL_SET_FIELDS) for document in (before, after)
+    )
+    if old != new:
         yield f"spec: Forbidden: {_STATEFUL_SET_MESSAGE}"
 
 
