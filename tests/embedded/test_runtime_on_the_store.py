@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from conforming import until
-from embedded.serving import NAMESPACE, key
+from embedded.store_fixtures import NAMESPACE, key
 from runtime.test_on_a_real_cluster import Marker, a_pod
 from runtime.virtual import LoopClock, play
 from wukong.api.kinds import EVENTS, LEASES, NAMESPACES, PLACEMENT_POLICIES, PODS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conforming import until
-from embedded.serving import NAMESPACE, key
+from embedded.store_fixtures import NAMESPACE, key
 from embedded.test_runtime_on_the_store import a_store, running
 from runtime.virtual import play
 from wukong.api.kinds import EVENTS, NODES, PODS

@@ -13,7 +13,7 @@ from wukong.api.resources import key_of
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.actors.owned_pods import OwnedPods, OwnedPodsIndex
 from wukong.embedded.actors.replica_set.ranking import Ranks, deletion_cost
-from wukong.embedded.store.documents import seconds
+from wukong.embedded.store.documents import parse_time
 from wukong.embedded.world.objects import Pod, read
 from wukong.ports import Document
 from wukong.state import State
@@ -121,7 +121,7 @@ def compare(one: Pod, other: Pod, crowd: dict[str, int]) -> int:
     restarts = [each.document["status"]["containerStatuses"][0]["restartCount"] for each in (one, other)]
     if restarts[0] != restarts[1]:
         return int(restarts[1] - restarts[0])
-    born, later = (seconds(each.metadata.creation_timestamp or "") for each in (one, other))
+    born, later = (parse_time(each.metadata.creation_timestamp or "") for each in (one, other))
     if born != later:
         return by_age(born, later, one, other)
     return -1 if one.metadata.uid < other.metadata.uid else 1

@@ -18,7 +18,7 @@ from wukong.cluster.snapshot_documents import read_documents
 from wukong.embedded.scenario import Scenario, Story, read_scenario
 from wukong.embedded.scenario.format.read import parse_all, read_manifests
 from wukong.embedded.snapshot.load import LoadedSnapshot
-from wukong.embedded.store.documents import seconds
+from wukong.embedded.store.documents import parse_time
 from wukong.errors import InputError
 from wukong.ports import Document
 
@@ -42,7 +42,7 @@ def read_start(path: str, scenario: Scenario, changes: Sequence[str]) -> LoadedS
     skipped: Tally[str] = Tally()
     found = read_documents(path, skipped)
     note_skipped(path, skipped)
-    start = load(found.items, seconds(found.taken_at) if found.taken_at else None)
+    start = load(found.items, parse_time(found.taken_at) if found.taken_at else None)
     for each in start.notes:
         note(f"{place_name(path)}: {each}")
     given = _manifests(changes)

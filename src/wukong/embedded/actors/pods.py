@@ -11,7 +11,7 @@ from wukong.api.core import PodCondition
 from wukong.api.kinds import PODS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key, key_of
-from wukong.embedded.store.documents import seconds
+from wukong.embedded.store.documents import parse_time
 from wukong.embedded.world.objects import Pod
 from wukong.ports import Document
 from wukong.state import Change, State
@@ -51,7 +51,7 @@ def is_ready(pod: AnyPod) -> bool:
 def ready_since(pod: AnyPod) -> float:
     """When it last became ready; 0 if it does not say."""
     ready = condition(pod, "Ready")
-    return seconds(ready.last_transition_time) if ready is not None and ready.last_transition_time else 0.0
+    return parse_time(ready.last_transition_time) if ready is not None and ready.last_transition_time else 0.0
 
 
 def is_available(pod: AnyPod, min_ready_seconds: int, now: float) -> bool:

@@ -15,7 +15,7 @@ from wukong.api.kinds import DEPLOYMENTS, NODES, PODS
 from wukong.api.meta import controller_of
 from wukong.api.resources import Key
 from wukong.embedded.actors.kubelet.behaviour import SILENT
-from wukong.embedded.store.documents import condition_of, meta_of, without
+from wukong.embedded.store.documents import condition_of, meta_of, without_fields
 from wukong.embedded.world.process import Step
 from wukong.embedded.world.transport import perform
 from wukong.errors import ClusterError
@@ -291,4 +291,4 @@ def _fresh(node: Document) -> Document:
 def _again(pod: Document) -> Document:
     meta = meta_of(pod)
     kept = {name: meta[name] for name in ("name", "labels", "annotations") if name in meta}
-    return {"metadata": kept, "spec": without(pod["spec"], "nodeName")}
+    return {"metadata": kept, "spec": without_fields(pod["spec"], "nodeName")}

@@ -29,8 +29,8 @@ from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.snapshot import pods, revisions
 from wukong.embedded.snapshot.revisions import DocumentsByKind
 from wukong.embedded.store import defaults
-from wukong.embedded.store.documents import at, condition_of, copied, meta_of, seconds, stamp
-from wukong.embedded.store.normalize import normal
+from wukong.embedded.store.documents import condition_of, copy_document, format_time, meta_of, parse_time, value_at
+from wukong.embedded.store.normalize import normalize
 from wukong.embedded.world.clock import START
 from wukong.errors import ClusterError, InputError
 from wukong.ports import Document
@@ -53,7 +53,7 @@ def load_snapshot(documents: Iterable[Document], now: float | None = None) -> Lo
     by_kind: DocumentsByKind = {kind.group_kind: [] for kind in KINDS if kind.loads}
     for document in documents:
         kind = kind_of(document)
-        by_kind[kind.group_kind].append(_complete_head(copied(document), kind.resource))
+        by_kind[kind.group_kind].append(_complete_head(copy_document(document), kind.resource))
     taken = max([*_times(by_kind), now or 0.0]) or START  # never before what it shows
     now = taken + 1.0  # the API's times are whole seconds: what was just then is past
     notes = [*_drop_without_templates(by_kind), *_drop_without_ordinals(by_kind), *_link_owners(by_kind)]
@@ -90,10 +90,10 @@ def _complete_head(document: Document, resource: Resource) -> Document:
 def _times(by_kind: DocumentsByKind) -> Iterator[float]:
     for documents in by_kind.values():
         for document in documents:
-            stamps = [meta_of(document).get("creationTimestamp"), at(document, "status.startTime")]
-            conditions = at(document, "status.conditions") or []
+            stamps = [meta_of(document).get("creationTimestamp"), value_at(document, "status.startTime")]
+            conditions = value_at(document, "status.conditions") or []
             stamps += [condition.get(name) for condition in conditions for name in _TIMES]
-            yield from (seconds(text) for text in stamps if text)
+            yield from (parse_time(text) for text in stamps if text)
 
 
 def _drop_without_templates(by_kind: DocumentsByKind) -> list[str]:
@@ -101,7 +101,7 @@ def _drop_without_templates(by_kind: DocumentsByKind) -> list[str]:
     dropped = []
     for kind in _in_story_order([kind for kind in KINDS.workloads() if kind.is_built_in]):
         workloads = by_kind[kind.group_kind]
-        has_template = [bool(at(document, "spec.template.spec.containers")) for document in workloads]
+        has_template = [bool(value_at(document, "spec.template.spec.containers")) for document in workloads]
         dropped += [
             f"{kind.resource.kind} {name_of(document)}"
             for document, is_whole in zip(workloads, has_template, strict=True)
@@ -194,10 +194,10 @@ def _fill_in(by_kind: DocumentsByKind, now: float) -> None:
     for group, documents in by_kind.items():
         kind = KINDS[group]
         for index, document in enumerate(documents):
-            document["metadata"].setdefault("creationTimestamp", stamp(now))
+            document["metadata"].setdefault("creationTimestamp", format_time(now))
             has_defaults = kind.is_built_in and kind.decides
             stored = documents[index] = _with_defaults(kind.resource.kind, document) if has_defaults else document
-            if kind.resource == CONTROLLER_REVISIONS and at(
+            if kind.resource == CONTROLLER_REVISIONS and value_at(
                 stored, "data.spec.template"
             ):  # compared with what is asked
                 whole = _with_defaults("StatefulSet", {"spec": {"template": _without_directive(stored)}})
@@ -210,7 +210,7 @@ def _fill_in(by_kind: DocumentsByKind, now: float) -> None:
 
 def _with_defaults(kind: str, document: Document) -> Document:
     try:
-        stored = normal(document)
+        stored = normalize(document)
         defaults.fill(kind, stored)
     except ClusterError as error:
         raise InputError(f"{kind} {name_of(document)}: {error}") from None
@@ -227,7 +227,12 @@ def _complete_node(node: Document, now: float) -> None:
     status.setdefault("allocatable", status.get("capacity") or {})
     ready = condition_of(node, "Ready")
     if ready is None:
-        condition = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": stamp(now)}
+        condition = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "lastTransitionTime": format_time(now),
+        }
         status["conditions"] = [*(status.get("conditions") or []), condition]
     elif ready.get("status") != "True":
         node["metadata"].setdefault("annotations", {})[SILENT] = "true"
@@ -242,7 +247,7 @@ def _note_workloads_without_pods(by_kind: DocumentsByKind) -> list[str]:
         f"{resource.kind} {name_of(document)}"
         for resource in (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS)
         for document in by_kind[resource.group_kind]
-        if at(document, "spec.replicas") and meta_of(document)["uid"] not in owner_uids
+        if value_at(document, "spec.replicas") and meta_of(document)["uid"] not in owner_uids
     ]
     if not alone:
         return []

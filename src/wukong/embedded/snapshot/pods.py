@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wukong.embedded.store.documents import at, condition_of, meta_of, seconds, stamp
+from wukong.embedded.store.documents import condition_of, format_time, meta_of, parse_time, value_at
 from wukong.ports import Document
 
 PATIENCE = 300.0  # a pod that is not ready after so many seconds is not merely starting
@@ -22,7 +22,7 @@ def complete_pod(pod: Document, now: float) -> None:
     if not spec.get("nodeName"):
         status.setdefault("phase", "Pending")
         return
-    born = meta_of(pod).get("creationTimestamp") or stamp(now)
+    born = meta_of(pod).get("creationTimestamp") or format_time(now)
     if status.setdefault("phase", "Running") == "Running" and not status.get("conditions"):
         status.setdefault("startTime", born)
         status["conditions"] = [
@@ -48,14 +48,14 @@ def find_stuck(pods: Iterable[Document], now: float) -> tuple[frozenset[str], li
 
 
 def _is_stuck(pod: Document, now: float) -> bool:
-    is_bound = bool(at(pod, "spec.nodeName"))
-    if not is_bound or at(pod, "status.phase") in ("Succeeded", "Failed") or "deletionTimestamp" in meta_of(pod):
+    is_bound = bool(value_at(pod, "spec.nodeName"))
+    if not is_bound or value_at(pod, "status.phase") in ("Succeeded", "Failed") or "deletionTimestamp" in meta_of(pod):
         return False
     if (condition_of(pod, "Ready") or {}).get("status") == "True":
         return False
-    statuses = at(pod, "status.containerStatuses") or []
-    reasons = [at(status, "state.waiting.reason") or "" for status in statuses]
+    statuses = value_at(pod, "status.containerStatuses") or []
+    reasons = [value_at(status, "state.waiting.reason") or "" for status in statuses]
     if any(word in reason for reason in reasons for word in _CANNOT):
         return True
-    began = at(pod, "status.startTime") or meta_of(pod).get("creationTimestamp") or stamp(now)
-    return now - seconds(began) > PATIENCE
+    began = value_at(pod, "status.startTime") or meta_of(pod).get("creationTimestamp") or format_time(now)
+    return now - parse_time(began) > PATIENCE

@@ -18,8 +18,8 @@ import msgspec
 from wukong.api.resources import Key
 from wukong.embedded.snapshot.load import kind_of
 from wukong.embedded.store import Server
-from wukong.embedded.store.documents import at, copied, meta_of, without
-from wukong.embedded.store.ownership.field_managers import Writer, claimed
+from wukong.embedded.store.documents import copy_document, meta_of, value_at, without_fields
+from wukong.embedded.store.ownership.field_managers import Writer, claim_fields
 from wukong.ports import Document
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -34,7 +34,9 @@ def presume_fields(server: Server, documents: Iterable[Document], manager: str) 
         live = server.database.get(kind.name, Key(namespace, meta["name"]))
         if live is not None:
             before = _last_applied(live) or _presumed(live, document)
-            server.database.put(kind.name, claimed(kind, live, before, Writer(manager, "Apply"), server.clock.now()))
+            server.database.put(
+                kind.name, claim_fields(kind, live, before, Writer(manager, "Apply"), server.clock.now())
+            )
 
 
 def _last_applied(live: Document) -> Document | None:
@@ -42,13 +44,13 @@ def _last_applied(live: Document) -> Document | None:
         applied = msgspec.json.decode((meta_of(live).get("annotations") or {}).get(LAST_APPLIED, ""))
     except msgspec.DecodeError:
         return None
-    return without(applied, "status") if isinstance(applied, dict) else None
+    return without_fields(applied, "status") if isinstance(applied, dict) else None
 
 
 def _presumed(live: Document, wanted: Document) -> Document:
-    presumed = copied(without(live, "status", "metadata"))
-    if at(wanted, "spec.replicas") is None and isinstance(presumed.get("spec"), dict):
+    presumed = copy_document(without_fields(live, "status", "metadata"))
+    if value_at(wanted, "spec.replicas") is None and isinstance(presumed.get("spec"), dict):
         presumed["spec"].pop("replicas", None)
-    if isinstance(meta := at(presumed, "spec.template.metadata"), dict):
+    if isinstance(meta := value_at(presumed, "spec.template.metadata"), dict):
         meta.pop("annotations", None)
     return presumed

@@ -11,7 +11,7 @@ from collections import Counter as Tally
 from wukong.api.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, PODS, STATEFUL_SETS
 from wukong.embedded.actors.deployment.revisions import hash_of
 from wukong.embedded.actors.stateful_set.ordinals import REVISION
-from wukong.embedded.store.documents import at, meta_of
+from wukong.embedded.store.documents import meta_of, value_at
 from wukong.ports import Document
 
 DocumentsByKind = dict[str, list[Document]]  # group and kind → the documents of a snapshot
@@ -35,7 +35,7 @@ def add_missing_revisions(by_kind: DocumentsByKind) -> list[str]:
             if name and (meta["namespace"], name) not in known:
                 numbers = [revision.get("revision", 0) for revision in kept if _is_of(revision, workload)]
                 kept.append(_revision(resource.kind, workload, name, max(numbers, default=0) + 1))
-            current = at(workload, "status.currentRevision")
+            current = value_at(workload, "status.currentRevision")
             if current and current != name and (meta["namespace"], current) not in known:
                 place = f"{meta['namespace']}/{meta['name']}"
                 notes.append(
@@ -47,7 +47,7 @@ def add_missing_revisions(by_kind: DocumentsByKind) -> list[str]:
 def _stateful(stateful_set: Document, pods: list[Document]) -> str:
     status = stateful_set.setdefault("status", {})
     name = status.get("updateRevision") or _most(pods)
-    name = name or f"{meta_of(stateful_set)['name']}-{hash_of(at(stateful_set, 'spec.template') or {})}"
+    name = name or f"{meta_of(stateful_set)['name']}-{hash_of(value_at(stateful_set, 'spec.template') or {})}"
     status.setdefault("updateRevision", name)
     status.setdefault("currentRevision", name)
     for pod in pods:
@@ -63,7 +63,7 @@ def _daemon(daemon_set: Document, pods: list[Document]) -> str:
     newest = max((meta_of(pod).get("creationTimestamp", "") for pod in pods), default="")
     latest = [pod for pod in pods if meta_of(pod).get("creationTimestamp") == newest] if updated else []
     latest = pods if updated == status.get("desiredNumberScheduled", 0) else latest
-    word = _most(latest) or hash_of(at(daemon_set, "spec.template") or {})
+    word = _most(latest) or hash_of(value_at(daemon_set, "spec.template") or {})
     for pod in pods:
         pod["metadata"].setdefault("labels", {}).setdefault(REVISION, word)
     return f"{meta_of(daemon_set)['name']}-{word}"
@@ -92,6 +92,6 @@ def _revision(kind: str, owner: Document, name: str, number: int) -> Document:
             "creationTimestamp": meta["creationTimestamp"],
             "ownerReferences": [{**reference, "blockOwnerDeletion": True}],
         },
-        "data": {"spec": {"template": at(owner, "spec.template")}},
+        "data": {"spec": {"template": value_at(owner, "spec.template")}},
         "revision": number,
     }

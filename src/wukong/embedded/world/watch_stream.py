@@ -138,7 +138,7 @@ class WatchStream:
 
     def resume(self) -> list[Change]:
         """Watch on from what was seen last; gives what was missed. Raises Gone if the server no longer knows."""
-        missed = self._server.database.since(self.name, self.seen)
+        missed = self._server.database.changes_since(self.name, self.seen)
         self.is_connected, changes = True, list[Change]()
         for change in missed:
             held = self.process.state.objects.get(self.kind, {}).get(change.key)

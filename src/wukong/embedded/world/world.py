@@ -243,7 +243,7 @@ class World:
         if name not in self._structs:
             return
         resource, struct = self._structs[name]
-        for change in self.server.database.since(name, self._seen[name]):
+        for change in self.server.database.changes_since(name, self._seen[name]):
             self._seen[name] = change.version
             kind = resource.group_kind
             before = self.state.objects.get(kind, {}).get(change.key)

@@ -19,7 +19,7 @@ from wukong.embedded.actors.daemon_set.update import Plan, Update, is_rolling, l
 from wukong.embedded.actors.events import CreatedPods, deleted
 from wukong.embedded.actors.replica_set.controller import BURST, writing_status
 from wukong.embedded.actors.stateful_set.ordinals import revision_of
-from wukong.embedded.store.documents import seconds
+from wukong.embedded.store.documents import parse_time
 from wukong.embedded.world.objects import DaemonSet, Pod
 from wukong.ports import Document
 from wukong.state import Change, State
@@ -133,4 +133,4 @@ class _Sync:
 
 def _oldest_first(pod: Pod) -> tuple[bool, float, str]:
     created = pod.metadata.creation_timestamp
-    return not pod.spec.node_name, seconds(created) if created else 0.0, pod.metadata.name
+    return not pod.spec.node_name, parse_time(created) if created else 0.0, pod.metadata.name

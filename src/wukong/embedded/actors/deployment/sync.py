@@ -17,7 +17,7 @@ from wukong.embedded.actors.deployment import revisions, rollout_status, sizes
 from wukong.embedded.actors.deployment.sizes import Limits, Version
 from wukong.embedded.actors.events import note
 from wukong.embedded.actors.replica_set.controller import writing_status
-from wukong.embedded.store.documents import seconds
+from wukong.embedded.store.documents import parse_time
 from wukong.embedded.world.objects import Counts, Deployment, ReplicaSet
 from wukong.ports import PatchBody
 from wukong.state import State
@@ -221,7 +221,7 @@ def _owned(state: State, deployment: Deployment) -> list[ReplicaSet]:
 
 def _age(replica_set: ReplicaSet) -> tuple[float, str]:
     created = replica_set.metadata.creation_timestamp
-    return (seconds(created) if created else 0.0, replica_set.metadata.name)
+    return (parse_time(created) if created else 0.0, replica_set.metadata.name)
 
 
 def strategy_of(deployment: Deployment) -> str:

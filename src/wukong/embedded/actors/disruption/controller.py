@@ -21,7 +21,7 @@ from wukong.embedded.actors import pods
 from wukong.embedded.actors.deployment.sizes import percent
 from wukong.embedded.actors.disruption.budget_index import BudgetIndex
 from wukong.embedded.actors.replica_set.controller import writing_status
-from wukong.embedded.store.documents import seconds, stamp
+from wukong.embedded.store.documents import format_time, parse_time
 from wukong.embedded.world.objects import Deployment, Pod, PodDisruptionBudget, ReplicaSet, StatefulSet
 from wukong.ports import Document
 from wukong.state import Change, State
@@ -58,7 +58,7 @@ class Disruption:
             return DONE
         found = _pods(budget, state)
         disrupted = dict(_disrupted(budget, found, now))
-        again = min((seconds(at) + DISRUPTED_SECONDS - now for at in disrupted.values()), default=None)
+        again = min((parse_time(at) + DISRUPTED_SECONDS - now for at in disrupted.values()), default=None)
         try:
             expected, desired = _expected(budget, found, state)
         except TooVague as error:
@@ -86,7 +86,7 @@ def _disrupted(budget: PodDisruptionBudget, found: list[Pod], now: float) -> Ite
     there = {pod.metadata.name: pod for pod in found}
     for name, at in sorted(budget.status.disrupted_pods.items()):
         pod = there.get(name)
-        if pod is not None and not pod.is_terminating and at and seconds(at) + DISRUPTED_SECONDS > now:
+        if pod is not None and not pod.is_terminating and at and parse_time(at) + DISRUPTED_SECONDS > now:
             yield name, at
 
 
@@ -159,7 +159,7 @@ def _condition(budget: PodDisruptionBudget, status: str, reason: str, message: s
     before: Document = next(iter((budget.document.get("status") or {}).get("conditions") or []), {})
     since = before.get("lastTransitionTime") if before.get("status") == status else None
     made = {"type": "DisruptionAllowed", "status": status, "reason": reason, "message": message}
-    return {**made, "observedGeneration": budget.metadata.generation, "lastTransitionTime": since or stamp(now)}
+    return {**made, "observedGeneration": budget.metadata.generation, "lastTransitionTime": since or format_time(now)}
 
 
 def _cleared(before: Document, status: Document) -> Document:

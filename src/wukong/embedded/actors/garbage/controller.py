@@ -31,18 +31,18 @@ class Garbage:
 
     def __init__(self, server: Server) -> None:
         self.database, self.kinds = server.database, server.kinds
-        self._doubts = server.doubts
+        self._candidates = server.garbage_candidates
         watched = [kind.resource for kind in server.kinds if kind.resource not in (EVENTS, LEASES)]
         self.watches = tuple(Watch(resource, each_side(self._concerned)) for resource in watched)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
-        places = self._doubts.near(key.name)
-        return Outcome(tuple(garbage_collection.due(self.database, self.kinds, places))) if places else DONE
+        refs = self._candidates.list_near(key.name)
+        return Outcome(tuple(garbage_collection.plan_actions(self.database, self.kinds, refs))) if refs else DONE
 
     def _concerned(self, found: Object, _: State) -> Iterable[Key]:
-        """Of it and its owners, those near a doubt. Most changes raise none."""
+        """The uids of it and its owners that have garbage candidates near. Most changes have none."""
         uids = (found.metadata.uid, *(each.uid for each in found.metadata.owner_references))
-        return [Key("", uid) for uid in uids if self._doubts.is_near(uid)]
+        return [Key("", uid) for uid in uids if self._candidates.has_near(uid)]
 
 
 class Namespaces:
@@ -55,11 +55,11 @@ class Namespaces:
         self.database, self.kinds = server.database, server.kinds
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
-        if key.name not in namespaces.leaving(self.database):
+        if key.name not in namespaces.list_terminating(self.database):
             return DONE
         if namespaces.is_empty(self.database, self.kinds, key.name):
             return Outcome((Patch(NAMESPACES, key, PatchBody("merge", {}), FINALIZE),))
-        return Outcome(tuple(namespaces.content_due(self.database, self.kinds, key.name)), requeue_after=1.0)
+        return Outcome(tuple(namespaces.plan_deletions(self.database, self.kinds, key.name)), requeue_after=1.0)
 
 
 @each_side

@@ -16,7 +16,7 @@ from wukong.embedded.actors.events import CreatedPods, deleted, note
 from wukong.embedded.actors.job import finished_pods
 from wukong.embedded.actors.job.finished_pods import Record
 from wukong.embedded.actors.replica_set.controller import controlled_by, writing_status
-from wukong.embedded.store.documents import at, seconds, stamp
+from wukong.embedded.store.documents import format_time, parse_time, value_at
 from wukong.embedded.world.objects import Job, Pod, template_of
 from wukong.ports import Document, PatchBody
 from wukong.state import State
@@ -80,7 +80,7 @@ class _Sync:
         if before.get("conditions"):
             self.status["conditions"] = before["conditions"]
         if (started := before.get("startTime")) or not job.spec.suspend:
-            self.status["startTime"] = started or stamp(now)
+            self.status["startTime"] = started or format_time(now)
 
     def play(self) -> list[Action]:
         """What to do with pods; completes the status."""
@@ -90,7 +90,7 @@ class _Sync:
         made = self._managed()
         if self._is_complete():
             self._end("Complete", "SuccessCriteriaMet", _DONE)
-            self.status["completionTime"] = stamp(self.now)
+            self.status["completionTime"] = format_time(self.now)
             return [note(JOBS, self.job, "Completed", "Job completed")]
         return [*self._suspended(), *made]
 
@@ -98,10 +98,10 @@ class _Sync:
         limit = LIMIT if self.job.spec.backoff_limit is None else self.job.spec.backoff_limit
         if self.failed > limit:
             return _GIVEN_UP
-        deadline = at(self.job.document, "spec.activeDeadlineSeconds")
+        deadline = value_at(self.job.document, "spec.activeDeadlineSeconds")
         if deadline is None or self.job.spec.suspend or "startTime" not in self.status:
             return None
-        left = seconds(self.status["startTime"]) + deadline - self.now
+        left = parse_time(self.status["startTime"]) + deadline - self.now
         if left > 0:
             self.again = left
         return None if left > 0 else _TOO_LATE
@@ -148,7 +148,7 @@ class _Sync:
         others = [it for it in self.status.get("conditions") or () if it["type"] != "Suspended"]
         self.status["conditions"] = [*others, {**told, **self._times()}]
         if not is_wanted:
-            self.status["startTime"] = stamp(self.now)
+            self.status["startTime"] = format_time(self.now)
         return [note(JOBS, self.job, word.title(), f"Job {word}")]
 
     def _end(self, kind: str, first: str, why: tuple[str, str]) -> None:
@@ -159,18 +159,18 @@ class _Sync:
         self.again = None
 
     def _times(self) -> Document:
-        return {"lastProbeTime": stamp(self.now), "lastTransitionTime": stamp(self.now)}
+        return {"lastProbeTime": format_time(self.now), "lastTransitionTime": format_time(self.now)}
 
 
 def _finish(job: Job) -> Document | None:
     """The condition by which it is over."""
-    found = at(job.document, "status.conditions") or ()
+    found = value_at(job.document, "status.conditions") or ()
     return next((it for it in found if it["type"] in ("Complete", "Failed") and it["status"] == "True"), None)
 
 
 def _forgotten(key: Key, job: Job, owned: list[Pod]) -> list[Patch]:
     """The uids of the last pods that were counted, once those are let go."""
-    held = at(job.document, "status.uncountedTerminatedPods") or {}
+    held = value_at(job.document, "status.uncountedTerminatedPods") or {}
     if not held or any(map(finished_pods.is_tracked, owned)):
         return []
     cleared = {"status": {"uncountedTerminatedPods": dict.fromkeys(held)}}
@@ -179,10 +179,10 @@ def _forgotten(key: Key, job: Job, owned: list[Pod]) -> list[Patch]:
 
 def _outlived(job: Job, now: float) -> tuple[tuple[Delete, ...], float | None]:
     """A Job that says how long it stays after its end goes then, and its pods with it."""
-    over, ttl = _finish(job), at(job.document, "spec.ttlSecondsAfterFinished")
+    over, ttl = _finish(job), value_at(job.document, "spec.ttlSecondsAfterFinished")
     if ttl is None or over is None:
         return (), None
-    left = seconds(over["lastTransitionTime"]) + ttl - now
+    left = parse_time(over["lastTransitionTime"]) + ttl - now
     if left > 0:
         return (), left
     return (Delete(JOBS, key_of(job), uid=job.metadata.uid, propagation="Foreground"),), None

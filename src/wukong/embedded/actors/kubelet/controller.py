@@ -30,7 +30,7 @@ from wukong.embedded.actors.kubelet.behaviour import (
     timeline,
 )
 from wukong.embedded.actors.pods import keys_on_node
-from wukong.embedded.store.documents import at, seconds
+from wukong.embedded.store.documents import parse_time, value_at
 from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import Node, Pod
 from wukong.ports import PatchBody
@@ -83,7 +83,7 @@ class Kubelets:
                     del known[uid]
 
     def _show_stage(self, key: Key, pod: Pod, behaviour: Behaviour, since: float, now: float) -> Outcome:
-        policy = at(pod.document, "spec.restartPolicy") or "Always"
+        policy = value_at(pod.document, "spec.restartPolicy") or "Always"
         chance = self.chance.share(pod.metadata.uid)
         rows = timeline(behaviour, may_exit=may_exit(policy, behaviour.exit_code), chance=chance)
         stage, left = stage_at(rows, now - since)
@@ -100,7 +100,7 @@ class Kubelets:
         uid = pod.metadata.uid
         told = () if uid in self._stopping else _killing(pod)
         began = self._stopping.setdefault(uid, now)
-        grace = at(pod.document, "metadata.deletionGracePeriodSeconds") or 0
+        grace = value_at(pod.document, "metadata.deletionGracePeriodSeconds") or 0
         left = began + min(behaviour.stop_seconds, grace) - now
         if left > 1e-6:
             return Outcome(told, requeue_after=left)
@@ -120,12 +120,12 @@ def address_of(node: str) -> str:
 
 
 def _pod_address(pod: Pod) -> str:
-    known = at(pod.document, "status.podIP")
+    known = value_at(pod.document, "status.podIP")
     return known or str(ipaddress.ip_address(_ADDRESSES + zlib.crc32(pod.metadata.uid.encode()) % 2**24))
 
 
 def _started(pod: Pod, now: float) -> float:
-    return seconds(pod.status.start_time) if pod.status.start_time else now
+    return parse_time(pod.status.start_time) if pod.status.start_time else now
 
 
 def _killing(pod: Pod) -> tuple[Note, ...]:

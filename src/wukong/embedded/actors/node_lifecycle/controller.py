@@ -23,7 +23,7 @@ from wukong.embedded.actors.events import note, of_pod
 from wukong.embedded.actors.kubelet.controller import is_silent
 from wukong.embedded.actors.node_lifecycle import zones
 from wukong.embedded.actors.node_lifecycle.zones import Zones
-from wukong.embedded.store.documents import at, condition_of, seconds, stamp
+from wukong.embedded.store.documents import condition_of, format_time, parse_time, value_at
 from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import Node, Pod
 from wukong.ports import Document, PatchBody
@@ -112,8 +112,8 @@ class NodeLifecycle:
             wait = self._wait(node, wanted[-1], state.derived(Zones), now)
             if wait > 0:
                 wanted = wanted[:-1]
-        made = [*kept, *(_has(node, each) or {**each, "timeAdded": stamp(now)} for each in wanted)]
-        if made != (at(node.document, "spec.taints") or []):
+        made = [*kept, *(_has(node, each) or {**each, "timeAdded": format_time(now)} for each in wanted)]
+        if made != (value_at(node.document, "spec.taints") or []):
             # The list is written whole, as read at this version: what others put into it meanwhile must not be lost.
             meta = {"uid": node.metadata.uid, "resourceVersion": node.metadata.resource_version}
             patch = {"metadata": meta, "spec": {"taints": made or None}}
@@ -160,7 +160,7 @@ class TaintEviction:
 
 def seconds_left(pod: Pod, node: Node, now: float) -> float:
     """Until the pod must leave: at once where a taint is not tolerated, else the shortest time it tolerates one."""
-    found = [each for each in at(node.document, "spec.taints") or () if each.get("effect") == "NoExecute"]
+    found = [each for each in value_at(node.document, "spec.taints") or () if each.get("effect") == "NoExecute"]
     left = inf
     for each in found:
         taint = Taint(key=each["key"], value=each.get("value", ""), effect="NoExecute")
@@ -169,7 +169,7 @@ def seconds_left(pod: Pod, node: Node, now: float) -> float:
             return 0.0
         limits = [limit for limit in matching if limit is not None]
         if limits:
-            since = seconds(each["timeAdded"]) if each.get("timeAdded") else now
+            since = parse_time(each["timeAdded"]) if each.get("timeAdded") else now
             left = min(left, max(0.0, since + max(0, min(limits)) - now))
     return left
 
@@ -195,11 +195,13 @@ def _others(node: Node) -> list[Document]:
     """Taints that are not ours to keep: those of other keys, and what somebody else made NoExecute of ours."""
     ours = {(key, effect) for key in (NOT_READY, UNREACHABLE) for effect in ("NoSchedule", "NoExecute")}
     ours |= {(key, "NoSchedule") for key in (UNSCHEDULABLE, *PRESSURES.values())}
-    return [each for each in at(node.document, "spec.taints") or () if (each["key"], each.get("effect")) not in ours]
+    return [
+        each for each in value_at(node.document, "spec.taints") or () if (each["key"], each.get("effect")) not in ours
+    ]
 
 
 def _has(node: Node, taint: Document) -> Document | None:
-    found = at(node.document, "spec.taints") or ()
+    found = value_at(node.document, "spec.taints") or ()
     same = (each for each in found if (each["key"], each["effect"]) == (taint["key"], taint["effect"]))
     return next(same, None)
 
@@ -207,9 +209,9 @@ def _has(node: Node, taint: Document) -> Document | None:
 def _unknown(node: Node, heard: float, now: float) -> list[Document]:
     """What the node last said of itself is not believed any more."""
     made = []
-    for each in at(node.document, "status.conditions") or [{"type": "Ready", "status": "Unknown"}]:
+    for each in value_at(node.document, "status.conditions") or [{"type": "Ready", "status": "Unknown"}]:
         told = {"reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
-        times = {"lastHeartbeatTime": stamp(heard), "lastTransitionTime": stamp(now)}
+        times = {"lastHeartbeatTime": format_time(heard), "lastTransitionTime": format_time(now)}
         made.append({**each, "status": "Unknown", **told, **times})
     return made
 
@@ -217,13 +219,15 @@ def _unknown(node: Node, heard: float, now: float) -> list[Document]:
 def _recovered(node: Node, now: float) -> list[Document]:
     """What a kubelet says that starts or comes back."""
     made = []
-    for each in at(node.document, "status.conditions") or [{"type": "Ready"}]:
+    for each in value_at(node.document, "status.conditions") or [{"type": "Ready"}]:
         is_ready = each["type"] == "Ready"
         reason = "KubeletReady" if is_ready else f"KubeletHasNo{each['type']}"
-        times = {"lastHeartbeatTime": stamp(now), "lastTransitionTime": stamp(now)}
+        times = {"lastHeartbeatTime": format_time(now), "lastTransitionTime": format_time(now)}
         made.append({**each, "status": "True" if is_ready else "False", "reason": reason, "message": "", **times})
     if not any(each["type"] == "Ready" for each in made):
-        made.append({"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": stamp(now)})
+        made.append(
+            {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": format_time(now)}
+        )
     return made
 
 
@@ -240,7 +244,7 @@ def _marked_pods(state: State, node: str, now: float) -> list[Action]:
         if not pods.is_ready(found):
             continue
         told = {"type": "Ready", "status": "False"}  # the real one gives no reason either
-        status = {"conditions": [{**told, "lastTransitionTime": stamp(now)}]}
+        status = {"conditions": [{**told, "lastTransitionTime": format_time(now)}]}
         patch = {"metadata": {"uid": found.metadata.uid}, "status": status}
         made.append(Patch(PODS, key_of(found), PatchBody("strategic", patch, manager=pods.MANAGER), "status"))
         made.append(of_pod(found, "NodeNotReady", "Node is not ready", is_warning=True))

@@ -17,7 +17,7 @@ from wukong.embedded.actors import pods
 from wukong.embedded.actors.adoption import claims, concerned
 from wukong.embedded.actors.events import CreatedPods, deleted, note
 from wukong.embedded.actors.owned_pods import OwnedPods, OwnedPodsIndex
-from wukong.embedded.store.documents import stamp
+from wukong.embedded.store.documents import format_time
 from wukong.embedded.world.objects import ReplicaSet, template_of
 from wukong.ports import Document, PatchBody
 from wukong.state import State
@@ -120,7 +120,7 @@ def _conditions(replica_set: ReplicaSet, now: float, failure: Attempt | None) ->
         return others
     before = [each for each in replica_set.status.conditions if each["type"] == "ReplicaFailure"]
     made = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": _said(failure)}
-    return [*others, before[0] if before else {**made, "lastTransitionTime": stamp(now)}]
+    return [*others, before[0] if before else {**made, "lastTransitionTime": format_time(now)}]
 
 
 def _said(failure: Attempt) -> str:
