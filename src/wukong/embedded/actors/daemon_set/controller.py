@@ -8,6 +8,8 @@ pods are replaced at once, where the real one waits a little longer each time.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from wukong.actions import DONE, Action, Outcome
 from wukong.api.resources import RESOURCES, Key
 from wukong.embedded.actors import pods
@@ -22,7 +24,7 @@ from wukong.embedded.store.documents import seconds
 from wukong.embedded.world.objects import DaemonSet, Pod
 from wukong.ports import Document
 from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state.controller import PodRight, Watch
 
 DAEMON_SETS = RESOURCES["DaemonSet"]
 
@@ -33,6 +35,7 @@ def _every(_: object, state: State) -> list[Key]:
 
 class DaemonSets:
     name = "daemonset"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_ONE_PER_NODE, PodRight.DELETE_DAEMON_PODS})
     watches = (Watch(DAEMON_SETS), Watch(pods.PODS, concerned(DaemonSet)), Watch(RESOURCES["Node"], _every))
 
     def __init__(self) -> None:

@@ -7,6 +7,7 @@ near every change and handed to the world to perform. Garbage's keys are uids: o
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from wukong.actions import DONE, Delete, Outcome, Patch
 from wukong.api.core import Pod
@@ -18,7 +19,7 @@ from wukong.embedded.world.objects import Node
 from wukong.embedded.world.transport import FINALIZE
 from wukong.ports import PatchBody
 from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state.controller import PodRight, Watch
 
 _PODS, _NODES, _NAMESPACES = RESOURCES["Pod"], RESOURCES["Node"], RESOURCES["Namespace"]
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
@@ -27,6 +28,7 @@ _PERIOD, _QUARANTINE = 20.0, 40.0
 
 class Garbage:
     name = "garbage"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.DELETE_DEPENDENTS})
 
     def __init__(self, server: Server) -> None:
         self.database, self.kinds = server.database, server.kinds
@@ -48,6 +50,7 @@ class Namespaces:
     """Empties a namespace that is being deleted, then ends it. Looks again every second while it is not empty."""
 
     name = "namespace"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.DELETE_WITH_NAMESPACE})
     watches = (Watch(_NAMESPACES),)
 
     def __init__(self, server: Server) -> None:
@@ -76,6 +79,7 @@ class PodGarbage:
     """
 
     name = "podgc"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.DELETE_FROM_MISSING_NODES})
     watches = (
         Watch(_PODS, _abandoned),
         Watch(_NODES, lambda node, state: state.pods.on_node(node.metadata.name)),

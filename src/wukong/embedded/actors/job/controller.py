@@ -7,6 +7,8 @@ podReplacementPolicy Failed. Pods that are over are counted by finished_pods.py.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from wukong.actions import Action, Delete, Outcome, Patch
 from wukong.api.meta import LabelSelector
 from wukong.api.resources import Key
@@ -19,7 +21,7 @@ from wukong.embedded.store.documents import at, seconds, stamp
 from wukong.embedded.world.objects import JOBS, Job, Pod, template_of
 from wukong.ports import Document, PatchBody
 from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state.controller import PodRight, Watch
 
 LIMIT = 6
 _GIVEN_UP = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
@@ -29,6 +31,7 @@ _DONE = ("CompletionsReached", "Reached expected number of succeeded pods")
 
 class Jobs:
     name = "job"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_JOB_PODS, PodRight.DELETE_JOB_PODS})
     watches = (Watch(JOBS, read=Job), Watch(pods.PODS, controlled_by("Job")))
 
     def __init__(self) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import inf
+from typing import ClassVar
 
 from wukong.actions import DONE, Action, Outcome, Patch
 from wukong.api.core import Taint
@@ -28,7 +29,7 @@ from wukong.embedded.world.objects import Node, Pod
 from wukong.ports import Document, PatchBody
 from wukong.rules.taints import tolerates
 from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state.controller import PodRight, Watch
 
 NODES = RESOURCES["Node"]
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
@@ -133,6 +134,7 @@ class NodeLifecycle:
 
 class TaintEviction:
     name = "tainteviction"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.DELETE_FROM_TAINTED_NODES})
     watches = (
         Watch(pods.PODS, _endangered),
         Watch(NODES, lambda node, state: state.pods.on_node(node.metadata.name)),

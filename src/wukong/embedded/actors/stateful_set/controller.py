@@ -10,6 +10,8 @@ Pods that it adopts are not given the labels they lack.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from wukong.actions import DONE, Action, Outcome
 from wukong.api.resources import RESOURCES, Key
 from wukong.embedded.actors import pods
@@ -21,13 +23,14 @@ from wukong.embedded.actors.stateful_set.history import History
 from wukong.embedded.world.objects import CONTROLLER_REVISIONS, ControllerRevision, Pod, StatefulSet
 from wukong.ports import Document
 from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state.controller import PodRight, Watch
 
 STATEFUL_SETS = RESOURCES["StatefulSet"]
 
 
 class StatefulSets:
     name = "statefulset"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_ORDINALS, PodRight.DELETE_ORDINALS})
     watches = (
         Watch(STATEFUL_SETS),
         Watch(pods.PODS, concerned(StatefulSet)),

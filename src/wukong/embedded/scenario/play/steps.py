@@ -7,6 +7,7 @@ only vanishes or falls silent, and the embedded cluster's own controllers see to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import ClassVar
 
 from wukong.actions import DONE, Action, Create, Delete, Evict, Outcome, Patch, Scale
 from wukong.api.core import Pod
@@ -17,7 +18,7 @@ from wukong.embedded.scenario.format.fields import RESOURCE_OF, NodeGroup, Targe
 from wukong.placement.capacity import OWN_LABEL
 from wukong.ports import Document, PatchBody
 from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state.controller import PodRight, Watch
 
 MANAGER = "scenario"
 NODES, NAMESPACES = RESOURCES["Node"], RESOURCES["Namespace"]
@@ -28,6 +29,7 @@ class Drains:
     """`kubectl drain`: evicts what is on these nodes, but for DaemonSets' pods; a budget's no is asked again later."""
 
     name = "drain"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.EVICT})
 
     def __init__(self, is_ours: Callable[[Pod], bool] = lambda pod: True) -> None:
         """On a cluster that others use, too, `is_ours` says which pods may be evicted."""
