@@ -47,9 +47,7 @@ class PodRight(Enum):
     CREATE_ORDINALS = "creates a StatefulSet's pods, one for each ordinal that its spec.replicas asks for"
     CREATE_JOB_PODS = "creates a Job's pods, no more at a time than its spec.parallelism"
     DELETE_SURPLUS_REPLICAS = "deletes pods where their owner has more than its spec.replicas says"
-    DELETE_ORDINALS = (
-        "deletes a StatefulSet's pods that have ended, are outdated, or whose ordinal is not asked for"
-    )
+    DELETE_ORDINALS = "deletes a StatefulSet's pods that have ended, are outdated, or whose ordinal is not asked for"
     DELETE_DAEMON_PODS = "deletes a DaemonSet's pods that have ended, are outdated, or are not wanted on their node"
     DELETE_JOB_PODS = "deletes a Job's pods"
     DELETE_FROM_TAINTED_NODES = "deletes pods from nodes with a NoExecute taint"

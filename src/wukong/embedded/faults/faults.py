@@ -36,8 +36,8 @@ class Faults:
     def __init__(self, seed: int, episodes: Iterable[Episode]) -> None:
         self.episodes, self.ledger = list(episodes), FaultCounts()
         self.world: World  # set by `join`
-        self.on_decided: list[Decided] = []
-        self.on_wrote: list[Wrote] = []
+        self.decision_listeners: list[Decided] = []
+        self.write_listeners: list[Wrote] = []
         self._chance, self._drawn = Chance(seed, "faults"), 0
         self._watches, self._processes, self._strangers = Watches(self), Processes(self), Disturbances(self)
         self.slow_down = self._watches.slow_down
@@ -109,13 +109,13 @@ class Faults:
         self.ledger.saw(("about", item.key))
         self._watches.decided(process)
         self._processes.decided(process, process.was_due)
-        for hear in self.on_decided:
+        for hear in self.decision_listeners:
             hear(process, item)
 
     def wrote(self, process: Process, item: Item, written: WrittenVersion | None) -> None:
         self._processes.wrote(process)
         if written is not None:
-            for hear in self.on_wrote:
+            for hear in self.write_listeners:
                 hear(process, item, written)
 
     def _happening(self, name: str) -> Callable[[], None]:
