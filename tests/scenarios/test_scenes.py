@@ -12,7 +12,7 @@ from wukong.api.core import Pod
 from wukong.api.profile import default_profile
 from wukong.api.resources import Key
 from wukong.app.embedded import Settings, assemble, play_scenario
-from wukong.cli.verbs.sim_run import read_file
+from wukong.cli.inputs.sim_source import read_scenario_file
 from wukong.embedded.scenario import Scenario, Story
 from wukong.embedded.scenario.format.fields import TimelineEntry
 from wukong.embedded.scenario.play import steps
@@ -28,7 +28,7 @@ SEEDS = range(5)
 
 
 def example(name: str) -> Scenario:
-    return read_file(str(EXAMPLES / f"{name}.yaml"))
+    return read_scenario_file(str(EXAMPLES / f"{name}.yaml"))
 
 
 def at(story: Story, subject: str, text: str) -> list[float]:
@@ -43,19 +43,22 @@ def before(name: str, seconds: float) -> World:
     """The world of an example at this time, before anything that happens then. Drains are left out."""
     scenario = example(name)
     world = assemble(Settings(), steps.Drains())
-    for action in [*steps.nodes(scenario.nodes), *steps.applied(scenario.manifests, frozenset({"default"}))]:
+    for action in [
+        *steps.create_nodes(scenario.nodes),
+        *steps.apply_documents(scenario.manifests, frozenset({"default"})),
+    ]:
         perform(world.server, action)
     start = world.clock.now()
-    for moment in scenario.timeline:
-        if moment.seconds < seconds:
-            world.run(deadline=start + moment.seconds)
-            happen(world, moment)
+    for entry in scenario.timeline:
+        if entry.seconds < seconds:
+            world.run(deadline=start + entry.seconds)
+            perform_entry(world, entry)
     world.run(deadline=start + seconds)
     return world
 
 
-def happen(world: World, moment: TimelineEntry) -> None:
-    for action in steps.actions(moment, frozenset({"default"})):
+def perform_entry(world: World, entry: TimelineEntry) -> None:
+    for action in steps.build_actions(entry, frozenset({"default"})):
         perform(world.server, action)
 
 
@@ -111,7 +114,7 @@ def test_a_drain_goes_on_as_soon_as_the_budget_allows_it(seed: int) -> None:
 def test_preemption_chooses_the_victims_that_engine_and_rules_say() -> None:
     world = before("preemption", 30)
     young = sorted(pod.key for pod in pods_of(world, "cheap") if (pod.status.start_time or "") > "2026-01-01T00:00:10")
-    happen(world, example("preemption").timeline[-1])  # nobody has decided yet
+    perform_entry(world, example("preemption").timeline[-1])  # nobody has decided yet
     urgent = world.state.get(Pod, Key("default", "urgent"))
     assert urgent is not None
     by_engine = Engine(world.state.snapshot.fork()).decide(urgent).preemption

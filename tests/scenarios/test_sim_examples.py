@@ -12,23 +12,23 @@ from typing import Any
 import pytest
 
 from wukong.app.embedded import play_scenario
-from wukong.cli.verbs.sim_run import read_file
+from wukong.cli.inputs.sim_source import read_scenario_file
 from wukong.embedded.scenario import Story
-from wukong.embedded.scenario.expectations import differences
+from wukong.embedded.scenario.expectations import find_differences
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = sorted((ROOT / "examples" / "sim").glob("*.yaml"))
 
 
 def played(name: str, seed: int = 0) -> Story:
-    return play_scenario(read_file(str(ROOT / "examples" / "sim" / f"{name}.yaml")), seed)
+    return play_scenario(read_scenario_file(str(ROOT / "examples" / "sim" / f"{name}.yaml")), seed)
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_story_is_as_the_example_expects(path: Path, seed: int) -> None:
-    scenario = read_file(str(path))
-    assert differences(scenario.expect, play_scenario(scenario, seed)) == []
+    scenario = read_scenario_file(str(path))
+    assert find_differences(scenario.expect, play_scenario(scenario, seed)) == []
 
 
 def test_a_deadlocked_rollout_is_given_up_ten_minutes_after_it_stopped() -> None:

@@ -12,7 +12,7 @@ from wukong.app.embedded import POLICIES, Settings, assemble
 from wukong.embedded.scenario import Scenario, Story, play
 from wukong.embedded.scenario.play.player import Lines, Spectator
 from wukong.embedded.scenario.play.steps import Drains
-from wukong.embedded.scenario.record.story import Before
+from wukong.embedded.scenario.record.story import SettlingReport
 from wukong.embedded.snapshot.load import Loaded, loaded
 from wukong.embedded.world.objects import CONTROLLER_REVISIONS
 from wukong.embedded.world.world import Step
@@ -48,7 +48,7 @@ def play_on(
     with world.trace.heard_by(count):
         first = play(world, Scenario(), drains, lines=lambda _: None)
     story = play(world, scenario, drains, spectator, lines=lines)
-    story.before = Before(
+    story.before = SettlingReport(
         changes=changes,
         settled=first.settled,
         stuck=first.stuck,

@@ -14,7 +14,13 @@ from embedded.actors.playing import (
     a_world,
 )
 from wukong.api.resources import Key
-from wukong.embedded.scenario.play.quiescence import COMPLETE_SECONDS, STUCK_SECONDS, UNCLEAR_SECONDS, awaited, is_over
+from wukong.embedded.scenario.play.quiescence import (
+    COMPLETE_SECONDS,
+    STUCK_SECONDS,
+    UNCLEAR_SECONDS,
+    is_over,
+    list_awaited,
+)
 from wukong.embedded.world.world import World
 from wukong.ports import Document, PatchBody
 
@@ -38,10 +44,10 @@ def test_a_deadline_is_waited_for() -> None:
     world = a_world()
     a_rollout(world, a_template("app:2", **{"testbed.wukong/never-ready": "true"}), progressDeadlineSeconds=60)
     world.run(seconds=30)
-    assert [*awaited(world)] == [f"Deployment {NAMESPACE}/web: its progress deadline"]
+    assert [*list_awaited(world)] == [f"Deployment {NAMESPACE}/web: its progress deadline"]
     assert not is_over(world, 1000.0)
     world.run(seconds=60)
-    assert [*awaited(world)] == []
+    assert [*list_awaited(world)] == []
     assert not is_over(world, STUCK_SECONDS - 1)
     assert is_over(world, STUCK_SECONDS)
 
@@ -64,5 +70,5 @@ def test_a_node_that_is_about_to_be_missed_is_waited_for(body: Document | None) 
         world.server.delete(NODES, Key("", "n0"))
     else:
         world.server.patch(NODES, Key("", "n0"), PatchBody("merge", body))
-    assert next(awaited(world), None) is not None
+    assert next(list_awaited(world), None) is not None
     assert not is_over(world, 1000.0)
