@@ -25,7 +25,7 @@ DEPLOYMENTS, PODS = RESOURCES["Deployment"], RESOURCES["Pod"]
 ANNOTATIONS: dict[str, dict[str, str]] = {  # how kubelets treat pods: by their usual table, or each a bit differently
     "alike": {},
     "spread": {
-        f"testbed.wukong/{name}": text
+        f"sim.novasphere.dev/{name}": text
         for name, text in (
             *(("pull-seconds", "4"), ("start-seconds", "1"), ("ready-seconds", "5")),  # ready after 10 to 20 s
             *(("stop-seconds", "2"), ("spread", "1")),

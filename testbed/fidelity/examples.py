@@ -17,7 +17,7 @@ from wukong.embedded.scenario.format.fields import RESOURCE_OF, seconds_of
 STEP, DRAIN, LOSS, END = 12, 25, 72, 75  # seconds between two moments, after a drain, after a loss, and after the last
 NODE_ACTS = ("cordon", "uncordon", "drain", "notReady", "ready", "kill")
 LOSSES = ("notReady", "kill")
-START_SECONDS = "testbed.wukong/start-seconds"
+START_SECONDS, FORMER_START_SECONDS = "sim.novasphere.dev/start-seconds", "testbed.wukong/start-seconds"
 UNKNOWN = ("PlacementPolicy", "ClusterPlacementPolicy")  # a bare control plane does not have these kinds
 
 
@@ -69,7 +69,9 @@ def _move_pod(pod: Json, own: str, start: int) -> None:
     for name, prefix in (("nodeName", f"{own}-"), ("priorityClassName", f"{own}-")):
         if name in spec:
             spec[name] = f"{prefix}{spec[name]}"
-    meta["annotations"] = {START_SECONDS: str(start), **meta.get("annotations", {})}
+    annotations = meta.get("annotations", {})
+    default = {} if FORMER_START_SECONDS in annotations else {START_SECONDS: str(start)}
+    meta["annotations"] = {**default, **annotations}
 
 
 def _move_moment(moment: Json, own: str) -> None:

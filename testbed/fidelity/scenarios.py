@@ -15,7 +15,7 @@ from typing import Any
 Json = dict[str, Any]
 
 KINDS = ("Deployment", "StatefulSet")
-FOR = "testbed.wukong/for"
+FOR = "sim.novasphere.dev/for"
 HOSTNAME, ZONE, REGION = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 LABELS = {"app": "web"}
 DEADLINE = 14
@@ -139,7 +139,7 @@ class _Draw:
             spread |= {"labelSelector": {"matchLabels": LABELS}}
             spread |= self.random.choice([{}, {"nodeTaintsPolicy": "Honor"}])
             spec["topologySpreadConstraints"] = [spread]
-        annotations = {"testbed.wukong/start-seconds": str(self.start)}
+        annotations = {"sim.novasphere.dev/start-seconds": str(self.start)}
         return {"metadata": {"labels": LABELS, "annotations": annotations}, "spec": spec}
 
     # ---- what
@@ -196,7 +196,7 @@ class _Draw:
             "update": [self._update()],
             "scale": [self._scale(self.random.choice([more, more, fewer]))],
             "update to where no node is": [self._update(nodeSelector={FOR: self.own, "disk": "tape"})],
-            "update to never ready": [self._update({"testbed.wukong/never-ready": "true"})],
+            "update to never ready": [self._update({"sim.novasphere.dev/never-ready": "true"})],
             "drain": [{"drain": first}],
             "drain two": [{"drain": first}, {"drain": second}],
             "drain in an update": [self._update(), {"after": SLOW_START // 2, "drain": first}],

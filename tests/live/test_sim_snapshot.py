@@ -35,7 +35,7 @@ def a_workload(kind: str, whom: str, image: str, *, apart: bool = False, ready: 
         term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
         pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     # While a pod gets ready as many as there are count, for longer than a passing moment.
-    meta = {"labels": {"app": "web"}, "annotations": {"testbed.wukong/ready-seconds": ready}}
+    meta = {"labels": {"app": "web"}, "annotations": {"sim.novasphere.dev/ready-seconds": ready}}
     sizes = {} if kind == "DaemonSet" else {"replicas": 3}
     return {
         "apiVersion": "apps/v1",

@@ -20,7 +20,7 @@ KUBELET = {"ready-seconds": "3", "pull-seconds": "2", "spread": "1"}
 def a_deployment(name: str, replicas: int, spec: Document | None = None) -> Document:
     labels = {"app": name}
     container = {"name": "main", "image": f"{name}:1", "resources": {"requests": {"cpu": "200m"}}}
-    annotations = {f"testbed.wukong/{key}": value for key, value in KUBELET.items()}
+    annotations = {f"sim.novasphere.dev/{key}": value for key, value in KUBELET.items()}
     template = {
         "metadata": {"labels": labels, "annotations": annotations},
         "spec": {"containers": [container], **(spec or {})},

@@ -140,6 +140,13 @@ def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
     assert 100 < story.workloads["default/web"].unavailable_seconds < 180
 
 
+def test_a_node_that_was_silenced_by_the_former_annotation_comes_back() -> None:
+    silent = 'nodes: [{name: n1, annotations: {testbed.wukong/silent: "true"}}, {name: n2}]\n'
+    story = play("{at: 10m, ready: n1}", start=silent + WEB)
+    assert story.settled
+    assert [at for at, text in events_of(story) if text == "ready"][-1] >= 600
+
+
 def test_a_killed_node_is_missed_after_forty_seconds() -> None:
     story = play("{at: 10s, kill: n1}")
     assert (story.nodes.start, story.nodes.max, story.nodes.end) == (2, 2, 1)
@@ -163,9 +170,10 @@ def test_a_namespace_that_is_named_is_made() -> None:
     assert list(story.workloads) == ["shop/web"]
 
 
-def test_pods_that_never_get_ready_are_no_settled_workload() -> None:
+@pytest.mark.parametrize("prefix", ["sim.novasphere.dev", "testbed.wukong"])
+def test_pods_that_never_get_ready_are_no_settled_workload(prefix: str) -> None:
     never = WEB.replace(
-        "{labels: {app: web}}", '{labels: {app: web}, annotations: {testbed.wukong/never-ready: "true"}}'
+        "{labels: {app: web}}", f'{{labels: {{app: web}}, annotations: {{{prefix}/never-ready: "true"}}}}'
     )
     story = play(start=NODES + never)
     assert not story.settled

@@ -42,7 +42,7 @@ def test_what_is_complete_is_over_after_a_moment() -> None:
 
 def test_a_deadline_is_waited_for() -> None:
     world = a_world()
-    a_rollout(world, a_template("app:2", **{"testbed.wukong/never-ready": "true"}), progressDeadlineSeconds=60)
+    a_rollout(world, a_template("app:2", **{"sim.novasphere.dev/never-ready": "true"}), progressDeadlineSeconds=60)
     world.run(seconds=30)
     assert [*list_awaited(world)] == [f"Deployment {NAMESPACE}/web: its progress deadline"]
     assert not is_over(world, 1000.0)
@@ -54,14 +54,14 @@ def test_a_deadline_is_waited_for() -> None:
 
 def test_without_a_word_on_what_is_wrong_a_minute_is_waited() -> None:
     world = a_world()
-    never = a_workload("db", 1, a_template(**{"testbed.wukong/never-ready": "true"}), serviceName="db")
+    never = a_workload("db", 1, a_template(**{"sim.novasphere.dev/never-ready": "true"}), serviceName="db")
     world.server.create(STATEFUL_SETS, never, NAMESPACE)
     world.run()
     assert not is_over(world, UNCLEAR_SECONDS - 1)
     assert is_over(world, UNCLEAR_SECONDS)
 
 
-@pytest.mark.parametrize("body", [{"metadata": {"annotations": {"testbed.wukong/silent": "true"}}}, None])
+@pytest.mark.parametrize("body", [{"metadata": {"annotations": {"sim.novasphere.dev/silent": "true"}}}, None])
 def test_a_node_that_is_about_to_be_missed_is_waited_for(body: Document | None) -> None:
     world = a_world(1)
     world.server.create(DEPLOYMENTS, a_workload("web", 1, None), NAMESPACE)

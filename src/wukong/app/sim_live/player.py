@@ -18,6 +18,7 @@ from wukong.api.resources import Key, Resource
 from wukong.app.sim_live.cleanup import clean_up
 from wukong.app.sim_live.plan import NODES, Plan, find_object, make_plan
 from wukong.app.sim_live.real_cluster import RealCluster, make_hollow
+from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.scenario import Scenario, Story
 from wukong.embedded.scenario.play import steps
 from wukong.embedded.scenario.play.course import (
@@ -201,7 +202,7 @@ class LivePlayer:
             info = (node.document.get("status") or {}).get("nodeInfo") or {}
             if not str(info.get("containerRuntimeVersion", "")).startswith("hollow://"):
                 raise InputError(
-                    "notReady and ready need kubelets that fall silent on demand (annotation testbed.wukong/silent), "
+                    f"notReady and ready need kubelets that fall silent on demand (annotation {SILENT}), "
                     f"as those of the test bed do; node {node.metadata.name} has another."
                 )
 

@@ -34,7 +34,7 @@ from wukong.state.attempts import Attempt
 
 SYNC_SECONDS = 60.0
 PASSING_SECONDS = 2.0  # between two states of a rollout controllers are faster than that, pods are not
-HOLLOW_LABEL, KWOK = "testbed.wukong/hollow", "kwok.x-k8s.io/node"
+HOLLOW_LABEL, KWOK = "sim.novasphere.dev/hollow", "kwok.x-k8s.io/node"
 
 
 class RealCluster:

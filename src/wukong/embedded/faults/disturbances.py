@@ -13,7 +13,7 @@ from wukong.actions import Action, Create, Delete, Patch
 from wukong.api.core import Node, Pod
 from wukong.api.meta import controller_of
 from wukong.api.resources import RESOURCES, Key
-from wukong.embedded.actors.kubelet.behaviour import SILENT
+from wukong.embedded.actors.kubelet.behaviour import FORMER_SILENT, SILENT
 from wukong.embedded.store.documents import condition_of, meta_of, without
 from wukong.embedded.world.process import Step
 from wukong.embedded.world.transport import perform
@@ -231,7 +231,7 @@ class Disturbances:
         return [
             it.metadata.name
             for it in found
-            if it.metadata.name not in self._busy and SILENT not in it.metadata.annotations
+            if it.metadata.name not in self._busy and not {SILENT, FORMER_SILENT} & it.metadata.annotations.keys()
         ]
 
     def _pick_node(self) -> str | None:

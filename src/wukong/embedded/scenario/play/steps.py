@@ -12,7 +12,7 @@ from wukong.actions import DONE, Action, Create, Delete, Evict, Outcome, Patch, 
 from wukong.api.core import Pod
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import RESOURCES, Key
-from wukong.embedded.actors.kubelet.behaviour import SILENT
+from wukong.embedded.actors.kubelet.behaviour import FORMER_SILENT, SILENT
 from wukong.embedded.scenario.format.fields import RESOURCE_OF, NodeGroup, Target, TimelineEntry, as_list
 from wukong.placement.capacity import OWN_LABEL
 from wukong.ports import Document, PatchBody
@@ -138,7 +138,7 @@ def build_actions(entry: TimelineEntry, present_namespaces: frozenset[str]) -> l
         case TimelineEntry(not_ready=name) if name is not None:
             return [_patch_node(name, {"metadata": {"annotations": {SILENT: "true"}}})]
         case TimelineEntry(ready=name) if name is not None:
-            return [_patch_node(name, {"metadata": {"annotations": {SILENT: None}}})]
+            return [_patch_node(name, {"metadata": {"annotations": {SILENT: None, FORMER_SILENT: None}}})]
         case TimelineEntry(uncordon=name) if name is not None:
             return [uncordon(name)]
     name = entry.cordon or entry.drain
