@@ -146,6 +146,18 @@ async def test_a_node_of_ones_own_takes_only_what_fits(bed: Bed, namespace: str,
     assert "1 Too many pods" in waiting["status"]["conditions"][0]["message"]
 
 
+async def test_a_node_with_the_former_label_is_run_and_its_pods_follow_the_former_annotations(
+    bed: Bed, namespace: str, hollow_nodes: HollowNodes
+) -> None:
+    async with bed.client() as client:
+        (name,) = await hollow_nodes()
+        former = {"sim.novasphere.dev/hollow": None, "testbed.wukong/hollow": "true"}
+        await client.patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": former}})
+        pod = await created_pod(client, namespace, a_pod(spec=on_reserved(namespace)))
+        await client.patch(pod, annotation("testbed.wukong/never-ready", "true"))
+        await client.wait_until(pod, is_not_ready)
+
+
 @pytest.mark.slow
 async def test_a_silent_node_turns_unknown_and_comes_back(bed: Bed, namespace: str, hollow_nodes: HollowNodes) -> None:
     """The real controllers with their real patience: 50 s without a lease, then Unknown and tainted."""
