@@ -181,11 +181,11 @@ def test_pods_that_never_get_ready_are_no_settled_workload(prefix: str) -> None:
 
 
 def test_a_pod_of_higher_priority_takes_the_place_of_another() -> None:
-    crowd = WEB.replace('image: "web:1"', 'image: "web:1", resources: {requests: {cpu: "3"}}')
+    large = WEB.replace('image: "web:1"', 'image: "web:1", resources: {requests: {cpu: "3"}}')
     container = "{name: a, image: b, resources: {requests: {cpu: 2}}}"
     boss = f"spec: {{priorityClassName: system-node-critical, containers: [{container}]}}"
     applied = f"apply: {{apiVersion: v1, kind: Pod, metadata: {{name: boss, namespace: kube-system}}, {boss}}}"
-    story = play(f"{{at: 10s, {applied}}}", start=NODES + crowd)
+    story = play(f"{{at: 10s, {applied}}}", start=NODES + large)
     assert not story.settled
     assert (story.workloads["default/web"].restarts, story.workloads["default/web"].available) == (1, 1)
     assert "pending: 0/2 nodes are available: 2 Insufficient cpu" in "\n".join(story.stuck)
