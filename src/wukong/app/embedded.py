@@ -13,6 +13,7 @@ import msgspec
 
 from wukong.actions import Note
 from wukong.api.core import Pod
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES
 from wukong.app.rules import load_rules
 from wukong.controllers.scheduler.choice import Extend
 from wukong.controllers.scheduler.controller import DEFAULT_NAME, Scheduler
@@ -23,8 +24,8 @@ from wukong.embedded.scenario import Scenario, Story, play
 from wukong.embedded.scenario.format.planned_faults import planned_faults
 from wukong.embedded.scenario.play.player import Lines, Spectator
 from wukong.embedded.scenario.play.steps import MANAGER, Drains
-from wukong.embedded.snapshot.load import Loaded
-from wukong.embedded.snapshot.presumed_fields import claim
+from wukong.embedded.snapshot.load import LoadedSnapshot
+from wukong.embedded.snapshot.presumed_fields import presume_fields
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import Chance, VirtualClock
 from wukong.embedded.world.world import Role, World
@@ -37,7 +38,7 @@ from wukong.replies.extender.verbs import Extender
 from wukong.state import State
 from wukong.state.controller import Controller
 
-POLICIES = ("PlacementPolicy", "ClusterPlacementPolicy")
+POLICIES = (PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES)
 KUBELETS = Kubelets.name
 FAULTS_AFTER = 120  # seconds after the last moment of a timeline until it is calm
 _Told = Callable[[View], tuple[Note, ...]]
@@ -82,8 +83,12 @@ def play_with(
 
 
 def asks_extender(scenario: Scenario) -> bool:
-    has_policies = any(each.get("kind") in POLICIES for each in scenario.documents)
+    has_policies = any(is_policy(document) for document in scenario.documents)
     return has_policies if scenario.extender is None else scenario.extender
+
+
+def is_policy(document: Document) -> bool:
+    return (document.get("kind"), document.get("apiVersion")) in [(it.kind, it.api_version) for it in POLICIES]
 
 
 def faults_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | None:
@@ -95,7 +100,7 @@ def faults_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | N
 def assemble(
     settings: Settings,
     drains: Drains,
-    start: Loaded | None = None,
+    start: LoadedSnapshot | None = None,
     applied: Iterable[Document] = (),
     fault_injection: Faults | None = None,
 ) -> World:
@@ -105,11 +110,11 @@ def assemble(
     """
     clock = VirtualClock(start.now) if start else VirtualClock()
     server = Server(clock, seed=settings.seed)
-    parts = Parts(settings, server, drains, fault_injection, start.held if start else frozenset())
+    parts = Parts(settings, server, drains, fault_injection, start.stuck_pods if start else frozenset())
     for resource, documents in start.objects if start else ():
         server.restore(resource, documents)
     if start:
-        claim(server, applied, MANAGER)
+        presume_fields(server, applied, MANAGER)
     if fault_injection is not None:
         return World(
             server=server, clock=clock, seed=settings.seed, roles=parts.roles(), fault_injection=fault_injection

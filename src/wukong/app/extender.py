@@ -19,7 +19,7 @@ from prometheus_client import Counter, Gauge
 
 from wukong.actions import Note
 from wukong.api.core import Node, Pod
-from wukong.api.resources import RESOURCES
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, NAMESPACES, NODES, PLACEMENT_POLICIES, PODS
 from wukong.engine.arrays import Index, Ints
 from wukong.errors import ClusterError, InputError
 from wukong.placement.fleet import Fleet, Latencies
@@ -37,7 +37,7 @@ from wukong.serve.tls import ssl_context
 from wukong.state.controller import Watch
 
 WATCHES = tuple(
-    Watch(RESOURCES[kind]) for kind in ("Node", "Pod", "Namespace", "PlacementPolicy", "ClusterPlacementPolicy")
+    Watch(resource) for resource in (NODES, PODS, NAMESPACES, PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES)
 )
 _MOST_WAITING = 1000
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 import aiohttp
 import msgspec
 
-from wukong.api.kinds import OURS
+from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
 from wukong.api.resources import Key, Resource
 from wukong.app.components import Component
@@ -105,7 +105,8 @@ async def follow_installed(
         async for news in follow(cluster, resource, read, selection):
             yield news
     except NotFound:
-        if resource.kind not in OURS:
+        kind = KINDS.of_resource(resource)
+        if kind is None or kind.origin != "ours":
             raise
         raise InputError(
             f"the cluster has no kind {resource.kind}. "

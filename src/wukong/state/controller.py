@@ -14,19 +14,36 @@ from wukong.actions import Outcome
 from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
 from wukong.api.resources import Key, Resource
-from wukong.state.mirror import State
+from wukong.state.mirror import Change, State
 
-KeysOf = Callable[[Object, State], Iterable[Key]]
+KeysOf = Callable[[Change, State], Iterable[Key]]
 
 
-def own_key(found: Object, _: State) -> Iterable[Key]:
-    return (Key(found.metadata.namespace, found.metadata.name),)
+def own_key(change: Change, _: State) -> Iterable[Key]:
+    return (change.key,)
+
+
+def each_side(keys: Callable[[Object, State], Iterable[Key]]) -> KeysOf:
+    """The keys of an object as it was and those of it as it is, where what they are depends on what it says."""
+
+    def keys_of_both(change: Change, state: State) -> Iterable[Key]:
+        if change.old is not None:
+            yield from keys(change.old, state)
+        if change.new is not None and change.new is not change.old:
+            yield from keys(change.new, state)
+
+    return keys_of_both
+
+
+def no_keys(_: Change, __: State) -> Iterable[Key]:
+    """For kinds that are looked up and not acted upon."""
+    return ()
 
 
 class Watch(NamedTuple):
-    """A kind whose changes concern a controller, and which of its keys a changed object stands for.
+    """A kind whose changes concern a controller, and which of its keys a change stands for.
 
-    `keys` is asked about an object as it was and as it is now. `read` is for kinds that api.kinds does not list.
+    `read` is for kinds that the table of kinds does not have.
     """
 
     resource: Resource
@@ -35,7 +52,10 @@ class Watch(NamedTuple):
 
     @property
     def struct(self) -> type[Object]:
-        return self.read or KINDS.get(self.resource.kind, Object)
+        if self.read is not None:
+            return self.read
+        entry = KINDS.of_resource(self.resource)
+        return Object if entry is None else entry.struct
 
 
 class Controller(Protocol):

@@ -7,7 +7,8 @@ from typing import Any
 
 from wukong.actions import DONE, Outcome
 from wukong.api.core import Pod
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import NODES, PODS
+from wukong.api.resources import Key
 from wukong.embedded.actors import built_in
 from wukong.embedded.checkers import Checkers
 from wukong.embedded.store import Server
@@ -17,7 +18,6 @@ from wukong.ports import Document
 from wukong.state import State
 from wukong.state.controller import Watch
 
-PODS, NODES = RESOURCES["Pod"], RESOURCES["Node"]
 HOST = "kubernetes.io/hostname"
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from embedded.checkers.judging import PODS, Actor, Court
+from embedded.checkers.judging import Actor, Court
 from wukong.actions import DONE, Delete, Outcome
 from wukong.api.core import Pod
+from wukong.api.kinds import PODS
 from wukong.api.resources import Key
 
 

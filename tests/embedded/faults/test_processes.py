@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from wukong.actions import DONE, Action, Create, Outcome
+from wukong.api.kinds import CONFIG_MAPS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.embedded.store import Server
-from wukong.embedded.store.kinds import CONFIG_MAPS
 from wukong.embedded.world.clock import VirtualClock
 from wukong.embedded.world.process import Crashed, Process, Role, Transport
 from wukong.embedded.world.watch_stream import Arrival, StreamEvent, WatchStream

@@ -75,11 +75,11 @@ def surplus_kept(*given: Any) -> list[Action]:
     return [each for each in _manage(*given) if isinstance(each, Create)]
 
 
-_waiting = garbage_collection._waiting
+_plan_foreground_deletion = garbage_collection._plan_foreground_deletion
 
 
 def finalizer_kept(*given: Any) -> Iterator[Action]:
-    return (each for each in _waiting(*given) if type(each).__name__ != "Patch")
+    return (each for each in _plan_foreground_deletion(*given) if type(each).__name__ != "Patch")
 
 
 def relist_without_goodbyes(self: State, kind: str, items: Any) -> list[Change]:
@@ -96,14 +96,16 @@ def deletion_taken_for_the_last(action: Any, found: Any) -> bool:
 BUGS = {
     "a budget ignored by evictions": Bug(eviction, "_charge", ignored_budget, {}, "evicted although budget"),
     "a pod bound twice": Bug(
-        binding_and_scale, "_unbindable", lambda pod: "", {"two-leaders": 4, "stale": 0.1}, "moved from node"
+        binding_and_scale, "_binding_refusal_of", lambda pod: "", {"two-leaders": 4, "stale": 0.1}, "moved from node"
     ),
     "a stale read trusted": Bug(
         Dispatch, "_rest", blind_to_its_own_writes, {"stale": 0.05}, "decided again before its own write"
     ),
     "a lost conflict": Bug(FaultyTransport, "perform", conflicts_taken_for_success, {"conflict": 0.1}, ""),
     "a pod leaked on a dead node": Bug(PodGarbage, "reconcile", lambda *_: DONE, {}, "which is gone"),
-    "a finalizer never removed": Bug(garbage_collection, "_waiting", finalizer_kept, {}, "waits for its finalizer"),
+    "a finalizer never removed": Bug(
+        garbage_collection, "_plan_foreground_deletion", finalizer_kept, {}, "waits for its finalizer"
+    ),
     "two leaders who both create": Bug(
         replica_set, "_manage", surplus_kept, {"two-leaders": 1, "stale": 0.03}, "pods and should have"
     ),

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from wukong.actions import Action, Delete
 from wukong.api.core import Pod
-from wukong.api.resources import RESOURCES, Key
-from wukong.app.sim_live.plan import NAMESPACES, NODES, ObjectName, Plan
+from wukong.api.kinds import NAMESPACES, NODES, PODS
+from wukong.api.resources import Key
+from wukong.app.sim_live.plan import ObjectName, Plan
 from wukong.app.sim_live.real_cluster import RealCluster
 from wukong.embedded.scenario.play.steps import uncordon
 from wukong.errors import ClusterError
 
 REMOVAL_SECONDS = 60.0  # for pods with the usual grace of 30 s
-PODS = RESOURCES["Pod"]
 
 
 async def clean_up(real: RealCluster, plan: Plan) -> list[str]:
@@ -32,7 +32,7 @@ async def clean_up(real: RealCluster, plan: Plan) -> list[str]:
     for kind in last_kinds:
         for resource, key in [entry for entry in real.created if entry[0] == kind]:
             problems += await _try(real, Delete(resource, key))
-    removed = {(resource.kind, key) for resource, key in real.created if resource in last_kinds}
+    removed = {(resource.group_kind, key) for resource, key in real.created if resource in last_kinds}
     await real.wait_until(lambda: not _still_present(real, removed), REMOVAL_SECONDS)
     return [*problems, *(f"{kind} {key} is still there" for kind, key in sorted(_still_present(real, removed)))]
 

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from wukong.actions import Create
+from wukong.api.kinds import NODES
 from wukong.api.resources import Key, Resource
 from wukong.app.sim_live.cleanup import clean_up
-from wukong.app.sim_live.plan import NODES, Plan, find_object, make_plan
+from wukong.app.sim_live.plan import Plan, find_object, make_plan
 from wukong.app.sim_live.real_cluster import RealCluster, make_hollow
 from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.scenario import Scenario, Story

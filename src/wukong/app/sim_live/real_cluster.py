@@ -15,9 +15,10 @@ import msgspec
 
 from wukong.actions import Action, Create, Delete, Patch
 from wukong.api.core import Pod
+from wukong.api.kinds import NODES
 from wukong.api.resources import Key, Resource
 from wukong.app.live import WallClock
-from wukong.app.sim_live.plan import NODES, Plan, find_object
+from wukong.app.sim_live.plan import Plan, find_object
 from wukong.app.sim_live.watch_source import WATCHES, lasting_part_of, watch_source_of
 from wukong.embedded.actors.kubelet.controller import is_silent
 from wukong.embedded.scenario.play.steps import Drains, cordoned_node

@@ -10,19 +10,24 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
+from wukong.api.kinds import KINDS, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS
 from wukong.api.meta import Object
 from wukong.api.resources import Resource
 from wukong.app.sim_live.plan import Plan
 from wukong.cluster.list_watch import Changed, Synced, follow
-from wukong.embedded.scenario.format.fields import RESOURCE_OF
-from wukong.embedded.scenario.record import workload_status
 from wukong.embedded.world import objects
 from wukong.ports import Cluster, Document, Event, Selection
 from wukong.runtime.watch_source import WatchSource
 from wukong.state.controller import Watch
 
-KINDS = ("Namespace", "Node", *workload_status.KINDS, "Pod", "PodDisruptionBudget")
-WATCHES = tuple(Watch(RESOURCE_OF[kind]) for kind in KINDS)
+WATCHES = tuple(
+    Watch(resource)
+    for resource in (
+        *(NAMESPACES, NODES),
+        *(kind.resource for kind in KINDS.workloads() if kind.is_built_in),
+        *(PODS, POD_DISRUPTION_BUDGETS),
+    )
+)
 _METADATA = ("labels", "annotations", "deletionTimestamp", "generation")
 _PASSING = ("message", "lastHeartbeatTime", "lastProbeTime", "lastUpdateTime", "lastTransitionTime")
 
@@ -37,19 +42,19 @@ def watch_source_of(plan: Plan) -> WatchSource:
             async for update in stream:
                 if isinstance(update, Synced):
                     covered = [document for document in update.items if _is_covered(plan, resource, document)]
-                    items = [objects.read(resource.kind, document) for document in covered]
+                    items = [objects.read(resource.group_kind, document) for document in covered]
                     yield Synced(items, update.resource_version)
                 elif _is_covered(plan, resource, update.event.object):
-                    yield Changed(Event(update.event.type, objects.read(resource.kind, update.event.object)))
+                    yield Changed(Event(update.event.type, objects.read(resource.group_kind, update.event.object)))
 
     return follow_covered
 
 
 def _is_covered(plan: Plan, resource: Resource, document: Document) -> bool:
     meta = document["metadata"]
-    if resource.kind == "Node":
+    if resource == NODES:
         return not plan.nodes or meta["name"] in plan.nodes
-    if resource.kind == "Namespace":
+    if resource == NAMESPACES:
         return meta["name"] in plan.namespaces
     return plan.may_be_ours(meta["namespace"], meta["name"])
 

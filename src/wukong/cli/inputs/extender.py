@@ -13,7 +13,8 @@ import click
 import msgspec
 
 from wukong.api.core import Pod
-from wukong.api.kinds import Objects
+from wukong.api.kinds import KINDS
+from wukong.api.objects import Objects
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.profile import ExtenderEntry, Profile
 from wukong.app.rules import load_rules
@@ -123,7 +124,7 @@ def _mirror(objects: Objects, policies: Sequence[Policy], without: str) -> State
     state.replace("Namespace", objects.namespaces)
     state.replace("Pod", [pod for pod in objects.pods if pod.key != without])
     for kind in (PlacementPolicy, ClusterPlacementPolicy):
-        state.replace(kind.__name__, [policy for policy in policies if isinstance(policy, kind)])
+        state.replace(KINDS.group_kind_of(kind), [policy for policy in policies if isinstance(policy, kind)])
     return state
 
 

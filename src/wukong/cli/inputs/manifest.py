@@ -13,8 +13,10 @@ import msgspec
 
 from wukong.api.apps import DaemonSet, Deployment, ReplicaSet, Workload, WorkloadSpec
 from wukong.api.core import Pod, PodStatus, ReplicationController
-from wukong.api.kinds import KINDS, WORKLOADS, Objects
+from wukong.api.kinds import KINDS, PODS
 from wukong.api.meta import LabelSelector, Object, ObjectMeta, OwnerReference, controller_of
+from wukong.api.objects import Objects
+from wukong.api.resources import Resource
 from wukong.cli.inputs.source import note_skipped
 from wukong.cli.views.console import note
 from wukong.cluster import place_name, read_manifests
@@ -53,7 +55,8 @@ def read_manifest(path: str, objects: Objects) -> PodQuestion:
 
 
 def _only_one(given: Objects, skipped: Tally[str], place: str) -> Object:
-    found = [entry for kind in ("Pod", *sorted(WORKLOADS)) for entry in given.of(kind)]
+    kinds = [PODS, *sorted(_workload_kinds(), key=lambda resource: resource.kind)]
+    found = [entry for resource in kinds for entry in given.of(resource.group_kind)]
     if len(found) == 1:
         return found[0]
     if found:
@@ -66,15 +69,21 @@ def _only_one(given: Objects, skipped: Tally[str], place: str) -> Object:
         raise InputError(
             f"{place}: a {jobs[0]} is not modelled. Write its pod template as a Pod (kind: Pod) and ask for that."
         )
-    kinds = ", ".join([kind for kind in KINDS if given.of(kind)] + sorted(skipped)) or "nothing"
-    raise InputError(f"{place}: expected a Pod or a workload ({', '.join(sorted(WORKLOADS))}), got {kinds}.")
+    kinds_given = [kind.resource.kind for kind in KINDS.deciding() if given.of(kind.group_kind)]
+    workloads = ", ".join(sorted(resource.kind for resource in _workload_kinds()))
+    got = ", ".join(kinds_given + sorted(skipped)) or "nothing"
+    raise InputError(f"{place}: expected a Pod or a workload ({workloads}), got {got}.")
+
+
+def _workload_kinds() -> list[Resource]:
+    return [kind.resource for kind in KINDS.deciding() if kind.has_pod_template]
 
 
 def _apply(given: Objects, objects: Objects) -> None:
     """Put everything but pods beside what is there; an object that is there keeps its status."""
-    for kind in KINDS:
+    for kind in (kind.group_kind for kind in KINDS.deciding() if kind.resource != PODS):
         there = {entry.key: number for number, entry in enumerate(objects.of(kind))} if given.of(kind) else {}
-        for entry in given.of(kind) if kind != "Pod" else ():
+        for entry in given.of(kind):
             number = there.get(entry.key)
             if number is None:
                 objects.add(entry)

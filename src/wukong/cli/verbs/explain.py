@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from wukong.api.core import Pod
-from wukong.api.kinds import Objects
+from wukong.api.objects import Objects
 from wukong.cli.inputs import options
 from wukong.cli.inputs.extender import Placing, Wanted, make_placing, placing_options
 from wukong.cli.inputs.manifest import read_manifest

@@ -14,6 +14,7 @@ from heapq import nsmallest
 from typing import Literal, NamedTuple
 
 from wukong.api.core import Node, Pod
+from wukong.api.kinds import REPLICA_SETS
 from wukong.api.meta import Object
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.actors.deployment import revisions
@@ -122,7 +123,7 @@ def _read_workload(state: State, workload: Object) -> WorkloadState:
 
 
 def _newest_replica_set(state: State, deployment: Deployment) -> ReplicaSet | None:
-    keys = state.owners.owned_by(deployment.metadata.uid, "ReplicaSet")
+    keys = state.owners.owned_by(deployment.metadata.uid, REPLICA_SETS)
     replica_sets = [replica_set for key in keys if (replica_set := state.get(ReplicaSet, key)) is not None]
     return max(replica_sets, key=revisions.revision_of, default=None)
 

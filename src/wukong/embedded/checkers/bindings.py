@@ -14,7 +14,15 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from wukong.api.core import Node, Pod
-from wukong.api.kinds import Objects
+from wukong.api.kinds import (
+    NAMESPACES,
+    PERSISTENT_VOLUMES,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    SERVICES,
+    STATEFUL_SETS,
+)
+from wukong.api.objects import Objects
 from wukong.api.profile import default_profile
 from wukong.api.resources import Key
 from wukong.embedded.checkers.findings import Findings
@@ -25,7 +33,10 @@ from wukong.state import Change, State
 
 SCHEDULER = "scheduler"
 FEW = 50  # of so many pods each, of twice as many every other …
-_FACTS = ("Namespace", "Service", "ReplicationController", "ReplicaSet", "StatefulSet", "PersistentVolume")
+_FACTS = tuple(
+    resource.group_kind
+    for resource in (NAMESPACES, SERVICES, REPLICATION_CONTROLLERS, REPLICA_SETS, STATEFUL_SETS, PERSISTENT_VOLUMES)
+)
 _LOCAL = frozenset(
     {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"}
 )

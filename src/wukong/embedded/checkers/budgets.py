@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import Pod
+from wukong.api.kinds import POD_DISRUPTION_BUDGETS, PODS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
 from wukong.embedded.checkers.findings import Findings
@@ -38,9 +39,9 @@ class Budgets:
         self._evicted: set[str] = set()
 
     def hear(self, change: Change) -> None:
-        if change.kind == "PodDisruptionBudget":
+        if change.group_kind == POD_DISRUPTION_BUDGETS.group_kind:
             self._budget(change)
-        elif self._selectors and change.kind == "Pod":
+        elif self._selectors and change.group_kind == PODS.group_kind:
             self._pod(change)
 
     def _pod(self, change: Change) -> None:
@@ -104,7 +105,7 @@ def _top(state: State, pod: Pod) -> Object | None:
     """The workload whose size counts: of a ReplicaSet its Deployment."""
     found: Object | None = pod
     while found is not None and (owner := controller_of(found.metadata)) is not None:
-        found = state.objects.get(owner.kind, {}).get(Key(pod.metadata.namespace, owner.name))
+        found = state.owner(pod.metadata.namespace, owner)
     return None if found is pod else found
 
 

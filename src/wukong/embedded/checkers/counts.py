@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import Node, Pod
+from wukong.api.kinds import PODS, REPLICA_SETS
 from wukong.api.meta import Object, controller_of
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key
 from wukong.embedded.actors.kubelet.controller import is_silent
 from wukong.embedded.checkers.budgets import count
 from wukong.embedded.checkers.findings import Findings
@@ -36,7 +37,7 @@ class Pods:
             self.there += (change.old is None) - (change.new is None)
 
     def finish(self, desk: Findings) -> None:
-        found = len(self.world.server.list(RESOURCES["Pod"]).items)
+        found = len(self.world.server.list(PODS).items)
         if found != self.there:
             desk.note("pods", f"created less removed are {self.there}, but {found} are there")
 
@@ -84,7 +85,7 @@ def _of_replica_set(replica_set: ReplicaSet, active: list[Pod]) -> Iterator[Diff
 
 def _of_deployment(deployment: Deployment, state: State) -> Iterator[Difference]:
     found = [
-        it for key in state.owners.owned_by(deployment.metadata.uid, "ReplicaSet") if (it := state.get(ReplicaSet, key))
+        it for key in state.owners.owned_by(deployment.metadata.uid, REPLICA_SETS) if (it := state.get(ReplicaSet, key))
     ]
     active = [pod for replica_set in found for pod in owned(state, replica_set) if _is_active(pod)]
     yield "status.observedGeneration", deployment.status.observed_generation, deployment.metadata.generation
@@ -144,7 +145,7 @@ def _unfinished(desk: Findings, found: Object) -> None:
 
 
 def owned(state: State, owner: Object) -> list[Pod]:
-    found = (state.get(Pod, key) for key in state.owners.owned_by(owner.metadata.uid, "Pod"))
+    found = (state.get(Pod, key) for key in state.owners.owned_by(owner.metadata.uid, PODS))
     return [
         pod
         for pod in found

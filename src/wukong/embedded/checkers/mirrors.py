@@ -16,7 +16,7 @@ def check(desk: Findings) -> None:
                 Key(meta_of(each).get("namespace", ""), meta_of(each)["name"]): meta_of(each)["resourceVersion"]
                 for each in world.server.list(resource).items
             }
-            held = {key: _version(found) for key, found in process.state.objects.get(resource.kind, {}).items()}
+            held = {key: _version(found) for key, found in process.state.objects.get(resource.group_kind, {}).items()}
             if held != stored:
                 wrong = sorted(key for key in {*held, *stored} if held.get(key) != stored.get(key))
                 there, here = stored.get(wrong[0], "none"), held.get(wrong[0], "none")

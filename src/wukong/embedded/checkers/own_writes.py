@@ -27,7 +27,7 @@ class OwnWrites:
             return
         feeds = {feed.kind: feed for feed in self.world.streams_of(process)}
         for at, each in written:
-            feed = feeds.get(each.kind)
+            feed = feeds.get(each.group_kind)
             if feed is not None and process.now - at < PATIENCE and not self._has_shown(feed, each):
                 told = f"decided again before its own write to {each.kind} {each.key} showed"
                 self.desk.note(str(item), told)
@@ -35,8 +35,8 @@ class OwnWrites:
 
     def _has_shown(self, feed: WatchStream, written: WrittenVersion) -> bool:
         version = int(written.version or 0)
-        held = feed.process.state.objects.get(written.kind, {}).get(written.key)
+        held = feed.process.state.objects.get(written.group_kind, {}).get(written.key)
         if held is not None:
             return int(held.metadata.resource_version or 0) >= version
-        is_gone = written.key not in self.world.state.objects.get(written.kind, {})
+        is_gone = written.key not in self.world.state.objects.get(written.group_kind, {})
         return is_gone or feed.has_shown(version)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from wukong.api.core import Node, Pod
+from wukong.api.kinds import PODS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
 from wukong.embedded.checkers.active_pods import active_siblings
@@ -89,8 +90,8 @@ def _is_homeless(pod: Pod, state: State) -> bool:
 def _is_orphaned(pod: Pod, state: State) -> bool:
     """An owner is gone, or goes and takes its dependents along."""
     for reference in pod.metadata.owner_references:
-        found = state.objects.get(reference.kind, {}).get(Key(pod.metadata.namespace, reference.name))
-        if found is None or found.metadata.uid != reference.uid or found.metadata.deletion_timestamp:
+        found = state.owner(pod.metadata.namespace, reference)
+        if found is None or found.metadata.deletion_timestamp:
             return True
     return False
 
@@ -130,9 +131,8 @@ def owner_of(pod: Pod, state: State) -> Object | None:
     reference = controller_of(pod.metadata)
     if reference is None:
         return None
-    found = state.objects.get(reference.kind, {}).get(Key(pod.metadata.namespace, reference.name))
-    is_same = found is not None and found.metadata.uid == reference.uid and not found.metadata.deletion_timestamp
-    return found if is_same else None
+    found = state.owner(pod.metadata.namespace, reference)
+    return found if found is not None and not found.metadata.deletion_timestamp else None
 
 
 def siblings_of(pod: Pod, state: State) -> list[Pod]:
@@ -140,7 +140,7 @@ def siblings_of(pod: Pod, state: State) -> list[Pod]:
     reference = controller_of(pod.metadata)
     if reference is None:
         return []
-    found = (state.get(Pod, key) for key in state.owners.owned_by(reference.uid, "Pod"))
+    found = (state.get(Pod, key) for key in state.owners.owned_by(reference.uid, PODS))
     return [it for it in found if it is not None and it.metadata.uid != pod.metadata.uid]
 
 

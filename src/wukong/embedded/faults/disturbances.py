@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from wukong.actions import Action, Create, Delete, Patch
 from wukong.api.core import Node, Pod
+from wukong.api.kinds import DEPLOYMENTS, NODES, PODS
 from wukong.api.meta import controller_of
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key
 from wukong.embedded.actors.kubelet.behaviour import FORMER_SILENT, SILENT
-from wukong.embedded.store.documents import condition_of, meta_of, without
+from wukong.embedded.store.documents import condition_of, meta_of, without_fields
 from wukong.embedded.world.process import Step
 from wukong.embedded.world.transport import perform
 from wukong.errors import ClusterError
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 NAME = "stranger"
 FINALIZER = "example.com/stuck"
-PODS, NODES, DEPLOYMENTS = RESOURCES["Pod"], RESOURCES["Node"], RESOURCES["Deployment"]
 _COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
@@ -291,4 +291,4 @@ def _fresh(node: Document) -> Document:
 def _again(pod: Document) -> Document:
     meta = meta_of(pod)
     kept = {name: meta[name] for name in ("name", "labels", "annotations") if name in meta}
-    return {"metadata": kept, "spec": without(pod["spec"], "nodeName")}
+    return {"metadata": kept, "spec": without_fields(pod["spec"], "nodeName")}

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import msgspec
 import yaml
 
-from wukong.api.decode import is_ours, readable
+from wukong.api.decode import find_kind, readable
+from wukong.api.kinds import KINDS
 from wukong.api.quantity import parse_quantity
 from wukong.api.strict import unknown_fields
 from wukong.embedded.faults.catalogue import TYPES, unknown
@@ -28,7 +29,6 @@ from wukong.embedded.scenario.format.fields import (
     bound_of,
     seconds_of,
 )
-from wukong.embedded.world.objects import JOBS
 from wukong.errors import InputError, nearest
 from wukong.ports import Document
 
@@ -97,10 +97,11 @@ def _unfold_lists(documents: list[Any]) -> Iterator[Any]:
 def _is_skipped(document: Any, skipped: Tally[str]) -> bool:
     if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
         return False
-    if document["kind"] == JOBS.kind and document.get("apiVersion") == JOBS.api_version:
+    kind = KINDS.of_document(document["kind"], str(document.get("apiVersion") or ""))
+    if kind is not None and kind.loads and kind.is_manifest:
         return False
     try:
-        return not is_ours(document["kind"], str(document.get("apiVersion") or ""), skipped)
+        return find_kind(document["kind"], str(document.get("apiVersion") or ""), skipped) is None
     except InputError:
         return False  # a typo: reported with the others
 

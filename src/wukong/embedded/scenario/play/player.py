@@ -14,7 +14,8 @@ from typing import Protocol
 import msgspec
 
 from wukong.actions import Action, Delete
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import NAMESPACES
+from wukong.api.resources import Key
 from wukong.embedded.checkers import Checkers
 from wukong.embedded.faults import Faults
 from wukong.embedded.scenario.format.fields import Scenario
@@ -175,7 +176,7 @@ class WorldPlayer:
         return self.world
 
     def namespaces(self) -> frozenset[str]:
-        namespaces = self.world.server.list(RESOURCES["Namespace"]).items
+        namespaces = self.world.server.list(NAMESPACES).items
         return frozenset(namespace["metadata"]["name"] for namespace in namespaces)
 
     def is_at_rest(self) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from wukong.api.resources import Key
+from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.actors.deployment.rollout_status import AVAILABLE, TIMED_OUT
 from wukong.embedded.actors.kubelet.controller import is_silent
@@ -41,7 +41,7 @@ def is_over(cluster: ObservedCluster, quiet_seconds: float) -> bool:
         for workload in workload_status.top_level_workloads(state)
         if not workload_status.count_replicas(workload).is_complete
     ]
-    has_refusals = any(cluster.attempt(Item(Drains.name, podlike.key_of(pod))) for pod in state.all(Pod))
+    has_refusals = any(cluster.attempt(Item(Drains.name, key_of(pod))) for pod in state.all(Pod))
     if not (unplaced or incomplete or has_refusals):
         return True
     is_clear = unplaced or all(workload_status.list_failures(workload) for workload in incomplete)

@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterable
 
 from wukong.actions import DONE, Action, Create, Delete, Evict, Outcome, Patch, Scale
 from wukong.api.core import Pod
+from wukong.api.kinds import NODES, POD_DISRUPTION_BUDGETS, PODS
 from wukong.api.meta import Object, controller_of
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key
 from wukong.embedded.actors.kubelet.behaviour import FORMER_SILENT, SILENT
 from wukong.embedded.scenario.format.fields import RESOURCE_OF, NodeGroup, Target, TimelineEntry, as_list
 from wukong.placement.capacity import OWN_LABEL
 from wukong.ports import Document, PatchBody
-from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state import Change, State
+from wukong.state.controller import Watch, each_side
 
 MANAGER = "scenario"
-NODES, NAMESPACES = RESOURCES["Node"], RESOURCES["Namespace"]
 DEFAULT_CAPACITY = {"cpu": "4", "memory": "16Gi", "pods": "110"}
 CORDON: Document = {"spec": {"unschedulable": True}}
 
@@ -35,21 +35,21 @@ class Drains:
         self.nodes: set[str] = set()
         self.is_ours = is_ours
         self.watches = (
-            Watch(RESOURCES["Pod"], self._pod_to_evict),
-            Watch(RESOURCES["PodDisruptionBudget"], self._pods_to_retry),
+            Watch(PODS, each_side(self._pod_to_evict)),
+            Watch(POD_DISRUPTION_BUDGETS, self._pods_to_retry),
         )
 
     def _pod_to_evict(self, pod: Object, _: State) -> Iterable[Key]:
         assert isinstance(pod, Pod)
         return (Key(pod.metadata.namespace, pod.metadata.name),) if pod.spec.node_name in self.nodes else ()
 
-    def _pods_to_retry(self, budget: Object, state: State) -> list[Key]:
+    def _pods_to_retry(self, change: Change, state: State) -> list[Key]:
         """The pods that a changed budget may allow to be evicted."""
         return [
             key
             for node in sorted(self.nodes)
             for key in sorted(state.pods.on_node(node))
-            if key.namespace == budget.metadata.namespace
+            if key.namespace == change.key.namespace
         ]
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:

@@ -19,7 +19,11 @@ class Availability:
 
     def hear(self, change: Change) -> None:
         workload = change.new
-        if workload is None or change.kind not in workload_status.KINDS or not workload_status.is_top_level(workload):
+        if (
+            workload is None
+            or change.group_kind not in workload_status.KINDS
+            or not workload_status.is_top_level(workload)
+        ):
             return
         if not self.recorder.covers(workload.kind, workload.key):
             return

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from wukong.api.core import Pod as AnyPod
 from wukong.api.meta import Object, controller_of
-from wukong.api.resources import Key
+from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.scenario.play.steps import Drains
 from wukong.embedded.scenario.record import workload_status
@@ -69,7 +69,7 @@ class Recorder:
             self._hear_pod(change, changed)
         elif isinstance(changed, Node):
             self._hear_node(change)
-        elif changed is not None and changed.kind in workload_status.KINDS:
+        elif changed is not None and change.group_kind in workload_status.KINDS:
             self._hear_pod_owner(change, changed)
             if workload_status.is_top_level(changed) and self.covers(changed.kind, changed.key):
                 self._hear_workload(change, changed)
@@ -210,7 +210,7 @@ class Recorder:
                 message = scheduled.message if scheduled is not None and scheduled.message else "not scheduled"
                 reasons = reasons_by_name.setdefault(self._find_workload(pod), [])
                 reasons.extend([f"pending: {message}"] if f"pending: {message}" not in reasons else [])
-            attempt = self.cluster.attempt(Item(Drains.name, podlike.key_of(pod)))
+            attempt = self.cluster.attempt(Item(Drains.name, key_of(pod)))
             if attempt is not None:
                 reasons = reasons_by_name.setdefault(f"node {pod.spec.node_name}", [])
                 reasons.append(f"drain: pod {pod.key}: {attempt.error}")

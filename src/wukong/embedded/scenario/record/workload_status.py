@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from wukong.api.kinds import KINDS as TABLE
+from wukong.api.kinds import group_kind_of
 from wukong.api.meta import Object, controller_of
-from wukong.embedded.store.documents import at, condition_of
+from wukong.embedded.store.documents import condition_of, value_at
 from wukong.ports import Document
 from wukong.state import State
 
-KINDS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
+KINDS = tuple(kind.group_kind for kind in TABLE.workloads())
 
 
 class ReplicaCounts(NamedTuple):
@@ -29,7 +31,7 @@ def document_of(workload: Object) -> Document:
 
 def is_top_level(workload: Object) -> bool:
     """Whether this is a workload that nobody else manages."""
-    return workload.kind in KINDS and controller_of(workload.metadata) is None
+    return group_kind_of(workload) in KINDS and controller_of(workload.metadata) is None
 
 
 def top_level_workloads(state: State) -> Iterator[Object]:
@@ -47,7 +49,7 @@ def count_replicas(workload: Object) -> ReplicaCounts:
         wanted, available = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
         updated, present = status.get("updatedNumberScheduled", 0), status.get("currentNumberScheduled", 0)
     else:
-        replicas = at(document, "spec.replicas")
+        replicas = value_at(document, "spec.replicas")
         wanted, available = 1 if replicas is None else replicas, status.get("availableReplicas", 0)
         present = status.get("replicas", 0)
         updated = status.get("updatedReplicas", 0) if workload.kind == "Deployment" else present
@@ -58,15 +60,15 @@ def count_replicas(workload: Object) -> ReplicaCounts:
 
 def _count_successes(document: Document, status: Document) -> ReplicaCounts:
     """Of a Job, completions are wanted and successes are available. Without completions one success is enough."""
-    completions = at(document, "spec.completions")
+    completions = value_at(document, "spec.completions")
     is_complete = (condition_of(document, "Complete") or {}).get("status") == "True"
     return ReplicaCounts(1 if completions is None else completions, status.get("succeeded", 0), is_complete)
 
 
 def _is_partial(document: Document) -> bool:
     """Whether a StatefulSet is not meant to be wholly of its latest revision."""
-    strategy = at(document, "spec.updateStrategy") or {}
-    return strategy.get("type") == "OnDelete" or bool(at(strategy, "rollingUpdate.partition"))
+    strategy = value_at(document, "spec.updateStrategy") or {}
+    return strategy.get("type") == "OnDelete" or bool(value_at(strategy, "rollingUpdate.partition"))
 
 
 def list_failures(workload: Object) -> list[str]:
