@@ -19,7 +19,7 @@ from wukong.controllers.scheduler.choice import Extend
 from wukong.controllers.scheduler.controller import DEFAULT_NAME, Scheduler
 from wukong.embedded.actors import built_in
 from wukong.embedded.actors.kubelet.controller import Kubelets
-from wukong.embedded.faults import FaultCounts, Faults, episodes
+from wukong.embedded.faults import FaultCounts, Faults, plan_episodes
 from wukong.embedded.scenario import Scenario, Story, play
 from wukong.embedded.scenario.format.planned_faults import planned_faults
 from wukong.embedded.scenario.play.player import Lines, Spectator
@@ -79,7 +79,7 @@ def play_with(
     world = assemble(Settings(seed, asks_extender(scenario)), drains, fault_injection=fault_injection)
     return play(
         world, scenario, drains, spectator, fault_injection, lines
-    ), fault_injection.ledger if fault_injection is not None else None
+    ), fault_injection.counts if fault_injection is not None else None
 
 
 def asks_extender(scenario: Scenario) -> bool:
@@ -93,7 +93,7 @@ def is_policy(document: Document) -> bool:
 
 def faults_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | None:
     end = max((moment.seconds for moment in scenario.timeline), default=0) + FAULTS_AFTER
-    found = [*episodes(types, end), *planned_faults(scenario)]
+    found = [*plan_episodes(types, end), *planned_faults(scenario)]
     return Faults(seed, found) if found else None
 
 
@@ -168,7 +168,7 @@ class Parts:
 
         def extend(engine: Engine, pod: Pod, now: float) -> tuple[Engine, _Told]:
             if self.fault_injection is not None:
-                self.fault_injection.asked(pod.key)
+                self.fault_injection.strike_extender(pod.key)
             asker, asked = with_extender(engine, extender, SHIPPED, now)
             return asker, lambda view: asked.answer(view).filtered.notes
 

@@ -8,6 +8,7 @@ same key may come any time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from enum import Enum
 from typing import NamedTuple, Protocol
 
 from wukong.actions import Outcome
@@ -58,7 +59,33 @@ class Watch(NamedTuple):
         return Object if entry is None else entry.struct
 
 
+class PodRight(Enum):
+    """By what right a controller creates or deletes pods. Controllers declare it; checkers judge what they do by it."""
+
+    CREATE_REPLICAS = "creates pods until their owner has as many as its spec.replicas says"
+    CREATE_ONE_PER_NODE = "creates one pod of a DaemonSet for each node"
+    CREATE_ORDINALS = "creates a StatefulSet's pods, one for each ordinal that its spec.replicas asks for"
+    CREATE_JOB_PODS = "creates a Job's pods, no more at a time than its spec.parallelism"
+    DELETE_SURPLUS_REPLICAS = "deletes pods where their owner has more than its spec.replicas says"
+    DELETE_ORDINALS = "deletes a StatefulSet's pods that have ended, are outdated, or whose ordinal is not asked for"
+    DELETE_DAEMON_PODS = "deletes a DaemonSet's pods that have ended, are outdated, or are not wanted on their node"
+    DELETE_JOB_PODS = "deletes a Job's pods"
+    DELETE_FROM_TAINTED_NODES = "deletes pods from nodes with a NoExecute taint"
+    DELETE_FROM_MISSING_NODES = "deletes pods whose node is gone, or that have none"
+    DELETE_DEPENDENTS = "deletes pods whose owner is gone or being deleted"
+    DELETE_WITH_NAMESPACE = "deletes the pods of a namespace that is gone or being deleted"
+    PREEMPT = "deletes pods that are marked as preempted by the scheduler"
+    EVICT = "deletes pods by the eviction API alone"
+
+
 class Controller(Protocol):
+    """One that creates, evicts or deletes pods also declares by what right, as a class attribute:
+
+        pod_rights: ClassVar[frozenset[PodRight]]
+
+    Others declare nothing: see `pod_rights_of`.
+    """
+
     @property
     def name(self) -> str:
         """Short and constant: names attempts, metrics and log lines."""
@@ -70,3 +97,9 @@ class Controller(Protocol):
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         """What to do about this key, seen as a whole. Called again whenever in doubt: it must be safe to repeat."""
         ...
+
+
+def pod_rights_of(controller: Controller) -> frozenset[PodRight]:
+    """The rights that a controller declares; none where it declares nothing."""
+    rights: frozenset[PodRight] = getattr(controller, "pod_rights", frozenset())
+    return rights

@@ -94,7 +94,7 @@ def _render(result: SoakResult, requested: int, replay: str) -> Iterable[Part]:
 def _fault_table(result: SoakResult) -> Table:
     table = Table("FAULT", "INJECTED", "EFFECTIVE", "WHAT IT IS", numbers=("INJECTED", "EFFECTIVE"))
     for name in result.faults:
-        table.add_row(name, str(result.injected[name]), str(result.effective[name]), TYPES[name].what)
+        table.add_row(name, str(result.injected[name]), str(result.effective[name]), TYPES[name].description)
     return table
 
 

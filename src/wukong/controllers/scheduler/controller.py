@@ -17,7 +17,7 @@ least the same priority, which kube-scheduler respects only when it filters; pod
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
@@ -33,7 +33,7 @@ from wukong.controllers.scheduler.queue import Entry, Queue
 from wukong.controllers.scheduler.queueing_hints import matters, may_help
 from wukong.engine import FIRST_BY_NAME, Ties
 from wukong.state import Change, State
-from wukong.state.controller import Watch
+from wukong.state.controller import PodRight, Watch
 from wukong.state.live_snapshot import FACTS
 
 DEFAULT_NAME = "default-scheduler"
@@ -50,6 +50,7 @@ class Promise(NamedTuple):
 
 class Scheduler:
     name = "scheduler"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.PREEMPT})
 
     def __init__(
         self,

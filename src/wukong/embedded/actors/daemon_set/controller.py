@@ -8,6 +8,8 @@ pods are replaced at once, where the real one waits a little longer each time.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from wukong.actions import DONE, Action, Outcome
 from wukong.api.kinds import DAEMON_SETS, NODES, PODS
 from wukong.api.resources import Key, key_of
@@ -23,7 +25,7 @@ from wukong.embedded.store.documents import parse_time
 from wukong.embedded.world.objects import DaemonSet, Pod
 from wukong.ports import Document
 from wukong.state import Change, State
-from wukong.state.controller import Watch
+from wukong.state.controller import PodRight, Watch
 
 
 def _every(_: Change, state: State) -> list[Key]:
@@ -32,6 +34,7 @@ def _every(_: Change, state: State) -> list[Key]:
 
 class DaemonSets:
     name = "daemonset"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_ONE_PER_NODE, PodRight.DELETE_DAEMON_PODS})
     watches = (Watch(DAEMON_SETS), Watch(PODS, concerned(DaemonSet)), Watch(NODES, _every))
 
     def __init__(self) -> None:

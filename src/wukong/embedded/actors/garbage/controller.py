@@ -7,6 +7,7 @@ near every change and handed to the world to perform. Garbage's keys are uids: o
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from wukong.actions import DONE, Delete, Outcome, Patch
 from wukong.api.core import Pod
@@ -20,7 +21,7 @@ from wukong.embedded.world.objects import Node
 from wukong.embedded.world.transport import FINALIZE
 from wukong.ports import PatchBody
 from wukong.state import State
-from wukong.state.controller import Watch, each_side
+from wukong.state.controller import PodRight, Watch, each_side
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 _PERIOD, _QUARANTINE = 20.0, 40.0
@@ -28,6 +29,7 @@ _PERIOD, _QUARANTINE = 20.0, 40.0
 
 class Garbage:
     name = "garbage"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.DELETE_DEPENDENTS})
 
     def __init__(self, server: Server) -> None:
         self.database, self.kinds = server.database, server.kinds
@@ -49,6 +51,7 @@ class Namespaces:
     """Empties a namespace that is being deleted, then ends it. Looks again every second while it is not empty."""
 
     name = "namespace"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.DELETE_WITH_NAMESPACE})
     watches = (Watch(NAMESPACES),)
 
     def __init__(self, server: Server) -> None:
@@ -78,6 +81,7 @@ class PodGarbage:
     """
 
     name = "podgc"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.DELETE_FROM_MISSING_NODES})
     watches = (
         Watch(PODS, _abandoned),
         Watch(NODES, keys_on_node),

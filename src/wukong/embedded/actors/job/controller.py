@@ -7,6 +7,8 @@ podReplacementPolicy Failed. Pods that are over are counted by finished_pods.py.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from wukong.actions import Action, Delete, Outcome, Patch
 from wukong.api.kinds import JOBS, PODS
 from wukong.api.meta import LabelSelector
@@ -20,7 +22,7 @@ from wukong.embedded.store.documents import format_time, parse_time, value_at
 from wukong.embedded.world.objects import Job, Pod, template_of
 from wukong.ports import Document, PatchBody
 from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state.controller import PodRight, Watch
 
 LIMIT = 6
 _GIVEN_UP = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
@@ -30,6 +32,7 @@ _DONE = ("CompletionsReached", "Reached expected number of succeeded pods")
 
 class Jobs:
     name = "job"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_JOB_PODS, PodRight.DELETE_JOB_PODS})
     watches = (Watch(JOBS), Watch(PODS, controlled_by(JOBS)))
 
     def __init__(self) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import inf
+from typing import ClassVar
 
 from wukong.actions import DONE, Action, Outcome, Patch
 from wukong.api.core import Taint
@@ -29,7 +30,7 @@ from wukong.embedded.world.objects import Node, Pod
 from wukong.ports import Document, PatchBody
 from wukong.rules.taints import tolerates
 from wukong.state import Change, State
-from wukong.state.controller import Watch, each_side
+from wukong.state.controller import PodRight, Watch, each_side
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
@@ -135,6 +136,7 @@ class NodeLifecycle:
 
 class TaintEviction:
     name = "tainteviction"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.DELETE_FROM_TAINTED_NODES})
     watches = (
         Watch(PODS, _endangered),
         Watch(NODES, pods.keys_on_node),

@@ -8,6 +8,7 @@ nobody controls are adopted, those that no longer match are released. ReplicaFai
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from wukong.actions import DONE, Action, Create, Outcome, Patch
 from wukong.api.kinds import PODS, REPLICA_SETS
@@ -22,7 +23,7 @@ from wukong.embedded.world.objects import ReplicaSet, template_of
 from wukong.ports import Document, PatchBody
 from wukong.state import State
 from wukong.state.attempts import Attempt
-from wukong.state.controller import KeysOf, Watch, each_side
+from wukong.state.controller import KeysOf, PodRight, Watch, each_side
 
 BURST = 500  # pods made or deleted in one go
 
@@ -45,6 +46,7 @@ def controller_key(owned: Object, resource: Resource) -> Key | None:
 
 class ReplicaSets:
     name = "replicaset"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_REPLICAS, PodRight.DELETE_SURPLUS_REPLICAS})
     watches = (Watch(REPLICA_SETS), Watch(PODS, concerned(ReplicaSet)))
 
     def __init__(self) -> None:

@@ -10,6 +10,8 @@ Pods that it adopts are not given the labels they lack.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from wukong.actions import DONE, Action, Outcome
 from wukong.api.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 from wukong.api.resources import Key
@@ -22,11 +24,12 @@ from wukong.embedded.actors.stateful_set.history import History
 from wukong.embedded.world.objects import Pod, StatefulSet
 from wukong.ports import Document
 from wukong.state import State
-from wukong.state.controller import Watch, no_keys
+from wukong.state.controller import PodRight, Watch, no_keys
 
 
 class StatefulSets:
     name = "statefulset"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_ORDINALS, PodRight.DELETE_ORDINALS})
     watches = (
         Watch(STATEFUL_SETS),
         Watch(PODS, concerned(StatefulSet)),

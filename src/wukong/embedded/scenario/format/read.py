@@ -16,7 +16,7 @@ from wukong.api.decode import find_kind, readable
 from wukong.api.kinds import KINDS
 from wukong.api.quantity import parse_quantity
 from wukong.api.strict import unknown_fields
-from wukong.embedded.faults.catalogue import TYPES, unknown
+from wukong.embedded.faults.catalogue import TYPES, describe_unknown
 from wukong.embedded.scenario.format.fields import (
     ENTRY_ACTIONS,
     RESOURCE_OF,
@@ -228,7 +228,7 @@ def _check_entry(entry: TimelineEntry) -> Iterator[str]:
 
 def _check_fault(fault: Fault) -> Iterator[str]:
     if fault.type not in TYPES:
-        yield f".fault.type: {unknown(fault.type)}"
+        yield f".fault.type: {describe_unknown(fault.type)}"
         return
     if not seconds_of(fault.for_):
         yield f".fault.for: {_DURATION}, got {fault.for_!r}."

@@ -7,6 +7,7 @@ only vanishes or falls silent, and the cluster's own controllers see to the rest
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import ClassVar
 
 from wukong.actions import DONE, Action, Create, Delete, Evict, Outcome, Patch, Scale
 from wukong.api.core import Pod
@@ -18,7 +19,7 @@ from wukong.embedded.scenario.format.fields import RESOURCE_OF, NodeGroup, Targe
 from wukong.placement.capacity import OWN_LABEL
 from wukong.ports import Document, PatchBody
 from wukong.state import Change, State
-from wukong.state.controller import Watch, each_side
+from wukong.state.controller import PodRight, Watch, each_side
 
 MANAGER = "scenario"
 DEFAULT_CAPACITY = {"cpu": "4", "memory": "16Gi", "pods": "110"}
@@ -29,6 +30,7 @@ class Drains:
     """`kubectl drain`: evicts the pods on these nodes but DaemonSets'; refused ones again when a budget changes."""
 
     name = "drain"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.EVICT})
 
     def __init__(self, is_ours: Callable[[Pod], bool] = lambda pod: True) -> None:
         """On a cluster that others use, too, `is_ours` says which pods may be evicted."""
