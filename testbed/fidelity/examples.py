@@ -12,7 +12,8 @@ from copy import deepcopy
 from typing import Any
 
 from testbed.fidelity.scenarios import DEADLINE, FOR, REGION, START, USUAL_START, Json, brief_tolerations
-from wukong.embedded.scenario.format.fields import RESOURCE_OF, seconds_of
+from wukong.api.kinds import KINDS
+from wukong.embedded.scenario.format.fields import seconds_of
 
 STEP, DRAIN, LOSS, END = 12, 25, 72, 75  # seconds between two entries, after a drain, after a loss, and after the last
 NODE_ACTIONS = ("cordon", "uncordon", "drain", "notReady", "ready", "kill")
@@ -51,7 +52,7 @@ def _documents_of(scenario: Json) -> Iterator[Json]:
 
 def _move_document(document: Json, own: str) -> None:
     meta, spec = document["metadata"], document.get("spec", {})
-    if RESOURCE_OF[document["kind"]].namespaced:
+    if KINDS.resource_named(document["kind"]).namespaced:
         meta["namespace"] = own
     elif document["kind"] == "PriorityClass":
         meta["name"] = f"{own}-{meta['name']}"

@@ -1,4 +1,4 @@
-"""A kind is one entry of one table: nothing else is touched for it to be mirrored, captured, loaded, patched, reconciled.
+"""A kind is one entry of one table: with nothing else it is mirrored, captured, loaded, patched and reconciled.
 
 The kind is the hardest there is: a Deployment of somebody else's group, beside Kubernetes' own.
 """
@@ -181,6 +181,9 @@ async def test_it_is_loaded_into_an_embedded_cluster_and_changed_there(tmp_path:
     story = play_on(start, Scenario(manifests=[a_fleet(paused=True)]))
     assert story.settled
     assert any("applies Deployment default/web" in event.text for event in story.events), story.events
+    patches = [line for line in story.trace if '"by":"scenario"' in line]
+    assert len(patches) == 1, story.trace
+    assert FLEETS.group in patches[0]
 
 
 def test_it_is_read_from_files_by_its_group() -> None:
@@ -189,10 +192,10 @@ def test_it_is_read_from_files_by_its_group() -> None:
         objects.add(subject)
     assert [type(subject) for subject in objects.everything()] == [apps.Deployment, Deployment]
     wrong = {**a_fleet(), "apiVersion": "policy/v1"}
-    with pytest.raises(InputError, match="expected apps/v1 or fleet.example.com/v1alpha1 for kind Deployment"):
+    with pytest.raises(InputError, match=r"expected apps/v1 or fleet.example.com/v1alpha1 for kind Deployment"):
         list(decode_objects(json.dumps(wrong).encode()))
 
 
 def test_a_group_and_kind_is_in_the_table_once() -> None:
-    with pytest.raises(ValueError, match="has Deployment.fleet.example.com already"):
+    with pytest.raises(ValueError, match=r"has Deployment.fleet.example.com already"):
         KINDS.add(ENTRY)

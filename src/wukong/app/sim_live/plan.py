@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 
-from wukong.api.kinds import NAMESPACES, NODES
+from wukong.api.kinds import KINDS, NAMESPACES, NODES
 from wukong.api.resources import Key, Resource
-from wukong.embedded.scenario.format.fields import RESOURCE_OF, Scenario, Target
+from wukong.embedded.scenario.format.fields import Scenario, Target
 from wukong.embedded.scenario.play.steps import key_of, target_key
 from wukong.errors import InputError, NotFound
 from wukong.ports import Cluster, Document
@@ -96,7 +96,7 @@ async def find_object(cluster: Cluster, resource: Resource, key: Key) -> Documen
 
 async def _check_documents(cluster: Cluster, plan: Plan) -> AsyncIterator[str]:
     for kind, key in sorted(plan.documents):
-        if key.namespace not in plan.new_namespaces and await find_object(cluster, RESOURCE_OF[kind], key):
+        if key.namespace not in plan.new_namespaces and await find_object(cluster, KINDS.resource_named(kind), key):
             yield f"{kind} {key} exists already. Rename it in the scenario, or remove it from the cluster."
 
 

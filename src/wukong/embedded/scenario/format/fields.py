@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from wukong.api.kinds import KINDS
+from wukong.api.resources import Resource
 from wukong.ports import Document
 
-RESOURCE_OF = {kind.resource.kind: kind.resource for kind in KINDS.manifests()}  # the kinds that scenarios know
 _BOUND = re.compile(r"(>=|<=|>|<)\s*(\d+(?:\.\d+)?)")
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 
@@ -42,11 +42,16 @@ class NodeGroup(_Fields):
 
 
 class Target(_Fields):
-    """An object that something is done to."""
+    """An object that something is done to. `apiVersion` is needed only where two groups have a kind of that name."""
 
     kind: str
     name: str
     namespace: str = "default"
+    api_version: str = ""
+
+    @property
+    def resource(self) -> Resource:
+        return resource_of(self.kind, self.api_version)
 
 
 class PatchTarget(Target):
@@ -153,6 +158,23 @@ class Scenario(_Fields):
     def documents(self) -> list[Document]:
         """Every document it holds, those of the timeline too."""
         return [*self.manifests, *(document for entry in self.timeline for document in as_list(entry.apply))]
+
+
+def find_resource(kind: str, api_version: str = "") -> Resource | None:
+    """The kind that a scenario means, if scenarios know it."""
+    known = [entry.resource for entry in KINDS.manifests() if entry.resource.kind == kind]
+    return next((resource for resource in known if api_version in ("", resource.api_version)), None)
+
+
+def resource_of(kind: str, api_version: str = "") -> Resource:
+    """The kind that a scenario means; it has been checked that there is one."""
+    resource = find_resource(kind, api_version)
+    assert resource is not None, f"scenarios know no {api_version} {kind}"
+    return resource
+
+
+def document_resource(document: Document) -> Resource:
+    return resource_of(document["kind"], document.get("apiVersion") or "")
 
 
 def bound_of(text: str) -> tuple[str, float] | None:

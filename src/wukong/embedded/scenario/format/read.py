@@ -19,7 +19,6 @@ from wukong.api.strict import unknown_fields
 from wukong.embedded.faults.catalogue import TYPES, describe_unknown
 from wukong.embedded.scenario.format.fields import (
     ENTRY_ACTIONS,
-    RESOURCE_OF,
     ExpectedEvent,
     Fault,
     NodeGroup,
@@ -27,6 +26,7 @@ from wukong.embedded.scenario.format.fields import (
     TimelineEntry,
     as_list,
     bound_of,
+    find_resource,
     seconds_of,
 )
 from wukong.errors import InputError, nearest
@@ -213,8 +213,8 @@ def _check_entry(entry: TimelineEntry) -> Iterator[str]:
     for index, document in enumerate(as_list(entry.apply)):
         yield from _check_document(document, f".apply[{index}]" if isinstance(entry.apply, list) else ".apply")
     for name, target in (("patch", entry.patch), ("delete", entry.delete), ("scale", entry.scale)):
-        if target is not None and target.kind not in RESOURCE_OF:
-            yield f".{name}.kind: {_unknown_kind(target.kind)}"
+        if target is not None and find_resource(target.kind, target.api_version) is None:
+            yield from _describe_unknown_kind(f".{name}", target.kind, target.api_version)
     if entry.fault is not None:
         yield from _check_fault(entry.fault)
     if entry.patch is not None:
@@ -247,17 +247,21 @@ def _check_document(document: Any, place: str) -> Iterator[str]:
         yield f"{place}: expected a Kubernetes object, got {document!r:.100}."
         return
     kind, meta = str(document.get("kind") or ""), document.get("metadata")
-    if kind not in RESOURCE_OF:
-        yield f"{place}.kind: {_unknown_kind(kind)}"
-    elif document.get("apiVersion") != RESOURCE_OF[kind].api_version:
-        right = RESOURCE_OF[kind].api_version
-        yield f"{place}.apiVersion: expected {right} for kind {kind}, got {document.get('apiVersion')!r}."
+    version = document.get("apiVersion")
+    if not isinstance(version, str) or not version or find_resource(kind, version) is None:
+        yield from _describe_unknown_kind(place, kind, version)
     if not isinstance(meta, dict) or not isinstance(meta.get("name"), str) or not meta["name"]:
         yield f"{place}.metadata.name: expected a name. Give the object one."
 
 
-def _unknown_kind(kind: str) -> str:
-    return f'unknown kind "{kind}".{nearest(kind, RESOURCE_OF)} Scenarios know: {", ".join(RESOURCE_OF)}.'
+def _describe_unknown_kind(place: str, kind: str, api_version: object) -> Iterator[str]:
+    known = [entry.resource for entry in KINDS.manifests()]
+    versions = [resource.api_version for resource in known if resource.kind == kind]
+    if versions:
+        yield f"{place}.apiVersion: expected {' or '.join(versions)} for kind {kind}, got {api_version!r}."
+        return
+    names = list(dict.fromkeys(resource.kind for resource in known))
+    yield f'{place}.kind: unknown kind "{kind}".{nearest(kind, names)} Scenarios know: {", ".join(names)}.'
 
 
 def _to_plain(value: Any) -> Any:

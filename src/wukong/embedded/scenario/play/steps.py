@@ -15,7 +15,7 @@ from wukong.api.kinds import NODES, POD_DISRUPTION_BUDGETS, PODS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
 from wukong.embedded.actors.kubelet.behaviour import FORMER_SILENT, SILENT
-from wukong.embedded.scenario.format.fields import RESOURCE_OF, NodeGroup, Target, TimelineEntry, as_list
+from wukong.embedded.scenario.format.fields import NodeGroup, Target, TimelineEntry, as_list, document_resource
 from wukong.placement.capacity import OWN_LABEL
 from wukong.ports import Document, PatchBody
 from wukong.state import Change, State
@@ -93,7 +93,7 @@ def apply_documents(documents: Iterable[Document], present_namespaces: frozenset
     namespaces = [document for document in documents if document["kind"] == "Namespace"]
     others = [document for document in documents if document["kind"] != "Namespace"]
     known = present_namespaces | {document["metadata"]["name"] for document in namespaces}
-    named = {namespace_of(document) for document in documents if RESOURCE_OF[document["kind"]].namespaced}
+    named = {namespace_of(document) for document in documents if document_resource(document).namespaced}
     missing = [bare_namespace(name) for name in sorted(named - known)]
     return [_apply(document) for document in (*namespaces, *missing, *others)]
 
@@ -103,7 +103,7 @@ def bare_namespace(name: str) -> Document:
 
 
 def _apply(document: Document) -> Action:
-    resource = RESOURCE_OF[document["kind"]]
+    resource = document_resource(document)
     if resource == NODES:  # who creates a node writes its status, too
         return Create(resource, document)
     return Patch(resource, key_of(document), PatchBody("apply", document, manager=MANAGER, force=True))
@@ -114,13 +114,13 @@ def namespace_of(document: Document) -> str:
 
 
 def key_of(document: Document) -> Key:
-    is_namespaced = RESOURCE_OF[document["kind"]].namespaced
+    is_namespaced = document_resource(document).namespaced
     return Key(namespace_of(document) if is_namespaced else "", document["metadata"]["name"])
 
 
 def target_key(target: Target) -> Key:
     """The key of the object that a timeline entry patches, scales or deletes."""
-    return Key(target.namespace if RESOURCE_OF[target.kind].namespaced else "", target.name)
+    return Key(target.namespace if target.resource.namespaced else "", target.name)
 
 
 def build_actions(entry: TimelineEntry, present_namespaces: frozenset[str]) -> list[Action]:
@@ -130,11 +130,11 @@ def build_actions(entry: TimelineEntry, present_namespaces: frozenset[str]) -> l
             return apply_documents(as_list(documents), present_namespaces)
         case TimelineEntry(patch=patch) if patch is not None:
             body = PatchBody(patch.type, patch.patch, manager=MANAGER)  # type: ignore[arg-type]  # read strictly
-            return [Patch(RESOURCE_OF[patch.kind], target_key(patch), body)]
+            return [Patch(patch.resource, target_key(patch), body)]
         case TimelineEntry(delete=delete) if delete is not None:
-            return [Delete(RESOURCE_OF[delete.kind], target_key(delete), grace_seconds=delete.grace_period_seconds)]
+            return [Delete(delete.resource, target_key(delete), grace_seconds=delete.grace_period_seconds)]
         case TimelineEntry(scale=scale) if scale is not None:
-            return [Scale(RESOURCE_OF[scale.kind], target_key(scale), scale.replicas)]
+            return [Scale(scale.resource, target_key(scale), scale.replicas)]
         case TimelineEntry(kill=name) if name is not None:
             return [Delete(NODES, Key("", name))]
         case TimelineEntry(not_ready=name) if name is not None:
@@ -172,7 +172,7 @@ def describe_entry(entry: TimelineEntry) -> list[str]:
 
 
 def describe_document(document: Document) -> str:
-    return f"applies {RESOURCE_OF[document['kind']].kind} {key_of(document)}"
+    return f"applies {document['kind']} {key_of(document)}"
 
 
 def _patch_node(name: str, body: Document) -> Patch:

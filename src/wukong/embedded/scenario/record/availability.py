@@ -21,7 +21,7 @@ class Availability:
         workload = change.new
         if (
             workload is None
-            or change.group_kind not in workload_status.KINDS
+            or not workload_status.is_workload_kind(change.group_kind)
             or not workload_status.is_top_level(workload)
         ):
             return

@@ -69,7 +69,7 @@ class Recorder:
             self._hear_pod(change, changed)
         elif isinstance(changed, Node):
             self._hear_node(change)
-        elif changed is not None and change.group_kind in workload_status.KINDS:
+        elif changed is not None and workload_status.is_workload_kind(change.group_kind):
             self._hear_pod_owner(change, changed)
             if workload_status.is_top_level(changed) and self.covers(changed.kind, changed.key):
                 self._hear_workload(change, changed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 
-from wukong.embedded.scenario.record import workload_status
+from wukong.api.kinds import KINDS, NODES, PODS
 from wukong.embedded.scenario.record.availability import Availability
 from wukong.embedded.scenario.record.moves import Moves
 from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
@@ -53,7 +53,7 @@ class Recording:
 
     def include_present_objects(self) -> None:
         """Record what the cluster holds before the story begins. None of it is an event."""
-        for kind in (*workload_status.KINDS, "Node", "Pod"):
+        for kind in (*(kind.group_kind for kind in KINDS.workloads()), NODES.group_kind, PODS.group_kind):
             for key, present in sorted(self.cluster.state.objects.get(kind, {}).items()):
                 for listener in (self.recorder, self.moves, self.availability):
                     listener.hear(Change("ADDED", kind, key, None, present))

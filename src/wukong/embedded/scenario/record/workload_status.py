@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from wukong.api.kinds import KINDS as TABLE
-from wukong.api.kinds import group_kind_of
+from wukong.api.kinds import DAEMON_SETS, DEPLOYMENTS, JOBS, KINDS, STATEFUL_SETS, group_kind_of
 from wukong.api.meta import Object, controller_of
 from wukong.embedded.store.documents import condition_of, value_at
 from wukong.ports import Document
 from wukong.state import State
-
-KINDS = tuple(kind.group_kind for kind in TABLE.workloads())
 
 
 class ReplicaCounts(NamedTuple):
@@ -29,31 +26,39 @@ def document_of(workload: Object) -> Document:
     return document
 
 
+def is_workload_kind(group_kind: str) -> bool:
+    """Whether stories tell how the pods of this kind fare."""
+    kind = KINDS.find(group_kind)
+    return kind is not None and kind.is_workload
+
+
 def is_top_level(workload: Object) -> bool:
     """Whether this is a workload that nobody else manages."""
-    return group_kind_of(workload) in KINDS and controller_of(workload.metadata) is None
+    return is_workload_kind(group_kind_of(workload)) and controller_of(workload.metadata) is None
 
 
 def top_level_workloads(state: State) -> Iterator[Object]:
-    for kind in KINDS:
-        yield from filter(is_top_level, state.objects.get(kind, {}).values())
+    for kind in KINDS.workloads():
+        yield from filter(is_top_level, state.objects.get(kind.group_kind, {}).values())
 
 
 def count_replicas(workload: Object) -> ReplicaCounts:
     document = document_of(workload)
     status: Document = document.get("status") or {}
-    if workload.kind == "Job":
+    if group_kind_of(workload) == JOBS.group_kind:
         return _count_successes(document, status)
     is_observed = status.get("observedGeneration", 0) >= workload.metadata.generation
-    if workload.kind == "DaemonSet":
+    if group_kind_of(workload) == DAEMON_SETS.group_kind:
         wanted, available = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
         updated, present = status.get("updatedNumberScheduled", 0), status.get("currentNumberScheduled", 0)
     else:
         replicas = value_at(document, "spec.replicas")
         wanted, available = 1 if replicas is None else replicas, status.get("availableReplicas", 0)
         present = status.get("replicas", 0)
-        updated = status.get("updatedReplicas", 0) if workload.kind == "Deployment" else present
-        if workload.kind == "StatefulSet" and status.get("updateRevision") != status.get("currentRevision"):
+        updated = status.get("updatedReplicas", 0) if group_kind_of(workload) == DEPLOYMENTS.group_kind else present
+        if group_kind_of(workload) == STATEFUL_SETS.group_kind and status.get("updateRevision") != status.get(
+            "currentRevision"
+        ):
             updated = wanted if _is_partial(document) else status.get("updatedReplicas", 0)
     return ReplicaCounts(wanted, available, is_observed and wanted == available == updated == present)
 
