@@ -17,13 +17,16 @@ import msgspec
 
 from wukong.actions import Action, Note, Outcome
 from wukong.errors import ClusterError, OutcomeUnknown, WukongError
-from wukong.ports import EVERYTHING, Clock, Cluster
+from wukong.ports import Clock, Cluster
 from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.leader import Leader
 from wukong.runtime.metrics import Metrics
+from wukong.runtime.mirror_age import LIMIT_SECONDS, OldWatch
+from wukong.runtime.mirror_feed import MirrorFeed
 from wukong.runtime.pending_writes import WrittenVersion
 from wukong.runtime.performer import Performer, described, subject
-from wukong.runtime.watch_source import Changed, WatchSource
+from wukong.runtime.watch_source import WatchSource
+from wukong.runtime.watch_table import merge_watches
 from wukong.state import Change, State
 from wukong.state.controller import Controller, Watch
 
@@ -34,6 +37,7 @@ _LONGEST_WAIT = 30.0  # after a jump of the clock, keys are late by no more than
 class LoopSettings(msgspec.Struct, frozen=True):
     workers: int = 8
     grace_seconds: float = 20.0  # how long a shutdown waits for what is in flight
+    mirror_age_limit_seconds: float = LIMIT_SECONDS  # an older mirror is not ready
 
 
 class Job:
@@ -73,9 +77,9 @@ class Loop:
         self.leader = leader
         if leader is not None:
             leader.on_change = self._lead
-        watches = [watch for controller in self.dispatch.controllers.values() for watch in controller.watches]
-        self._watches = {watch.resource: watch for watch in (*also, *watches)}
-        self._unsynced = set(self._watches)
+        self._watches = merge_watches(self.dispatch.controllers.values(), also)
+        limit = self.settings.mirror_age_limit_seconds
+        self.mirror = MirrorFeed(self._watches, self.state, clock, self.metrics, limit)
         self._listeners: list[Callable[[Change], None]] = []
         self._jobs: dict[asyncio.Task[None], Job] = {}
         # What nobody knows the outcome of. Before its key is decided again we look, for the watch may not show it yet.
@@ -84,8 +88,12 @@ class Loop:
 
     @property
     def is_synced(self) -> bool:
-        """Every kind has been listed at least once."""
-        return not self._unsynced
+        """Every kind has been listed at least once, or is optional and not installed."""
+        return self.mirror.is_synced
+
+    def old_watches(self) -> list[OldWatch]:
+        """The kinds of which nothing was heard for longer than the limit, the oldest first."""
+        return self.mirror.ages.old_watches(self.clock.now())
 
     @property
     def is_leading(self) -> bool:
@@ -104,6 +112,7 @@ class Loop:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set; then finish what is in flight, give the lease back and return."""
+        self.mirror.ages.start(self.clock.now())
         following = [asyncio.create_task(self._feed(watch)) for watch in self._watches.values()]
         if self.leader is not None:
             following.append(asyncio.create_task(self.leader.run()))
@@ -120,18 +129,13 @@ class Loop:
                 await self.leader.release()
 
     async def _feed(self, watch: Watch) -> None:
-        kind = watch.resource.kind
-        async for news in self.follow(self.cluster, watch.resource, watch.struct, EVERYTHING):
-            if isinstance(news, Changed):
-                changes = self.state.apply(news.event.type, news.event.object, kind)
-            else:
-                changes = self.state.replace(kind, news.items)
-                self._unsynced.discard(watch.resource)
+        source = self.follow(self.cluster, watch.resource, watch.struct, watch.selection, watch.optional)
+        async for update in source:
+            changes = self.mirror.take_in(watch, update)
             self.dispatch.observe(changes, self.clock.now())
             for change in changes:
                 for hear in self._listeners:
                     hear(change)
-            self.metrics.mirror_objects.labels(kind).set(len(self.state.objects.get(kind, ())))
             self._wake.set()
         raise WukongError(f"following {watch.resource.plural} has ended; it should not")
 

@@ -14,6 +14,7 @@ from wukong.actions import Outcome
 from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
 from wukong.api.resources import Key, Resource
+from wukong.ports import EVERYTHING, Selection
 from wukong.state.mirror import State
 
 KeysOf = Callable[[Object, State], Iterable[Key]]
@@ -26,12 +27,15 @@ def own_key(found: Object, _: State) -> Iterable[Key]:
 class Watch(NamedTuple):
     """A kind whose changes concern a controller, and which of its keys a changed object stands for.
 
-    `keys` is asked about an object as it was and as it is now. `read` is for kinds that api.kinds does not list.
+    `keys` is asked about an object as it was and as it is now. `read` is for kinds that api.kinds does not list. Only
+    the objects of the `selection` are mirrored. An `optional` kind may not be installed: then there are none of it.
     """
 
     resource: Resource
     keys: KeysOf = own_key
     read: type[Object] | None = None
+    selection: Selection = EVERYTHING
+    optional: bool = False
 
     @property
     def struct(self) -> type[Object]:

@@ -13,11 +13,11 @@ from typing import Any
 from wukong.api.meta import Object
 from wukong.api.resources import Resource
 from wukong.app.sim_live.plan import Plan
-from wukong.cluster.list_watch import Changed, Synced, follow
+from wukong.cluster.list_watch import follow
 from wukong.embedded.scenario.format.fields import RESOURCE_OF
 from wukong.embedded.scenario.record import workload_status
 from wukong.embedded.world import objects
-from wukong.ports import Cluster, Document, Event, Selection
+from wukong.ports import Cluster, Document, Event, Listing, Selection, WatchUpdate
 from wukong.runtime.watch_source import WatchSource
 from wukong.state.controller import Watch
 
@@ -28,17 +28,19 @@ _PASSING = ("message", "lastHeartbeatTime", "lastProbeTime", "lastUpdateTime", "
 
 def following(plan: Plan) -> WatchSource:
     async def follow_ours(
-        cluster: Cluster, resource: Resource, read: type[Object], selection: Selection
-    ) -> AsyncGenerator[Synced[Object] | Changed[Object], None]:
+        cluster: Cluster, resource: Resource, read: type[Object], selection: Selection, optional: bool
+    ) -> AsyncGenerator[WatchUpdate[Object], None]:
         if resource.namespaced and len(plan.namespaces) == 1:
             selection = Selection(*plan.namespaces)
-        async with aclosing(follow(cluster, resource, dict, selection)) as stream:
-            async for news in stream:
-                if isinstance(news, Synced):
-                    ours = [each for each in news.items if _is_ours(plan, resource, each)]
-                    yield Synced([objects.read(resource.kind, each) for each in ours], news.resource_version)
-                elif _is_ours(plan, resource, news.event.object):
-                    yield Changed(Event(news.event.type, objects.read(resource.kind, news.event.object)))
+        async with aclosing(follow(cluster, resource, dict, selection, optional)) as stream:
+            async for update in stream:
+                if isinstance(update, Listing):
+                    ours = [document for document in update.items if _is_ours(plan, resource, document)]
+                    yield Listing([objects.read(resource.kind, document) for document in ours], update.resource_version)
+                elif not isinstance(update, Event):
+                    yield update
+                elif update.type == "BOOKMARK" or _is_ours(plan, resource, update.object):
+                    yield Event(update.type, objects.read(resource.kind, update.object))
 
     return follow_ours
 

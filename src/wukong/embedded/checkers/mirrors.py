@@ -6,15 +6,17 @@ from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.store.documents import meta_of
+from wukong.embedded.world.watch_selection import list_selected
 
 
 def check(desk: Findings) -> None:
     world = desk.world
     for process in world.processes:
-        for resource, _ in process.structs.values():
+        for watch in process.watches.values():
+            resource = watch.resource
             stored = {
                 Key(meta_of(each).get("namespace", ""), meta_of(each)["name"]): meta_of(each)["resourceVersion"]
-                for each in world.server.list(resource).items
+                for each in list_selected(world.server, watch)
             }
             held = {key: _version(found) for key, found in process.state.objects.get(resource.kind, {}).items()}
             if held != stored:

@@ -103,6 +103,8 @@ WHOLE: dict[str, type[Object]] = {
     )
 }
 
+MORE_KINDS = {kind: struct for kind, struct in WHOLE.items() if kind not in KINDS}  # those wukong.api does not have
+
 
 def read(kind: str, document: Document, struct: type[Object] | None = None, before: Object | None = None) -> Object:
     """The object as the mirror holds it. `struct` is for kinds that are neither here nor in wukong.api.

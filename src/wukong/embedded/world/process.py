@@ -8,11 +8,10 @@ whose answer got lost is looked at before its key is decided again; what failed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from wukong.actions import Action, Note, Outcome
-from wukong.api.meta import Object
 from wukong.api.resources import Resource
 from wukong.embedded.store.kinds import Kind
 from wukong.embedded.world.clock import Chance, VirtualClock
@@ -20,10 +19,11 @@ from wukong.errors import ClusterError, OutcomeUnknown
 from wukong.runtime.delivery import described, subject
 from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.pending_writes import WrittenVersion
+from wukong.runtime.watch_table import merge_watches
 from wukong.state import State
-from wukong.state.controller import Controller
+from wukong.state.controller import Controller, Watch
 
-Structs = dict[str, tuple[Resource, type[Object]]]  # name of a kind → how it is mirrored
+WatchesByKind = dict[str, Watch]  # name of a kind → how it is mirrored
 
 
 class Role(NamedTuple):
@@ -66,6 +66,10 @@ class Transport(Protocol):
     def look_again(self, action: Action) -> WrittenVersion | None: ...
 
 
+def by_kind(table: Mapping[Resource, Watch]) -> WatchesByKind:
+    return {Kind(resource=resource).name: watch for resource, watch in table.items()}
+
+
 class Process:
     def __init__(
         self, role: Role, state: State | None = None, *, clock: VirtualClock, trace: list[Step], chance: Chance
@@ -79,10 +83,7 @@ class Process:
         self.latest: Item | None = None  # what it decided last
         self.turns = 0  # how often it has decided something
         self.was_due = 0.0  # when that was to be taken, by its own clock
-        self.structs: Structs = {}
-        for controller in self.dispatch.controllers.values():
-            for watch in controller.watches:
-                self.structs.setdefault(Kind(resource=watch.resource).name, (watch.resource, watch.struct))
+        self.watches = by_kind(merge_watches(self.dispatch.controllers.values()))
         # What nobody knows the outcome of. Before its key is decided again we look, for the watch may not show it yet.
         self._doubts: dict[Item, Action] = {}
 

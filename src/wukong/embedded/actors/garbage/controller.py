@@ -14,7 +14,7 @@ from wukong.api.meta import Object
 from wukong.api.resources import EVENTS, LEASES, RESOURCES, Key
 from wukong.embedded.actors.node_lifecycle.zones import is_ready
 from wukong.embedded.store import Server, garbage_collection, namespaces
-from wukong.embedded.world.objects import Node
+from wukong.embedded.world.objects import MORE_KINDS, Node
 from wukong.embedded.world.transport import FINALIZE
 from wukong.ports import PatchBody
 from wukong.state import State
@@ -32,7 +32,7 @@ class Garbage:
         self.database, self.kinds = server.database, server.kinds
         self._doubts = server.doubts
         watched = [kind.resource for kind in server.kinds if kind.resource not in (EVENTS, LEASES)]
-        self.watches = tuple(Watch(resource, self._concerned) for resource in watched)
+        self.watches = tuple(Watch(resource, self._concerned, MORE_KINDS.get(resource.kind)) for resource in watched)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         places = self._doubts.near(key.name)
