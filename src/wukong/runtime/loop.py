@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from wukong.actions import Action, Note, Outcome
-from wukong.errors import ClusterError, OutcomeUnknown, WukongError
+from wukong.actions import Action
+from wukong.errors import ClusterError, WukongError
 from wukong.ports import Clock, Cluster
 from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.leader import Leader
@@ -24,9 +24,10 @@ from wukong.runtime.metrics import Metrics
 from wukong.runtime.mirror_age import LIMIT_SECONDS, OldWatch
 from wukong.runtime.mirror_feed import MirrorFeed
 from wukong.runtime.pending_writes import WrittenVersion
-from wukong.runtime.performer import Performer, described, subject
+from wukong.runtime.performer import Performer, described
 from wukong.runtime.watch_source import WatchSource
 from wukong.runtime.watch_table import merge_watches
+from wukong.runtime.work_cycle import Work, WorkCycle, is_dispensable
 from wukong.state import Change, State
 from wukong.state.controller import Controller, Watch
 
@@ -38,18 +39,6 @@ class LoopSettings(msgspec.Struct, frozen=True):
     workers: int = 8
     grace_seconds: float = 20.0  # how long a shutdown waits for what is in flight
     mirror_age_limit_seconds: float = LIMIT_SECONDS  # an older mirror is not ready
-
-
-class Job:
-    """One key being worked on. Actions before `position` have been performed. If it `only_looks`, none is."""
-
-    def __init__(self, item: Item, outcome: Outcome, *, only_looks: bool = False) -> None:
-        self.item, self.outcome, self.position, self.only_looks = item, outcome, 0, only_looks
-        self.written: list[WrittenVersion] = []
-
-    def undone(self, *, is_unknown: bool) -> Sequence[Action]:
-        """What has not happened; the action at hand is left out if nobody knows."""
-        return self.outcome.actions[self.position + is_unknown :]
 
 
 class Loop:
@@ -81,9 +70,8 @@ class Loop:
         limit = self.settings.mirror_age_limit_seconds
         self.mirror = MirrorFeed(self._watches, self.state, clock, self.metrics, limit)
         self._listeners: list[Callable[[Change], None]] = []
-        self._jobs: dict[asyncio.Task[None], Job] = {}
-        # What nobody knows the outcome of. Before its key is decided again we look, for the watch may not show it yet.
-        self._doubts: dict[Item, Action] = {}
+        self._cycle = WorkCycle(self.dispatch)
+        self._jobs: dict[asyncio.Task[None], Work] = {}
         self._wake = asyncio.Event()
 
     @property
@@ -165,72 +153,65 @@ class Loop:
         return _LONGEST_WAIT if at is None else min(_LONGEST_WAIT, max(0.0, at - self.clock.now()))
 
     def _start(self, item: Item, now: float) -> None:
-        if item in self._doubts:
-            self._work(Job(item, Outcome((self._doubts[item],), requeue_after=0.0), only_looks=True))
+        work = self._cycle.take_doubt(item) or self._decide(item, now)
+        if work is None:
             return
+        if work.next_action is None:
+            self._cycle.finish(work, now)
+            return
+        task = asyncio.create_task(self._work_on(work))
+        self._jobs[task] = work
+        task.add_done_callback(self._ended)
+
+    def _decide(self, item: Item, now: float) -> Work | None:
+        """None if the controller failed."""
         try:
             with self.metrics.reconcile_seconds.labels(item.controller).time():
-                outcome = self.dispatch.reconcile(item, now)
+                return self._cycle.decide(item, now)
         except Exception as error:
             log.exception("controller failed", extra={"item": str(item)})
             self.dispatch.failed(item, error, now, self.random())
-            return
-        if not outcome.actions:
-            self.dispatch.succeeded(item, outcome, now)
-            return
-        self._work(Job(item, outcome))
-
-    def _work(self, job: Job) -> None:
-        task = asyncio.create_task(self._settle(job) if job.only_looks else self._perform(job))
-        self._jobs[task] = job
-        task.add_done_callback(self._ended)
+            return None
 
     # ---- workers
 
-    async def _perform(self, job: Job) -> None:
-        for action in job.outcome.actions:
-            if not self.is_leading:
-                raise asyncio.CancelledError
-            try:
-                written = await self.performer.perform(action, self.clock.now())
-            except ClusterError as error:
-                self._count(action, type(error).__name__)
-                if not isinstance(action, Note):  # losing an Event stops nothing
-                    raise
-            else:
-                self._count(action, "ok")
-                if written is not None:
-                    job.written.append(written)
-            job.position += 1
+    async def _work_on(self, work: Work) -> None:
+        while (action := work.next_action) is not None:
+            work.advance(await (self.performer.look_again(action) if work.only_looks else self._perform(action)))
 
-    async def _settle(self, job: Job) -> None:
-        written = await self.performer.look_again(self._doubts[job.item])
-        del self._doubts[job.item]
-        if written is not None:
-            job.written.append(written)
+    async def _perform(self, action: Action) -> WrittenVersion | None:
+        if not self.is_leading:
+            raise asyncio.CancelledError
+        try:
+            written = await self.performer.perform(action, self.clock.now())
+        except ClusterError as error:
+            self._count(action, type(error).__name__)
+            if not is_dispensable(action):
+                raise
+            return None
+        self._count(action, "ok")
+        return written
 
     def _count(self, action: Action, result: str) -> None:
         self.metrics.actions.labels(type(action).__name__, result).inc()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        job, now = self._jobs.pop(task), self.clock.now()
+        work, now = self._jobs.pop(task), self.clock.now()
         if task.cancelled():
-            self.dispatch.abandoned(job.item, now, job.undone(is_unknown=True))
+            self._cycle.abandon(work, now)
         elif (error := task.exception()) is None:
-            self.dispatch.succeeded(job.item, job.outcome, now, job.written)
+            self._cycle.finish(work, now)
         else:
-            self._failed(job, error, now)
+            self._failed(work, error, now)
         self._wake.set()
 
-    def _failed(self, job: Job, error: BaseException, now: float) -> None:
+    def _failed(self, work: Work, error: BaseException, now: float) -> None:
         assert isinstance(error, Exception)
-        undone = job.undone(is_unknown=isinstance(error, OutcomeUnknown))
-        delay = self.dispatch.failed(job.item, error, now, self.random(), undone, job.written)
-        action = job.outcome.actions[job.position]
-        if isinstance(error, OutcomeUnknown) and subject(action)[1].name:
-            self._doubts[job.item] = action
+        delay = self._cycle.fail(work, error, now, self.random())
+        action = work.next_action
+        assert action is not None
         again = round(delay, 3)
-        told = {"item": str(job.item), "action": described(action), "error": str(error), "again_seconds": again}
+        told = {"item": str(work.item), "action": described(action), "error": str(error), "again_seconds": again}
         log.warning("action failed", extra=told, exc_info=None if isinstance(error, ClusterError) else error)
 
     # ---- leading and leaving

@@ -2,8 +2,9 @@
 
     world ─► step ─► key due ─► reconcile ─► actions ─► port ─► server        (feeding.py brings the news back)
 
-What it does with an outcome is what runtime.loop does: a key rests until the process has seen its own write; an action
-whose answer got lost is looked at before its key is decided again; what failed comes back after a backoff.
+What it does with an outcome is what runtime.loop does, by the same code (runtime.work_cycle): a key rests until the
+process has seen its own write; an action whose answer got lost is looked at before its key is decided again; what
+failed comes back after a backoff.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from wukong.actions import Action, Note, Outcome
+from wukong.actions import Action
 from wukong.api.resources import Resource
 from wukong.embedded.store.kinds import Kind
 from wukong.embedded.world.clock import Chance, VirtualClock
-from wukong.errors import ClusterError, OutcomeUnknown
-from wukong.runtime.delivery import described, subject
+from wukong.errors import ClusterError
+from wukong.runtime.delivery import described
 from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.pending_writes import WrittenVersion
 from wukong.runtime.watch_table import merge_watches
+from wukong.runtime.work_cycle import Work, WorkCycle, is_dispensable
 from wukong.state import State
 from wukong.state.controller import Controller, Watch
 
@@ -84,8 +86,7 @@ class Process:
         self.turns = 0  # how often it has decided something
         self.was_due = 0.0  # when that was to be taken, by its own clock
         self.watches = by_kind(merge_watches(self.dispatch.controllers.values()))
-        # What nobody knows the outcome of. Before its key is decided again we look, for the watch may not show it yet.
-        self._doubts: dict[Item, Action] = {}
+        self._cycle = WorkCycle(self.dispatch)
 
     @property
     def now(self) -> float:
@@ -105,48 +106,33 @@ class Process:
             self.acting = self.latest = item
             self.turns += 1
             try:
-                self._settle(item, now) if item in self._doubts else self._play(item, now)
+                self._work_on(self._cycle.take(item, now))
             finally:
                 self.acting = None
             return True
         return False
 
-    def _play(self, item: Item, now: float) -> None:
-        outcome = self.dispatch.reconcile(item, now)
-        written: list[WrittenVersion] = []
-        self.transport.begin(item, outcome.actions)
-        for index, action in enumerate(outcome.actions):
-            try:
-                wrote = self.transport.perform(action)
-            except ClusterError as error:
-                self._tell(item, action, error)
-                if isinstance(action, Note):  # losing an Event stops nothing
-                    continue
-                self._failed(item, outcome, index, error, written)
-                return
-            self._tell(item, action)
-            if wrote is not None:
-                written.append(wrote)
-        self.dispatch.succeeded(item, outcome, self.now, written)  # writes may have taken a while
-
-    def _failed(
-        self, item: Item, outcome: Outcome, index: int, error: ClusterError, written: list[WrittenVersion]
-    ) -> None:
-        is_unknown = isinstance(error, OutcomeUnknown)
-        undone = outcome.actions[index + is_unknown :]
-        self.dispatch.failed(item, error, self.now, self._jitter(item), undone, written)
-        if is_unknown and subject(outcome.actions[index])[1].name:
-            self._doubts[item] = outcome.actions[index]
-
-    def _settle(self, item: Item, now: float) -> None:
-        """Only look whether it has happened; the item is decided afterwards, or once that shows."""
+    def _work_on(self, work: Work) -> None:
+        if not work.only_looks:
+            self.transport.begin(work.item, work.outcome.actions)
         try:
-            written = self.transport.look_again(self._doubts[item])
+            while (action := work.next_action) is not None:
+                work.advance(self.transport.look_again(action) if work.only_looks else self._perform(work.item, action))
         except ClusterError as error:
-            self.dispatch.failed(item, error, now, self._jitter(item))
-            return
-        del self._doubts[item]
-        self.dispatch.succeeded(item, Outcome(requeue_after=0.0), now, [written] if written is not None else [])
+            self._cycle.fail(work, error, self.now, self._jitter(work.item))
+        else:
+            self._cycle.finish(work, self.now)  # writes may have taken a while
+
+    def _perform(self, item: Item, action: Action) -> WrittenVersion | None:
+        try:
+            written = self.transport.perform(action)
+        except ClusterError as error:
+            self._tell(item, action, error)
+            if not is_dispensable(action):
+                raise
+            return None
+        self._tell(item, action)
+        return written
 
     def _jitter(self, item: Item) -> float:
         before = self.state.attempts.get(item.controller, item.key)
