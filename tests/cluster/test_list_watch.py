@@ -11,7 +11,7 @@ from scripted import Answer, a_line, a_list, hangs_up, refuses, says, served, st
 from wukong.api.core import Pod
 from wukong.api.resources import RESOURCES
 from wukong.cluster.http import STALL_SECONDS
-from wukong.cluster.list_watch import follow, seconds_before
+from wukong.cluster.list_watch import follow, retry_delay
 from wukong.errors import ClusterError, Denied, NotFound
 from wukong.ports import Event, KindMissing, Listing
 
@@ -171,5 +171,5 @@ async def test_an_optional_kind_is_looked_for_until_it_is_installed_and_again_wh
 
 
 def test_waits_double_up_to_half_a_minute_and_half_of_each_is_chance() -> None:
-    assert [seconds_before(attempt, 1.0) for attempt in range(1, 9)] == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
-    assert [seconds_before(attempt, 0.0) for attempt in (1, 2, 10_000)] == [0.4, 0.8, 15.0]
+    assert [retry_delay(attempt, 1.0) for attempt in range(1, 9)] == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
+    assert [retry_delay(attempt, 0.0) for attempt in (1, 2, 10_000)] == [0.4, 0.8, 15.0]

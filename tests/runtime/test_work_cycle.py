@@ -44,7 +44,7 @@ def a_cycle(*actions: Action) -> tuple[WorkCycle, Marker]:
 
 
 def take(cycle: WorkCycle, now: float) -> Work:
-    [item] = cycle.dispatch.queue.due(now)
+    [item] = cycle.dispatch.queue.take_due(now)
     assert item == ITEM
     return cycle.take(item, now)
 

@@ -4,7 +4,7 @@
         web = await kube.get(RESOURCES["Deployment"], Key("shop", "web"), Deployment)
 
 Every method is one request and repeats nothing: what to do about a Conflict, a TooManyRequests or an OutcomeUnknown is
-for the caller to decide: follow.py for reading, the runtime for writes.
+for the caller to decide: list_watch.py for reading, the runtime for writes.
 """
 
 from __future__ import annotations

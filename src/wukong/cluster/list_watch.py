@@ -43,7 +43,7 @@ LAST_SECONDS = 30.0
 _HOPELESS = (Denied, Invalid, NotFound)
 
 
-def seconds_before(attempt: int, random: float) -> float:
+def retry_delay(attempt: int, random: float) -> float:
     """How long to wait before attempt 1, 2, 3…: doubling, and half of it by chance, so that not all come at once."""
     return min(LAST_SECONDS, FIRST_SECONDS * 2.0 ** min(attempt - 1, 10)) * (0.5 + random / 2)
 
@@ -93,7 +93,7 @@ async def follow(
         if has_heard and error is None:
             continue  # it ended as watches do, after some minutes
         failures += 1
-        seconds = seconds_before(failures, random())
+        seconds = retry_delay(failures, random())
         if isinstance(error, TooManyRequests):
             seconds = max(seconds, error.retry_after or 0.0)
         if optional and isinstance(error, NotFound):
@@ -115,8 +115,8 @@ async def _list(
     return Listing(items, page.resource_version)
 
 
-def version_of(found: Any) -> str:
+def version_of(resource_object: Any) -> str:
     """The resourceVersion of an object, be it a struct or a dict."""
-    if isinstance(found, dict):
-        return str(found.get("metadata", {}).get("resourceVersion", ""))
-    return str(found.metadata.resource_version)
+    if isinstance(resource_object, dict):
+        return str(resource_object.get("metadata", {}).get("resourceVersion", ""))
+    return str(resource_object.metadata.resource_version)

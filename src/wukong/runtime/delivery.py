@@ -52,7 +52,7 @@ class Delivery:
     @property
     def place(self) -> tuple[Resource, Key]:
         """Where to look."""
-        return sought(self.action)
+        return locate_object(self.action)
 
     def answer(self, answer: Answer) -> None:
         self._advance(lambda: self._steps.send(answer))
@@ -63,9 +63,11 @@ class Delivery:
         elif isinstance(error, NotFound):
             self.answer(None)
         else:
-            unseen = OutcomeUnknown(f"no answer, and none when looking again ({error}): {described(self.action)}")
-            unseen.__cause__ = error
-            self._advance(lambda: self._steps.throw(unseen))
+            unknown = OutcomeUnknown(
+                f"no answer, and none when looking again ({error}): {describe_action(self.action)}"
+            )
+            unknown.__cause__ = error
+            self._advance(lambda: self._steps.throw(unknown))
 
     def _advance(self, move: Callable[[], Step]) -> None:
         self.step: Step | None = None
@@ -83,29 +85,29 @@ def _deliver(action: Write) -> Steps:
             return answer if isinstance(answer, WrittenVersion) else None
         except OutcomeUnknown:
             is_in_doubt = True
-            found = yield from _look(action)
-            if has_happened(action, found):
-                return shown(action, found)
+            document = yield from _look(action)
+            if has_happened(action, document):
+                return version_to_await(action, document)
         except (AlreadyExists, Conflict):
             # After a lost answer this may be our own write: the first request arrived late.
-            if is_in_doubt and has_happened(action, found := (yield from _look(action))):
-                return shown(action, found)
+            if is_in_doubt and has_happened(action, document := (yield from _look(action))):
+                return version_to_await(action, document)
             raise
-    raise OutcomeUnknown(f"no answer {TRIES} times to: {described(action)}")
+    raise OutcomeUnknown(f"no answer {TRIES} times to: {describe_action(action)}")
 
 
 def _look_again(action: Write) -> Steps:
-    found = yield from _look(action)
-    return shown(action, found) if has_happened(action, found) else None
+    document = yield from _look(action)
+    return version_to_await(action, document) if has_happened(action, document) else None
 
 
 def _look(action: Write) -> Generator[Step, Answer, Document | None]:
-    sought(action)  # raises if nobody knows where
+    locate_object(action)  # raises if nobody knows where
     answer = yield LOOK
     return answer if isinstance(answer, dict) else None
 
 
-def subject(action: Action) -> tuple[Resource, Key]:
+def object_of(action: Action) -> tuple[Resource, Key]:
     """The object an action is about. A name still to be generated is ""."""
     if isinstance(action, Create):
         meta = action.body.get("metadata", {})
@@ -117,28 +119,28 @@ def subject(action: Action) -> tuple[Resource, Key]:
     return action.resource, action.key
 
 
-def sought(action: Write) -> tuple[Resource, Key]:
+def locate_object(action: Write) -> tuple[Resource, Key]:
     """What to look at after an answer got lost. OutcomeUnknown if nobody knows its name."""
-    resource, key = subject(action)
+    resource, key = object_of(action)
     if not key.name:
-        raise OutcomeUnknown(f"no answer, and no name to look for, after: {described(action)}")
+        raise OutcomeUnknown(f"no answer, and no name to look for, after: {describe_action(action)}")
     return resource, key
 
 
-def written_of(resource: Resource, found: Document) -> WrittenVersion:
-    meta = found.get("metadata", {})
+def written_version_of(resource: Resource, document: Document) -> WrittenVersion:
+    meta = document.get("metadata", {})
     key = Key(meta.get("namespace", ""), meta.get("name", ""))
     return WrittenVersion(resource.kind, key, meta.get("resourceVersion", ""), meta.get("uid", ""))
 
 
-def shown(action: Write, found: Document | None) -> WrittenVersion | None:
+def version_to_await(action: Write, document: Document | None) -> WrittenVersion | None:
     """The version to wait for, as if the answer had come: our write is in it, and in the watch it is still to come."""
-    if found is None or not isinstance(action, Create | Patch):
+    if document is None or not isinstance(action, Create | Patch):
         return None
-    return written_of(action.resource, found)
+    return written_version_of(action.resource, document)
 
 
-def described(action: Action) -> str:
+def describe_action(action: Action) -> str:
     """`Bind Pod shop/web-1`: for messages and logs."""
-    resource, key = subject(action)
+    resource, key = object_of(action)
     return f"{type(action).__name__} {resource.kind} {key}"

@@ -24,7 +24,7 @@ from wukong.runtime.metrics import Metrics
 from wukong.runtime.mirror_age import LIMIT_SECONDS, OldWatch
 from wukong.runtime.mirror_feed import MirrorFeed
 from wukong.runtime.pending_writes import WrittenVersion
-from wukong.runtime.performer import Performer, described
+from wukong.runtime.performer import Performer, describe_action
 from wukong.runtime.watch_source import WatchSource
 from wukong.runtime.watch_table import merge_watches
 from wukong.runtime.work_cycle import Work, WorkCycle, is_dispensable
@@ -65,13 +65,13 @@ class Loop:
         self.performer = Performer(cluster, identity)
         self.leader = leader
         if leader is not None:
-            leader.on_change = self._lead
+            leader.on_change = self._follow_leadership
         self._watches = merge_watches(self.dispatch.controllers.values(), also)
         limit = self.settings.mirror_age_limit_seconds
         self.mirror = MirrorFeed(self._watches, self.state, clock, self.metrics, limit)
         self._listeners: list[Callable[[Change], None]] = []
         self._cycle = WorkCycle(self.dispatch)
-        self._jobs: dict[asyncio.Task[None], Work] = {}
+        self._running: dict[asyncio.Task[None], Work] = {}
         self._wake = asyncio.Event()
 
     @property
@@ -87,9 +87,9 @@ class Loop:
     def is_leading(self) -> bool:
         return self.leader is None or self.leader.is_leading
 
-    def listen(self, hear: Callable[[Change], None]) -> None:
-        """`hear` is called with every change of the mirror, in order."""
-        self._listeners.append(hear)
+    def listen(self, listener: Callable[[Change], None]) -> None:
+        """`listener` is called with every change of the mirror, in order."""
+        self._listeners.append(listener)
 
     def enqueue(self, items: Iterable[Item]) -> None:
         """Have these looked at now: something outside the cluster changed."""
@@ -101,7 +101,7 @@ class Loop:
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set; then finish what is in flight, give the lease back and return."""
         self.mirror.ages.start(self.clock.now())
-        following = [asyncio.create_task(self._feed(watch)) for watch in self._watches.values()]
+        following = [asyncio.create_task(self._feed_mirror(watch)) for watch in self._watches.values()]
         if self.leader is not None:
             following.append(asyncio.create_task(self.leader.run()))
         pump, stopping = asyncio.create_task(self._pump()), asyncio.create_task(stop.wait())
@@ -111,19 +111,19 @@ class Loop:
                 task.result()  # raises what ended it
         finally:
             await _cancel(pump, stopping)
-            await self._finish_jobs()
+            await self._finish_running()
             await _cancel(*following)
             if self.leader is not None:
                 await self.leader.release()
 
-    async def _feed(self, watch: Watch) -> None:
+    async def _feed_mirror(self, watch: Watch) -> None:
         source = self.follow(self.cluster, watch.resource, watch.struct, watch.selection, watch.optional)
         async for update in source:
             changes = self.mirror.take_in(watch, update)
             self.dispatch.observe(changes, self.clock.now())
             for change in changes:
-                for hear in self._listeners:
-                    hear(change)
+                for listener in self._listeners:
+                    listener(change)
             self._wake.set()
         raise WukongError(f"following {watch.resource.plural} has ended; it should not")
 
@@ -132,25 +132,25 @@ class Loop:
     async def _pump(self) -> None:
         while True:
             self._wake.clear()
-            self._take()
+            self._start_due()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._wait_seconds()):
                     await self._wake.wait()
 
-    def _free(self) -> int:
-        is_open = self.is_synced and self.is_leading
-        return self.settings.workers - len(self._jobs) if is_open else 0
+    def _count_free_workers(self) -> int:
+        may_act = self.is_synced and self.is_leading
+        return self.settings.workers - len(self._running) if may_act else 0
 
-    def _take(self) -> None:
+    def _start_due(self) -> None:
         now = self.clock.now()
         self.dispatch.expire(now)
-        for item in self.dispatch.queue.due(now, self._free()):
+        for item in self.dispatch.queue.take_due(now, self._count_free_workers()):
             self._start(item, now)
         self.metrics.queue_length.set(len(self.dispatch.queue))
 
     def _wait_seconds(self) -> float:
-        at = self.dispatch.next_due() if self._free() else None
-        return _LONGEST_WAIT if at is None else min(_LONGEST_WAIT, max(0.0, at - self.clock.now()))
+        due_at = self.dispatch.next_due() if self._count_free_workers() else None
+        return _LONGEST_WAIT if due_at is None else min(_LONGEST_WAIT, max(0.0, due_at - self.clock.now()))
 
     def _start(self, item: Item, now: float) -> None:
         work = self._cycle.take_doubt(item) or self._decide(item, now)
@@ -160,8 +160,8 @@ class Loop:
             self._cycle.finish(work, now)
             return
         task = asyncio.create_task(self._work_on(work))
-        self._jobs[task] = work
-        task.add_done_callback(self._ended)
+        self._running[task] = work
+        task.add_done_callback(self._end_work)
 
     def _decide(self, item: Item, now: float) -> Work | None:
         """None if the controller failed."""
@@ -170,7 +170,7 @@ class Loop:
                 return self._cycle.decide(item, now)
         except Exception as error:
             log.exception("controller failed", extra={"item": str(item)})
-            self.dispatch.failed(item, error, now, self.random())
+            self.dispatch.fail(item, error, now, self.random())
             return None
 
     # ---- workers
@@ -195,39 +195,39 @@ class Loop:
     def _count(self, action: Action, result: str) -> None:
         self.metrics.actions.labels(type(action).__name__, result).inc()
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        work, now = self._jobs.pop(task), self.clock.now()
+    def _end_work(self, task: asyncio.Task[None]) -> None:
+        work, now = self._running.pop(task), self.clock.now()
         if task.cancelled():
             self._cycle.abandon(work, now)
         elif (error := task.exception()) is None:
             self._cycle.finish(work, now)
         else:
-            self._failed(work, error, now)
+            self._fail_work(work, error, now)
         self._wake.set()
 
-    def _failed(self, work: Work, error: BaseException, now: float) -> None:
+    def _fail_work(self, work: Work, error: BaseException, now: float) -> None:
         assert isinstance(error, Exception)
         delay = self._cycle.fail(work, error, now, self.random())
         action = work.next_action
         assert action is not None
         again = round(delay, 3)
-        told = {"item": str(work.item), "action": described(action), "error": str(error), "again_seconds": again}
-        log.warning("action failed", extra=told, exc_info=None if isinstance(error, ClusterError) else error)
+        facts = {"item": str(work.item), "action": describe_action(action), "error": str(error), "again_seconds": again}
+        log.warning("action failed", extra=facts, exc_info=None if isinstance(error, ClusterError) else error)
 
     # ---- leading and leaving
 
-    def _lead(self, is_leading: bool) -> None:
+    def _follow_leadership(self, is_leading: bool) -> None:
         """Stepping down stops at once what is in flight: whoever leads next looks at everything again."""
         self.metrics.leader.set(is_leading)
         if not is_leading:
-            for task in self._jobs:
+            for task in self._running:
                 task.cancel()
         self._wake.set()
 
-    async def _finish_jobs(self) -> None:
-        if self._jobs:
-            await asyncio.wait(list(self._jobs), timeout=self.settings.grace_seconds)
-        await _cancel(*self._jobs)
+    async def _finish_running(self) -> None:
+        if self._running:
+            await asyncio.wait(list(self._running), timeout=self.settings.grace_seconds)
+        await _cancel(*self._running)
 
 
 async def _cancel(*tasks: asyncio.Task[Any]) -> None:

@@ -64,6 +64,6 @@ class ExtenderMetrics:
             registry=metrics.registry,
         )
 
-    def answered(self, verb: str, code: int, seconds: float) -> None:
+    def record_answer(self, verb: str, code: int, seconds: float) -> None:
         self.seconds.labels(verb).observe(seconds)
         self.requests.labels(verb, str(code)).inc()

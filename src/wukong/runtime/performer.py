@@ -10,12 +10,12 @@ from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Sca
 from wukong.api.resources import Key, Resource
 from wukong.errors import ClusterError, NotFound
 from wukong.ports import Cluster, Document
-from wukong.runtime.delivery import DO, Delivery, described, subject, written_of
+from wukong.runtime.delivery import DO, Delivery, describe_action, object_of, written_version_of
 from wukong.runtime.effect_check import Write
 from wukong.runtime.event_writer import EventWriter
 from wukong.runtime.pending_writes import WrittenVersion
 
-__all__ = ["Performer", "described", "subject"]
+__all__ = ["Performer", "describe_action", "object_of"]
 
 
 class Performer:
@@ -24,7 +24,7 @@ class Performer:
         self.notes = EventWriter(cluster, identity)
 
     async def perform(self, action: Action, now: float) -> WrittenVersion | None:
-        """Gives the version it wrote, where the API server says."""
+        """Returns the version it wrote, where the API server says."""
         if isinstance(action, Note):
             await self.notes.write(action, now)
             return None
@@ -50,9 +50,9 @@ class Performer:
         cluster = self.cluster
         match action:
             case Create(resource, body, namespace):
-                return written_of(resource, await cluster.create(resource, body, namespace))
+                return written_version_of(resource, await cluster.create(resource, body, namespace))
             case Patch(resource, key, patch, subresource):
-                return written_of(resource, await cluster.patch(resource, key, patch, subresource))
+                return written_version_of(resource, await cluster.patch(resource, key, patch, subresource))
             case Delete() | Evict():
                 await self._remove(action)
             case Bind(key, node, uid):

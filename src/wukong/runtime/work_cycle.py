@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from wukong.actions import Action, Note, Outcome
 from wukong.errors import OutcomeUnknown
-from wukong.runtime.delivery import subject
+from wukong.runtime.delivery import object_of
 from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.pending_writes import WrittenVersion
 
@@ -64,21 +64,21 @@ class WorkCycle:
         """All of it is done. After a look the item is decided at once, or when what was found shows in the state."""
         if work.only_looks:
             del self._doubts[work.item]
-        self.dispatch.succeeded(work.item, work.outcome, now, work.written)
+        self.dispatch.finish(work.item, work.outcome, now, work.written)
 
     def fail(self, work: Work, error: Exception, now: float, jitter: float) -> float:
         """The next action failed. Returns the seconds after which the item comes back."""
         is_unknown = isinstance(error, OutcomeUnknown)
         undone = work.undone(is_unknown=is_unknown)
-        delay = self.dispatch.failed(work.item, error, now, jitter, undone, work.written)
+        delay = self.dispatch.fail(work.item, error, now, jitter, undone, work.written)
         action = work.next_action
-        if is_unknown and action is not None and subject(action)[1].name:
+        if is_unknown and action is not None and object_of(action)[1].name:
             self._doubts[work.item] = action
         return delay
 
     def abandon(self, work: Work, now: float) -> None:
         """We stopped in the middle, for reasons of our own."""
-        self.dispatch.abandoned(work.item, now, work.undone(is_unknown=True))
+        self.dispatch.abandon(work.item, now, work.undone(is_unknown=True))
 
 
 def is_dispensable(action: Action) -> bool:

@@ -38,7 +38,7 @@ def ignored_budget(*_: object) -> None:
 
 
 def blind_to_its_own_writes(self: Dispatch, item: Item, written: object, now: float) -> None:
-    self.queue.done(item)
+    self.queue.finish(item)
 
 
 def no_assumption(self: Dispatch, action: object, now: float) -> None:

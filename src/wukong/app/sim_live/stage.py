@@ -29,7 +29,7 @@ from wukong.errors import ClusterError, InputError
 from wukong.ports import Cluster, Document
 from wukong.runtime import Loop
 from wukong.runtime.dispatch import Item
-from wukong.runtime.performer import Performer, subject
+from wukong.runtime.performer import Performer, object_of
 from wukong.state import Change, State
 from wukong.state.attempts import Attempt
 
@@ -123,7 +123,7 @@ class Stage:
             try:
                 if isinstance(action, Delete) and await found(self.cluster, action.resource, action.key) is None:
                     raise InputError(f"{place}: there is no {action.resource.kind} {action.key}.")
-                resource, key = subject(action)
+                resource, key = object_of(action)
                 is_new = isinstance(action, Create) or (isinstance(action, Patch) and action.patch.type == "apply")
                 if is_new and (resource, key) not in self.made:
                     self.made.append((resource, key))

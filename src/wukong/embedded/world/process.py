@@ -1,6 +1,6 @@
 """A process of the embedded cluster: some controllers, their own mirror, their own queue. Played by the world.
 
-    world ─► step ─► key due ─► reconcile ─► actions ─► port ─► server        (feeding.py brings the news back)
+    world ─► step ─► key due ─► reconcile ─► actions ─► transport ─► server    (watch_stream.py shows the changes)
 
 What it does with an outcome is what runtime.loop does, by the same code (runtime.work_cycle): a key rests until the
 process has seen its own write; an action whose answer got lost is looked at before its key is decided again; what
@@ -17,7 +17,7 @@ from wukong.api.resources import Resource
 from wukong.embedded.store.kinds import Kind
 from wukong.embedded.world.clock import Chance, VirtualClock
 from wukong.errors import ClusterError
-from wukong.runtime.delivery import described
+from wukong.runtime.delivery import describe_action
 from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.pending_writes import WrittenVersion
 from wukong.runtime.watch_table import merge_watches
@@ -45,7 +45,7 @@ class Step(NamedTuple):
     error: str = ""
 
     def __str__(self) -> str:
-        return f"{self.at:.3f} {self.item}: {described(self.action)}" + (f": {self.error}" if self.error else "")
+        return f"{self.at:.3f} {self.item}: {describe_action(self.action)}" + (f": {self.error}" if self.error else "")
 
 
 class Crashed(Exception):  # noqa: N818
@@ -57,7 +57,7 @@ class Crashed(Exception):  # noqa: N818
 
 
 class Transport(Protocol):
-    """How a process reaches the server: performing.Port, or one with faults in it."""
+    """How a process reaches the server: transport.RetryingTransport, or one with faults in it."""
 
     def begin(self, item: Item, actions: Sequence[Action]) -> None:
         """A decision of this item is about to be carried out."""
@@ -102,7 +102,7 @@ class Process:
         now = self.now
         self.dispatch.expire(now)
         self.was_due = self.dispatch.queue.next_due() or 0.0
-        for item in self.dispatch.queue.due(now, limit=1):
+        for item in self.dispatch.queue.take_due(now, limit=1):
             self.acting = self.latest = item
             self.turns += 1
             try:
@@ -127,16 +127,16 @@ class Process:
         try:
             written = self.transport.perform(action)
         except ClusterError as error:
-            self._tell(item, action, error)
+            self._record_step(item, action, error)
             if not is_dispensable(action):
                 raise
             return None
-        self._tell(item, action)
+        self._record_step(item, action)
         return written
 
     def _jitter(self, item: Item) -> float:
         before = self.state.attempts.get(item.controller, item.key)
         return self.chance.share(item, before.count if before else 0)
 
-    def _tell(self, item: Item, action: Action, error: ClusterError | None = None) -> None:
+    def _record_step(self, item: Item, action: Action, error: ClusterError | None = None) -> None:
         self.trace.append(Step(self.clock.now(), item, action, f"{type(error).__name__}: {error}" if error else ""))

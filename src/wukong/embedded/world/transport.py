@@ -15,7 +15,7 @@ from wukong.embedded.store import Server
 from wukong.embedded.store.deletion import Options
 from wukong.errors import ClusterError, NotFound
 from wukong.ports import Document, PatchBody
-from wukong.runtime.delivery import DO, Delivery, written_of
+from wukong.runtime.delivery import DO, Delivery, written_version_of
 from wukong.runtime.effect_check import Write
 from wukong.runtime.pending_writes import WrittenVersion
 
@@ -27,12 +27,12 @@ Look = Callable[[Resource, Key], Document]
 def perform(server: Server, action: Action) -> WrittenVersion | None:
     match action:
         case Create(resource, body, namespace):
-            made = server.create(resource, body, namespace or (body.get("metadata") or {}).get("namespace", ""))
-            return written_of(resource, made)
+            document = server.create(resource, body, namespace or (body.get("metadata") or {}).get("namespace", ""))
+            return written_version_of(resource, document)
         case Patch(_, key, _, subresource) if subresource == FINALIZE:
             server.finalize(key.name)
         case Patch(resource, key, patch, subresource):
-            return written_of(resource, server.patch(resource, key, patch, subresource))
+            return written_version_of(resource, server.patch(resource, key, patch, subresource))
         case Delete() | Evict():
             _remove(server, action)
         case Bind(key, node, uid):
