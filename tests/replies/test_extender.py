@@ -135,6 +135,66 @@ def test_a_pod_that_selects_on_demand_nodes_does_not_fall_back_but_one_that_spot
     assert filtered(ours, a_pod(node_selector={"disk": "ssd"}), "d1").is_fallback
 
 
+# ---- nodes too old to trust
+
+
+def stale(*objects: Object, nodes: Sequence[Object] = NODES) -> Extender:
+    """One whose watch of nodes has been silent for 162.4 s, which is too long."""
+    return Extender(extender(*objects, nodes=nodes).state, node_staleness=lambda now: 162.4)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        ("spot-first", ["d1", "d2"]),
+        ("spot-only", []),
+        ("on-demand-first", ["d1", "d2"]),
+        ("on-demand-only", ["d1", "d2"]),
+        ("spot-preferred", ["d1", "d2", "s1", "s2"]),
+        ("", ["d1", "d2", "s1", "s2"]),
+    ],
+)
+def test_no_strategy_chooses_a_spot_node_that_may_be_gone(strategy: str, expected: list[str]) -> None:
+    assert kept(stale(a_policy(strategy=strategy))) == expected
+    assert preempt(stale(a_policy(strategy=strategy)), ["d1", "d2", "s1", "s2"]) == expected
+
+
+@pytest.mark.parametrize("strategy", ["spot-first", "spot-only", "on-demand-first"])
+def test_pods_wait_where_only_spot_nodes_are_offered_and_are_told_the_age(strategy: str) -> None:
+    found = filtered(stale(a_policy(strategy=strategy)), None, "s1")
+    assert (found.kept.tolist(), found.is_fallback, found.notes) == ([False], False, ())
+    assert [(refusal.kind, refusal.reason, refusal.is_final) for refusal in found.refusals] == [
+        ("stale-mirror", f"spot, and the node watch is 163 s old: {strategy} (PlacementPolicy default/web)", True)
+    ]
+
+
+def test_a_fallback_from_spot_nodes_too_old_to_trust_says_so() -> None:
+    found = filtered(stale())
+    assert found.is_fallback
+    assert notes(found) == {
+        "CapacityFallback": "The node watch is too old to trust a spot node for spot-first; "
+        "using on-demand (no policy)."
+    }
+
+
+def test_floors_leaving_nodes_and_points_go_on_with_an_old_watch_but_for_those_of_being_spot() -> None:
+    nodes = [spot("s1"), steady("d1", cpu="1"), steady("d2", cpu="8"), steady("d3", taints=[DISRUPTED])]
+    policy = a_policy(strategy="spot-first", floors=[needs("cpu", "4")])
+    assert kept(stale(policy, nodes=nodes)) == ["d2"]
+    preferring = a_policy(strategy="spot-preferred", preferred_cpu=prefers(1, "50%"))
+    ours = stale(preferring)
+    ours.state.usage = {"s1": Usage(NOW, cpu=0), "d1": Usage(NOW, cpu=0)}
+    assert scored(ours) == {"s1": 10, "s2": 5, "d1": 10, "d2": 5}
+    ours.node_staleness = lambda now: 0.0
+    assert scored(ours)["s1"] > scored(ours)["d1"]
+
+
+def test_a_policy_that_observes_counts_what_it_would_have_refused_for_an_old_watch() -> None:
+    found = filtered(stale(a_policy(mode="Observe", strategy="spot-only")))
+    assert found.kept.all()
+    assert {refusal.kind for refusal in found.observed} == {"stale-mirror", "capacity"}
+
+
 # ---- policies
 
 

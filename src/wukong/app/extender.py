@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,6 +90,12 @@ class CountingExtender:
         stale.set_function(lambda: extender.fleets.stale(clock.now()))
         age = Gauge("wukong_usage_age_seconds", "Age of the oldest usage of a node", registry=registry)
         age.set_function(lambda: extender.fleets.oldest_usage_seconds(clock.now()))
+        stale_mirror = Gauge(
+            "wukong_extender_stale_mirror",
+            "1 while the mirrored nodes are too old to trust a spot node",
+            registry=registry,
+        )
+        stale_mirror.set_function(lambda: float(extender.node_staleness(clock.now()) > 0))
 
     def fleet(self, now: float) -> Fleet:
         return self.extender.fleet(now)
@@ -140,7 +147,14 @@ async def start_extender(
     stack: AsyncExitStack, loop: Loop, metrics: Metrics, rules: Rules, options: ExtenderOptions
 ) -> Coroutine[None, None, None]:
     """Listen until the stack is left. Gives what must run beside: the writing of Events."""
-    extender = Extender(loop.state, options.settings, rules=rules, prices=options.prices, latencies=options.latencies)
+    extender = Extender(
+        loop.state,
+        options.settings,
+        rules=rules,
+        prices=options.prices,
+        latencies=options.latencies,
+        node_staleness=partial(loop.mirror.ages.staleness_of, "Node"),
+    )
     answering = CountingExtender(extender, metrics, loop.clock)
     tls = ssl_context(*options.tls) if options.tls else None
     app = extender_app(answering, loop, ExtenderMetrics(metrics), loop.clock)

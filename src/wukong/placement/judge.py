@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import ceil
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -27,13 +28,14 @@ from wukong.placement.rule import NEUTRAL
 
 BEST = 10
 SPOT_WEIGHT = 100  # what spot-preferred counts beside the other terms
+_CHOOSE_SPOT = ("spot-only", "spot-first", "on-demand-first")  # the strategies by which a pod is sent to spot nodes
 T = TypeVar("T", Floats, Mask)
 
 
 class Reason(NamedTuple):
     """Why nodes are refused. `kind` is one of a few words, for counting; final: preemption cannot help."""
 
-    kind: str  # leaving, resources, rule, capacity
+    kind: str  # leaving, resources, rule, capacity, stale-mirror
     text: str
     is_final: bool = True
 
@@ -78,7 +80,7 @@ class Judge:
     def __init__(self) -> None:
         self.faults: dict[str, str] = {}  # rule → what it raised last
         self._steady: dict[tuple[int, type], tuple[Use, Nodes, npt.NDArray[Any] | None]] = {}
-        self._known: dict[int, _Known] = {}  # by the plan's identity
+        self._known: dict[tuple[int, bool], _Known] = {}  # by the plan's identity, and whether the nodes are stale
 
     def forget(self) -> None:
         """Policies changed: what was worked out for the old ones is of no use."""
@@ -88,10 +90,18 @@ class Judge:
     # ---- refusing
 
     def filter(
-        self, plan: Plan, fleet: Fleet, rows: Index, pod: Pod, needed: Mapping[str, int] | None, strategy: str
+        self,
+        plan: Plan,
+        fleet: Fleet,
+        rows: Index,
+        pod: Pod,
+        needed: Mapping[str, int] | None,
+        strategy: str,
+        stale_seconds: float = 0.0,
     ) -> Judgement:
         """`needed` is what the pod asks for, by resource (None: leave floors aside); `strategy` the plan's, or what the
-        pod's priority makes of it."""
+        pod's priority makes of it. `stale_seconds` is how old the nodes are, where they are too old to trust a spot
+        node to be there still: a strategy that would choose one refuses them all."""
         known = self._of(plan, fleet, pod)
         codes, reasons = known.codes, list(known.reasons)
         for floor in plan.floors if needed is not None else ():
@@ -102,6 +112,8 @@ class Judge:
         offered = codes[rows]
         kept = offered == 0
         refusals = [_refusal(reasons[code - 1], offered == code) for code in np.unique(offered).tolist() if code]
+        if stale_seconds and strategy in _CHOOSE_SPOT:
+            kept = _without_spot(plan, strategy, kept, known.spot[rows], stale_seconds, refusals)
         wanted = known.spot[rows] if strategy.startswith("spot-") else ~known.spot[rows]
         return _by_capacity(plan, strategy, kept, wanted & (rows >= 0), refusals)
 
@@ -118,14 +130,14 @@ class Judge:
 
     # ---- scoring
 
-    def score(self, plan: Plan, fleet: Fleet, rows: Index, pod: Pod) -> Ints:
-        """0 to 10 for each node offered."""
-        scores = self._of(plan, fleet, pod).scores[rows]
+    def score(self, plan: Plan, fleet: Fleet, rows: Index, pod: Pod, is_stale: bool = False) -> Ints:
+        """0 to 10 for each node offered. If the nodes are stale, none gets points for being spot."""
+        scores = self._of(plan, fleet, pod, is_stale).scores[rows]
         if plan.ranks and len(scores):
             return self._rank(plan, fleet, rows, pod, scores)
         return scores
 
-    def terms(self, plan: Plan, fleet: Fleet, pod: Pod) -> list[Term]:
+    def terms(self, plan: Plan, fleet: Fleet, pod: Pod, is_stale: bool = False) -> list[Term]:
         """What the points are made of."""
         terms = [
             Term(f"preferred {wish.resource}", wish.weight, _padded(by_usage(wish, fleet))) for wish in plan.preferences
@@ -134,7 +146,7 @@ class Judge:
             points = self.points(use, fleet, pod)
             if points is not None:
                 terms.append(Term(use.rule.name, use.weight, points))
-        if plan.strategy == "spot-preferred":
+        if plan.strategy == "spot-preferred" and not is_stale:
             terms.append(Term(plan.strategy, SPOT_WEIGHT, _padded(np.where(fleet.is_spot, 100.0, 0.0))))
         return terms
 
@@ -160,14 +172,14 @@ class Judge:
 
     # ---- keeping
 
-    def _of(self, plan: Plan, fleet: Fleet, pod: Pod) -> _Known:
-        known = self._known.get(id(plan))
+    def _of(self, plan: Plan, fleet: Fleet, pod: Pod, is_stale: bool = False) -> _Known:
+        known = self._known.get((id(plan), is_stale))
         if known is None or known.fleet is not fleet or known.plan is not plan:
             codes, reasons = self._refuse(plan, fleet, pod)
-            scores = to_scores(self.terms(plan, fleet, pod), fleet.size + 1)
+            scores = to_scores(self.terms(plan, fleet, pod, is_stale), fleet.size + 1)
             known = _Known(fleet, plan, codes, reasons, _padded(fleet.is_spot, False), scores)
             if not _is_per_pod(plan):
-                self._known[id(plan)] = known
+                self._known[id(plan), is_stale] = known
         return known
 
     def _ask(self, use: Use, fleet: Fleet, ask: Callable[[], object], dtype: type) -> npt.NDArray[Any] | None:
@@ -242,6 +254,17 @@ def _by_capacity(plan: Plan, strategy: str, kept: Mask, wanted: Mask, refusals: 
         left = f", and {wanted_name} nodes are left" if how == "first" else ""
         refusals.append(_refusal(Reason("capacity", f"not {wanted_name}: {strategy}{left} ({plan.name})"), others))
     return Judgement(mine, tuple(refusals))
+
+
+def _without_spot(
+    plan: Plan, strategy: str, kept: Mask, spot: Mask, stale_seconds: float, refusals: list[PolicyRefusal]
+) -> Mask:
+    """What is kept when spot nodes cannot be trusted; adds the refusal of the others."""
+    refused = kept & spot
+    if refused.any():
+        age = f"the node watch is {ceil(stale_seconds)} s old"
+        refusals.append(_refusal(Reason("stale-mirror", f"spot, and {age}: {strategy} ({plan.name})"), refused))
+    return kept & ~spot
 
 
 def _refusal(reason: Reason, mask: Mask) -> PolicyRefusal:

@@ -6,7 +6,7 @@ note about the pod (an Event), and what to count. It never waits for anything, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -62,8 +62,14 @@ class Extender:
         rules: Rules | None = None,
         prices: Prices | None = None,
         latencies: Latencies | None = None,
+        node_staleness: Callable[[float], float] = lambda now: 0.0,
     ) -> None:
-        self.state, self.settings = state, settings or Settings()
+        """`node_staleness` gives, at a time, how many seconds old the mirrored nodes are if that is too old, else 0.
+
+        While it is, a spot node may be gone for all we know: strategies refuse them and nobody prefers them. Floors,
+        rules and on-demand nodes are judged as ever.
+        """
+        self.state, self.settings, self.node_staleness = state, settings or Settings(), node_staleness
         self.rules: Rules = BUILT_IN if rules is None else rules
         self.judge = Judge()
         self.fleets = FleetCache(state, self.settings.usage, prices or Prices(), latencies)
@@ -83,11 +89,12 @@ class Extender:
         match = self.match(pod)
         plan = match.plan
         strategy = self.strategy(plan, pod)
-        found = self.judge.filter(plan, fleet, rows, pod, _needed(pod) if plan.floors else {}, strategy)
+        stale_seconds = self.node_staleness(now)
+        found = self.judge.filter(plan, fleet, rows, pod, _needed(pod) if plan.floors else {}, strategy, stale_seconds)
         notes = _ambiguity(pod, match)
         if plan.is_enforced:
             is_fallback = found.is_fallback and _might_use(pod, fleet, strategy.startswith("spot"))
-            notes += _fallback(pod, strategy, plan) if is_fallback else ()
+            notes += _fallback(pod, strategy, plan, is_stale=stale_seconds > 0) if is_fallback else ()
             return Filtered(found.kept, found.refusals, plan.name, is_fallback, notes=notes)
         binding = tuple(refusal for refusal in found.refusals if refusal.kind == "leaving")
         would_be = tuple(refusal for refusal in found.refusals if refusal.kind != "leaving")
@@ -97,7 +104,7 @@ class Extender:
 
     def prioritize(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> Ints:
         plan = self.match(pod).plan
-        scores = self.judge.score(plan, fleet, rows, pod)
+        scores = self.judge.score(plan, fleet, rows, pod, self.node_staleness(now) > 0)
         return scores if plan.is_enforced else np.zeros_like(scores)
 
     def preempt(self, pod: Pod, candidates: Mapping[str, Sequence[Victim]], now: float) -> list[str]:
@@ -113,7 +120,8 @@ class Extender:
             if not plan.is_enforced or self._has_room(plan, fleet, name, needed, victims)
         ]
         rows = np.array([fleet.row_of.get(name, -1) for name in names], dtype=np.intp)
-        found = self.judge.filter(plan, fleet, rows, pod, None, self.strategy(plan, pod))
+        strategy, stale_seconds = self.strategy(plan, pod), self.node_staleness(now)
+        found = self.judge.filter(plan, fleet, rows, pod, None, strategy, stale_seconds)
         kept = found.kept if plan.is_enforced else _without_leaving(found.refusals, len(rows))
         return [name for name, is_kept in zip(names, kept.tolist(), strict=True) if is_kept]
 
@@ -197,9 +205,11 @@ def _note(pod: Pod, reason: str, text: str) -> tuple[Note, ...]:
     return (Note(PODS, key, reason, text, uid=pod.metadata.uid),)
 
 
-def _fallback(pod: Pod, strategy: str, plan: Plan) -> tuple[Note, ...]:
+def _fallback(pod: Pod, strategy: str, plan: Plan, *, is_stale: bool) -> tuple[Note, ...]:
     wanted, other = ("spot", "on-demand") if strategy.startswith("spot") else ("on-demand", "spot")
-    return _note(pod, "CapacityFallback", f"No {wanted} node is left for {strategy}; using {other} ({plan.name}).")
+    # Without the age: one Event is repeated, not another written for each second.
+    reason = "The node watch is too old to trust a spot node" if is_stale else f"No {wanted} node is left"
+    return _note(pod, "CapacityFallback", f"{reason} for {strategy}; using {other} ({plan.name}).")
 
 
 def _ambiguity(pod: Pod, match: Match) -> tuple[Note, ...]:

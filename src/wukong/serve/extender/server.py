@@ -115,7 +115,7 @@ def _handler(
     async def handle(request: web.Request) -> web.StreamResponse:
         began = time.perf_counter()
         response = await answer(request)
-        metrics.answered(verb, response.status, time.perf_counter() - began)
+        metrics.record_answer(verb, response.status, time.perf_counter() - began)
         if isinstance(response.body, bytes) and len(response.body) > _PIECE:
             return await _in_pieces(request, response.body)
         return response
