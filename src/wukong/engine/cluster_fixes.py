@@ -69,7 +69,7 @@ def _relax_others(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
     barring = [
         other
         for other in scheduler.snapshot.placed_templates()
-        if any(term.means(template, labels) for term in other.anti_affinity_terms)
+        if any(term.selects(template.namespace, template.labels, labels) for term in other.anti_affinity_terms)
     ]
     for other in barring[:_MOST_WORKLOADS]:
         fork = _without_terms(scheduler.snapshot, other, template, labels)
@@ -83,7 +83,7 @@ def _without_terms(snapshot: Snapshot, other: Template, template: Template, labe
     affinity = other.affinity
     rules = affinity.pod_anti_affinity or PodAffinity()
     pairs = zip(rules.required, other.anti_affinity_terms, strict=True)
-    kept = [term for term, compiled in pairs if not compiled.means(template, labels)]
+    kept = [term for term, compiled in pairs if not compiled.selects(template.namespace, template.labels, labels)]
     changed = replace(affinity, pod_anti_affinity=replace(rules, required=kept))
     relaxed = replace(other.pod, spec=replace(other.pod.spec, affinity=changed))
     fork = snapshot.fork()

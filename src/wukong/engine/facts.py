@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from wukong.api.core import NodeSelector
 from wukong.api.kinds import Objects
-from wukong.engine.selectors import Selector, compile_selector, from_labels, selects
 from wukong.engine.template import Template
+from wukong.semantics.selectors import Selector, compile_selector, require_labels, selects
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def read_facts(objects: Objects) -> Facts:
     services: dict[str, list[Selector]] = {}
     for service in objects.services:
         if service.spec.selector is not None:
-            services.setdefault(service.metadata.namespace, []).append(from_labels(service.spec.selector))
+            services.setdefault(service.metadata.namespace, []).append(require_labels(service.spec.selector))
     return Facts(
         namespaces={entry.metadata.name: entry.metadata.labels for entry in objects.namespaces},
         services=services,
@@ -76,7 +76,7 @@ def _owners(objects: Objects) -> dict[tuple[str, str, str, str], Selector | None
     owners: dict[tuple[str, str, str, str], Selector | None] = {}
     for controller in objects.replication_controllers:
         meta = controller.metadata
-        owners[(meta.namespace, "v1", "ReplicationController", meta.name)] = from_labels(controller.spec.selector)
+        owners[(meta.namespace, "v1", "ReplicationController", meta.name)] = require_labels(controller.spec.selector)
     for workload in (*objects.replica_sets, *objects.stateful_sets):
         meta = workload.metadata
         owners[(meta.namespace, "apps/v1", workload.kind, meta.name)] = compile_selector(workload.spec.selector)

@@ -27,7 +27,7 @@ from wukong.engine.arrays import ALL
 from wukong.engine.cluster_fixes import change_cluster
 from wukong.engine.plugin import Load
 from wukong.engine.plugins.node_resources_fit import Fits
-from wukong.engine.plugins.taint_toleration import tolerates
+from wukong.engine.plugins.taint_toleration import is_tolerated
 from wukong.engine.scheduler import Scheduler
 from wukong.engine.template import Template
 from wukong.engine.view import View
@@ -133,7 +133,7 @@ def _taint_changes(scheduler: Scheduler, pod: Pod) -> Iterator[Change]:
         taint: None
         for row in scheduler.snapshot.rows
         for taint in row.taints
-        if taint[2] in ("NoSchedule", "NoExecute") and not tolerates(pod.spec.tolerations, taint)
+        if taint[2] in ("NoSchedule", "NoExecute") and not is_tolerated(taint, pod.spec.tolerations)
     }
     for key, value, effect in list(taints)[:_MOST_TAINTS]:
         extra = Toleration(key=key, operator="Equal" if value else "Exists", value=value, effect=effect)
@@ -211,5 +211,5 @@ def _requests(scheduler: Scheduler, pod: Pod) -> Iterator[Fix]:
 
 def _asking(view: View, template: Template, resource: str, amount: int) -> View:
     """The same pod, but asking for this much."""
-    changed = template.with_extender({**template.requests.needed, resource: amount})
+    changed = template.with_needed({**template.requests.needed, resource: amount})
     return View(view.snapshot, changed, view.profile, view.plugins)

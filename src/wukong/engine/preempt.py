@@ -14,9 +14,9 @@ import numpy as np
 from wukong.engine.decision import Preemption, Refusal
 from wukong.engine.plugin import Load, Scope
 from wukong.engine.plugins.pod_topology_spread import Hard
-from wukong.engine.selectors import selects
 from wukong.engine.snapshot import Placed
 from wukong.engine.view import View
+from wukong.semantics.selectors import selects
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 NO_VICTIMS = "No preemption victims found for incoming pod"

@@ -22,7 +22,8 @@ from wukong.engine.copy_on_write import CopyOnWriteDicts
 from wukong.engine.counter import Counter
 from wukong.engine.facts import Facts, read_facts
 from wukong.engine.nodes import Column, NodeRow, label_column, row_column
-from wukong.engine.template import HostPort, Template, TemplateTable
+from wukong.engine.template import Template, TemplateTable
+from wukong.semantics.host_ports import HostPort
 
 if TYPE_CHECKING:
     from wukong.engine.view import View

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from wukong.admission.affinity_validation import find_selector_problems
+from wukong.admission.problem_text import describe_problem, format_choices
 from wukong.api.decode import readable
 from wukong.api.placement import (
     DEFAULT,
@@ -31,9 +33,7 @@ from wukong.api.quantity import parse_quantity, scheduler_amount
 from wukong.errors import InputError, nearest
 from wukong.placement.percent import percent
 from wukong.placement.rule import AnyRule, Rules
-from wukong.rules.findings import finding, one_of
-from wukong.rules.labels import is_label_key
-from wukong.rules.validate_affinity import label_selector_problems
+from wukong.semantics.label_syntax import is_label_key
 
 Policy = PlacementPolicy | ClusterPlacementPolicy
 RESOURCES = {"cpu": "cpu", "memory": "memory", "storage": "ephemeral-storage"}  # what policies say → the API's name
@@ -120,9 +120,9 @@ def problems(policy: Policy, rules: Rules) -> list[str]:
 
 def _problems(policy: Policy, rules: Rules) -> Iterator[str]:
     spec = policy.spec
-    yield from label_selector_problems(spec.selector, "$.spec.selector")
+    yield from find_selector_problems(spec.selector, "$.spec.selector")
     if isinstance(spec, ClusterPlacementPolicySpec):
-        yield from label_selector_problems(spec.namespace_selector, "$.spec.namespaceSelector")
+        yield from find_selector_problems(spec.namespace_selector, "$.spec.namespaceSelector")
         if policy.metadata.name == DEFAULT:
             yield from _default_problems(spec)
     if spec.capacity is not None:
@@ -154,7 +154,9 @@ def _affinity_problems(affinity: ResourceAffinity | None, path: str) -> Iterator
 def _preference_problems(wish: ResourcePreference, path: str) -> Iterator[str]:
     yield from _weight_problems(wish.weight, path)
     if percent(wish.threshold) is None:
-        yield finding(f"{path}.threshold", "a percentage from 0% to 100%", wish.threshold, 'Write it as "70%".')
+        yield describe_problem(
+            f"{path}.threshold", "a percentage from 0% to 100%", wish.threshold, 'Write it as "70%".'
+        )
 
 
 def _requirement_problems(entry: ResourceRequirement, path: str) -> Iterator[str]:
@@ -162,10 +164,12 @@ def _requirement_problems(entry: ResourceRequirement, path: str) -> Iterator[str
     if entry.resource_type not in known and not ("/" in entry.resource_type and is_label_key(entry.resource_type)):
         wanted = "cpu, memory, storage, gpu or an extended resource such as example.com/fpga"
         hint = nearest(entry.resource_type, known).strip() or "Write its full name."
-        yield finding(f"{path}.resourceType", wanted, entry.resource_type, hint)
+        yield describe_problem(f"{path}.resourceType", wanted, entry.resource_type, hint)
     try:
         if parse_quantity(entry.min_available) < 0:
-            yield finding(f"{path}.minAvailable", "a quantity that is not negative", entry.min_available, "Mend it.")
+            yield describe_problem(
+                f"{path}.minAvailable", "a quantity that is not negative", entry.min_available, "Mend it."
+            )
     except InputError as error:
         yield from error.at(f"{path}.minAvailable").problems
 
@@ -184,15 +188,15 @@ def _rule_problems(entry: SchedulingRule, rules: Rules, path: str) -> Iterator[s
     if entry.weight is not None:
         yield from _weight_problems(entry.weight, path)
         if entry.type != "score":
-            yield finding(f"{path}.weight", "no weight but for type score", entry.weight, "Remove it.")
+            yield describe_problem(f"{path}.weight", "no weight but for type score", entry.weight, "Remove it.")
     rule = rules.get(entry.name)
     if rule is None:
         fix = nearest(entry.name, rules).strip() or "Install the package that has it, or remove the rule."
-        yield finding(f"{path}.name", f"a rule that is there ({', '.join(sorted(rules))})", entry.name, fix)
+        yield describe_problem(f"{path}.name", f"a rule that is there ({', '.join(sorted(rules))})", entry.name, fix)
         return
     if entry.type in RULE_TYPES and not rule.can_be(entry.type):
         able = tuple(type_ for type_ in RULE_TYPES if rule.can_be(type_))
-        yield finding(f"{path}.type", f"{' or '.join(able)} for {entry.name}", entry.type, "Use it so.")
+        yield describe_problem(f"{path}.type", f"{' or '.join(able)} for {entry.name}", entry.type, "Use it so.")
         return
     yield from _config_problems(entry, rule, f"{path}.config")
 
@@ -221,12 +225,12 @@ def _config_problems(entry: SchedulingRule, rule: AnyRule, path: str) -> Iterato
 
 def _weight_problems(weight: int, path: str) -> Iterator[str]:
     if not 1 <= weight <= 100:
-        yield finding(f"{path}.weight", _WEIGHT, weight, "Give it a weight such as 50.")
+        yield describe_problem(f"{path}.weight", _WEIGHT, weight, "Give it a weight such as 50.")
 
 
 def _choice(value: str, known: tuple[str, ...], path: str) -> Iterator[str]:
     if value not in known:
-        yield finding(path, one_of(known), value, nearest(value, known).strip() or "Choose one.")
+        yield describe_problem(path, format_choices(known), value, nearest(value, known).strip() or "Choose one.")
 
 
 def _preferences(affinity: ResourceAffinity) -> dict[str, ResourcePreference]:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from wukong.api.core import Pod
 from wukong.api.placement import DEFAULT, ClusterPlacementPolicy, ClusterPlacementPolicySpec
-from wukong.engine.selectors import Selector, compile_selector, selects
 from wukong.errors import InputError
 from wukong.placement.compile import GPU_NAMES, Plan, Policy, compile_policy
 from wukong.placement.rule import Rules
+from wukong.semantics.selectors import Selector, compile_selector, selects
 
 Labels = Mapping[str, str]
 _MOST_KNOWN = 4096

@@ -6,7 +6,7 @@ Called by every rule that looks for pods or nodes by label. A selector is first 
     ()                       everything is selected (the field was there, but empty)
     (Requirement, ...)       all of them must hold
 
-Never reports what is wrong with a selector; that is the business of validate.py.
+Never reports what is wrong with a selector.
 """
 
 from __future__ import annotations

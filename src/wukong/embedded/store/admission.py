@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from wukong.admission.mutation import merge_label_keys, run_plugins, tolerate_failing_nodes
 from wukong.api.core import Pod, PriorityClass
 from wukong.api.kinds import Objects
 from wukong.api.resources import Resource
@@ -24,8 +25,7 @@ from wukong.embedded.store.normalize import normal
 from wukong.embedded.store.validation.objects import as_pod
 from wukong.errors import InputError
 from wukong.ports import Document
-from wukong.rules.admission import merge_label_keys, plugged_in, tolerate_failing_nodes
-from wukong.rules.resources import container_requests
+from wukong.semantics.requests import container_requests_of
 
 Mutator = Callable[[Resource, Document], Document]  # sees every new object, and gives it back as it shall be
 CLASSES = "priorityclasses.scheduling.k8s.io"
@@ -90,7 +90,7 @@ def readmitted(old: Document, pod: Document) -> Document:
 def _plugged_in(pod: Document, objects: Objects) -> Document:
     before = as_pod(pod)
     try:
-        after = plugged_in(before, objects)
+        after = run_plugins(before, objects)
     except InputError as error:
         raise forbidden("pods", meta_of(pod).get("name", ""), "; ".join(error.problems)) from None
     return normal(_overlaid(pod, msgspec.to_builtins(before), msgspec.to_builtins(after)))
@@ -115,7 +115,7 @@ def _quality(pod: Pod) -> str:
     containers = [*pod.spec.init_containers, *pod.spec.containers]
     amounts = [(each.resources.requests, each.resources.limits) for each in containers]
     said = [name for requests, limits in amounts for name in (*requests, *limits) if name in _CPU_AND_MEMORY]
-    if pod.spec.resources is not None and any(name in _CPU_AND_MEMORY for name in container_requests(pod)):
+    if pod.spec.resources is not None and any(name in _CPU_AND_MEMORY for name in container_requests_of(pod)):
         said.append("")
     if not said:
         return "BestEffort"

@@ -26,7 +26,7 @@ from wukong.embedded.store.documents import at, condition_of, is_leaving, meta_o
 from wukong.embedded.store.kinds import Kind
 from wukong.embedded.store.validation.objects import as_struct
 from wukong.ports import Document
-from wukong.rules.selectors import requirements, selects
+from wukong.semantics.selectors import compile_selector, selects
 
 _MOST_DISRUPTED = 2000
 _TARGET: Document = {
@@ -57,7 +57,7 @@ def evict(database: Database, pods: Kind, budgets: Kind, key: Key, options: Opti
 def covers(budget: Document, pod: Document) -> bool:
     read = as_struct("PodDisruptionBudget", budget)
     assert isinstance(read, PodDisruptionBudget)
-    return selects(requirements(read.spec.selector), meta_of(pod).get("labels") or {})
+    return selects(compile_selector(read.spec.selector), meta_of(pod).get("labels") or {})
 
 
 def _check(key: Key, pod: Document, options: Options) -> None:

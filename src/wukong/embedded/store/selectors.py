@@ -12,7 +12,7 @@ from wukong.embedded.store.api_errors import bad_request
 from wukong.embedded.store.documents import at, meta_of
 from wukong.embedded.store.kinds import Kind
 from wukong.ports import Document, Selection
-from wukong.rules.selectors import Requirement, is_valid, selects
+from wukong.semantics.selectors import Requirement, is_valid, selects
 
 _SET = re.compile(r"(?P<key>[^\s=!,()]+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)")
 _COMPARED = re.compile(r"(?P<key>[^\s=!,()<>]+)\s*(?P<operator>==|=|!=|>|<)\s*(?P<value>[^\s=!,()<>]*)")
@@ -62,7 +62,7 @@ def read_labels(text: str) -> tuple[Requirement, ...]:
         match = _SET.match(rest) or _COMPARED.match(rest) or _PRESENT.match(rest)
         requirement = _requirement(match) if match else None
         after = rest[match.end() :].lstrip() if match else ""
-        if requirement is None or not is_valid(requirement) or (after and not after.startswith(",")):
+        if requirement is None or not is_valid(*requirement) or (after and not after.startswith(",")):
             raise bad_request(f'unable to parse requirement: "{text}" is no label selector')
         found.append(requirement)
         position = len(text) - len(after) + 1 if after else len(text)
@@ -78,11 +78,11 @@ def read_fields(kind: Kind, text: str) -> tuple[FieldRequirement, ...]:
 def _requirement(match: re.Match[str]) -> Requirement:
     found = match.groupdict()
     if "values" in found:
-        values = tuple(sorted({each.strip() for each in found["values"].split(",")}))
-        return Requirement(found["key"], _OPERATORS[found["operator"]], values)
+        values = frozenset(each.strip() for each in found["values"].split(","))
+        return found["key"], _OPERATORS[found["operator"]], values
     if "operator" in found:
-        return Requirement(found["key"], _OPERATORS[found["operator"]], (found["value"],))
-    return Requirement(found["key"], "DoesNotExist" if found["not"] else "Exists")
+        return found["key"], _OPERATORS[found["operator"]], frozenset((found["value"],))
+    return found["key"], "DoesNotExist" if found["not"] else "Exists", frozenset()
 
 
 def _field(kind: Kind, term: str) -> FieldRequirement:

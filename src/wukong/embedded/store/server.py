@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from wukong.admission.priority import BUILT_IN_CLASSES
 from wukong.api.crds import crds
 from wukong.api.resources import RESOURCES, Key, Resource
 from wukong.embedded.store import binding_and_scale, custom_resources, deletion, eviction, namespaces, selectors
@@ -29,7 +30,6 @@ from wukong.embedded.store.patch.patch import patched
 from wukong.embedded.store.writes import ObjectWriter
 from wukong.errors import Gone
 from wukong.ports import EVERYTHING, Clock, Document, PatchBody, Selection
-from wukong.rules.admission import BUILT_IN_CLASSES
 
 FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _SYSTEM = Writer("kube-apiserver")

@@ -21,10 +21,11 @@ from wukong.engine.plugin import (
     between_lowest_and_highest,
     width,
 )
-from wukong.engine.selectors import EVERYTHING, selects
 from wukong.engine.snapshot import Snapshot
-from wukong.engine.template import Template, Term
+from wukong.engine.template import Template
 from wukong.engine.view import View
+from wukong.semantics.pod_affinity import Term
+from wukong.semantics.selectors import EVERYTHING, selects
 
 AFFINITY = Reason("node(s) didn't match pod affinity rules")
 ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules", is_final=False)
@@ -59,7 +60,7 @@ class OwnTerm:
         sees_none = view.profile.version.own_namespace_selector_sees_no_labels and selects(chosen, {})
         self.is_anywhere = chosen == EVERYTHING or sees_none
 
-    def means(self, template: Template) -> bool:
+    def selects(self, template: Template) -> bool:
         in_namespace = self.is_anywhere or template.namespace in self.namespaces
         return in_namespace and selects(self.selector, template.labels)
 
@@ -74,18 +75,21 @@ class Required(FilterPart):
         labels = view.snapshot.facts.labels_of(template.namespace)
         self.together = [OwnTerm(term, view) for term in template.affinity_terms]
         self.apart = [OwnTerm(term, view) for term in template.anti_affinity_terms]
-        self.is_first_allowed = bool(self.together) and all(term.means(template) for term in self.together)
+        self.is_first_allowed = bool(self.together) and all(term.selects(template) for term in self.together)
 
         def near(key: str, other: Template) -> int:
-            if not all(term.means(other) for term in self.together):
+            if not all(term.selects(other) for term in self.together):
                 return 0
             return sum(term.topology_key == key for term in self.together)
 
         def avoided(key: str, other: Template) -> int:
-            return sum(term.topology_key == key and term.means(other) for term in self.apart)
+            return sum(term.topology_key == key and term.selects(other) for term in self.apart)
 
         def avoiding(key: str, other: Template) -> int:
-            return sum(term.topology_key == key and term.means(template, labels) for term in other.anti_affinity_terms)
+            return sum(
+                term.topology_key == key and term.selects(template.namespace, template.labels, labels)
+                for term in other.anti_affinity_terms
+            )
 
         self.view = view
         self.near = {term.topology_key: self._count(term.topology_key, near) for term in self.together}
@@ -213,20 +217,20 @@ class Preferred(ScorePart):
     def _weights(self, other: Template) -> Iterator[tuple[str, int]]:
         """Every rule between our pod and a placed one: its topology key and weight."""
         for term, sign in self.own:
-            if term.means(other):
+            if term.selects(other):
                 yield term.topology_key, sign * term.weight
         if not other.has_terms:
             return
         template, hard = self.view.template, self.view.profile.hard_pod_affinity_weight
         if hard:
             for entry in other.affinity_terms:
-                if entry.means(template, self.labels):
+                if entry.selects(template.namespace, template.labels, self.labels):
                     yield entry.topology_key, hard
         for entry in other.preferred_affinity_terms:
-            if entry.means(template, self.labels):
+            if entry.selects(template.namespace, template.labels, self.labels):
                 yield entry.topology_key, entry.weight
         for entry in other.preferred_anti_affinity_terms:
-            if entry.means(template, self.labels):
+            if entry.selects(template.namespace, template.labels, self.labels):
                 yield entry.topology_key, -entry.weight
 
     def is_skipped(self) -> bool:

@@ -7,8 +7,8 @@ import numpy as np
 from wukong.engine.arrays import Mask, Rows
 from wukong.engine.plugin import FilterPart, Load, Plugin, Reason, Scope, width
 from wukong.engine.snapshot import Snapshot
-from wukong.engine.template import HostPort
 from wukong.engine.view import View
+from wukong.semantics.host_ports import HostPort, has_conflict
 
 REASON = Reason("node(s) didn't have free ports for the requested pod ports", is_final=False)
 
@@ -39,4 +39,4 @@ class Taken(FilterPart):
 
     def _clashes(self, row: int) -> bool:
         used = self.snapshot.ports.get(row, {})
-        return any(wanted.conflicts(held) for wanted in self.wanted for held in used)
+        return has_conflict(self.wanted, used)

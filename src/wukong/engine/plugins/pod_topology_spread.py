@@ -16,10 +16,10 @@ from wukong.engine.nodes import HOSTNAME
 from wukong.engine.plugin import MAX_SCORE, FeasibleScorePart, FilterPart, Load, Plugin, Reason, Scope, ScorePart
 from wukong.engine.plugins.node_affinity import required_nodes
 from wukong.engine.plugins.taint_toleration import untolerated
-from wukong.engine.selectors import selects
 from wukong.engine.snapshot import Snapshot
 from wukong.engine.template import Spread, Template, compile_spreads
 from wukong.engine.view import View
+from wukong.semantics.selectors import selects
 
 SKEW = Reason("node(s) didn't match pod topology spread constraints", is_final=False)
 MISSING_LABEL = Reason("node(s) didn't match pod topology spread constraints (missing required label)")

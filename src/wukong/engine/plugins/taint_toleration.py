@@ -11,9 +11,9 @@ from wukong.engine.arrays import Ints, Mask, Rows
 from wukong.engine.nodes import NodeRow, TaintKey
 from wukong.engine.plugin import FilterPart, Load, Plugin, Reason, ScorePart, lowest_is_best
 from wukong.engine.view import View
+from wukong.semantics.tolerations import HARD_EFFECTS, tolerates
 
 REASON = Reason("node(s) had untolerated taint(s)")
-_FORBIDDING = ("NoSchedule", "NoExecute")
 
 
 class TaintToleration(Plugin):
@@ -27,7 +27,7 @@ class TaintToleration(Plugin):
         mild = [entry for entry in view.template.tolerations if entry.effect in ("", "PreferNoSchedule")]
 
         def discouraging(taints: tuple[TaintKey, ...]) -> int:
-            return sum(1 for taint in taints if taint[2] == "PreferNoSchedule" and not tolerates(mild, taint))
+            return sum(1 for taint in taints if taint[2] == "PreferNoSchedule" and not is_tolerated(taint, mild))
 
         return Discouraged(_per_taints(view.snapshot.rows, discouraging))
 
@@ -54,22 +54,13 @@ def untolerated(rows: Sequence[NodeRow], tolerations: Sequence[Toleration]) -> M
     """[node] whether it has a forbidding taint that these tolerations do not cover."""
 
     def refuses(taints: tuple[TaintKey, ...]) -> int:
-        return any(taint[2] in _FORBIDDING and not tolerates(tolerations, taint) for taint in taints)
+        return any(taint[2] in HARD_EFFECTS and not is_tolerated(taint, tolerations) for taint in taints)
 
     return _per_taints(rows, refuses).astype(np.bool_)
 
 
-def tolerates(tolerations: Sequence[Toleration], taint: TaintKey) -> bool:
-    return any(_tolerates(entry, taint) for entry in tolerations)
-
-
-def _tolerates(toleration: Toleration, taint: TaintKey) -> bool:
-    key, value, effect = taint
-    if toleration.effect not in ("", effect) or toleration.key not in ("", key):
-        return False
-    if toleration.operator in ("", "Equal"):
-        return toleration.value == value
-    return toleration.operator == "Exists"
+def is_tolerated(taint: TaintKey, tolerations: Sequence[Toleration]) -> bool:
+    return any(tolerates(toleration, *taint) for toleration in tolerations)
 
 
 def _per_taints(rows: Sequence[NodeRow], judge: Callable[[tuple[TaintKey, ...]], int]) -> Ints:

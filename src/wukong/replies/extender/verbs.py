@@ -28,7 +28,7 @@ from wukong.placement.rule import Rules
 from wukong.placement.rules import BUILT_IN
 from wukong.replies.extender.fleet_cache import FleetCache
 from wukong.replies.extender.usage import UsageSettings
-from wukong.rules.selectors import node_selector_selects
+from wukong.semantics.node_selectors import accepts_node, compile_node_selector
 from wukong.state import State
 
 CRITICAL = "on-demand-first"  # what critical pods get instead of a strategy that prefers spot
@@ -184,9 +184,10 @@ def _might_use(pod: Pod, fleet: Fleet, spot: bool) -> bool:
     wanted = pod.spec.node_selector
     if not wanted and required is None:
         return True
+    terms = None if required is None else compile_node_selector(required)
     return any(
         wanted.items() <= fleet.labels(row).items()
-        and (required is None or node_selector_selects(required, fleet.labels(row), fleet.names[row]))
+        and (terms is None or accepts_node(terms, fleet.labels(row), fleet.names[row]))
         for row in np.flatnonzero(fleet.is_spot == spot).tolist()
     )
 

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from math import inf
 
 from wukong.actions import DONE, Action, Outcome, Patch
-from wukong.api.core import Taint
 from wukong.api.meta import Object
 from wukong.api.resources import RESOURCES, Key
 from wukong.embedded.actors import pods
@@ -26,7 +25,7 @@ from wukong.embedded.store.documents import at, condition_of, seconds, stamp
 from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import Node, Pod
 from wukong.ports import Document, PatchBody
-from wukong.rules.taints import tolerates
+from wukong.semantics.tolerations import tolerates
 from wukong.state import State
 from wukong.state.controller import Watch
 
@@ -161,8 +160,8 @@ def seconds_left(pod: Pod, node: Node, now: float) -> float:
     found = [each for each in at(node.document, "spec.taints") or () if each.get("effect") == "NoExecute"]
     left = inf
     for each in found:
-        taint = Taint(key=each["key"], value=each.get("value", ""), effect="NoExecute")
-        matching = [it.toleration_seconds for it in pod.spec.tolerations if tolerates(it, taint)]
+        taint = (each["key"], each.get("value", ""), "NoExecute")
+        matching = [it.toleration_seconds for it in pod.spec.tolerations if tolerates(it, *taint)]
         if not matching:
             return 0.0
         limits = [limit for limit in matching if limit is not None]

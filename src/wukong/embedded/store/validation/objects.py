@@ -12,6 +12,9 @@ from contextlib import contextmanager
 
 import msgspec
 
+from wukong.admission import find_pod_problems
+from wukong.admission.affinity_validation import find_label_problems, find_selector_problems
+from wukong.admission.problem_text import format_value
 from wukong.api.core import Pod
 from wukong.api.decode import readable
 from wukong.api.kinds import KINDS
@@ -23,11 +26,8 @@ from wukong.embedded.store.validation import custom_schemas, placement_policies
 from wukong.embedded.store.validation.pod_specs import pod_spec_problems
 from wukong.embedded.store.validation.updates import changes_refused
 from wukong.ports import Document
-from wukong.rules import validate
-from wukong.rules.findings import shown
-from wukong.rules.labels import is_label_key, is_subdomain
-from wukong.rules.selectors import requirements, selects
-from wukong.rules.validate_affinity import label_selector_problems, labels_problems
+from wukong.semantics.label_syntax import is_label_key, is_subdomain
+from wukong.semantics.selectors import compile_selector, selects
 
 _TEMPLATED = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"})
 _STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
@@ -138,7 +138,7 @@ def _meta_problems(kind: Kind, document: Document) -> Iterator[str]:
         yield f'metadata.name: Invalid value: "{name}": a lowercase RFC 1123 label is needed'
     elif not is_subdomain(name):
         yield f'metadata.name: Invalid value: "{name}": {_SUBDOMAIN}'
-    yield from (_worded(each) for each in labels_problems(meta.get("labels") or {}, "$.metadata.labels"))
+    yield from (_worded(each) for each in find_label_problems(meta.get("labels") or {}, "$.metadata.labels"))
     for finalizer in meta.get("finalizers") or []:
         if not is_label_key(finalizer) or ("/" not in finalizer and finalizer not in _STANDARD_FINALIZERS):
             why = "name is neither a standard finalizer name nor is it fully qualified"
@@ -169,7 +169,7 @@ def _own_problems(kind: Kind, document: Document, known: Document | None = None)
     struct = as_struct(name, document) if name in KINDS else None
     if isinstance(struct, Pod):
         spec = document.get("spec") or {}
-        return [*pod_spec_problems(spec, "spec"), *(_worded(each) for each in validate.problems(struct))]
+        return [*pod_spec_problems(spec, "spec"), *(_worded(each) for each in find_pod_problems(struct))]
     if name in _TEMPLATED:
         return list(_workload_problems(name, document, known or {}))
     if name == "PodDisruptionBudget":
@@ -185,7 +185,7 @@ def _changed_pod_problems(document: Document) -> list[str]:
     """Without its affinity and spread: they cannot change, and their selectors hold merged keys by now."""
     spec = document.get("spec") or {}
     changeable = {**document, "spec": without(spec, "affinity", "topologySpreadConstraints")}
-    found = validate.problems(as_pod(changeable))
+    found = find_pod_problems(as_pod(changeable))
     return [*pod_spec_problems(spec, "spec"), *(_worded(each) for each in found)]
 
 
@@ -198,11 +198,11 @@ def _workload_problems(kind: str, document: Document, known: Document) -> Iterat
     if not spec.get("selector"):
         yield "spec.selector: Required value"
     else:
-        yield from (_worded(each) for each in label_selector_problems(selector, "$.spec.selector"))
+        yield from (_worded(each) for each in find_selector_problems(selector, "$.spec.selector"))
         labels = (template.get("metadata") or {}).get("labels") or {}
-        if not selects(requirements(selector), labels):
+        if not selects(compile_selector(selector), labels):
             why = "`selector` does not match template `labels`"
-            yield f"spec.template.metadata.labels: Invalid value: {shown(labels)}: {why}"
+            yield f"spec.template.metadata.labels: Invalid value: {format_value(labels)}: {why}"
     if template is not at(known, "spec.template"):
         yield from _template_problems(template)
     yield from _strategy_problems(document)
@@ -212,7 +212,7 @@ def _template_problems(template: Document) -> Iterator[str]:
     head = {"apiVersion": "v1", "kind": "Pod"}
     pod = as_pod({**head, "metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}})
     yield from pod_spec_problems(template.get("spec") or {}, "spec.template.spec")
-    yield from (_worded(f"$.spec.template{each.removeprefix('$')}") for each in validate.problems(pod))
+    yield from (_worded(f"$.spec.template{each.removeprefix('$')}") for each in find_pod_problems(pod))
     if at(template, "spec.restartPolicy") not in (None, "Always"):
         yield 'spec.template.spec.restartPolicy: Unsupported value: supported values: "Always"'
 

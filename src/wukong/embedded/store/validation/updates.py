@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from wukong.admission.problem_text import format_value
 from wukong.embedded.store.documents import at, without
 from wukong.ports import Document
-from wukong.rules.findings import shown
 
 _POD = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -110,7 +110,7 @@ def _fixed_data(before: Document, after: Document) -> Iterator[str]:
 def _immutable(before: Document, after: Document, path: str) -> Iterator[str]:
     found: Any = at(after, path)
     if at(before, path) != found:
-        yield f"{path}: Invalid value: {shown(found)}: field is immutable"
+        yield f"{path}: Invalid value: {format_value(found)}: field is immutable"
 
 
 _BY_KIND: dict[str, Callable[[Document, Document], Iterator[str]]] = {

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rules.samples import Manifest, a_container, a_pod, expression, node_affinity
-from wukong.rules import problems
+from wukong.admission import find_pod_problems
 
 ZONE = "topology.kubernetes.io/zone"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -287,20 +287,20 @@ def fields(**field: Any) -> Manifest:
     ],
 )
 def test_a_problem_is_told_with_place_expectation_finding_and_fix(spec: Manifest, expected: str) -> None:
-    assert problems(a_pod(**spec)) == [expected]
+    assert find_pod_problems(a_pod(**spec)) == [expected]
 
 
 def test_a_preferred_value_the_scheduler_cannot_read_is_a_problem_although_the_api_server_stores_it() -> None:
     preference = {"matchExpressions": [expression("gen", "Gt", "-5")]}
     pod = a_pod(affinity={"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": preference}]}})
-    assert problems(pod) == [
+    assert find_pod_problems(pod) == [
         f"$.spec.affinity.nodeAffinity.{PREFERRED}[0].preference.matchExpressions[0].values: expected exactly one "
         f'integer for Gt, got ["-5"]. {NUMBER_FIX}'
     ]
 
 
 def test_malformed_labels_of_the_pod_itself() -> None:
-    assert problems(a_pod(labels={"example.com/app": "-"})) == [
+    assert find_pod_problems(a_pod(labels={"example.com/app": "-"})) == [
         f'$.metadata.labels["example.com/app"]: expected {VALUE_FORM}, got "-". Mend the value.'
     ]
 
@@ -311,7 +311,7 @@ def test_every_problem_is_reported_at_once() -> None:
         **tolerating(operator="Nope", effect="Never"),
         **spread(maxSkew=0, minDomains=0),
     )
-    assert [line.partition(":")[0] for line in problems(pod)] == [
+    assert [line.partition(":")[0] for line in find_pod_problems(pod)] == [
         "$.spec.containers[0].resources.requests.cpu",
         "$.spec.containers[0].resources.requests.memory",
         "$.spec.tolerations[0].operator",
@@ -359,4 +359,4 @@ def test_a_thorough_pod_has_no_problems() -> None:
         resources={"requests": {"cpu": "2"}, "limits": {"cpu": "2", "memory": "2Gi"}},
         preemptionPolicy="Never",
     )
-    assert problems(pod) == []
+    assert find_pod_problems(pod) == []
