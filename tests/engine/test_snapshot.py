@@ -34,7 +34,7 @@ def fingerprint(snapshot: Snapshot) -> dict[str, Any]:
 
 def judged(snapshot: Snapshot, pod: Pod) -> tuple[Any, ...]:
     """What a view of this pod says about every node."""
-    view = Scheduler(snapshot).view(pod)
+    view = Scheduler(snapshot).view_of(pod)
     view.sync()
     return view.feasible.tolist(), np.where(view.feasible, view.total, 0).tolist()
 
@@ -45,7 +45,7 @@ def test_assume_then_forget_restores_the_snapshot_bit_for_bit(case: Case, newcom
     snapshot = Snapshot.of(case.objects)
     scheduler = Scheduler(snapshot)
     for pod in (case.pod, *newcomers):
-        snapshot.vector(snapshot.table.intern(pod))  # a resource never heard of adds a line, whoever asks first
+        snapshot.vector_of(snapshot.table.intern(pod))  # a resource never heard of adds a line, whoever asks first
         judged(snapshot, pod)
     before, verdicts = fingerprint(snapshot), [judged(snapshot, pod) for pod in (case.pod, *newcomers)]
     placed = [f"x/{i}" for i, pod in enumerate(newcomers) if scheduler.place(pod, f"x/{i}") is not None]
@@ -60,7 +60,7 @@ def test_assume_then_forget_restores_the_snapshot_bit_for_bit(case: Case, newcom
 def test_a_fork_is_independent_both_ways(case: Case, newcomers: list[Pod]) -> None:
     snapshot = Snapshot.of(case.objects)
     for pod in newcomers:
-        snapshot.vector(snapshot.table.intern(pod))
+        snapshot.vector_of(snapshot.table.intern(pod))
     before = fingerprint(snapshot)
     fork = snapshot.fork()
     assert fingerprint(fork) == before

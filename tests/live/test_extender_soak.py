@@ -119,7 +119,7 @@ async def decide_both(cluster: Cluster, extender: Extender, manifest: Manifest, 
     extender.state.replace("Pod", cluster.pods.values())
     scheduler, asked = with_extender(alone, extender, SHIPPED, now)
     decision, differences = scheduler.decide(pod), []
-    answer = asked.answer(scheduler.view(pod))
+    answer = asked.answer(scheduler.view_of(pod))
     kept = [name for name, is_kept in zip(answer.names, answer.filtered.kept.tolist(), strict=True) if is_kept]
     if not await agrees(port, msgspec.json.decode(admitted), answer.names, kept):
         differences.append(f"{pod.key}: of {answer.names} the extender does not keep {kept}")

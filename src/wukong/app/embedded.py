@@ -29,7 +29,7 @@ from wukong.embedded.store import Server
 from wukong.embedded.world.clock import Chance, VirtualClock
 from wukong.embedded.world.world import Role, World
 from wukong.engine import Scheduler as Engine
-from wukong.engine.ties import Drawn
+from wukong.engine.ties import RandomTies
 from wukong.engine.view import View
 from wukong.ports import Document
 from wukong.replies.extender.plugin import SHIPPED, with_extender
@@ -170,7 +170,7 @@ class Parts:
         return extend
 
 
-def drawn(seed: int) -> Drawn:
+def drawn(seed: int) -> RandomTies:
     """kube-scheduler picks at random among nodes of the same score; here the seed does."""
     chance, turn = Chance(seed, "ties"), count()
-    return Drawn(lambda size: int(chance.share(next(turn)) * size))
+    return RandomTies(lambda size: int(chance.share(next(turn)) * size))

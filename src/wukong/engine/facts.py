@@ -38,7 +38,7 @@ class Facts:
     def labels_of(self, namespace: str) -> dict[str, str]:
         return self.namespaces.get(namespace, {})
 
-    def default_selector(self, template: Template) -> Selector:
+    def default_selector_of(self, template: Template) -> Selector:
         """Who counts as "the same application": the pod's services and its owning workload, taken together."""
         merged: dict[str, frozenset[str]] = {}
         for selector in self.services.get(template.namespace, []):
@@ -58,7 +58,7 @@ def read_facts(objects: Objects) -> Facts:
     return Facts(
         namespaces={entry.metadata.name: entry.metadata.labels for entry in objects.namespaces},
         services=services,
-        owners=_owners(objects),
+        owners=_read_owners(objects),
         budgets=tuple(
             Budget(
                 entry.metadata.namespace,
@@ -68,11 +68,11 @@ def read_facts(objects: Objects) -> Facts:
             )
             for entry in objects.pod_disruption_budgets
         ),
-        volumes=_volumes(objects),
+        volumes=_read_volumes(objects),
     )
 
 
-def _owners(objects: Objects) -> dict[tuple[str, str, str, str], Selector | None]:
+def _read_owners(objects: Objects) -> dict[tuple[str, str, str, str], Selector | None]:
     owners: dict[tuple[str, str, str, str], Selector | None] = {}
     for controller in objects.replication_controllers:
         meta = controller.metadata
@@ -83,7 +83,7 @@ def _owners(objects: Objects) -> dict[tuple[str, str, str, str], Selector | None
     return owners
 
 
-def _volumes(objects: Objects) -> dict[tuple[str, str], NodeSelector | None]:
+def _read_volumes(objects: Objects) -> dict[tuple[str, str], NodeSelector | None]:
     affinity = {
         volume.metadata.name: volume.spec.node_affinity.required if volume.spec.node_affinity else None
         for volume in objects.persistent_volumes

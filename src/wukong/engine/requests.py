@@ -32,22 +32,26 @@ class Requests(NamedTuple):
 
 def read_requests(pod: Pod) -> Requests:
     spec = pod.spec
-    statuses = _statuses(pod)
-    needed = _total(spec, {}, None, pod_level=True)
-    taken = _total(spec, statuses, None, pod_level=True, infeasible=_is_resize_infeasible(pod)) if statuses else needed
+    statuses = _statuses_of(pod)
+    needed = _sum_requests(spec, {}, None, pod_level=True)
+    taken = (
+        _sum_requests(spec, statuses, None, pod_level=True, infeasible=_is_resize_infeasible(pod))
+        if statuses
+        else needed
+    )
     has_pod_level = spec.resources is not None and any(is_pod_level(name) for name in spec.resources.requests)
     missing = {name: amount for name, amount in DEFAULTS.items() if not has_pod_level or name not in taken}
-    nonzero = _total(spec, statuses, missing, pod_level=True, infeasible=_is_resize_infeasible(pod))
+    nonzero = _sum_requests(spec, statuses, missing, pod_level=True, infeasible=_is_resize_infeasible(pod))
     # NodeResourcesFit never learnt of pod-level resources when it scores: it adds up containers only.
-    scored = _total(spec, {}, DEFAULTS, pod_level=False)
+    scored = _sum_requests(spec, {}, DEFAULTS, pod_level=False)
     return Requests(
-        needed=_integers(needed),
-        taken=_integers(taken),
+        needed=_round_amounts(needed),
+        taken=_round_amounts(taken),
         taken_nonzero=(
             scheduler_amount("cpu", nonzero.get("cpu", 0)),
             scheduler_amount("memory", nonzero.get("memory", 0)),
         ),
-        scored=_integers(scored),
+        scored=_round_amounts(scored),
     )
 
 
@@ -56,15 +60,15 @@ def is_counted(name: str) -> bool:
     return "/" in name or name.startswith(("hugepages-", "attachable-volumes-"))
 
 
-def _integers(nanos: Amounts) -> Amounts:
+def _round_amounts(amounts: Amounts) -> Amounts:
     return {
         name: scheduler_amount(name, amount)
-        for name, amount in nanos.items()
+        for name, amount in amounts.items()
         if name in ("cpu", "memory", "ephemeral-storage") or is_counted(name)
     }
 
 
-def _total(
+def _sum_requests(
     spec: PodSpec,
     statuses: Mapping[str, ContainerStatus],
     defaults: Amounts | None,
@@ -101,7 +105,7 @@ def _container_amounts(
     return amounts
 
 
-def _statuses(pod: Pod) -> dict[str, ContainerStatus]:
+def _statuses_of(pod: Pod) -> dict[str, ContainerStatus]:
     entries = (*pod.status.container_statuses, *pod.status.init_container_statuses)
     return {entry.name: entry for entry in entries if entry.resources is not None}
 

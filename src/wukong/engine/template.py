@@ -101,11 +101,11 @@ class Template:
 
     def with_needed(self, needed: dict[str, int]) -> Template:
         """A template like this one that needs other amounts: for trying out, never interned."""
-        twin: Template = object.__new__(Template)
+        copy: Template = object.__new__(Template)
         for slot in self.__slots__:
-            setattr(twin, slot, getattr(self, slot))
-        twin.requests = self.requests._replace(needed=needed)
-        return twin
+            setattr(copy, slot, getattr(self, slot))
+        copy.requests = self.requests._replace(needed=needed)
+        return copy
 
     def _read_terms(self) -> None:
         together = self.affinity.pod_affinity or PodAffinity()
@@ -153,18 +153,18 @@ class TemplateTable:
         self._by_signature: dict[bytes, Template] = {}
 
     def intern(self, pod: Pod) -> Template:
-        signature = _signature(pod)
+        signature = _signature_of(pod)
         template = self._by_signature.get(signature)
         if template is None:
             template = self._by_signature[signature] = Template(len(self._by_signature), pod)
         return template
 
 
-def _decides(volume: Volume) -> bool:
+def _matters(volume: Volume) -> bool:
     return volume.persistent_volume_claim is not None or volume.image is not None
 
 
-def _signature(pod: Pod) -> bytes:
+def _signature_of(pod: Pod) -> bytes:
     """Equal for pods that no decision can tell apart."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
     resized = [entry for entry in (*status.container_statuses, *status.init_container_statuses) if entry.resources]
@@ -184,7 +184,7 @@ def _signature(pod: Pod) -> bytes:
             spec.preemption_policy,
             spec.overhead,
             spec.resources,
-            [(volume.persistent_volume_claim, volume.image) for volume in spec.volumes if _decides(volume)],
+            [(volume.persistent_volume_claim, volume.image) for volume in spec.volumes if _matters(volume)],
             resized,
             status.conditions if resized else None,
         )

@@ -99,7 +99,7 @@ def _explain(scheduler: Scheduler, pod: Pod, placing: Placing | None) -> tuple[E
     alone = scheduler.decide(pod)
     asking_one, plugin = with_extender(scheduler, placing.extender, placing.entry, placing.now)
     explanation = explain(asking_one, pod)
-    return explanation, tell(plugin, asking_one.view(pod), pod, alone)
+    return explanation, tell(plugin, asking_one.view_of(pod), pod, alone)
 
 
 def _from_manifest(path: str, objects: Objects) -> Target:

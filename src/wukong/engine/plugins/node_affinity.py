@@ -34,10 +34,10 @@ class NodeAffinity(Plugin):
         snapshot, template = view.snapshot, view.template
         added = view.profile.added_affinity
         enforced = added.required if added else None
-        if not template.node_selector and _required(template) is None and enforced is None:
+        if not template.node_selector and _required_selector_of(template) is None and enforced is None:
             return None
         outside = None if enforced is None else ~match_node_selector(snapshot, enforced)
-        return Mismatched(outside, ~required_nodes(snapshot, template))
+        return NodeAffinityFilter(outside, ~match_required_affinity(snapshot, template))
 
     def score(self, view: View) -> ScorePart | None:
         affinity = view.template.affinity.node_affinity
@@ -45,23 +45,23 @@ class NodeAffinity(Plugin):
         added = view.profile.added_affinity.preferred if view.profile.added_affinity else []
         if not own and not added:
             return None
-        return Preferred(_weights(view.snapshot, [*added, *own]))
+        return NodeAffinityScore(_sum_weights(view.snapshot, [*added, *own]))
 
     @staticmethod
     def named_nodes(view: View) -> frozenset[str] | None:
         """The only nodes worth looking at, when every required term names nodes; empty if the terms contradict."""
-        required = _required(view.template)
+        required = _required_selector_of(view.template)
         if required is None or not required.node_selector_terms:
             return None
         named: set[str] = set()
         for term in required.node_selector_terms:
-            lists = [set(field.values) for field in term.match_fields if _names_nodes(field)]
+            lists = [set(field.values) for field in term.match_fields if _is_node_name_list(field)]
             if not lists:
                 return None
             named |= set.intersection(*lists)
         return frozenset(named)
 
-    def broken(self, view: View) -> str:
+    def find_scoring_error(self, view: View) -> str:
         """A preferred term kube-scheduler cannot parse passes the API but makes every cycle fail that has to score."""
         affinity = view.template.affinity.node_affinity
         for number, entry in enumerate(affinity.preferred if affinity else []):
@@ -70,7 +70,7 @@ class NodeAffinity(Plugin):
         return ""
 
 
-class Mismatched(FilterPart):
+class NodeAffinityFilter(FilterPart):
     def __init__(self, outside: Mask | None, mismatched: Mask) -> None:
         self.outside = outside
         self.mismatched = mismatched if outside is None else mismatched & ~outside
@@ -80,7 +80,7 @@ class Mismatched(FilterPart):
         return own if self.outside is None else [(ENFORCED, self.outside[rows]), *own]
 
 
-class Preferred(ScorePart):
+class NodeAffinityScore(ScorePart):
     normalise = staticmethod(highest_is_best)
 
     def __init__(self, weights: Ints) -> None:
@@ -90,10 +90,10 @@ class Preferred(ScorePart):
         return self.weights[rows]
 
 
-def required_nodes(snapshot: Snapshot, template: Template) -> Mask:
+def match_required_affinity(snapshot: Snapshot, template: Template) -> Mask:
     """[node] whether the pod's nodeSelector and required node affinity accept it."""
     accepted = _match_labels(snapshot, template.node_selector)
-    required = _required(template)
+    required = _required_selector_of(template)
     return accepted if required is None else accepted & match_node_selector(snapshot, required)
 
 
@@ -105,7 +105,7 @@ def match_node_selector(snapshot: Snapshot, selector: NodeSelector, *, by_labels
     return accepted
 
 
-def _weights(snapshot: Snapshot, terms: Sequence[PreferredSchedulingTerm]) -> Ints:
+def _sum_weights(snapshot: Snapshot, terms: Sequence[PreferredSchedulingTerm]) -> Ints:
     total = np.zeros(len(snapshot.rows), dtype=np.int64)
     for entry in terms:
         term = None if is_empty_term(entry.preference) else compile_term(entry.preference)
@@ -136,10 +136,10 @@ def _match_labels(snapshot: Snapshot, selector: Selector) -> Mask:
     return accepted
 
 
-def _required(template: Template) -> NodeSelector | None:
+def _required_selector_of(template: Template) -> NodeSelector | None:
     affinity = template.affinity.node_affinity
     return affinity.required if affinity else None
 
 
-def _names_nodes(field: NodeSelectorRequirement) -> bool:
+def _is_node_name_list(field: NodeSelectorRequirement) -> bool:
     return field.key == NODE_NAME_FIELD and field.operator == "In"

@@ -20,10 +20,10 @@ class NodeUnschedulable(Plugin):
         cordoned = np.array([row.is_unschedulable for row in view.snapshot.rows], dtype=np.bool_)
         if not cordoned.any() or is_tolerated(_TAINT, view.template.tolerations):
             return None
-        return Cordoned(cordoned)
+        return UnschedulableFilter(cordoned)
 
 
-class Cordoned(FilterPart):
+class UnschedulableFilter(FilterPart):
     def __init__(self, cordoned: Mask) -> None:
         self.cordoned = cordoned
 

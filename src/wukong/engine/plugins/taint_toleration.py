@@ -1,4 +1,4 @@
-"""TaintToleration: no pod goes where a taint it does not tolerate forbids it; fewer mild taints score higher."""
+"""TaintToleration: no pod goes where a taint it does not tolerate forbids it; fewer soft taints score higher."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class TaintToleration(Plugin):
     name = "TaintToleration"
 
     def filter(self, view: View) -> FilterPart | None:
-        refused = untolerated(view.snapshot.rows, view.template.tolerations)
-        return Refused(refused) if refused.any() else None
+        refused = find_untolerated(view.snapshot.rows, view.template.tolerations)
+        return TaintFilter(refused) if refused.any() else None
 
     def score(self, view: View) -> ScorePart | None:
-        mild = [entry for entry in view.template.tolerations if entry.effect in ("", "PreferNoSchedule")]
+        tolerations = [entry for entry in view.template.tolerations if entry.effect in ("", "PreferNoSchedule")]
 
-        def discouraging(taints: tuple[TaintKey, ...]) -> int:
-            return sum(1 for taint in taints if taint[2] == "PreferNoSchedule" and not is_tolerated(taint, mild))
+        def count_soft(taints: tuple[TaintKey, ...]) -> int:
+            return sum(1 for taint in taints if taint[2] == "PreferNoSchedule" and not is_tolerated(taint, tolerations))
 
-        return Discouraged(_per_taints(view.snapshot.rows, discouraging))
+        return TaintScore(_judge_taints(view.snapshot.rows, count_soft))
 
 
-class Refused(FilterPart):
+class TaintFilter(FilterPart):
     def __init__(self, refused: Mask) -> None:
         self.refused = refused
 
@@ -40,7 +40,7 @@ class Refused(FilterPart):
         return [(REASON, self.refused[rows])]
 
 
-class Discouraged(ScorePart):
+class TaintScore(ScorePart):
     normalise = staticmethod(lowest_is_best)
 
     def __init__(self, counts: Ints) -> None:
@@ -50,20 +50,20 @@ class Discouraged(ScorePart):
         return self.counts[rows]
 
 
-def untolerated(rows: Sequence[NodeRow], tolerations: Sequence[Toleration]) -> Mask:
-    """[node] whether it has a forbidding taint that these tolerations do not cover."""
+def find_untolerated(rows: Sequence[NodeRow], tolerations: Sequence[Toleration]) -> Mask:
+    """[node] whether it has a taint that keeps pods out that these tolerations do not cover."""
 
-    def refuses(taints: tuple[TaintKey, ...]) -> int:
+    def is_refused(taints: tuple[TaintKey, ...]) -> int:
         return any(taint[2] in HARD_EFFECTS and not is_tolerated(taint, tolerations) for taint in taints)
 
-    return _per_taints(rows, refuses).astype(np.bool_)
+    return _judge_taints(rows, is_refused).astype(np.bool_)
 
 
 def is_tolerated(taint: TaintKey, tolerations: Sequence[Toleration]) -> bool:
     return any(tolerates(toleration, *taint) for toleration in tolerations)
 
 
-def _per_taints(rows: Sequence[NodeRow], judge: Callable[[tuple[TaintKey, ...]], int]) -> Ints:
+def _judge_taints(rows: Sequence[NodeRow], judge: Callable[[tuple[TaintKey, ...]], int]) -> Ints:
     """Many nodes share few sets of taints: judge each set once."""
     known: dict[tuple[TaintKey, ...], int] = {(): judge(())}
     answers = []

@@ -91,7 +91,7 @@ class ExtenderPlugin(Plugin):
             points[view.snapshot.row_of[answer.names[number]]] = score * PER_POINT
         return Points(points)
 
-    def agree(self, view: View, candidates: dict[str, tuple[str, ...]]) -> Collection[str]:
+    def filter_candidates(self, view: View, candidates: dict[str, tuple[str, ...]]) -> Collection[str]:
         if not self.entry.preempt_verb:
             return candidates
         placed = view.snapshot.pods
