@@ -28,7 +28,7 @@ from wukong.api.core import Node, Pod
 from wukong.engine.arrays import Floats, Mask
 from wukong.placement.compile import Plan, Preference
 from wukong.placement.fleet import Fleet
-from wukong.placement.judge import Judge, by_usage
+from wukong.placement.judge import Judge, score_usage
 from wukong.placement.rule import NoConfig, Rule
 from wukong.placement.rules import BUILT_IN
 
@@ -181,7 +181,7 @@ def test_points_fall_with_usage_and_drop_at_the_threshold(
     threshold: float, used: float | None, expected: float
 ) -> None:
     fleet = a_fleet(steady("n"), cpu={} if used is None else {"n": used})
-    assert by_usage(Preference("cpu", 1, threshold), fleet).tolist() == pytest.approx([expected])
+    assert score_usage(Preference("cpu", 1, threshold), fleet).tolist() == pytest.approx([expected])
 
 
 @pytest.mark.parametrize(
@@ -420,7 +420,7 @@ def test_a_steady_rule_is_asked_once_as_long_as_the_nodes_are_the_same() -> None
 
 def test_terms_are_named_as_in_the_policy() -> None:
     plan = a_plan(preferred_cpu=prefers(5, "50%"), rules=[a_rule("spot-risk", weight=7)], strategy="spot-preferred")
-    terms = Judge().terms(plan, a_fleet(a_node("n")), a_pod())
+    terms = Judge().build_terms(plan, a_fleet(a_node("n")), a_pod())
     assert [(term.name, term.weight) for term in terms] == [
         ("preferred cpu", 5),
         ("spot-risk", 7),

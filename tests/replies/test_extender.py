@@ -25,7 +25,7 @@ from wukong.placement.fleet import Fleet
 from wukong.placement.rule import NoConfig, Rule
 from wukong.placement.rules import BUILT_IN
 from wukong.ports import Usage
-from wukong.replies.extender.verbs import Extender, Filtered, Settings, Victim
+from wukong.replies.extender.verbs import Extender, FilterResult, Settings, Victim
 from wukong.state import State
 
 NOW = 1000.0
@@ -40,7 +40,7 @@ def extender(*objects: Object, nodes: Sequence[Object] = NODES, settings: Settin
     return Extender(state, settings)
 
 
-def filtered(ours: Extender, pod: Pod | None = None, *names: str) -> Filtered:
+def filtered(ours: Extender, pod: Pod | None = None, *names: str) -> FilterResult:
     fleet = ours.fleet(NOW)
     return ours.filter(pod or a_pod(), fleet, rows_of(fleet, *(names or fleet.names)), NOW)
 
@@ -56,7 +56,7 @@ def scored(ours: Extender, pod: Pod | None = None) -> dict[str, int]:
     return dict(zip(fleet.names, found.tolist(), strict=True))
 
 
-def notes(found: Filtered) -> dict[str, str]:
+def notes(found: FilterResult) -> dict[str, str]:
     return {note.reason: note.text for note in found.notes}
 
 

@@ -1,4 +1,4 @@
-"""The extender's shell: whatever form a request has, a strict client finds nothing wrong with the answer."""
+"""The extender's handler: whatever form a request has, a strict client finds nothing wrong with the answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from serve.deciding import BUSY, LEAVING, Extender
 from serve.strict import check_filter, check_preempt, check_prioritize
 from wukong.errors import InputError
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
-from wukong.serve.extender.server import Shell, extender_app
+from wukong.serve.extender.server import RequestHandler, build_extender_app
 from wukong.serve.site import serve
 
 # "nnn" is kept, "n1nnn" is busy, "nn" leaves: see deciding.py
@@ -40,8 +40,8 @@ def a_node(name: str, **more: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "annotations": {"big": '1e400 \u00e9 \\ "'}}, "status": {"x": 1.50}, **more}
 
 
-def the_shell() -> Shell:
-    return Shell(Extender(KNOWN), Noon())
+def a_handler() -> RequestHandler:
+    return RequestHandler(Extender(KNOWN), Noon())
 
 
 def encoded(sent: Any, *, compact: bool = True, ascii_only: bool = True) -> bytes:
@@ -50,7 +50,7 @@ def encoded(sent: Any, *, compact: bool = True, ascii_only: bool = True) -> byte
 
 
 def filtered(sent: dict[str, Any], **form: bool) -> tuple[list[str], dict[str, str], dict[str, str]]:
-    return check_filter(sent, the_shell().filter(encoded(sent, **form))())
+    return check_filter(sent, a_handler().filter(encoded(sent, **form))())
 
 
 # Filter and prioritize ------------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def test_names_are_kept_or_refused_with_their_reasons() -> None:
 def test_nodes_are_echoed_byte_for_byte() -> None:
     kept, other = encoded(a_node(KEPT), compact=False), encoded(a_node(BUSY_ONE))
     body = b'{"Pod":%b,"Nodes":{"items":[%b, %b]},"NodeNames":null}' % (encoded(POD), other, kept)
-    answer = the_shell().filter(body)()
+    answer = a_handler().filter(body)()
     check_filter(json.loads(body), answer)
     assert kept in answer
     assert other not in answer
@@ -75,7 +75,7 @@ def test_nodes_are_echoed_byte_for_byte() -> None:
     "names", [[], [KEPT], KNOWN, KNOWN[::-1], [NEW], [KEPT, NEW], [KEPT, KEPT], [NEW, KEPT, NEW], [""]]
 )
 def test_every_list_of_nodes_is_accounted_for(pod: dict[str, Any], names: list[str]) -> None:
-    shell = the_shell()
+    handler = a_handler()
     items = [a_node(name) for name in names]
     for sent in (
         {"Pod": pod, "NodeNames": names},
@@ -88,8 +88,8 @@ def test_every_list_of_nodes_is_accounted_for(pod: dict[str, Any], names: list[s
     ):
         for form in ({}, {"compact": False}, {"ascii_only": False}):
             body = encoded(sent, **form)
-            check_filter(_items_spelled(sent), shell.filter(body)())
-            check_prioritize(_items_spelled(sent), shell.prioritize(body)())
+            check_filter(_items_spelled(sent), handler.filter(body)())
+            check_prioritize(_items_spelled(sent), handler.prioritize(body)())
 
 
 def _items_spelled(sent: dict[str, Any]) -> dict[str, Any]:
@@ -103,27 +103,27 @@ def test_a_list_of_no_nodes_written_as_null_is_empty() -> None:
 
 def test_scores_are_those_given_and_unknown_nodes_have_the_neutral_one() -> None:
     sent = {"Pod": POD, "NodeNames": [NEW, KEPT, "node-1.example"]}
-    assert check_prioritize(sent, the_shell().prioritize(encoded(sent))()) == {NEW: 5, KEPT: 3, "node-1.example": 3}
+    assert check_prioritize(sent, a_handler().prioritize(encoded(sent))()) == {NEW: 5, KEPT: 3, "node-1.example": 3}
 
 
 def test_nodes_the_mirror_does_not_know_are_read_from_the_request() -> None:
     extender = Extender(KNOWN)
-    shell = Shell(extender, Noon())
+    handler = RequestHandler(extender, Noon())
     for names, asked_of in (([KEPT], []), ([KEPT, "new-2", KEPT], [2])):
         sent = {"Pod": POD, "Nodes": {"items": [a_node(name) for name in names]}}
-        check_filter(sent, shell.filter(encoded(sent))())
+        check_filter(sent, handler.filter(encoded(sent))())
         assert extender.asked_of == asked_of
     sent = {"Pod": POD, "Nodes": {"items": [a_node("new-2")]}}
-    assert check_prioritize(sent, shell.prioritize(encoded(sent))()) == {"new-2": 5}
+    assert check_prioritize(sent, handler.prioritize(encoded(sent))()) == {"new-2": 5}
 
 
 def test_another_fleet_has_other_rows() -> None:
     extender = Extender(KNOWN)
-    shell = Shell(extender, Noon())
+    handler = RequestHandler(extender, Noon())
     sent = {"Pod": POD, "NodeNames": KNOWN}
-    before = check_prioritize(sent, shell.prioritize(encoded(sent))())
+    before = check_prioritize(sent, handler.prioritize(encoded(sent))())
     extender.known = Extender([NEW, *KNOWN[::-1]]).known
-    assert check_prioritize(sent, shell.prioritize(encoded(sent))()) == before
+    assert check_prioritize(sent, handler.prioritize(encoded(sent))()) == before
 
 
 names = st.one_of(st.sampled_from(KNOWN), st.text(st.characters(exclude_categories=["Cs"]), max_size=8))
@@ -133,10 +133,10 @@ names = st.one_of(st.sampled_from(KNOWN), st.text(st.characters(exclude_categori
 @settings(max_examples=300)
 def test_any_names_in_any_form(given: list[str], full: bool, compact: bool, pod: dict[str, Any], plain: bool) -> None:
     offered = {"Nodes": {"items": [a_node(name) for name in given]}} if full else {"NodeNames": given}
-    sent, shell = {"Pod": pod, **offered}, the_shell()
+    sent, handler = {"Pod": pod, **offered}, a_handler()
     body = encoded(sent, compact=compact, ascii_only=plain)
-    check_filter(sent, shell.filter(body)())
-    check_prioritize(sent, shell.prioritize(body)())
+    check_filter(sent, handler.filter(body)())
+    check_prioritize(sent, handler.prioritize(body)())
 
 
 # Preempt --------------------------------------------------------------------------------------------------------------
@@ -149,14 +149,14 @@ def test_victims_come_back_as_uids_whichever_way_they_were_sent(lower: bool) -> 
     full = {KEPT: {"Pods": pods, "NumPDBViolations": 2}, "even": {"Pods": pods}}
     for field, victims in (("NodeNameToMetaVictims", meta), ("NodeNameToVictims", full)):
         sent = {"Pod": POD, field.lower() if lower else field: victims}
-        remaining = check_preempt(sent, the_shell().preempt(encoded(sent))())
+        remaining = check_preempt(sent, a_handler().preempt(encoded(sent))())
         assert remaining == {KEPT: ["a", "b"], **({"odd": []} if "odd" in victims else {})}
 
 
 def test_no_candidates_are_no_candidates() -> None:
     for nothing in cast("list[object]", [None, {}]):
         sent = {"Pod": POD, "NodeNameToVictims": None, "NodeNameToMetaVictims": nothing}
-        assert check_preempt(sent, the_shell().preempt(encoded(sent))()) == {}
+        assert check_preempt(sent, a_handler().preempt(encoded(sent))()) == {}
 
 
 # Bad requests ---------------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ OFFER = b'"NodeNames":["nnn"]'
     ],
 )  # fmt: skip
 def test_a_body_that_cannot_be_read_says_where(body: bytes, said: str) -> None:
-    for verb in (the_shell().filter, the_shell().prioritize):
+    for verb in (a_handler().filter, a_handler().prioritize):
         with pytest.raises(InputError) as caught:
             verb(body)
         assert said in str(caught.value)
@@ -203,7 +203,7 @@ def test_a_body_that_cannot_be_read_says_where(body: bytes, said: str) -> None:
 def test_victims_that_cannot_be_read_are_named(victims: bytes) -> None:
     for field in (b"NodeNameToVictims", b"NodeNameToMetaVictims"):
         with pytest.raises(InputError, match=field.decode()):
-            the_shell().preempt(b'{"Pod":{},"%b":%b}' % (field, victims))
+            a_handler().preempt(b'{"Pod":{},"%b":%b}' % (field, victims))
 
 
 # Over HTTP ------------------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ async def _told(story: Story, **options: int) -> None:
 @asynccontextmanager
 async def served(**options: int) -> AsyncIterator[tuple[ClientSession, Noon, Metrics]]:
     noon, metrics = Noon(), Metrics()
-    app = extender_app(Extender(KNOWN), noon, ExtenderMetrics(metrics), noon, **options)
+    app = build_extender_app(Extender(KNOWN), noon, ExtenderMetrics(metrics), noon, **options)
     async with AsyncExitStack() as stack:
         port = await serve(stack, app, "127.0.0.1", 0)
         async with ClientSession(f"http://127.0.0.1:{port}") as client:

@@ -29,7 +29,7 @@ from wukong.app.extender import CountingExtender
 from wukong.ports import Usage
 from wukong.replies.extender.verbs import Extender
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
-from wukong.serve.extender.server import extender_app
+from wukong.serve.extender.server import build_extender_app
 from wukong.serve.site import serve
 from wukong.state import State
 
@@ -215,7 +215,9 @@ def test_no_request_breaks_the_extender(
 async def play(rng: random.Random) -> tuple[Counter[int], int]:
     noon, statuses, before = Noon(), Counter[int](), 0
     metrics = Metrics()
-    app = extender_app(CountingExtender(an_extender(noon.now()), metrics, noon), noon, ExtenderMetrics(metrics), noon)
+    app = build_extender_app(
+        CountingExtender(an_extender(noon.now()), metrics, noon), noon, ExtenderMetrics(metrics), noon
+    )
     async with AsyncExitStack() as stack:
         port = await serve(stack, app, "127.0.0.1", 0)
         client = await stack.enter_async_context(ClientSession(f"http://127.0.0.1:{port}"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from aiohttp.test_utils import TestClient, TestServer
 
 from wukong.runtime.metrics import Metrics
-from wukong.serve.probes import probes
+from wukong.serve.probes import build_probes_app
 
 
 @dataclass
@@ -21,7 +21,7 @@ def test_probes() -> None:
         status, metrics = Status(False), Metrics()
         metrics.leader.set(1)
         metrics.actions.labels("Bind", "ok").inc()
-        async with TestClient(TestServer(probes(status, metrics))) as client:
+        async with TestClient(TestServer(build_probes_app(status, metrics))) as client:
             assert (await client.get("/healthz")).status == 200
             answer = await client.get("/readyz")
             assert (answer.status, await answer.text()) == (503, "not every kind has been listed yet\n")

@@ -17,9 +17,9 @@ from testbed import connections
 from testbed.certificates import Authority
 from wukong.errors import InputError
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
-from wukong.serve.extender.server import extender_app
+from wukong.serve.extender.server import build_extender_app
 from wukong.serve.site import serve
-from wukong.serve.tls import ssl_context
+from wukong.serve.tls import build_ssl_context
 
 
 class Party:
@@ -53,11 +53,11 @@ def files(tmp_path: Path) -> Path:
 
 
 def context_of(files: Path) -> ssl.SSLContext:
-    return ssl_context(files / "server.crt", files / "server.key", files / "ca.crt")
+    return build_ssl_context(files / "server.crt", files / "server.key", files / "ca.crt")
 
 
 async def started(stack: AsyncExitStack, files: Path) -> str:
-    app = extender_app(Extender(["a"]), Noon(), ExtenderMetrics(Metrics()), Noon())
+    app = build_extender_app(Extender(["a"]), Noon(), ExtenderMetrics(Metrics()), Noon())
     closing = await stack.enter_async_context(AsyncExitStack())
     port = await serve(stack, app, "127.0.0.1", 0, context_of(files))
     closing.push_async_callback(connections.cut, port)  # closed after the server
@@ -150,8 +150,8 @@ def test_a_key_of_another_certificate_is_refused(tmp_path: Path, files: Path) ->
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     async def story() -> None:
-        app = extender_app(Extender([]), Noon(), ExtenderMetrics(Metrics()), Noon())
-        other = extender_app(Extender([]), Noon(), ExtenderMetrics(Metrics()), Noon())
+        app = build_extender_app(Extender([]), Noon(), ExtenderMetrics(Metrics()), Noon())
+        other = build_extender_app(Extender([]), Noon(), ExtenderMetrics(Metrics()), Noon())
         async with AsyncExitStack() as stack:
             port = await serve(stack, app, "127.0.0.1", 0)
             with pytest.raises(InputError, match=f"127.0.0.1:{port}: cannot listen there"):

@@ -32,7 +32,7 @@ from wukong.engine import Scheduler as Engine
 from wukong.engine.ties import RandomTies
 from wukong.engine.view import View
 from wukong.ports import Document
-from wukong.replies.extender.plugin import SHIPPED, with_extender
+from wukong.replies.extender.plugin import DEFAULT_ENTRY, add_extender
 from wukong.replies.extender.verbs import Extender
 from wukong.state import State
 from wukong.state.controller import Controller
@@ -164,8 +164,8 @@ class Parts:
         def extend(engine: Engine, pod: Pod, now: float) -> tuple[Engine, _Told]:
             if self.fault_injection is not None:
                 self.fault_injection.asked(pod.key)
-            asker, asked = with_extender(engine, extender, SHIPPED, now)
-            return asker, lambda view: asked.answer(view).filtered.notes
+            asker, asked = add_extender(engine, extender, DEFAULT_ENTRY, now)
+            return asker, lambda view: asked.answer_of(view).filtered.notes
 
         return extend
 

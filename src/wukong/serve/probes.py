@@ -20,7 +20,7 @@ class Status(Protocol):
     def is_synced(self) -> bool: ...
 
 
-def probes(status: Status, metrics: Metrics) -> web.Application:
+def build_probes_app(status: Status, metrics: Metrics) -> web.Application:
     async def healthz(_: web.Request) -> web.Response:
         return web.Response(text="ok\n")
 

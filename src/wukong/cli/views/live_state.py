@@ -21,7 +21,7 @@ from wukong.embedded.scenario.play.player import Play
 from wukong.embedded.scenario.record import workload_status
 from wukong.embedded.world.objects import Deployment, ReplicaSet, StatefulSet
 from wukong.placement.capacity import is_spot
-from wukong.placement.leaving_nodes import why_leaving
+from wukong.placement.leaving_nodes import find_leaving_reason
 from wukong.runtime.dispatch import Item
 from wukong.state import State
 
@@ -145,7 +145,7 @@ def _node(play: Play, node: Node, latest: Mapping[str, str]) -> NodeLook:
         remarks.append("cordoned")
     if any(each.type == "Ready" and each.status != "True" for each in node.status.conditions):
         remarks.append("not ready")
-    if why_leaving(node):
+    if find_leaving_reason(node):
         remarks.append("leaving")
     on_it = [_pod(play, pod, latest) for pod in play.world.state.pods_on(node.metadata.name) if not pod.is_finished]
     return NodeLook(node.metadata.name, is_spot(node.metadata.labels), tuple(remarks), sorted(on_it))

@@ -36,15 +36,15 @@ class LabelMatch(Rule[Config]):
         yield from (problem.removeprefix("$.") for problem in find_selector_problems(config.selector, "$"))
 
     def points(self, config: Config, fleet: Fleet, pod: Pod) -> Floats:
-        return np.where(_matches(config, fleet), 100.0, 0.0)
+        return np.where(_find_matching(config, fleet), 100.0, 0.0)
 
     def refuses(self, config: Config, fleet: Fleet, pod: Pod) -> Mask:
-        return ~_matches(config, fleet)
+        return ~_find_matching(config, fleet)
 
     def reason(self, config: Config) -> str:
         return "labels do not match"
 
 
-def _matches(config: Config, fleet: Fleet) -> Mask:
-    wanted = compile_selector(config.selector)
-    return np.array([selects(wanted, fleet.labels(row)) for row in range(fleet.size)], dtype=np.bool_)
+def _find_matching(config: Config, fleet: Fleet) -> Mask:
+    selector = compile_selector(config.selector)
+    return np.array([selects(selector, fleet.labels(row)) for row in range(fleet.size)], dtype=np.bool_)

@@ -20,7 +20,7 @@ from wukong.api.kinds import OURS
 from wukong.api.placement import DEFAULT, GROUP, ClusterPlacementPolicy, PlacementPolicy
 from wukong.embedded.store.documents import meta_of
 from wukong.embedded.store.kinds import Kind
-from wukong.placement.compile import problems
+from wukong.placement.compile import find_policy_problems
 from wukong.ports import Document
 
 _RULES = "x-kubernetes-validations"
@@ -41,7 +41,7 @@ def refused(kind: Kind, document: Document) -> list[str]:
     for place, message in _rules(schema, "$"):
         said[place].append(message)
     policy = msgspec.convert(document, _STRUCTS[kind.resource.kind])
-    found = [problem.partition(": ")[::2] for problem in problems(policy, {})]
+    found = [problem.partition(": ")[::2] for problem in find_policy_problems(policy, {})]
     return [
         *_about_the_default(schema, document),
         *(
