@@ -174,8 +174,8 @@ POLICY, AFFINITY = "$.spec.scheduling.schedulingPolicy", "$.spec.scheduling.reso
     ],
 )
 def test_what_is_wrong_is_told_with_its_path_and_the_way_out(spec: dict[str, Any], problem: str) -> None:
-    (found,) = find_policy_problems(policy_of(spec), BUILT_IN)
-    assert found.startswith(problem)
+    (reported,) = find_policy_problems(policy_of(spec), BUILT_IN)
+    assert reported.startswith(problem)
 
 
 def test_all_problems_are_told_at_once_and_there_is_no_plan() -> None:
@@ -231,5 +231,5 @@ class Broken(Rule[Picky]):
     ],
 )
 def test_a_rule_of_somebody_elses_spoils_only_the_policy_that_names_it(rule: dict[str, Any], problem: str) -> None:
-    (found,) = find_policy_problems(a_policy(rules=[rule]), {"broken": Broken()})
-    assert found.startswith(problem)
+    (reported,) = find_policy_problems(a_policy(rules=[rule]), {"broken": Broken()})
+    assert reported.startswith(problem)

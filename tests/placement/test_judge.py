@@ -73,8 +73,8 @@ def test_a_node_we_have_not_heard_of_is_refused_by_nothing_but_a_strategy_that_m
         floors=[needs("cpu", 99)],
         rules=[a_rule("label-match", "filter", matchLabels={"a": "b"})],
     )
-    found = Judge().filter(plan, fleet, rows_of(fleet, "new"), a_pod(), {}, plan.strategy)
-    assert (found.kept.tolist(), found.is_fallback) == ([True], True)
+    judgement = Judge().filter(plan, fleet, rows_of(fleet, "new"), a_pod(), {}, plan.strategy)
+    assert (judgement.kept.tolist(), judgement.is_fallback) == ([True], True)
     for strategy, kept in {
         "": [True, True, True],
         "spot-preferred": [True, True, True],
@@ -83,8 +83,8 @@ def test_a_node_we_have_not_heard_of_is_refused_by_nothing_but_a_strategy_that_m
         "on-demand-first": [False, False, True],
         "on-demand-only": [False, False, True],  # it may be a spot node: better none than that
     }.items():
-        found = Judge().filter(a_plan(), fleet, rows_of(fleet, "new", "s1", "d1"), a_pod(), {}, strategy)
-        assert found.kept.tolist() == kept, strategy
+        judgement = Judge().filter(a_plan(), fleet, rows_of(fleet, "new", "s1", "d1"), a_pod(), {}, strategy)
+        assert judgement.kept.tolist() == kept, strategy
     scored = Judge().score(a_plan(preferred_cpu=prefers(1, "50%")), fleet, rows_of(fleet, "new"), a_pod())
     assert scored.tolist() == [5]
 
@@ -97,16 +97,18 @@ def test_reasons_say_what_and_whose_and_that_preemption_cannot_help() -> None:
         rules=[a_rule("label-match", "filter", matchExpressions=[{"key": "disk", "operator": "DoesNotExist"}])],
     )
     whose = "(PlacementPolicy default/web)"
-    found = judged(plan, fleet)
-    assert [(refusal.reason, refusal.is_final, refusal.kind) for refusal in found.refusals] == [
+    judgement = judged(plan, fleet)
+    assert [(refusal.reason, refusal.is_final, refusal.kind) for refusal in judgement.refusals] == [
         ("node is leaving: taint karpenter.sh/disrupted", True, "leaving"),
         (f"rule label-match: labels do not match {whose}", True, "rule"),
         (f"less than cpu 1 free {whose}", True, "resources"),
     ]
-    found = judged(a_plan(strategy="spot-first"), a_fleet(S1, D1))
-    assert [refusal.reason for refusal in found.refusals] == [f"not spot: spot-first, and spot nodes are left {whose}"]
-    found = judged(a_plan(strategy="on-demand-only"), a_fleet(S1))
-    assert [refusal.reason for refusal in found.refusals] == [f"not on-demand: on-demand-only {whose}"]
+    judgement = judged(a_plan(strategy="spot-first"), a_fleet(S1, D1))
+    assert [refusal.reason for refusal in judgement.refusals] == [
+        f"not spot: spot-first, and spot nodes are left {whose}"
+    ]
+    judgement = judged(a_plan(strategy="on-demand-only"), a_fleet(S1))
+    assert [refusal.reason for refusal in judgement.refusals] == [f"not on-demand: on-demand-only {whose}"]
 
 
 def test_a_spot_node_below_the_floor_is_none_that_is_left() -> None:
@@ -242,8 +244,8 @@ def test_ranking_touches_only_nodes_tied_at_the_top(rules: list[dict[str, Any]],
 
 def test_only_the_nodes_offered_are_ranked() -> None:
     plan = a_plan(rules=[SSD, NEW])
-    found = Judge().score(plan, RANKED, rows_of(RANKED, "c", "a", "new", "a"), a_pod())
-    assert found.tolist() == [0, 1, 0, 1]  # of a node nobody knows the rank is neutral
+    scores_given = Judge().score(plan, RANKED, rows_of(RANKED, "c", "a", "new", "a"), a_pod())
+    assert scores_given.tolist() == [0, 1, 0, 1]  # of a node nobody knows the rank is neutral
     assert Judge().score(plan, RANKED, rows_of(RANKED), a_pod()).tolist() == []
 
 

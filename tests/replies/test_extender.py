@@ -35,8 +35,8 @@ GPU = "nvidia.com/gpu"
 
 def extender(*objects: Object, nodes: Sequence[Object] = NODES, settings: Settings | None = None) -> Extender:
     state = State()
-    for found in (*nodes, *objects):
-        state.apply("ADDED", found)
+    for obj in (*nodes, *objects):
+        state.apply("ADDED", obj)
     return Extender(state, settings)
 
 
@@ -46,18 +46,18 @@ def filtered(ours: Extender, pod: Pod | None = None, *names: str) -> FilterResul
 
 
 def kept(ours: Extender, pod: Pod | None = None, *names: str) -> list[str]:
-    found = filtered(ours, pod, *names)
-    return [name for name, is_kept in zip(names or ours.fleet(NOW).names, found.kept.tolist(), strict=True) if is_kept]
+    result = filtered(ours, pod, *names)
+    return [name for name, is_kept in zip(names or ours.fleet(NOW).names, result.kept.tolist(), strict=True) if is_kept]
 
 
 def scored(ours: Extender, pod: Pod | None = None) -> dict[str, int]:
     fleet = ours.fleet(NOW)
-    found = ours.prioritize(pod or a_pod(), fleet, np.arange(fleet.size, dtype=np.intp), NOW)
-    return dict(zip(fleet.names, found.tolist(), strict=True))
+    scores_given = ours.prioritize(pod or a_pod(), fleet, np.arange(fleet.size, dtype=np.intp), NOW)
+    return dict(zip(fleet.names, scores_given.tolist(), strict=True))
 
 
-def notes(found: FilterResult) -> dict[str, str]:
-    return {note.reason: note.text for note in found.notes}
+def notes(result: FilterResult) -> dict[str, str]:
+    return {note.reason: note.text for note in result.notes}
 
 
 def daemon(node: str) -> Pod:
@@ -113,10 +113,10 @@ def test_a_pod_without_priority_is_not_critical() -> None:
 
 
 def test_a_fallback_is_told_once_about_the_pod() -> None:
-    found = filtered(extender(), None, "d1", "d2")
-    assert found.is_fallback
-    assert notes(found) == {"CapacityFallback": "No spot node is left for spot-first; using on-demand (no policy)."}
-    assert (found.notes[0].key.namespace, found.notes[0].key.name) == ("default", "web-1")
+    result = filtered(extender(), None, "d1", "d2")
+    assert result.is_fallback
+    assert notes(result) == {"CapacityFallback": "No spot node is left for spot-first; using on-demand (no policy)."}
+    assert (result.notes[0].key.namespace, result.notes[0].key.name) == ("default", "web-1")
     critical = filtered(extender(), a_pod(priority=1000), "s1")
     assert notes(critical) == {
         "CapacityFallback": "No on-demand node is left for on-demand-first; using spot (no policy)."
@@ -125,8 +125,8 @@ def test_a_fallback_is_told_once_about_the_pod() -> None:
 
 
 def test_that_a_daemon_runs_on_its_own_node_is_no_news() -> None:
-    found = filtered(extender(), daemon("d1"), "d1")
-    assert (found.kept.tolist(), found.is_fallback, found.notes) == ([True], False, ())
+    result = filtered(extender(), daemon("d1"), "d1")
+    assert (result.kept.tolist(), result.is_fallback, result.notes) == ([True], False, ())
 
 
 def test_a_pod_that_selects_on_demand_nodes_does_not_fall_back_but_one_that_spot_nodes_would_suit_does() -> None:
@@ -173,12 +173,12 @@ def test_a_bad_policy_never_stands_in_a_pods_way() -> None:
 
 
 def test_policies_just_as_specific_are_reported() -> None:
-    found = filtered(extender(a_policy("b", strategy="on-demand-only"), a_policy("a", strategy="spot-only")))
-    assert notes(found) == {
+    result = filtered(extender(a_policy("b", strategy="on-demand-only"), a_policy("a", strategy="spot-only")))
+    assert notes(result) == {
         "PolicyAmbiguous": "PlacementPolicy default/a holds, the first by name; just as specific: "
         "PlacementPolicy default/b."
     }
-    assert found.plan == "PlacementPolicy default/a"
+    assert result.plan == "PlacementPolicy default/a"
 
 
 # ---- Observe
@@ -187,12 +187,12 @@ def test_policies_just_as_specific_are_reported() -> None:
 def test_a_policy_that_observes_says_what_it_would_have_done_and_keeps_all_but_leaving_nodes() -> None:
     leaving = spot("s3", taints=[DISRUPTED])
     ours = extender(a_policy(mode="Observe", strategy="spot-only"), nodes=[*NODES, leaving])
-    found = filtered(ours)
+    result = filtered(ours)
     assert kept(ours) == ["d1", "d2", "s1", "s2"]
-    assert [refusal.kind for refusal in found.refusals] == ["leaving"]
-    assert [(refusal.kind, int(refusal.mask.sum())) for refusal in found.observed] == [("capacity", 2)]
-    assert not found.is_fallback
-    assert notes(found) == {
+    assert [refusal.kind for refusal in result.refusals] == ["leaving"]
+    assert [(refusal.kind, int(refusal.mask.sum())) for refusal in result.observed] == [("capacity", 2)]
+    assert not result.is_fallback
+    assert notes(result) == {
         "PlacementObserved": "PlacementPolicy default/web observes only: it would have kept 2 of 5 nodes: "
         "1 node is leaving: taint karpenter.sh/disrupted; 2 not spot: spot-only (PlacementPolicy default/web)."
     }
@@ -211,9 +211,9 @@ def test_a_policy_that_observes_scores_nothing_and_preempts_as_ever() -> None:
 
 def test_leaving_nodes_are_refused_for_good_and_come_back_when_the_notice_is_withdrawn() -> None:
     ours = extender(nodes=[spot("s1", taints=[DISRUPTED]), spot("s2")])
-    found = filtered(ours)
-    assert found.kept.tolist() == [False, True]
-    assert [(refusal.reason, refusal.is_final) for refusal in found.refusals] == [
+    result = filtered(ours)
+    assert result.kept.tolist() == [False, True]
+    assert [(refusal.reason, refusal.is_final) for refusal in result.refusals] == [
         ("node is leaving: taint karpenter.sh/disrupted", True)
     ]
     ours.state.apply("MODIFIED", spot("s1"))
@@ -227,9 +227,9 @@ def test_a_node_the_mirror_has_not_shown_yet_is_kept() -> None:
 def test_nodes_given_in_full_are_judged_by_what_they_say() -> None:
     ours = extender()
     fleet = ours.fleet_of([spot("s1"), steady("new"), spot("gone", taints=[DISRUPTED])], NOW)
-    found = ours.filter(a_pod(), fleet, np.arange(3, dtype=np.intp), NOW)
-    assert found.kept.tolist() == [True, False, False]
-    assert [refusal.kind for refusal in found.refusals] == ["leaving", "capacity"]
+    result = ours.filter(a_pod(), fleet, np.arange(3, dtype=np.intp), NOW)
+    assert result.kept.tolist() == [True, False, False]
+    assert [refusal.kind for refusal in result.refusals] == ["leaving", "capacity"]
 
 
 def test_points_follow_measured_usage() -> None:

@@ -53,8 +53,8 @@ def cpu(fleet: Fleet) -> dict[str, float]:
 
 
 def free(fleet: Fleet, resource: str = "cpu") -> dict[str, int] | None:
-    found = fleet.free(resource)
-    return None if found is None else dict(zip(fleet.names, found.tolist(), strict=True))
+    amounts = fleet.free(resource)
+    return None if amounts is None else dict(zip(fleet.names, amounts.tolist(), strict=True))
 
 
 # ---- the same object

@@ -125,5 +125,5 @@ def check_same(one: Fleet, other: Fleet) -> None:
 
 
 def free(fleet: Fleet, resource: str) -> list[int] | None:
-    found = fleet.free(resource)
-    return None if found is None else found.tolist()
+    amounts = fleet.free(resource)
+    return None if amounts is None else amounts.tolist()

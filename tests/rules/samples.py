@@ -84,14 +84,14 @@ def a_cluster(*nodes: Node, pods: dict[str, list[Pod]] | None = None, others: li
 
 
 def made(kind: type[T], manifest: Manifest) -> T:
-    found = decoded(manifest)
-    assert isinstance(found, kind)
-    return found
+    obj = decoded(manifest)
+    assert isinstance(obj, kind)
+    return obj
 
 
 def decoded(manifest: Manifest) -> Object:
-    (found,) = decode_objects(json.dumps(manifest).encode())
-    return found
+    (obj,) = decode_objects(json.dumps(manifest).encode())
+    return obj
 
 
 def zone(name: str) -> dict[str, str]:

@@ -54,8 +54,8 @@ def cluster_with(**pods: list[Pod]) -> Cluster:
 
 def rejected(cluster: Cluster, pod: Pod, profile: Profile = PROFILE) -> dict[str, str]:
     filters = InterPodFilter(cluster, pod, profile)
-    found = {info.name: filters.reject(info.node) for info in cluster.nodes.values()}
-    return {name: rejection.reasons[0] for name, rejection in found.items() if rejection is not None}
+    rejections = {info.name: filters.reject(info.node) for info in cluster.nodes.values()}
+    return {name: rejection.reasons[0] for name, rejection in rejections.items() if rejection is not None}
 
 
 def test_affinity_wants_a_matching_pod_in_the_same_domain() -> None:
@@ -157,9 +157,9 @@ def test_trying_out_victims_updates_all_three_counts() -> None:
     filters = InterPodFilter(cluster, newcomer, PROFILE)
     node = cluster.nodes["a1"].node
     trial = filters.copy()
-    trial.pod_left(guard, node)
+    trial.remove_pod(guard, node)
     assert trial.reject(node) is None
-    trial.pod_came(guard, node)
+    trial.add_pod(guard, node)
     assert trial.reject(node) is not None
     assert filters.reject(node) is not None
 
@@ -190,11 +190,11 @@ def test_preferred_terms_of_placed_pods_count_too() -> None:
 def test_required_affinity_of_placed_pods_weighs_what_the_profile_says(weight: int, expected: int | None) -> None:
     fan = app("x", affinity=required("podAffinity", term("web")))
     liked = app("y", "y", affinity=preferred("podAffinity", (5, term("web"))))
-    found = scores(
+    scores_given = scores(
         cluster_with(a1=[fan], b=[liked]), app("web", "new"), replace(PROFILE, hard_pod_affinity_weight=weight)
     )
-    assert found is not None
-    assert found["a1"] == (expected or 0)
+    assert scores_given is not None
+    assert scores_given["a1"] == (expected or 0)
 
 
 def test_no_matching_term_at_all_skips_the_plugin() -> None:
@@ -220,6 +220,6 @@ def test_preferences_of_placed_pods_can_be_ignored_for_pods_that_have_none() -> 
 def test_scores_are_divided_before_they_are_multiplied() -> None:
     cluster = cluster_with(a1=[app("db")], b=[app("cache", "c")])
     pod = a_pod(affinity=preferred("podAffinity", (50, term()), (29, term("cache"))))
-    found = scores(cluster, pod)
-    assert found is not None
-    assert found["b"] == 57  # 100 · 0.58 falls just short of 58
+    scores_given = scores(cluster, pod)
+    assert scores_given is not None
+    assert scores_given["b"] == 57  # 100 · 0.58 falls just short of 58

@@ -9,7 +9,7 @@ from rules.samples import Manifest, a_cluster, a_node, a_pod, expression, node_a
 from wukong.api.core import Pod, TopologySpreadConstraint
 from wukong.api.profile import Profile, default_profile
 from wukong.rules.cluster import Cluster
-from wukong.rules.spread import NO_LABEL, SKEWED, SpreadFilter, default_selector
+from wukong.rules.spread import NO_LABEL, SKEWED, SpreadFilter, find_default_selector
 from wukong.rules.spread_score import score
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -47,8 +47,8 @@ def three_zones(**pods: list[Pod]) -> Cluster:
 
 def rejected(cluster: Cluster, pod: Pod) -> dict[str, str]:
     filters = SpreadFilter(cluster, pod, PROFILE)
-    found = {info.name: filters.reject(info.node) for info in cluster.nodes.values()}
-    return {name: rejection.reasons[0] for name, rejection in found.items() if rejection is not None}
+    rejections = {info.name: filters.reject(info.node) for info in cluster.nodes.values()}
+    return {name: rejection.reasons[0] for name, rejection in rejections.items() if rejection is not None}
 
 
 def test_a_domain_may_not_run_ahead_by_more_than_max_skew() -> None:
@@ -137,9 +137,9 @@ def test_trying_out_victims_counts_terminating_pods_although_they_were_never_cou
     node = cluster.nodes["a"].node
     assert filters.reject(node) is not None
     trial = filters.copy()
-    trial.pod_left(leaving, node)
+    trial.remove_pod(leaving, node)
     assert trial.reject(node) is None
-    trial.pod_came(leaving, node)
+    trial.add_pod(leaving, node)
     assert trial.reject(node) is not None
     assert filters.counts[0]["a"] == 1
 
@@ -222,4 +222,4 @@ def test_the_owner_of_a_pod_tells_its_selector(api_version: str, kind: str, expe
     known = {"ReplicationController", "ReplicaSet", "StatefulSet"}
     metadata = {"name": "web", "namespace": "default"}
     workloads = [{"kind": kind, "metadata": metadata, "spec": {"selector": selector}}] if kind in known else []
-    assert bool(default_selector(a_cluster(a_node(), others=workloads), a_pod(owner=owner))) is expected
+    assert bool(find_default_selector(a_cluster(a_node(), others=workloads), a_pod(owner=owner))) is expected

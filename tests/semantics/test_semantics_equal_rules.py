@@ -31,9 +31,10 @@ from wukong.engine import Snapshot
 from wukong.engine.plugins.node_affinity import match_node_selector
 from wukong.rules import labels as plain_labels
 from wukong.rules import resources as plain_resources
-from wukong.rules.inter_pod import placed_term
+from wukong.rules.inter_pod import read_placed_term
 from wukong.rules.node_affinity import allows_node as plainly_allows_node
-from wukong.rules.ports import host_ports, reject
+from wukong.rules.ports import host_ports_of as plain_host_ports_of
+from wukong.rules.ports import reject
 from wukong.rules.selectors import Requirement, node_selector_selects, requirements
 from wukong.rules.selectors import is_valid as is_plainly_valid
 from wukong.rules.selectors import selects as plainly_selects
@@ -144,7 +145,7 @@ def test_label_syntax(text: str) -> None:
     assert label_syntax.is_label_key(text) == plain_labels.is_label_key(text)
     assert label_syntax.is_label_value(text) == plain_labels.is_label_value(text)
     assert label_syntax.is_subdomain(text) == plain_labels.is_subdomain(text)
-    assert label_syntax.parse_integer(text) == plain_labels.whole_number(text)
+    assert label_syntax.parse_integer(text) == plain_labels.parse_whole_number(text)
 
 
 @settings(max_examples=300)
@@ -195,21 +196,21 @@ def test_pod_affinity_terms(
     owner = Pod(metadata=ObjectMeta(name="owner", namespace=owner_namespace))
     pod = Pod(metadata=ObjectMeta(name="web-1", namespace=namespace, labels=labels))
     compiled = compile_pod_term(term, owner_namespace)
-    expected = placed_term(owner, term).matches(pod, namespace_labels)
+    expected = read_placed_term(owner, term).matches(pod, namespace_labels)
     assert compiled.selects(namespace, labels, namespace_labels) == expected
 
 
 @given(PODS, PODS)
 def test_host_ports(pod: Pod, placed_pod: Pod) -> None:
-    assert {(port.ip, port.protocol, port.port) for port in host_ports_of(pod)} == set(host_ports(pod))
-    expected = reject(pod, host_ports(placed_pod)) is not None
+    assert {(port.ip, port.protocol, port.port) for port in host_ports_of(pod)} == set(plain_host_ports_of(pod))
+    expected = reject(pod, plain_host_ports_of(placed_pod)) is not None
     assert has_conflict(host_ports_of(pod), host_ports_of(placed_pod)) == expected
 
 
 @given(PODS)
 def test_container_requests(pod: Pod) -> None:
     before = msgspec.to_builtins(pod)
-    assert amounts.container_requests_of(pod) == plain_resources.container_requests(pod)
+    assert amounts.container_requests_of(pod) == plain_resources.container_requests_of(pod)
     assert msgspec.to_builtins(pod) == before
 
 

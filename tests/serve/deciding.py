@@ -59,8 +59,8 @@ class Extender:
         return FilterResult(~(busy | leaving), (Refusal(BUSY, busy, False), Refusal(LEAVING, leaving, True)))
 
     def prioritize(self, pod: Pod, fleet: Fleet, rows: Rows, now: float) -> Scores:
-        found: Scores = fleet.score[rows]
-        return found
+        scores: Scores = fleet.score[rows]
+        return scores
 
     def preempt(self, pod: Pod, candidates: Mapping[str, list[Pod] | list[str]], now: float) -> list[str]:
         return [node for node in candidates if len(node) % 2]

@@ -103,8 +103,8 @@ def _find_spread_problems(pod: Pod) -> Iterator[str]:
         yield from _find_constraint_problems(constraint, path)
         kind = (constraint.topology_key, constraint.when_unsatisfiable)
         if kind in seen:
-            found = f"the same as [{seen[kind]}], {{{', '.join(kind)}}}"
-            yield f"{path}: expected another topologyKey or whenUnsatisfiable, got {found}. Merge the two."
+            duplicate = f"the same as [{seen[kind]}], {{{', '.join(kind)}}}"
+            yield f"{path}: expected another topologyKey or whenUnsatisfiable, got {duplicate}. Merge the two."
         seen.setdefault(kind, index)
 
 

@@ -34,9 +34,9 @@ def _priority_class(name: str, classes: list[PriorityClass]) -> PriorityClass:
     if not name:
         defaults = [entry for entry in classes if entry.global_default]
         return min(defaults, key=lambda entry: entry.value, default=PriorityClass())
-    known = {entry.metadata.name: entry for entry in classes}
-    if name in known:
-        return known[name]
+    class_by_name = {entry.metadata.name: entry for entry in classes}
+    if name in class_by_name:
+        return class_by_name[name]
     if name in BUILT_IN_CLASSES:
         built_in = PriorityClass(value=BUILT_IN_CLASSES[name])
         built_in.metadata.name = name
@@ -45,7 +45,7 @@ def _priority_class(name: str, classes: list[PriorityClass]) -> PriorityClass:
     if not classes:
         fix = "Add them to the snapshot (kubectl get priorityclasses -o yaml), or leave the name out."
         raise InputError(f'{path}: "{name}" is unknown, for the snapshot has no PriorityClasses. {fix}')
-    names = sorted({*known, *BUILT_IN_CLASSES})
+    names = sorted({*class_by_name, *BUILT_IN_CLASSES})
     raise InputError(
         describe_problem(
             path, "a PriorityClass of the snapshot", name, f"Use {', '.join(names)}.{nearest(name, names)}"

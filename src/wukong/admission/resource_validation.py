@@ -18,13 +18,13 @@ CONTAINER_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 
 
 def find_resource_problems(pod: Pod) -> list[str]:
-    found = list(_find_container_problems(pod))
-    found += _find_quantity_problems(pod.spec.overhead, "$.spec.overhead")
+    problems = list(_find_container_problems(pod))
+    problems += _find_quantity_problems(pod.spec.overhead, "$.spec.overhead")
     if pod.spec.resources is not None:
-        found += _find_pod_level_problems(pod.spec.resources)
+        problems += _find_pod_level_problems(pod.spec.resources)
         # Adding up needs quantities that can be read.
-        found += [] if found else _find_sum_problems(pod, pod.spec.resources)
-    return found
+        problems += [] if problems else _find_sum_problems(pod, pod.spec.resources)
+    return problems
 
 
 def _find_container_problems(pod: Pod) -> Iterator[str]:
@@ -57,24 +57,24 @@ def _find_name_problems(name: str, path: str) -> Iterator[str]:
             yield describe_problem(path, "a resource name such as nvidia.com/gpu", name, "Mend the name.")
     elif name not in CONTAINER_RESOURCES and not is_huge_pages(name):
         hint = nearest(name, CONTAINER_RESOURCES) if len(name) > 3 else ""  # gpu is no slip for cpu
-        known = format_choices((*CONTAINER_RESOURCES, "a name with a domain such as nvidia.com/gpu"))
-        yield describe_problem(path, known, name, f"Mend the name.{hint}")
+        choices = format_choices((*CONTAINER_RESOURCES, "a name with a domain such as nvidia.com/gpu"))
+        yield describe_problem(path, choices, name, f"Mend the name.{hint}")
 
 
 def _find_balance_problems(resources: ResourceRequirements, path: str) -> Iterator[str]:
     """Requests stay within limits. Extended resources and huge pages cannot be overcommitted: both must be equal."""
     for name, quantity in resources.requests.items():
         limit = resources.limits.get(name)
-        asked, allowed = _amount(quantity), _amount(limit)
+        request, allowed = _parse_amount(quantity), _parse_amount(limit)
         here = path_of(f"{path}.requests", name)
-        if (is_extended(name) or is_huge_pages(name)) and asked is not None:
+        if (is_extended(name) or is_huge_pages(name)) and request is not None:
             if limit is None:
                 yield describe_problem(
                     path_of(f"{path}.limits", name), f"the same as the request, {quantity}", None, "Add the limit."
                 )
-            elif asked != allowed:
+            elif request != allowed:
                 yield describe_problem(here, f"the same as the limit, {limit}", quantity, "Make them equal.")
-        elif asked is not None and allowed is not None and asked > allowed:
+        elif request is not None and allowed is not None and request > allowed:
             yield describe_problem(
                 here, f"at most the limit, {limit}", quantity, "Lower the request or raise the limit."
             )
@@ -98,12 +98,12 @@ def _find_sum_problems(pod: Pod, resources: ResourceRequirements) -> Iterator[st
     for name, quantity in resources.requests.items():
         least = together.get(name, 0)
         if parse_quantity(quantity) < least:
-            written = format_amount(name, scheduler_amount(name, least))
+            amount = format_amount(name, scheduler_amount(name, least))
             here = path_of("$.spec.resources.requests", name)
-            yield describe_problem(here, f"at least what the containers ask for, {written}", quantity, "Raise it.")
+            yield describe_problem(here, f"at least what the containers ask for, {amount}", quantity, "Raise it.")
 
 
-def _amount(quantity: str | int | float | None) -> int | None:
+def _parse_amount(quantity: str | int | float | None) -> int | None:
     """The quantity, or nothing where there is none or it cannot be read (which has been reported)."""
     try:
         return None if quantity is None else parse_quantity(quantity)

@@ -65,27 +65,31 @@ def _try_relaxing_others(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
         return
     labels = scheduler.snapshot.facts.labels_of(template.namespace)
     barring = [
-        other
-        for other in scheduler.snapshot.list_placed_templates()
-        if any(term.selects(template.namespace, template.labels, labels) for term in other.anti_affinity_terms)
+        placed_template
+        for placed_template in scheduler.snapshot.list_placed_templates()
+        if any(
+            term.selects(template.namespace, template.labels, labels) for term in placed_template.anti_affinity_terms
+        )
     ]
-    for other in barring[:_MOST_WORKLOADS]:
-        fork = _without_terms(scheduler.snapshot, other, template, labels)
+    for placed_template in barring[:_MOST_WORKLOADS]:
+        fork = _without_terms(scheduler.snapshot, placed_template, template, labels)
         if count := _count_fitting(scheduler, fork, pod):
-            who = f"pods like {other.pod.key}"
-            yield "other", f"drop the required podAntiAffinity of {who} that keeps this pod away", 4.0, count
+            pods = f"pods like {placed_template.pod.key}"
+            yield "other", f"drop the required podAntiAffinity of {pods} that keeps this pod away", 4.0, count
 
 
-def _without_terms(snapshot: Snapshot, other: Template, template: Template, labels: dict[str, str]) -> Snapshot:
-    """A fork in which the pods of `other` no longer have the anti-affinity terms that select pods of `template`."""
-    affinity = other.affinity
+def _without_terms(
+    snapshot: Snapshot, placed_template: Template, template: Template, labels: dict[str, str]
+) -> Snapshot:
+    """A fork in which pods of `placed_template` have lost the anti-affinity terms that select pods of `template`."""
+    affinity = placed_template.affinity
     rules = affinity.pod_anti_affinity or PodAffinity()
-    pairs = zip(rules.required, other.anti_affinity_terms, strict=True)
+    pairs = zip(rules.required, placed_template.anti_affinity_terms, strict=True)
     kept = [term for term, compiled in pairs if not compiled.selects(template.namespace, template.labels, labels)]
     changed = replace(affinity, pod_anti_affinity=replace(rules, required=kept))
-    relaxed = replace(other.pod, spec=replace(other.pod.spec, affinity=changed))
+    relaxed = replace(placed_template.pod, spec=replace(placed_template.pod.spec, affinity=changed))
     fork = snapshot.fork()
-    for key in [key for key, placed in fork.pods.items() if placed.template is other]:
+    for key in [key for key, placed in fork.pods.items() if placed.template is placed_template]:
         placed = fork.forget(key)
         fork.assume_template(key, fork.table.intern(relaxed), placed.row, placed.start)
     return fork

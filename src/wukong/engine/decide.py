@@ -85,8 +85,8 @@ def _decide_unschedulable(view: View) -> Decision:
 def _format_preemption(view: View, preemption: Preemption) -> str:
     if not view.profile.version.preemption_message:
         return ""
-    where, victims = preemption.node, len(preemption.victims)
-    return f" preemption: found a potential placement for pod on node {where}, preempting {victims} victims"
+    node, victims = preemption.node, len(preemption.victims)
+    return f" preemption: found a potential placement for pod on node {node}, preempting {victims} victims"
 
 
 def _decide_conflicting_names(view: View, count: int) -> Decision:

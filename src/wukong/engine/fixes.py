@@ -68,10 +68,10 @@ def _find_smaller_requests(scheduler: Scheduler, pod: Pod) -> Iterator[Fix]:
         line = int(resource_filter.lines[number])
         left = (scheduler.snapshot.room[line] - scheduler.snapshot.load[line])[only_this]
         most = int(left.max()) if len(left) else 0
-        asked = int(resource_filter.amounts[number, 0])
-        if 0 < most < asked and (count := _count_asking(scheduler, template, name, most)):
-            sentence = f"ask for at most {format_amount(name, most)} {name} (now {format_amount(name, asked)})"
-            yield Fix("request", sentence, count, 0.5 + 3.0 * (asked - most) / asked)
+        requested = int(resource_filter.amounts[number, 0])
+        if 0 < most < requested and (count := _count_asking(scheduler, template, name, most)):
+            sentence = f"ask for at most {format_amount(name, most)} {name} (now {format_amount(name, requested)})"
+            yield Fix("request", sentence, count, 0.5 + 3.0 * (requested - most) / requested)
 
 
 def _count_asking(scheduler: Scheduler, template: Template, resource: str, amount: int) -> int:

@@ -108,11 +108,14 @@ class _LoadScoreForecast:
         near = np.flatnonzero(total >= total[row] - 1)
         after = int(np.searchsorted(near, row, side="right"))
         likely = [*near[after : after + _WIDEST].tolist(), *near[: max(0, _WIDEST - len(near) + after)].tolist()]
-        rows = [row, *(other for other in dict.fromkeys(likely) if other != row and not self.queues.get(other))]
+        rows = [
+            row,
+            *(candidate for candidate in dict.fromkeys(likely) if candidate != row and not self.queues.get(candidate)),
+        ]
         rows = rows[: 1 + min(_WIDEST, remaining)]
         depth = min(self.depth, max(1, _MOST_ENTRIES // len(rows)), remaining + 1)
         self.depth = min(2 * self.depth, _DEEPEST)
-        start = np.array([self.levels.get(other, 0) for other in rows], dtype=np.int64)
+        start = np.array([self.levels.get(number, 0) for number in rows], dtype=np.int64)
         extra = (start[:, None] + np.arange(depth, 0, -1)).reshape(
             -1
         )  # the furthest first: queues are popped from the end

@@ -91,5 +91,5 @@ class Policies:
         if not matches:
             return Match(self.default_plan)
         first = matches[0]
-        others = tuple(other.plan.name for other in matches[1:] if other.rank[:2] == first.rank[:2])
+        others = tuple(match.plan.name for match in matches[1:] if match.rank[:2] == first.rank[:2])
         return Match(first.plan, others)

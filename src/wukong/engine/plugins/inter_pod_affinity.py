@@ -79,18 +79,18 @@ class InterPodFilter(FilterPart):
             term.selects(template) for term in self.affinity_terms
         )
 
-        def count_near(key: str, other: Template) -> int:
-            if not all(term.selects(other) for term in self.affinity_terms):
+        def count_near(key: str, placed_template: Template) -> int:
+            if not all(term.selects(placed_template) for term in self.affinity_terms):
                 return 0
             return sum(term.topology_key == key for term in self.affinity_terms)
 
-        def count_avoided(key: str, other: Template) -> int:
-            return sum(term.topology_key == key and term.selects(other) for term in self.anti_affinity_terms)
+        def count_avoided(key: str, placed_template: Template) -> int:
+            return sum(term.topology_key == key and term.selects(placed_template) for term in self.anti_affinity_terms)
 
-        def count_avoiding(key: str, other: Template) -> int:
+        def count_avoiding(key: str, placed_template: Template) -> int:
             return sum(
                 term.topology_key == key and term.selects(template.namespace, template.labels, labels)
-                for term in other.anti_affinity_terms
+                for term in placed_template.anti_affinity_terms
             )
 
         self.view = view
@@ -103,8 +103,8 @@ class InterPodFilter(FilterPart):
         self._add_avoiding_counters()
 
     def _register(self, key: str, weigh_by_key: WeighByKey) -> DomainCounter:
-        def weigh(other: Template) -> tuple[int, int]:
-            weight = weigh_by_key(key, other)
+        def weigh(placed_template: Template) -> tuple[int, int]:
+            weight = weigh_by_key(key, placed_template)
             return weight, weight
 
         snapshot = self.view.snapshot
@@ -208,8 +208,8 @@ class InterPodScore(ScorePart):
         if key in self.counters:
             return
 
-        def weigh(other: Template) -> tuple[int, int]:
-            weights = [weight for topology_key, weight in self._list_weights(other) if topology_key == key]
+        def weigh(placed_template: Template) -> tuple[int, int]:
+            weights = [weight for topology_key, weight in self._list_weights(placed_template) if topology_key == key]
             return sum(weights), len(weights)
 
         snapshot = self.view.snapshot
@@ -222,22 +222,22 @@ class InterPodScore(ScorePart):
             for key in keys:
                 self._add_counter(key)
 
-    def _list_weights(self, other: Template) -> Iterator[tuple[str, int]]:
+    def _list_weights(self, placed_template: Template) -> Iterator[tuple[str, int]]:
         """Every rule between our pod and a placed one: its topology key and weight."""
         for term, sign in self.own:
-            if term.selects(other):
+            if term.selects(placed_template):
                 yield term.topology_key, sign * term.weight
-        if not other.has_terms:
+        if not placed_template.has_terms:
             return
-        template, hard = self.view.template, self.view.profile.hard_pod_affinity_weight
-        if hard:
-            for entry in other.affinity_terms:
+        template, hard_weight = self.view.template, self.view.profile.hard_pod_affinity_weight
+        if hard_weight:
+            for entry in placed_template.affinity_terms:
                 if entry.selects(template.namespace, template.labels, self.labels):
-                    yield entry.topology_key, hard
-        for entry in other.preferred_affinity_terms:
+                    yield entry.topology_key, hard_weight
+        for entry in placed_template.preferred_affinity_terms:
             if entry.selects(template.namespace, template.labels, self.labels):
                 yield entry.topology_key, entry.weight
-        for entry in other.preferred_anti_affinity_terms:
+        for entry in placed_template.preferred_anti_affinity_terms:
             if entry.selects(template.namespace, template.labels, self.labels):
                 yield entry.topology_key, -entry.weight
 

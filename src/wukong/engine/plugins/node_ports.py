@@ -29,13 +29,13 @@ class HostPortFilter(FilterPart):
 
     def failing(self, rows: Rows, load: Load) -> list[tuple[Reason, Mask]]:
         if isinstance(rows, slice):
-            taken = np.zeros(count_nodes(rows, load), dtype=np.bool_)
-            taken[[row for row in self.snapshot.ports if self._has_conflict(row)]] = True
+            is_taken = np.zeros(count_nodes(rows, load), dtype=np.bool_)
+            is_taken[[row for row in self.snapshot.ports if self._has_conflict(row)]] = True
         else:
-            taken = np.array([self._has_conflict(row) for row in rows.tolist()], dtype=np.bool_)
+            is_taken = np.array([self._has_conflict(row) for row in rows.tolist()], dtype=np.bool_)
         if load.extra is not None:
-            taken |= load.extra > 0  # a pod like this one already holds them
-        return [(REASON, taken)]
+            is_taken |= load.extra > 0  # a pod like this one already holds them
+        return [(REASON, is_taken)]
 
     def _has_conflict(self, row: int) -> bool:
         used = self.snapshot.ports.get(row, {})

@@ -47,18 +47,18 @@ def _constraints_of(view: View, action: str) -> list[Spread]:
     return [spread._replace(selector=selector) for spread in defaults] if selector else []
 
 
-def counts_pod(spread: Spread, namespace: str, other: Template) -> bool:
+def counts_pod(spread: Spread, namespace: str, placed_template: Template) -> bool:
     """Whether a placed pod is one of those being spread. An empty selector counts nobody."""
-    if not spread.selector or other.is_terminating or other.namespace != namespace:
+    if not spread.selector or placed_template.is_terminating or placed_template.namespace != namespace:
         return False
-    return selects(spread.selector, other.labels)
+    return selects(spread.selector, placed_template.labels)
 
 
 def _add_counter(view: View, spread: Spread, counted_nodes: Mask | None, *, per_node: bool = False) -> DomainCounter:
     namespace = view.template.namespace
 
-    def weigh(other: Template) -> tuple[int, int]:
-        weight = int(counts_pod(spread, namespace, other))
+    def weigh(placed_template: Template) -> tuple[int, int]:
+        weight = int(counts_pod(spread, namespace, placed_template))
         return weight, weight
 
     snapshot = view.snapshot

@@ -124,7 +124,7 @@ class ExtenderPlugin(Plugin):
             return fleet
         nodes = [fleet.node(row) for row in range(fleet.size)]
         for row in added:
-            alike = [other.name for other in snapshot.rows if other is not row and other.shape() == row.shape()]
+            alike = [example.name for example in snapshot.rows if example is not row and example.shape() == row.shape()]
             nodes += [_rename(fleet.node(fleet.row_of[name]), row.name) for name in alike[:1]]
         return self.extender.fleet_of(nodes, self.now)
 
