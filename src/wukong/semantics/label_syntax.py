@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 Labels = Mapping[str, str]
 
@@ -17,14 +18,17 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NAME_LENGTH = 63
 _SUBDOMAIN_LENGTH = 253
 _INT64 = 2**63
+_MOST_CACHED = 8192  # clusters use the same few keys and values again and again
 
 
+@lru_cache(_MOST_CACHED)
 def is_label_key(text: str) -> bool:
     """`name` or `prefix/name`, where the prefix is a DNS subdomain. Resource names follow the same rule."""
     prefix, slash, name = text.rpartition("/")
     return (not slash or is_subdomain(prefix)) and len(name) <= _NAME_LENGTH and _NAME.fullmatch(name) is not None
 
 
+@lru_cache(_MOST_CACHED)
 def is_label_value(text: str) -> bool:
     """Empty, or like the name of a key."""
     return text == "" or (len(text) <= _NAME_LENGTH and _NAME.fullmatch(text) is not None)
