@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rules.samples import Manifest, a_container, a_pod, a_sidecar, expression, made
+from rules.samples import Manifest, a_container, a_pod, a_sidecar, build, expression
 from wukong.admission import admit
 from wukong.api.core import Pod, PriorityClass
 from wukong.api.kinds import Objects
@@ -17,7 +17,7 @@ NOTHING = Objects()
 
 
 def priority_class(name: str, value: int, **fields: Any) -> PriorityClass:
-    return made(PriorityClass, {"kind": "PriorityClass", "metadata": {"name": name}, "value": value, **fields})
+    return build(PriorityClass, {"kind": "PriorityClass", "metadata": {"name": name}, "value": value, **fields})
 
 
 CLASSES = Objects(

@@ -41,7 +41,7 @@ class Wanted:
     rules: Sequence[tuple[str, str, int, Mapping[str, Any]]] = ()
 
 
-def kept(wanted: Wanted, offered: Sequence[PlainNode | None], needed: Mapping[str, int]) -> list[bool]:
+def list_kept(wanted: Wanted, offered: Sequence[PlainNode | None], needed: Mapping[str, int]) -> list[bool]:
     """None stands for a node nobody has heard of."""
     fits = [node is None or _fits(wanted, node, needed) for node in offered]
     first, _, how = wanted.strategy.rpartition("-")

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import ZONE, a_pod
-from placement.oracle import PlainNode, Wanted, kept, scores
+from placement.oracle import PlainNode, Wanted, list_kept, scores
 from policies import DISRUPTED, a_fleet, a_plan, prefers, spot, steady
 from wukong.placement.compile import Plan
 from wukong.placement.fleet import USED, Fleet
@@ -202,7 +202,7 @@ def test_a_strategy_of_first_never_mixes_and_never_refuses_all_that_were_left(ca
 def test_judge_equals_one_node_at_a_time(case: Case) -> None:
     plan, fleet, judge = plan_of(case.wanted), fleet_of(case.nodes), Judge()
     judgement = judge.filter(plan, fleet, case.rows(), a_pod(), case.needed, plan.strategy)
-    assert judgement.kept.tolist() == kept(case.wanted, case.plain(), case.needed)
+    assert judgement.kept.tolist() == list_kept(case.wanted, case.plain(), case.needed)
     assert judge.score(plan, fleet, case.rows(), a_pod()).tolist() == scores(case.wanted, case.nodes, case.plain())
     assert judge.faults == {}
 

@@ -107,12 +107,12 @@ def a_request(rng: random.Random) -> Request:
     verb = rng.choice(["filter", "prioritize", "preempt"])
     sent = a_preemption(rng) if verb == "preempt" else an_offer(rng)
     if rng.random() < 0.5:
-        return Request(verb, sent, encoded(rng, sent), True)
+        return Request(verb, sent, encode_oddly(rng, sent), True)
     if rng.random() < 0.6:
         for _ in range(rng.randint(1, 3)):
             mutate(rng, sent)
-        return Request(verb, sent, encoded(rng, sent), False)
-    return Request(verb, sent, spoiled(rng, encoded(rng, sent)), False)
+        return Request(verb, sent, encode_oddly(rng, sent), False)
+    return Request(verb, sent, spoiled(rng, encode_oddly(rng, sent)), False)
 
 
 def an_offer(rng: random.Random) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def mutate(rng: random.Random, value: Any) -> None:
         return
 
 
-def encoded(rng: random.Random, sent: Any) -> bytes:
+def encode_oddly(rng: random.Random, sent: Any) -> bytes:
     separators = rng.choice([(",", ":"), (",", ":"), None])
     return json.dumps(sent, separators=separators, ensure_ascii=rng.random() < 0.5).encode()
 

@@ -64,7 +64,7 @@ async def started(stack: AsyncExitStack, files: Path) -> str:
     return f"https://127.0.0.1:{port}/healthz"
 
 
-async def asked(url: str, tls: ssl.SSLContext) -> int:
+async def request_status(url: str, tls: ssl.SSLContext) -> int:
     """The status, 0 if the connection is refused."""
     async with ClientSession(connector=TCPConnector(ssl=tls)) as session:
         try:
@@ -80,9 +80,9 @@ def test_only_a_client_with_a_certificate_of_ours_is_answered(tmp_path: Path, fi
         ours.give(files)
         async with AsyncExitStack() as stack:
             url = await started(stack, files)
-            assert await asked(url, ours.client(believes=ours)) == 200
-            assert await asked(url, theirs.client(believes=ours)) == 0
-            assert await asked(url, ssl.create_default_context(cafile=files / "ca.crt")) == 0
+            assert await request_status(url, ours.client(believes=ours)) == 200
+            assert await request_status(url, theirs.client(believes=ours)) == 0
+            assert await request_status(url, ssl.create_default_context(cafile=files / "ca.crt")) == 0
 
     asyncio.run(story())
 
@@ -97,9 +97,9 @@ def test_new_files_hold_for_the_next_connection(tmp_path: Path, files: Path, ver
             clients = [before.client(believes=before), after.client(believes=after), before.client(believes=after)]
             for client in clients:
                 client.maximum_version = version
-            assert [await asked(url, client) for client in clients] == [200, 0, 0]
+            assert [await request_status(url, client) for client in clients] == [200, 0, 0]
             after.give(files)
-            assert [await asked(url, client) for client in clients] == [0, 200, 0]
+            assert [await request_status(url, client) for client in clients] == [0, 200, 0]
 
     asyncio.run(story())
 
@@ -113,11 +113,11 @@ def test_files_that_cannot_be_used_leave_the_last_good_ones(
         async with AsyncExitStack() as stack:
             url = await started(stack, files)
             (files / "server.crt").write_text("half a certif")
-            assert await asked(url, ours.client(believes=ours)) == 200
+            assert await request_status(url, ours.client(believes=ours)) == 200
             (files / "server.key").unlink()
-            assert await asked(url, ours.client(believes=ours)) == 200
+            assert await request_status(url, ours.client(believes=ours)) == 200
             ours.give(files)
-            assert await asked(url, ours.client(believes=ours)) == 200
+            assert await request_status(url, ours.client(believes=ours)) == 200
 
     asyncio.run(story())
     assert caplog.text.count("certificates not reloaded") == 2

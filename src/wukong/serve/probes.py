@@ -1,4 +1,4 @@
-"""/healthz, /readyz and /metrics: how Kubernetes and Prometheus ask after us. Started by app.live.
+"""/healthz, /readyz and /metrics: the endpoints that Kubernetes and Prometheus call. Started by app.live.
 
 /healthz answers as long as the event loop turns; /readyz once every kind has been listed. Standing by is being ready:
 an instance that does not lead answers 200 as well.

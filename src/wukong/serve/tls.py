@@ -1,4 +1,4 @@
-"""TLS for servers that only known clients may ask: certificates on both sides, renewed without a restart.
+"""TLS for servers that only known clients may call: certificates on both sides, renewed without a restart.
 
 serve.site is given the context. Certificates are rotated by writing the files anew: every new connection looks whether
 they changed. Files that cannot be used, half written perhaps, are reported and the last good ones stay.
@@ -29,7 +29,7 @@ class _CertificateFiles:
         self._current = self._load()
 
     def build_context(self) -> ssl.SSLContext:
-        """The one a server holds on to; each connection is handed over to the current one."""
+        """The context a server keeps; each connection is switched to the context of the current files."""
         outer = self._load()
         outer.sni_callback = self._select_context  # called on every hello, with or without a server name
         return outer

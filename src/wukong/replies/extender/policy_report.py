@@ -1,6 +1,6 @@
 """What a policy did to one decision, node by node: which held, what it refused, what its points are made of.
 
-Made by `build_report` from an answer of plugin.py, for `wukong explain`. A plain value: nothing is decided here.
+Built by `build_report` from an answer of plugin.py, for `wukong explain`. A plain value: nothing is decided here.
 """
 
 from __future__ import annotations

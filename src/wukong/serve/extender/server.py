@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 
 class ExtenderVerbs(Protocol):
-    """Who decides: wukong.replies.extender.ExtenderVerbs."""
+    """What decides: wukong.replies.extender.verbs.Extender has it."""
 
     def fleet(self, now: float) -> Any: ...
 
