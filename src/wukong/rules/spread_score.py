@@ -28,15 +28,15 @@ def score(cluster: Cluster, pod: Pod, profile: Profile, feasible: list[NodeInfo]
     counting = [
         info for info in cluster.nodes.values() if not needs_keys or has_all_keys(info.node.metadata.labels, soft)
     ]
-    crowding = {info.name: _measure_crowding(soft, pod, info, scored, counting) for info in scored}
-    return dict.fromkeys((info.name for info in feasible), 0) | _normalise(crowding)
+    raw_scores = {info.name: _compute_raw_score(soft, pod, info, scored, counting) for info in scored}
+    return dict.fromkeys((info.name for info in feasible), 0) | _normalise(raw_scores)
 
 
-def _measure_crowding(
+def _compute_raw_score(
     soft: list[Constraint], pod: Pod, info: NodeInfo, scored: list[NodeInfo], counting: list[NodeInfo]
 ) -> int:
     """How crowded the node's domains are, rounded; pods in domains of a kind with many domains weigh more."""
-    crowdedness = 0.0
+    raw_score = 0.0
     for constraint in soft:
         key = constraint.topology_key
         domain = info.node.metadata.labels.get(key)
@@ -47,8 +47,8 @@ def _measure_crowding(
         else:
             domains = len({entry.node.metadata.labels.get(key, "") for entry in scored})
             pods = _count_domain(constraint, pod, domain, counting)
-        crowdedness += pods * log(domains + 2) + (constraint.max_skew - 1)
-    return floor(crowdedness + 0.5)
+        raw_score += pods * log(domains + 2) + (constraint.max_skew - 1)
+    return floor(raw_score + 0.5)
 
 
 def _count_domain(constraint: Constraint, pod: Pod, domain: str, counting: list[NodeInfo]) -> int:
@@ -59,8 +59,8 @@ def _count_domain(constraint: Constraint, pod: Pod, domain: str, counting: list[
     )
 
 
-def _normalise(crowding: dict[str, int]) -> dict[str, int]:
-    fewest, most = min(crowding.values(), default=0), max(crowding.values(), default=0)
+def _normalise(raw_scores: dict[str, int]) -> dict[str, int]:
+    fewest, most = min(raw_scores.values(), default=0), max(raw_scores.values(), default=0)
     if most == 0:
-        return dict.fromkeys(crowding, MAX_SCORE)
-    return {name: MAX_SCORE * (most + fewest - crowdedness) // most for name, crowdedness in crowding.items()}
+        return dict.fromkeys(raw_scores, MAX_SCORE)
+    return {name: MAX_SCORE * (most + fewest - raw_score) // most for name, raw_score in raw_scores.items()}
