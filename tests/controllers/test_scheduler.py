@@ -18,7 +18,7 @@ from wukong.api.profile import default_profile
 from wukong.api.resources import Key
 from wukong.api.versions import VERSIONS
 from wukong.controllers.scheduler.controller import Scheduler
-from wukong.engine import Drawn
+from wukong.engine import RandomTies
 from wukong.engine import Scheduler as Engine
 
 
@@ -103,7 +103,7 @@ def test_ties_are_broken_by_whoever_is_asked() -> None:
         return world.settle().node_of("web")
 
     assert chosen(Scheduler([OURS])) == "node-a"
-    seeded = [chosen(Scheduler([OURS], ties=Drawn(Random(7).randrange))) for _ in range(2)]
+    seeded = [chosen(Scheduler([OURS], ties=RandomTies(Random(7).randrange))) for _ in range(2)]
     assert seeded[0] == seeded[1] == names[Random(7).randrange(6)]
 
 

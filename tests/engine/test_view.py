@@ -20,7 +20,7 @@ from wukong.engine import Scheduler, Snapshot
 
 
 def totals(scheduler: Scheduler, pod: Pod) -> list[int]:
-    view = scheduler.view(pod)
+    view = scheduler.view_of(pod)
     view.sync()
     return [int(total) for total in np.where(view.feasible, view.total, -1)]
 

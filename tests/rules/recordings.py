@@ -113,8 +113,8 @@ def objects_of(scenario: Scenario) -> Objects:
         *scenario["workloads"],
     ]
     objects = Objects()
-    for found in decode_objects(json.dumps({"kind": "List", "items": items}).encode()):
-        objects.add(found)
+    for obj in decode_objects(json.dumps({"kind": "List", "items": items}).encode()):
+        objects.add(obj)
     return objects
 
 
@@ -134,14 +134,14 @@ def main(*wanted: str) -> int:
     begin = time.monotonic()
     failures = 0
     for name in wanted[:1] or FILES:
-        chosen = [each for each in scenarios(name) if not wanted[1:] or str(each["seed"]) in wanted[1:]]
+        chosen = [scenario for scenario in scenarios(name) if not wanted[1:] or str(scenario["seed"]) in wanted[1:]]
         with Pool() as pool:
             results = pool.map(replay, [(name, scenario) for scenario in chosen], chunksize=4)
-        found = [line for _, lines in results for line in lines]
-        failures += len(found)
+        differences = [line for _, lines in results for line in lines]
+        failures += len(differences)
         attempts = sum(count for count, _ in results)
-        sys.stdout.write("".join(f"{line}\n" for line in found))
-        sys.stdout.write(f"{name}: {len(chosen)} scenarios, {attempts} attempts, {len(found)} mismatches\n")
+        sys.stdout.write("".join(f"{line}\n" for line in differences))
+        sys.stdout.write(f"{name}: {len(chosen)} scenarios, {attempts} attempts, {len(differences)} mismatches\n")
     sys.stdout.write(f"{time.monotonic() - begin:.0f} s\n")
     return 1 if failures else 0
 

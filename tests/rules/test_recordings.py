@@ -15,5 +15,5 @@ def test_the_rules_decide_like_the_recorded_kube_scheduler(name: str, family: st
     chosen = sample(name, family, EVERY)
     assert bool(chosen) != (name == WITHOUT_PREEMPTION and family == "preemption")
     for scenario in chosen:
-        found = list(mismatches(name, scenario))
-        assert not found, f"{found[0]}\nReplay: python tests/rules/recordings.py {name} {scenario['seed']}"
+        differences = list(mismatches(name, scenario))
+        assert not differences, f"{differences[0]}\nReplay: python tests/rules/recordings.py {name} {scenario['seed']}"

@@ -9,7 +9,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from wukong.runtime.metrics import Metrics
 from wukong.runtime.mirror_age import OldWatch
-from wukong.serve.probes import probes
+from wukong.serve.probes import build_probes_app
 
 
 @dataclass
@@ -26,7 +26,7 @@ def test_probes() -> None:
         status, metrics = Status(False), Metrics()
         metrics.leader.set(1)
         metrics.actions.labels("Bind", "ok").inc()
-        async with TestClient(TestServer(probes(status, metrics))) as client:
+        async with TestClient(TestServer(build_probes_app(status, metrics))) as client:
             assert (await client.get("/healthz")).status == 200
             answer = await client.get("/readyz")
             assert (answer.status, await answer.text()) == (503, "not every kind has been listed yet\n")

@@ -12,7 +12,7 @@ import pytest
 
 from wukong.api.decode import decode_objects
 from wukong.api.placement import PlacementPolicy
-from wukong.placement.compile import problems
+from wukong.placement.compile import find_policy_problems
 from wukong.placement.rules import BUILT_IN
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +53,7 @@ def test_the_policy_is_accepted_and_the_same_in_both_languages() -> None:
     assert english == chinese
     (policy,) = decode_objects(english.encode())
     assert isinstance(policy, PlacementPolicy)
-    assert problems(policy, BUILT_IN) == []
+    assert find_policy_problems(policy, BUILT_IN) == []
 
 
 def test_both_languages_name_the_same_commands_and_stay_short() -> None:

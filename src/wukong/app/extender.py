@@ -28,13 +28,13 @@ from wukong.placement.judge import PolicyRefusal
 from wukong.placement.prices import Prices
 from wukong.placement.rule import Rules
 from wukong.ports import Clock
-from wukong.replies.extender.verbs import Extender, Filtered, Settings, Victim
+from wukong.replies.extender.verbs import Extender, FilterResult, Settings, Victim
 from wukong.runtime import Loop
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
 from wukong.runtime.performer import Performer
-from wukong.serve.extender.server import extender_app
+from wukong.serve.extender.server import build_extender_app
 from wukong.serve.site import serve
-from wukong.serve.tls import ssl_context
+from wukong.serve.tls import build_ssl_context
 from wukong.state.controller import Watch
 
 WATCHES = tuple(
@@ -87,7 +87,7 @@ class CountingExtender:
         stale = Gauge(
             "wukong_usage_stale_nodes", "Nodes whose usage was measured too long ago to count", registry=registry
         )
-        stale.set_function(lambda: extender.fleets.stale(clock.now()))
+        stale.set_function(lambda: extender.fleets.count_stale(clock.now()))
         age = Gauge("wukong_usage_age_seconds", "Age of the oldest usage of a node", registry=registry)
         age.set_function(lambda: extender.fleets.oldest_usage_seconds(clock.now()))
         stale_mirror = Gauge(
@@ -103,7 +103,7 @@ class CountingExtender:
     def fleet_of(self, nodes: list[Node], now: float) -> Fleet:
         return self.extender.fleet_of(nodes, now)
 
-    def filter(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> Filtered:
+    def filter(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> FilterResult:
         found = self.extender.filter(pod, fleet, rows, now)
         self._count(found.refusals, "enforce")
         self._count(found.observed, "observe")
@@ -156,8 +156,8 @@ async def start_extender(
         node_staleness=partial(loop.mirror.ages.staleness_of, "Node"),
     )
     answering = CountingExtender(extender, metrics, loop.clock)
-    tls = ssl_context(*options.tls) if options.tls else None
-    app = extender_app(answering, loop, ExtenderMetrics(metrics), loop.clock)
+    tls = build_ssl_context(*options.tls) if options.tls else None
+    app = build_extender_app(answering, loop, ExtenderMetrics(metrics), loop.clock)
     host, port = options.address
     try:
         port = await serve(stack, app, host, port, tls)

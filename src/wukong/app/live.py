@@ -34,7 +34,7 @@ from wukong.ports import Clock, Cluster, Meter, Selection, WatchUpdate
 from wukong.runtime import Leader, LeaseTimes, Loop, LoopSettings, Metrics
 from wukong.runtime.metering import keep_measuring
 from wukong.runtime.mirror_age import LIMIT_SECONDS
-from wukong.serve.probes import probes
+from wukong.serve.probes import build_probes_app
 from wukong.serve.site import serve
 from wukong.state.controller import Controller
 
@@ -85,7 +85,7 @@ async def run(credentials: Credentials, components: Sequence[Component], options
         )
         if options.probes:
             try:
-                await serve(stack, probes(loop, metrics), *options.probes)
+                await serve(stack, build_probes_app(loop, metrics), *options.probes)
             except InputError as error:
                 raise InputError(*(f"--probes {problem}" for problem in error.problems)) from None
         beside: list[Coroutine[None, None, None]] = []

@@ -1,4 +1,4 @@
-"""/healthz, /readyz and /metrics: how Kubernetes and Prometheus ask after us. Started by app.live.
+"""/healthz, /readyz and /metrics: the endpoints that Kubernetes and Prometheus call. Started by app.live.
 
 /healthz answers as long as the event loop turns; /readyz once every kind has been listed, and while the API server is
 heard of each. Standing by is being ready: an instance that does not lead answers 200 as well.
@@ -29,7 +29,7 @@ class Readiness(Status, Protocol):
         ...
 
 
-def probes(status: Readiness, metrics: Metrics) -> web.Application:
+def build_probes_app(status: Readiness, metrics: Metrics) -> web.Application:
     async def healthz(_: web.Request) -> web.Response:
         return web.Response(text="ok\n")
 
