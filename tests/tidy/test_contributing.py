@@ -98,7 +98,7 @@ def test_the_example_of_a_controller_passes_its_test() -> None:
 def test_the_example_of_a_scenario_is_as_it_expects() -> None:
     (block,) = code_blocks(text_of("CONTRIBUTING.md"), "yaml")
     scenario = read_scenario(block)
-    assert scenario.expect
+    assert scenario.expect.workloads
     assert differences(scenario.expect, play_scenario(scenario)) == []
 
 
