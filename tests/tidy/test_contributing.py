@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -140,3 +141,14 @@ def test_a_bug_is_reported_with_an_anonymous_snapshot() -> None:
 def test_make_help_lists_every_target_that_people_call() -> None:
     shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert {line.split()[1] for line in shown.splitlines()} == make_targets() >= {"quick", "test", "check"}
+
+
+def test_quick_leaves_out_what_needs_a_control_plane_or_is_slow_and_says_so() -> None:
+    tests = ["tests/conformance/test_placing.py", "tests/live/test_fidelity.py", "tests/serve/test_fuzz.py"]
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "--quick", "-p", "no:cacheprovider", *tests]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    chosen = [line for line in printed if "::" in line]
+    assert {line.rpartition("[")[2] for line in chosen} == {"embedded]"}
+    count = len(chosen) + 1  # the same cases on a real API server, and the comparison of scenarios
+    line = f"Left out: {count} tests that need a control plane or Prometheus, 1 slow ones. `make test` runs them."
+    assert line in printed
