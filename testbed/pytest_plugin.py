@@ -214,7 +214,9 @@ async def remove(bed: Bed, paths: list[str]) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "control_plane: needs a real control plane or Prometheus; set by fixture use")
-    config.addinivalue_line("markers", "slow: more than two seconds of work, or longer waiting; not in `make quick`")
+    config.addinivalue_line(
+        "markers", "slow(real_time=False): two seconds of work or longer waiting; not in `make quick`"
+    )
     given = getattr(config, "workerinput", None)
     if given:
         config.stash[RUN] = msgspec.json.decode(given["testbed"], type=Run, dec_hook=supervisor.as_path)
@@ -255,7 +257,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if REAL_PROGRAMS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("control_plane")
-    items.sort(key=lambda item: (not is_marked(item, "control_plane"), not is_marked(item, "slow")))
+    items.sort(key=turn)
+
+
+def turn(item: pytest.Item) -> tuple[bool, bool, bool]:
+    """Who starts first. Stories of a real cluster in real time come before all others, beside tests that only wait."""
+    slow = item.get_closest_marker("slow")
+    is_in_real_time = slow is not None and slow.kwargs.get("real_time", False)
+    return not is_in_real_time, not is_marked(item, "control_plane"), slow is None
 
 
 def is_marked(item: pytest.Item, name: str) -> bool:

@@ -1,7 +1,7 @@
 """Settings for all tests: hypothesis without deadlines, figures at the end of a run, the fixtures of the test bed.
 
-pytest --quick      leaves out tests that need a control plane (testbed/pytest_plugin.py marks them by their
-                    fixtures) and those marked `slow`, and says at the end how many: `make quick`
+`pytest --quick` leaves out tests that need a control plane (testbed/pytest_plugin.py marks them by their fixtures) and
+those marked `slow`, and says at the end how many: `make quick`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["testbed.pytest_plugin"]
+pytest_plugins = ["testbed.pytest_plugin", "testbed.worker_groups"]
 
 settings.register_profile(
     "wukong", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -146,7 +146,7 @@ async def test_a_node_of_ones_own_takes_only_what_fits(bed: Bed, namespace: str,
     assert "1 Too many pods" in waiting["status"]["conditions"][0]["message"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(real_time=True)
 async def test_a_silent_node_turns_unknown_and_comes_back(bed: Bed, namespace: str, hollow_nodes: HollowNodes) -> None:
     """The real controllers with their real patience: 50 s without a lease, then Unknown and tainted."""
     async with bed.client() as client:
