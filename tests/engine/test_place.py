@@ -32,6 +32,7 @@ TIES: dict[str, Callable[[], Ties]] = {
 PACKING = Profile(fit=FitArguments(strategy="MostAllocated"))
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(cases(), st.sampled_from(sorted(TIES)), st.sampled_from([default_profile(), PACKING]), st.integers(1, 40))
 def test_a_batch_is_placed_as_if_one_by_one(case: Case, ties: str, profile: Profile, count: int) -> None:

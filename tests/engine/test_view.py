@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -76,6 +77,7 @@ def test_scores_are_right_again_after_all_nodes_were_taken_at_once() -> None:
     assert totals(scheduler, pod) == fresh_totals(scheduler.snapshot, pod)
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(cases(), affinities(), st.data())
 def test_totals_stay_those_of_a_fresh_view_while_nodes_fill_and_empty(

@@ -23,6 +23,7 @@ from pathlib import Path
 from random import Random
 
 import msgspec
+import pytest
 import yaml
 
 from live.cluster import Cluster, furnish, refusal, watched
@@ -63,6 +64,7 @@ class Tally(msgspec.Struct):
         )
 
 
+@pytest.mark.slow
 async def test_the_engine_decides_like_the_live_kube_scheduler(
     own_bed: OwnBed, tmp_path: Path, record_property: Record
 ) -> None:

@@ -63,6 +63,7 @@ class WallClock:
         return time.time()
 
 
+@pytest.mark.slow
 async def test_an_api_server_killed_for_five_seconds_with_writes_unanswered(
     own_control_plane: OwnControlPlane, tmp_path: Path, record_property: Record
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ PROFILES = [default_profile(version) for version in VERSIONS.values()]
 STRATEGIES = ["spot-first", "on-demand-first", "spot-only", "on-demand-only", "spot-preferred"]
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(cases(), st.sampled_from(PROFILES), st.sampled_from(STRATEGIES), st.integers(0, 2**10))
 def test_the_extender_is_asked_after_the_filters_and_scores_are_those_among_the_rest(

@@ -9,6 +9,7 @@ EVERY = 6
 WITHOUT_PREEMPTION = "kube-scheduler-1.37"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("name", FILES)
 def test_the_rules_decide_like_the_recorded_kube_scheduler(name: str, family: str) -> None:

@@ -201,6 +201,7 @@ def check(request: Request, status: int, body: bytes) -> None:
         checks[request.verb](request.sent, body)
 
 
+@pytest.mark.slow
 def test_no_request_breaks_the_extender(
     record_property: Callable[[str, object], None], caplog: pytest.LogCaptureFixture
 ) -> None:

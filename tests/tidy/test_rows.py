@@ -6,6 +6,7 @@ An import counts wherever it stands: at the top, inside a function, under TYPE_C
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -246,6 +247,7 @@ def test_rows_above_three_may_touch_the_world() -> None:
 # The checker ------------------------------------------------------------------------------------------------------
 
 
+@cache
 def modules() -> list[Module]:
     return [read(path) for path in sorted(PACKAGE.rglob("*.py"))]
 
