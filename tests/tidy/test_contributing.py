@@ -13,7 +13,7 @@ import yaml
 
 from wukong.app.embedded import play_scenario
 from wukong.embedded.scenario import read_scenario
-from wukong.embedded.scenario.expectations import differences
+from wukong.embedded.scenario.expectations import find_differences
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ["CONTRIBUTING.md", "SECURITY.md", ".github/pull_request_template.md"]
@@ -100,7 +100,7 @@ def test_the_example_of_a_scenario_is_as_it_expects() -> None:
     (block,) = code_blocks(text_of("CONTRIBUTING.md"), "yaml")
     scenario = read_scenario(block)
     assert scenario.expect.workloads
-    assert differences(scenario.expect, play_scenario(scenario)) == []
+    assert find_differences(scenario.expect, play_scenario(scenario)) == []
 
 
 def test_the_workflow_runs_what_everybody_can_run() -> None:
