@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from tidy.test_rows import ROW_OF
 
 ROOT = Path(__file__).parents[2]
