@@ -149,7 +149,7 @@ class Frames:
 
     def begin(self, play: Play) -> None:
         self.play = play
-        play.world.clock.jumping = self.jumping
+        play.world.clock.on_jump = self.jumping
 
     def jumping(self, moment: float) -> None:
         seen = look(self.play, {}, moment - self.play.begun, self.view.most)

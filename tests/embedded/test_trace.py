@@ -15,8 +15,8 @@ def a_step(number: int) -> Step:
 
 def test_whoever_listens_hears_every_step_however_few_are_kept() -> None:
     trace, heard = Trace(), list[Step]()
-    trace.most = 10
-    with trace.heard_by(heard.append):
+    trace.min_kept = 10
+    with trace.notify(heard.append):
         for number in range(100):
             trace.append(a_step(number))
     trace.append(a_step(100))

@@ -63,7 +63,7 @@ class Impatient:
 
     def begin(self, play: Play) -> None:
         self.play = play
-        play.world.clock.jumping = self.jumping
+        play.world.clock.on_jump = self.jumping
 
     def jumping(self, moment: float) -> None:
         if moment - self.play.begun > self.seconds:

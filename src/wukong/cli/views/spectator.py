@@ -70,7 +70,7 @@ class LiveSpectator:
         self._next = self._begun + (0.0 if self.speed else _PATIENCE_SECONDS)
         for pod in play.world.state.all(Pod):
             self._note(pod, pod.metadata.uid)
-        play.world.clock.jumping = self._jumping
+        play.world.clock.on_jump = self._jumping
         play.world.listen(self._heard)
 
     @contextmanager
@@ -123,7 +123,7 @@ class LiveSpectator:
         while (left := until - time.monotonic()) > 0:
             shown = max(now, moment - left * self.speed)
             if self.is_interrupted:
-                play.world.clock.jumping = None
+                play.world.clock.on_jump = None
                 play.world.clock.move_to(shown)  # the story ends where the person saw it end
             self._check()
             if self._view is not None:

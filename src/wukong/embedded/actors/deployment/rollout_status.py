@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from wukong.embedded.actors.deployment.sizes import Limits
 from wukong.embedded.store.documents import format_time, parse_time
-from wukong.embedded.world.objects import Counts, Deployment, ReplicaSet
+from wukong.embedded.world.objects import Deployment, ReplicaSet, WorkloadStatus
 from wukong.ports import Document
 
 NEVER = 2**31 - 1  # a progress deadline that means none
@@ -84,7 +84,7 @@ def counts(
     return made, with_condition(conditions, "Available", *told, now)
 
 
-def is_complete(deployment: Deployment, status: Counts) -> bool:
+def is_complete(deployment: Deployment, status: WorkloadStatus) -> bool:
     wanted = deployment.spec.replicas
     return (
         status.updated_replicas == wanted
@@ -94,7 +94,9 @@ def is_complete(deployment: Deployment, status: Counts) -> bool:
     )
 
 
-def progressed(deployment: Deployment, after: Counts, conditions: Conditions, name: str, now: float) -> Conditions:
+def progressed(
+    deployment: Deployment, after: WorkloadStatus, conditions: Conditions, name: str, now: float
+) -> Conditions:
     """Progressing, after a sync of a rollout. `name` is the new ReplicaSet's, or the Deployment's own."""
     if not has_deadline(deployment):
         return without(conditions, "Progressing")
@@ -121,7 +123,7 @@ def progressed(deployment: Deployment, after: Counts, conditions: Conditions, na
     return conditions
 
 
-def _is_progressing(before: Counts, after: Counts) -> bool:
+def _is_progressing(before: WorkloadStatus, after: WorkloadStatus) -> bool:
     return (
         after.updated_replicas > before.updated_replicas
         or after.replicas - after.updated_replicas < before.replicas - before.updated_replicas

@@ -18,7 +18,7 @@ from wukong.embedded.actors.deployment.sizes import Limits, Version
 from wukong.embedded.actors.events import note
 from wukong.embedded.actors.replica_set.controller import writing_status
 from wukong.embedded.store.documents import parse_time
-from wukong.embedded.world.objects import Counts, Deployment, ReplicaSet
+from wukong.embedded.world.objects import Deployment, ReplicaSet, WorkloadStatus
 from wukong.ports import PatchBody
 from wukong.state import State
 
@@ -201,7 +201,7 @@ class Sync:
         if is_rollout:
             owner = self.new or self.deployment
             kind = "ReplicaSet" if self.new is not None else "Deployment"
-            after = msgspec.convert(status, Counts)
+            after = msgspec.convert(status, WorkloadStatus)
             name = f'{kind} "{owner.metadata.name}"'
             conditions = rollout_status.progressed(self.deployment, after, conditions, name, self.now)
             conditions = rollout_status.failures(conditions, self.new, self.old, self.now)

@@ -101,9 +101,9 @@ class Play:
         self.recorder.forget_news()
 
     def story(self) -> Story:
-        self.world.trace.most = KEPT_STEPS
+        self.world.trace.min_kept = KEPT_STEPS
         try:
-            with self.world.trace.heard_by(self._write, self._refusals.hear):
+            with self.world.trace.notify(self._write, self._refusals.hear):
                 is_at_rest, is_interrupted = self._go(), False
         except Interrupted:
             is_at_rest, is_interrupted = False, True
@@ -167,7 +167,7 @@ class Play:
 
     def last_plan(self) -> float:
         """Until when somebody means to do something, other than to try again what failed."""
-        waiting = self.world.waiting()
+        waiting = self.world.queued_items()
         plans = (each.at for each in waiting if each.item.controller != SCHEDULER and not each.is_retry)
         return max(plans, default=self.begun)
 
