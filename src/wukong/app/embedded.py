@@ -151,7 +151,7 @@ class Parts:
         ]
 
     def _built_in(self) -> list[Controller]:
-        return built_in(self.server, seed=self.settings.seed, held=self.held)
+        return built_in(self.server, seed=self.settings.seed, stuck_pods=self.held)
 
     def scheduler(self, state: State) -> Scheduler:
         asks = self.settings.extender

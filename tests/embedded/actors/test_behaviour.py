@@ -23,10 +23,10 @@ from wukong.embedded.actors.kubelet import behaviour as ours
 )
 def test_every_pod_goes_through_the_same_stages_as_on_the_test_bed(annotations: dict[str, str]) -> None:
     given = {f"{ours.PREFIX}{name}": text for name, text in annotations.items()}
-    own = ours.overridden(ours.Behaviour(), given)
+    own = ours.apply_annotations(ours.Behaviour(), given)
     theirs = hollow.overridden(hollow.Behaviour(), given)
     for policy in ("Always", "OnFailure", "Never"):
-        rows = ours.timeline(own, may_exit=ours.may_exit(policy, own.exit_code))
+        rows = ours.build_timeline(own, may_exit=ours.may_exit(policy, own.exit_code))
         others = hollow.timeline(theirs, may_exit=hollow.may_exit(policy, theirs.exit_code))
         assert [(msgspec.structs.asdict(stage), left) for stage, left in rows] == [
             (msgspec.structs.asdict(stage), left) for stage, left in others
@@ -35,6 +35,6 @@ def test_every_pod_goes_through_the_same_stages_as_on_the_test_bed(annotations: 
 
 def test_an_annotation_nobody_knows_is_refused_by_both() -> None:
     with pytest.raises(ours.BadAnnotationError):
-        ours.overridden(ours.Behaviour(), {f"{ours.PREFIX}sleepy": "1"})
+        ours.apply_annotations(ours.Behaviour(), {f"{ours.PREFIX}sleepy": "1"})
     with pytest.raises(hollow.BadAnnotationError):
         hollow.overridden(hollow.Behaviour(), {f"{hollow.PREFIX}sleepy": "1"})

@@ -230,10 +230,10 @@ def test_a_rollout_that_anti_affinity_blocks_stays_stuck() -> None:
 def test_surge_rounds_up_and_unavailable_down(
     surge: int | str, unavailable: int | str, replicas: int, expected: Limits
 ) -> None:
-    assert sizes.limits(replicas, surge, unavailable) == expected
+    assert sizes.resolve_limits(replicas, surge, unavailable) == expected
 
 
 def test_the_rest_of_a_proportional_scaling_goes_to_the_largest() -> None:
     versions = [Version("old", 8, 8, 13), Version("new", 5, 0, 13)]
-    assert sizes.in_proportion(Limits(15, 3, 2), versions, 13) == {"old": 11, "new": 7}
-    assert sizes.in_proportion(Limits(0, 3, 0), versions, 13) == {"old": 0, "new": 0}
+    assert sizes.scale_in_proportion(Limits(15, 3, 2), versions, 13) == {"old": 11, "new": 7}
+    assert sizes.scale_in_proportion(Limits(0, 3, 0), versions, 13) == {"old": 0, "new": 0}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from wukong.api.resources import Key
-from wukong.embedded.actors.replica_set.ranking import DELETION_COST, Ranks
+from wukong.embedded.actors.replica_set.ranking import DELETION_COST, DeletionRanking
 from wukong.embedded.store.documents import format_time
 from wukong.embedded.world import objects
 from wukong.embedded.world.objects import Pod
@@ -43,11 +43,11 @@ def a_pod(name: str, **traits: Any) -> Pod:
 
 
 def order(*found: Pod, beside: tuple[Pod, ...] = ()) -> list[str]:
-    ranks = Ranks()
+    ranking = DeletionRanking()
     for pod in found:
-        ranks.put(Key("shop", pod.metadata.name), pod)
+        ranking.put(Key("shop", pod.metadata.name), pod)
     crowd = Tally(pod.spec.node_name for pod in (*found, *beside))
-    return [pod.metadata.name for pod in ranks.leaving(len(found), [crowd], NOW)]
+    return [pod.metadata.name for pod in ranking.choose_pods(len(found), [crowd], NOW)]
 
 
 # Each is to go before the next one, though in every later criterion the next one were the first to go.

@@ -36,11 +36,11 @@ from wukong.errors import ClusterError, InputError
 from wukong.ports import Document
 
 _TIMES = ("lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime")
-_NAMED = 3  # so many are named in a note
+_MAX_NAMED = 3  # in one note
 
 
 class LoadedSnapshot(msgspec.Struct):
-    """What to restore, kind by kind; when it was; pods that stay as they are; what there is to say about it."""
+    """What to restore, kind by kind; when it was taken; pods that stay as they are; notes for people."""
 
     objects: list[tuple[Resource, list[Document]]]
     now: float
@@ -277,5 +277,5 @@ def _owners(document: Document) -> list[Document]:
 
 
 def _name_some(names: Sequence[str]) -> str:
-    rest = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(names) - _MAX_NAMED
+    return ", ".join(names[:_MAX_NAMED]) + (f" and {rest} more" if rest > 0 else "")
