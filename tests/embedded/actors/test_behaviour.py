@@ -22,14 +22,14 @@ from wukong.embedded.actors.kubelet import behaviour as ours
     ],
 )
 def test_every_pod_goes_through_the_same_stages_as_on_the_test_bed(annotations: dict[str, str]) -> None:
-    given = {f"{ours.PREFIX}{name}": text for name, text in annotations.items()}
-    own = ours.apply_annotations(ours.Behaviour(), given)
-    theirs = hollow.overridden(hollow.Behaviour(), given)
+    prefixed = {f"{ours.PREFIX}{name}": text for name, text in annotations.items()}
+    embedded = ours.apply_annotations(ours.Behaviour(), prefixed)
+    on_test_bed = hollow.overridden(hollow.Behaviour(), prefixed)
     for policy in ("Always", "OnFailure", "Never"):
-        rows = ours.build_timeline(own, may_exit=ours.may_exit(policy, own.exit_code))
-        others = hollow.timeline(theirs, may_exit=hollow.may_exit(policy, theirs.exit_code))
-        assert [(msgspec.structs.asdict(stage), left) for stage, left in rows] == [
-            (msgspec.structs.asdict(stage), left) for stage, left in others
+        our_timeline = ours.build_timeline(embedded, may_exit=ours.may_exit(policy, embedded.exit_code))
+        their_timeline = hollow.timeline(on_test_bed, may_exit=hollow.may_exit(policy, on_test_bed.exit_code))
+        assert [(msgspec.structs.asdict(stage), left) for stage, left in our_timeline] == [
+            (msgspec.structs.asdict(stage), left) for stage, left in their_timeline
         ]
 
 

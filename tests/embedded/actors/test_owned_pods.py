@@ -78,9 +78,9 @@ def test_a_ranking_kept_change_by_change_is_like_one_made_anew(steps: Steps) -> 
     for number, step in enumerate(steps):
         take_in(state, step, number)
         for uid in ("u1", "u2"):
-            kept, rebuilt = index.of(owner_of(uid)), state.fork().derived(OwnedPodsIndex).of(owner_of(uid))
+            current, rebuilt = index.of(owner_of(uid)), state.fork().derived(OwnedPodsIndex).of(owner_of(uid))
             number_of_pods = len(rebuilt.pods)
-            order = kept.ranking.choose_pods(number_of_pods, [kept.nodes], NOW)
+            order = current.ranking.choose_pods(number_of_pods, [current.nodes], NOW)
             assert order == rebuilt.ranking.choose_pods(number_of_pods, [rebuilt.nodes], NOW)
 
 
