@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from wukong.api.kinds import NAMESPACES, NODES
-from wukong.embedded.actors import built_in
+from wukong.embedded.actors import make_actors
 from wukong.embedded.actors.garbage_collector.controller import GarbageCollector
 from wukong.embedded.actors.namespace.controller import Namespaces
 from wukong.embedded.store import Server, Store
@@ -43,7 +43,7 @@ async def a_small_cluster(*spaces: str, nodes: int = 3) -> AsyncIterator[Store]:
     """A Store with these namespaces, some nodes, and who it takes to make them live."""
     clock = VirtualClock()
     server = Server(clock)
-    world = World(built_in(server), server=server, clock=clock)
+    world = World(make_actors(server), server=server, clock=clock)
     for name in spaces:
         server.create(NAMESPACES, {"metadata": {"name": name}})
     for number in range(nodes):

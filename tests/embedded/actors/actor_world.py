@@ -13,7 +13,7 @@ from wukong.api.kinds import (
     PODS,
 )
 from wukong.api.resources import Key
-from wukong.embedded.actors import Behaviour, built_in
+from wukong.embedded.actors import Behaviour, make_actors
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import VirtualClock
 from wukong.embedded.world.world import World
@@ -60,7 +60,9 @@ def _keys_of_unbound(state: State) -> list[Key]:
 def a_world(nodes: int = 3, *, seed: int = 0, behaviour: Behaviour | None = None) -> World:
     clock = VirtualClock()
     server = Server(clock)
-    world = World([*built_in(server, seed=seed, behaviour=behaviour), Binder()], server=server, clock=clock, seed=seed)
+    world = World(
+        [*make_actors(server, seed=seed, behaviour=behaviour), Binder()], server=server, clock=clock, seed=seed
+    )
     server.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
     for number in range(nodes):
         add_node(world, f"n{number}")

@@ -43,7 +43,7 @@ def count(owned: OwnedPods) -> tuple[object, ...]:
 
 
 def count_by_walking(state: State, uid: str) -> tuple[object, ...]:
-    owned = podlike.owned_pods(state, owner_of(uid))
+    owned = podlike.list_owned(state, owner_of(uid))
     active = [pod for pod in owned if podlike.is_active(pod)]
     nodes = [pod.spec.node_name for pod in active]
     labels = [pod.metadata.labels.items() for pod in active]

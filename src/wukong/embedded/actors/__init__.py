@@ -1,7 +1,7 @@
 """Kubernetes' built-in controllers and kubelets: one small package each, pure, and true to the real ones.
 
-`built_in` makes all of them; app/embedded.py and tests hand them to a World, beside Wukong's own controllers. An actor
-is a Controller (state/controller.py): it reads the mirror and returns an Outcome, and performs nothing.
+`make_actors` makes all of them; app/embedded.py and tests hand them to a World, beside Wukong's own controllers. An
+actor is a Controller (state/controller.py): it reads the mirror and returns an Outcome, and performs nothing.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from wukong.embedded.store import Server
 from wukong.embedded.world.clock import Chance
 from wukong.state.controller import Controller
 
-__all__ = ["Behaviour", "built_in"]
+__all__ = ["Behaviour", "make_actors"]
 
 
-def built_in(
+def make_actors(
     server: Server, *, seed: int = 0, behaviour: Behaviour | None = None, stuck_pods: frozenset[str] = frozenset()
 ) -> list[Controller]:
     """Every actor of a cluster. `behaviour` is the table of its kubelets, which leave `stuck_pods` as they are."""

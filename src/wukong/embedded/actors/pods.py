@@ -22,7 +22,7 @@ from wukong.state import State
 MANAGER = "kube-controller-manager"
 
 
-def owned_pods(state: State, owner: Object) -> list[Pod]:
+def list_owned(state: State, owner: Object) -> list[Pod]:
     """The pods whose controller is this owner, sorted by key."""
     candidates = [state.get(Pod, key) for key in state.owners.owned_by(owner.metadata.uid, PODS)]
     return [pod for pod in candidates if pod is not None and is_controlled_by(pod, owner)]

@@ -88,7 +88,7 @@ _WHOLE_STRUCTS = (
 
 
 @cache
-def whole_struct(struct: type[Object]) -> type[Object]:
+def whole_struct_of(struct: type[Object]) -> type[Object]:
     """The struct that also holds the document of an object: one of those above, or a new one like them."""
     for whole in _WHOLE_STRUCTS:
         if issubclass(whole, struct) and whole.__name__ == struct.__name__:
@@ -105,7 +105,7 @@ def read(
     `before` is the object's previous version: a spec that is the same in both documents is not read again.
     """
     entry = KINDS.find(group_kind)
-    target = whole_struct(entry.struct if entry is not None else struct or Object)
+    target = whole_struct_of(entry.struct if entry is not None else struct or Object)
     if isinstance(before, Pod) and before.document.get("spec") is document.get("spec") and target is Pod:
         return _read_around_spec(document, before)
     try:

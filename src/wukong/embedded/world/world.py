@@ -76,7 +76,7 @@ class World:
         self._is_timer_turn = False  # timers and decisions of one moment take turns: neither kind comes wholly first
         self._seen_versions: dict[str, int] = {}  # kind → the version up to which the truth is current
         self._streams: dict[str, list[WatchStream]] = {}  # by kind
-        self._direct: Process | None = None
+        self._only_process: Process | None = None
         self.processes: list[Process] = []
         self.acting: Process | None = None  # the process that is deciding
         self.latest: Item | None = None  # what was decided last
@@ -87,8 +87,8 @@ class World:
             self.processes = [self._make_process(role) for role in roles]
         else:
             all_controllers = tuple(controllers)
-            self._direct = self._make_process(Role("all", lambda _: all_controllers), state)
-            self.state, self.processes = self._direct.state, [self._direct]
+            self._only_process = self._make_process(Role("all", lambda _: all_controllers), state)
+            self.state, self.processes = self._only_process.state, [self._only_process]
         self._structs: Structs = {}
         for process in self.processes:
             self._structs = process.structs | self._structs
@@ -97,8 +97,8 @@ class World:
     @property
     def dispatch(self) -> Dispatch:
         """The dispatch of the only process."""
-        assert self._direct is not None, "each process has its own"
-        return self._direct.dispatch
+        assert self._only_process is not None, "each process has its own"
+        return self._only_process.dispatch
 
     def listen(self, listener: Callable[[Change], None]) -> None:
         """Call `listener` with every change of the truth, in order: for stories and checkers."""
@@ -235,7 +235,7 @@ class World:
             self._seen_versions[name] = self.server.database.version
             kind = resource.group_kind
             self._observe(self.state.replace(kind, [objects.read(kind, document, struct) for document in documents]))
-        if self._direct is None:
+        if self._only_process is None:
             for process in self.processes:
                 self._connect(process)
         self.server.database.listen(self._follow)
@@ -260,8 +260,8 @@ class World:
                 stream.receive(StreamEvent(change.version, change.type, change.key, subject))
 
     def _observe(self, changes: list[Change]) -> None:
-        if self._direct is not None:
-            self._direct.dispatch.observe(changes, self.clock.now())
+        if self._only_process is not None:
+            self._only_process.dispatch.observe(changes, self.clock.now())
         for change in changes:
             for listener in self._listeners:
                 listener(change)

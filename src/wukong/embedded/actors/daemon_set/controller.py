@@ -45,7 +45,7 @@ class DaemonSets:
         if daemon_set is None or daemon_set.metadata.deletion_timestamp is not None:
             self._eligibility.forget(key)
             return DONE
-        owned = pods.owned_pods(state, daemon_set)
+        owned = pods.list_owned(state, daemon_set)
         actions: list[Action] = [*self._created_pods.note_created(daemon_set, map(key_of, owned))]
         if patches := claim_pods(DAEMON_SETS, daemon_set, state):
             return Outcome((*actions, *patches))

@@ -205,7 +205,7 @@ class DeploymentSync:
     def _has_old_pods(self) -> bool:
         if any(old.status.replicas for old in self.old):
             return True
-        return any(not pod.is_finished for old in self.old for pod in pods.owned_pods(self.state, old))
+        return any(not pod.is_finished for old in self.old for pod in pods.list_owned(self.state, old))
 
     # ---- status
 

@@ -40,7 +40,7 @@ class Jobs:
         job = state.get(Job, key)
         if job is None or job.metadata.deletion_timestamp is not None:
             return Outcome(tuple(finished_pods.remove_finalizers(_find_remaining_pods(key, state))))
-        owned = pods.owned_pods(state, job)
+        owned = pods.list_owned(state, job)
         actions: list[Action] = [*self._created_pods.note_created(job, map(key_of, owned))]
         if _find_finish(job) is not None:
             self._backoffs.pop(job.metadata.uid, None)

@@ -44,6 +44,7 @@ _FIRST_POD_ADDRESS = int(ipaddress.ip_address("10.0.0.0"))
 
 class Kubelets:
     name = "kubelet"
+    watches = (Watch(PODS), Watch(NODES, keys_on_node))
 
     def __init__(
         self, behaviour: Behaviour | None = None, chance: Chance | None = None, stuck_pods: frozenset[str] = frozenset()
@@ -52,8 +53,6 @@ class Kubelets:
         self.behaviour, self.chance, self.stuck_pods = behaviour or Behaviour(), chance or Chance(), stuck_pods
         self._running_since: dict[str, float] = {}  # uid → when its kubelet first saw the pod
         self._stopping_since: dict[str, float] = {}  # uid → when its kubelet first saw it deleted
-
-    watches = (Watch(PODS), Watch(NODES, keys_on_node))
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         pod = state.get(Pod, key)

@@ -43,7 +43,7 @@ class StatefulSets:
             return DONE
         if patches := claim_pods(STATEFUL_SETS, stateful_set, state, lambda pod: ordinal_of(stateful_set, pod) >= 0):
             return Outcome(tuple(patches))
-        owned = pods.owned_pods(state, stateful_set)
+        owned = pods.list_owned(state, stateful_set)
         sync = StatefulSetSync(stateful_set, state, owned, now)
         actions: list[Action] = []
         if stateful_set.metadata.deletion_timestamp is None:
