@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from embedded.actors.playing import BUDGETS, LABELS, NAMESPACE, a_template, a_workload, a_world, is_ready
+from embedded.actors.actor_world import BUDGETS, LABELS, NAMESPACE, a_template, a_workload, a_world, is_ready
 from testbed import nodes
 from testbed.behaviour import SILENT
 from testbed.pytest_plugin import Bed, HollowNodes

@@ -17,7 +17,7 @@ from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES
 from wukong.app.rules import load_rules
 from wukong.controllers.scheduler.choice import Extend
 from wukong.controllers.scheduler.controller import DEFAULT_NAME, Scheduler
-from wukong.embedded.actors import built_in
+from wukong.embedded.actors import make_actors
 from wukong.embedded.actors.kubelet.controller import Kubelets
 from wukong.embedded.faults import FaultCounts, Faults, plan_episodes
 from wukong.embedded.scenario import Scenario, Story, play
@@ -151,7 +151,7 @@ class Parts:
         ]
 
     def _built_in(self) -> list[Controller]:
-        return built_in(self.server, seed=self.settings.seed, held=self.held)
+        return make_actors(self.server, seed=self.settings.seed, stuck_pods=self.held)
 
     def scheduler(self, state: State) -> Scheduler:
         asks = self.settings.extender

@@ -1,4 +1,4 @@
-"""What the tests of the actors share: a small world with nodes, a binder that deals pods out, and manifests."""
+"""What the tests of the actors share: a small world with nodes, a controller that binds pods, and manifests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wukong.api.kinds import (
     PODS,
 )
 from wukong.api.resources import Key
-from wukong.embedded.actors import Behaviour, built_in
+from wukong.embedded.actors import Behaviour, make_actors
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import VirtualClock
 from wukong.embedded.world.world import World
@@ -27,24 +27,24 @@ LABELS = {"app": "web"}
 
 
 class Binder:
-    """Deals pods out to the nodes without NoSchedule taints, to whichever has the fewest: no scheduler, but enough."""
+    """Binds each pod to the node without taints that has the fewest pods: no scheduler, but enough."""
 
     name = "binder"
-    watches = (Watch(PODS), Watch(NODES, lambda _, state: _unbound(state)))
+    watches = (Watch(PODS), Watch(NODES, lambda _, state: _keys_of_unbound(state)))
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         pod = state.get(Pod, key)
         if pod is None or pod.spec.node_name or pod.is_terminating or pod.spec.scheduler_name == "nobody":
             return DONE
         if pod.spec.affinity is not None:  # of a DaemonSet, which names its node
-            return self._to_named(key, pod, state)
-        usable = [it for it in state.all(Node) if not it.spec.taints and not it.spec.unschedulable]
+            return self._bind_to_named(key, pod, state)
+        usable = [node for node in state.all(Node) if not node.spec.taints and not node.spec.unschedulable]
         if not usable:
             return DONE
-        node = min(usable, key=lambda it: (len(state.pods_on(it.metadata.name)), it.metadata.name))
+        node = min(usable, key=lambda node: (len(state.pods_on(node.metadata.name)), node.metadata.name))
         return Outcome((Bind(key, node.metadata.name, pod.metadata.uid),))
 
-    def _to_named(self, key: Key, pod: Pod, state: State) -> Outcome:
+    def _bind_to_named(self, key: Key, pod: Pod, state: State) -> Outcome:
         affinity = pod.spec.affinity
         assert affinity is not None
         assert affinity.node_affinity is not None
@@ -53,14 +53,16 @@ class Binder:
         return Outcome((Bind(key, name, pod.metadata.uid),)) if state.get(Node, Key("", name)) else DONE
 
 
-def _unbound(state: State) -> list[Key]:
-    return [Key(NAMESPACE, it.metadata.name) for it in state.all(Pod) if not it.spec.node_name]
+def _keys_of_unbound(state: State) -> list[Key]:
+    return [Key(NAMESPACE, pod.metadata.name) for pod in state.all(Pod) if not pod.spec.node_name]
 
 
 def a_world(nodes: int = 3, *, seed: int = 0, behaviour: Behaviour | None = None) -> World:
     clock = VirtualClock()
     server = Server(clock)
-    world = World([*built_in(server, seed=seed, behaviour=behaviour), Binder()], server=server, clock=clock, seed=seed)
+    world = World(
+        [*make_actors(server, seed=seed, behaviour=behaviour), Binder()], server=server, clock=clock, seed=seed
+    )
     server.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
     for number in range(nodes):
         add_node(world, f"n{number}")
@@ -81,36 +83,37 @@ def a_template(image: str = "app:1", **annotations: str) -> Document:
 
 
 def a_workload(name: str = "web", replicas: int | None = 3, template: Document | None = None, **spec: Any) -> Document:
-    counted = {} if replicas is None else {"replicas": replicas}
-    made = {**counted, "selector": {"matchLabels": LABELS}, "template": template or a_template(), **spec}
-    return {"metadata": {"name": name}, "spec": made}
+    size = {} if replicas is None else {"replicas": replicas}
+    selector = {"matchLabels": LABELS}
+    body = {**size, "selector": selector, "template": template or a_template(), **spec}
+    return {"metadata": {"name": name}, "spec": body}
 
 
-def merging(world: World, resource: Any, name: str, body: Document, subresource: str = "") -> Document:
+def merge(world: World, resource: Any, name: str, body: Document, subresource: str = "") -> Document:
     return world.server.patch(resource, Key(NAMESPACE, name), PatchBody("merge", body), subresource)
 
 
 def scale(world: World, resource: Any, replicas: int, name: str = "web") -> None:
-    merging(world, resource, name, {"spec": {"replicas": replicas}})
+    merge(world, resource, name, {"spec": {"replicas": replicas}})
 
 
-def get(world: World, resource: Any, name: str = "web") -> Document:
+def get_object(world: World, resource: Any, name: str = "web") -> Document:
     return world.server.get(resource, Key(NAMESPACE, name))
 
 
-def status(world: World, resource: Any, name: str = "web") -> Document:
-    found: Document = get(world, resource, name).get("status") or {}
-    return found
+def status_of(world: World, resource: Any, name: str = "web") -> Document:
+    status: Document = get_object(world, resource, name).get("status") or {}
+    return status
 
 
-def all_pods(world: World) -> list[Document]:
+def list_pods(world: World) -> list[Document]:
     return world.server.list(PODS).items
 
 
 def is_ready(pod: Document) -> bool:
     conditions = pod["status"].get("conditions") or []
-    return any(it["type"] == "Ready" and it["status"] == "True" for it in conditions)
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
 
-def names(documents: list[Document]) -> list[str]:
-    return [it["metadata"]["name"] for it in documents]
+def names_of(documents: list[Document]) -> list[str]:
+    return [document["metadata"]["name"] for document in documents]
