@@ -11,8 +11,8 @@ from wukong.api.core import Pod
 from wukong.api.resources import Key, key_of
 from wukong.embedded.actors.daemon_set.pods import added_tolerations
 from wukong.embedded.world.objects import DaemonSet, Node
-from wukong.rules.node_affinity import allows_node
-from wukong.rules.taints import HARD_EFFECTS, is_tolerated
+from wukong.semantics.node_selectors import allows_node
+from wukong.semantics.tolerations import HARD_EFFECTS, is_tolerated
 from wukong.state import State
 
 

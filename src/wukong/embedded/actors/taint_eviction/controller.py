@@ -20,7 +20,7 @@ from wukong.embedded.actors.watch_keys import keys_on_node
 from wukong.embedded.store.documents import parse_time, value_at
 from wukong.embedded.world.objects import Node, Pod
 from wukong.ports import PatchBody
-from wukong.rules.taints import tolerates
+from wukong.semantics.tolerations import is_tolerated
 from wukong.state import State
 from wukong.state.controller import PodRight, Watch, each_side
 
@@ -67,7 +67,7 @@ def seconds_left(pod: Pod, node: Node, now: float) -> float:
         if document.get("effect") != "NoExecute":
             continue
         taint = Taint(key=document["key"], value=document.get("value", ""), effect="NoExecute")
-        matching = [toleration for toleration in pod.spec.tolerations if tolerates(toleration, taint)]
+        matching = [toleration for toleration in pod.spec.tolerations if is_tolerated(taint, [toleration])]
         if not matching:
             return 0.0
         limits = [limit for toleration in matching if (limit := toleration.toleration_seconds) is not None]
