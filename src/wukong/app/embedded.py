@@ -39,6 +39,7 @@ from wukong.state.controller import Controller
 
 POLICIES = ("PlacementPolicy", "ClusterPlacementPolicy")
 KUBELETS = Kubelets.name
+GATED = frozenset({Scheduler.name, Drains.name})  # who asks the gate; Kubernetes' own controllers do not
 FAULTS_AFTER = 120  # seconds after the last moment of a timeline until it is calm
 _Told = Callable[[View], tuple[Note, ...]]
 
@@ -115,7 +116,7 @@ def assemble(
             server=server, clock=clock, seed=settings.seed, roles=parts.roles(), fault_injection=fault_injection
         )
     state = State()
-    return World(parts.all(state), server=server, clock=clock, seed=settings.seed, state=state)
+    return World(parts.all(state), server=server, clock=clock, seed=settings.seed, state=state, gated=GATED)
 
 
 class Parts:
@@ -141,8 +142,8 @@ class Parts:
         return [
             Role("kubelets", lambda _: [each for each in self._built_in() if each.name == KUBELETS], is_elected=False),
             Role("controllers", lambda _: [each for each in self._built_in() if each.name != KUBELETS]),
-            Role("scheduler", lambda state: [self.scheduler(state)]),
-            Role("ours", lambda _: [self.drains]),
+            Role("scheduler", lambda state: [self.scheduler(state)], gated=GATED),
+            Role("ours", lambda _: [self.drains], gated=GATED),
         ]
 
     def _built_in(self) -> list[Controller]:

@@ -5,14 +5,15 @@ Called by `loop` (and by anything else that plays controllers, with a clock of i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
 from wukong.actions import Action, Bind, Outcome
 from wukong.api.meta import Object
 from wukong.api.resources import Key
-from wukong.errors import TooManyRequests
+from wukong.errors import GateRefusal, TooManyRequests
+from wukong.runtime.gate import ALLOW, Gate, Verdict
 from wukong.runtime.pending_writes import PendingWrites, WrittenVersion
 from wukong.runtime.queue import Backoff, Queue
 from wukong.state import Change, State
@@ -30,9 +31,18 @@ class Item(NamedTuple):
 
 
 class Dispatch:
-    def __init__(self, controllers: Iterable[Controller], state: State, backoff: Backoff | None = None) -> None:
+    def __init__(
+        self,
+        controllers: Iterable[Controller],
+        state: State,
+        backoff: Backoff | None = None,
+        *,
+        gates: Mapping[str, Gate] | None = None,
+    ) -> None:
+        """`gates` are asked about the actions of the controllers they are named for."""
         self.controllers = {controller.name: controller for controller in controllers}
         self.state = state
+        self.gates = gates or {}
         self.queue: Queue[Item] = Queue(backoff)
         self._echoes: PendingWrites[Item] = PendingWrites()
         self._expired_at = -inf
@@ -78,6 +88,11 @@ class Dispatch:
                 self._assume(action, now)
         return outcome
 
+    def ask_gate(self, item: Item, action: Action, now: float) -> Verdict:
+        """Whether this item's controller may do this now. Who is told no raises GateRefusal and calls `failed`."""
+        gate = self.gates.get(item.controller)
+        return ALLOW if gate is None else gate.check(action, self.state, now)
+
     def succeeded(self, item: Item, outcome: Outcome, now: float, written: Iterable[WrittenVersion] = ()) -> None:
         """All of it is done. The item rests until what we have `written` shows in the state."""
         self.queue.forget(item)
@@ -102,10 +117,17 @@ class Dispatch:
         """
         self._take_back(undone)
         self.state.attempts.failed(item.controller, item.key, f"{type(error).__name__}: {error}", now)
-        said = error.retry_after or 0.0 if isinstance(error, TooManyRequests) else 0.0
-        delay = self.queue.retry(item, now, jitter, at_least=said)
+        delay = self._come_back(item, error, now, jitter)
         self._rest(item, written, now)
         return delay
+
+    def _come_back(self, item: Item, error: Exception, now: float, jitter: float) -> float:
+        """A held item comes when the gate said; any other after a backoff, or when the server said."""
+        if isinstance(error, GateRefusal) and error.again_seconds is not None:
+            self.queue.add_after(item, error.again_seconds, now)
+            return error.again_seconds
+        least = error.retry_after or 0.0 if isinstance(error, TooManyRequests) else 0.0
+        return self.queue.retry(item, now, jitter, at_least=least)
 
     def abandoned(self, item: Item, now: float, undone: Sequence[Action] = ()) -> None:
         """We stopped in the middle, for reasons of our own: whoever leads next looks again. Nobody failed."""

@@ -16,9 +16,10 @@ from typing import Any
 import msgspec
 
 from wukong.actions import Action, Note, Outcome
-from wukong.errors import ClusterError, OutcomeUnknown, WukongError
+from wukong.errors import ClusterError, GateRefusal, OutcomeUnknown, WukongError
 from wukong.ports import EVERYTHING, Clock, Cluster
 from wukong.runtime.dispatch import Dispatch, Item
+from wukong.runtime.gate import Allow, Gate, Hold, note_of
 from wukong.runtime.leader import Leader
 from wukong.runtime.metrics import Metrics
 from wukong.runtime.pending_writes import WrittenVersion
@@ -63,12 +64,19 @@ class Loop:
         settings: LoopSettings | None = None,
         state: State | None = None,
         metrics: Metrics | None = None,
+        gate: Gate | None = None,
     ) -> None:
-        """`random` gives numbers in [0, 1). `also` are kinds no controller watches but decisions need."""
+        """`random` gives numbers in [0, 1). `also` are kinds no controller watches but decisions need.
+
+        Without a `gate`, one with the usual settings is asked.
+        """
         self.cluster, self.follow, self.clock, self.random = cluster, follow, clock, random
         self.settings, self.metrics = settings or LoopSettings(), metrics or Metrics()
         self.state = state or State()
-        self.dispatch = Dispatch(controllers, self.state)
+        controllers = tuple(controllers)
+        gate = gate or Gate(count=self.metrics.count_gate)
+        names = [controller.name for controller in controllers]
+        self.dispatch = Dispatch(controllers, self.state, gates=dict.fromkeys(names, gate))
         self.performer = Performer(cluster, identity)
         self.leader = leader
         if leader is not None:
@@ -187,6 +195,7 @@ class Loop:
         for action in job.outcome.actions:
             if not self.is_leading:
                 raise asyncio.CancelledError
+            await self._ask_gate(job.item, action)
             try:
                 written = await self.performer.perform(action, self.clock.now())
             except ClusterError as error:
@@ -198,6 +207,19 @@ class Loop:
                 if written is not None:
                     job.written.append(written)
             job.position += 1
+
+    async def _ask_gate(self, item: Item, action: Action) -> None:
+        """Raises GateRefusal if this may not be done now. What is refused is told once, by an Event and a log line."""
+        verdict = self.dispatch.ask_gate(item, action, self.clock.now())
+        if isinstance(verdict, Allow):
+            return
+        if verdict.is_news:
+            facts = {"item": str(item), "action": described(action), "reason": verdict.reason}
+            log.warning("the gate holds" if isinstance(verdict, Hold) else "the gate forbids", extra=facts)
+            with suppress(ClusterError):  # losing an Event stops nothing
+                await self.performer.perform(note_of(action, verdict), self.clock.now())
+        again = verdict.again_seconds if isinstance(verdict, Hold) else None
+        raise GateRefusal(verdict.reason, again_seconds=again)
 
     async def _settle(self, job: Job) -> None:
         written = await self.performer.look_again(self._doubts[job.item])
@@ -222,6 +244,8 @@ class Loop:
         assert isinstance(error, Exception)
         undone = job.undone(is_unknown=isinstance(error, OutcomeUnknown))
         delay = self.dispatch.failed(job.item, error, now, self.random(), undone, job.written)
+        if isinstance(error, GateRefusal):  # told already
+            return
         action = job.outcome.actions[job.position]
         if isinstance(error, OutcomeUnknown) and subject(action)[1].name:
             self._doubts[job.item] = action

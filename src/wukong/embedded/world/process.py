@@ -16,9 +16,10 @@ from wukong.api.meta import Object
 from wukong.api.resources import Resource
 from wukong.embedded.store.kinds import Kind
 from wukong.embedded.world.clock import Chance, VirtualClock
-from wukong.errors import ClusterError, OutcomeUnknown
+from wukong.errors import ClusterError, GateRefusal, OutcomeUnknown
 from wukong.runtime.delivery import described, subject
 from wukong.runtime.dispatch import Dispatch, Item
+from wukong.runtime.gate import Allow, Gate, Hold, note_of
 from wukong.runtime.pending_writes import WrittenVersion
 from wukong.state import State
 from wukong.state.controller import Controller
@@ -32,6 +33,7 @@ class Role(NamedTuple):
     name: str
     make: Callable[[State], Iterable[Controller]]
     is_elected: bool = True  # a second instance waits for its lease; of a node's kubelet there is no second
+    gated: frozenset[str] = frozenset()  # the controllers that ask the gate: ours, not those of Kubernetes
 
 
 class Step(NamedTuple):
@@ -71,7 +73,8 @@ class Process:
         self, role: Role, state: State | None = None, *, clock: VirtualClock, trace: list[Step], chance: Chance
     ) -> None:
         self.role, self.name, self.state = role, role.name, state or State()
-        self.dispatch = Dispatch(role.make(self.state), self.state)
+        gates = dict.fromkeys(role.gated, Gate())
+        self.dispatch = Dispatch(role.make(self.state), self.state, gates=gates)
         self.transport: Transport  # set by the world
         self.clock, self.trace, self.chance = clock, trace, chance
         self.skew = 0.0  # seconds by which its clock is ahead
@@ -116,8 +119,9 @@ class Process:
         self.transport.begin(item, outcome.actions)
         for index, action in enumerate(outcome.actions):
             try:
+                self._ask_gate(item, action)
                 wrote = self.transport.perform(action)
-            except ClusterError as error:
+            except (ClusterError, GateRefusal) as error:
                 self._tell(item, action, error)
                 if isinstance(action, Note):  # losing an Event stops nothing
                     continue
@@ -128,8 +132,23 @@ class Process:
                 written.append(wrote)
         self.dispatch.succeeded(item, outcome, self.now, written)  # writes may have taken a while
 
+    def _ask_gate(self, item: Item, action: Action) -> None:
+        """Raises GateRefusal if this may not be done now."""
+        verdict = self.dispatch.ask_gate(item, action, self.now)
+        if isinstance(verdict, Allow):
+            return
+        if verdict.is_news:
+            self._tell(item, note_of(action, verdict))
+        again = verdict.again_seconds if isinstance(verdict, Hold) else None
+        raise GateRefusal(verdict.reason, again_seconds=again)
+
     def _failed(
-        self, item: Item, outcome: Outcome, index: int, error: ClusterError, written: list[WrittenVersion]
+        self,
+        item: Item,
+        outcome: Outcome,
+        index: int,
+        error: ClusterError | GateRefusal,
+        written: list[WrittenVersion],
     ) -> None:
         is_unknown = isinstance(error, OutcomeUnknown)
         undone = outcome.actions[index + is_unknown :]
@@ -151,5 +170,5 @@ class Process:
         before = self.state.attempts.get(item.controller, item.key)
         return self.chance.share(item, before.count if before else 0)
 
-    def _tell(self, item: Item, action: Action, error: ClusterError | None = None) -> None:
+    def _tell(self, item: Item, action: Action, error: ClusterError | GateRefusal | None = None) -> None:
         self.trace.append(Step(self.clock.now(), item, action, f"{type(error).__name__}: {error}" if error else ""))

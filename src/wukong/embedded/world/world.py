@@ -64,9 +64,10 @@ class World:
         roles: Sequence[Role] = (),
         fault_injection: FaultInjection | None = None,
         state: State | None = None,
+        gated: Iterable[str] = (),
     ) -> None:
-        """`controllers` make one process that knows everything at once, in this `state` if one is given; `roles` make
-        one each, with watches, which may suffer from the `fault_injection`."""
+        """`controllers` make one process that knows everything at once, in this `state` if one is given; those named
+        `gated` ask the gate. `roles` make one each, with watches, which may suffer from the `fault_injection`."""
         self.server, self.clock, self.trace = server, clock, Trace()
         self.agenda = Agenda()
         self._fault_injection = fault_injection
@@ -86,7 +87,7 @@ class World:
             self.processes = [self._process(role) for role in roles]
         else:
             made = tuple(controllers)
-            self._direct = self._process(Role("all", lambda _: made), state)
+            self._direct = self._process(Role("all", lambda _: made, gated=frozenset(gated)), state)
             self.state, self.processes = self._direct.state, [self._direct]
         self._structs: Structs = {}
         for process in self.processes:
