@@ -15,7 +15,7 @@ import msgspec
 from bench.extender import requests
 from wukong.api.decode import decode_objects
 from wukong.api.placement import PlacementPolicy
-from wukong.app.extender import CountingExtender
+from wukong.app.components.extender.server import CountingExtender
 from wukong.ports import Usage
 from wukong.replies.extender.usage import UsageSettings
 from wukong.replies.extender.verbs import Extender, Settings

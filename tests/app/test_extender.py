@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builders import a_node
-from wukong.app.extender import CountingExtender
+from wukong.app.components.extender.server import CountingExtender
 from wukong.ports import Usage
 from wukong.replies.extender.verbs import Extender
 from wukong.runtime.metrics import Metrics

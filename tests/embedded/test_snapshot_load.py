@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wukong.app.embedded import Settings, assemble
+from wukong.app.embedded import Settings, build_world
 from wukong.app.snapshots import load, play_on
 from wukong.cluster.anonymize import anonymize_documents
 from wukong.cluster.reduction import kept
@@ -70,7 +70,7 @@ def scenarios(draw: st.DrawFn) -> Document:
 
 def settled_world(document: Document, seed: int) -> tuple[World, Story]:
     drains = Drains()
-    world = assemble(Settings(seed), drains)
+    world = build_world(Settings(seed), drains)
     return world, play(world, read_scenario(msgspec.json.encode(document)), drains)
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from testbed.exporter import Exporter
 from testbed.pytest_plugin import RunPrometheus
-from wukong.cluster.meters import Prometheus, Queries
+from wukong.cluster.meters import Prometheus
+from wukong.cluster.usage_queries import Queries
 from wukong.errors import ClusterError, InputError
 from wukong.ports import Usage
 

@@ -25,7 +25,7 @@ from serve.strict import check_filter, check_preempt, check_prioritize
 from serve.test_extender import Noon
 from wukong.api.core import Node
 from wukong.api.placement import PlacementPolicy
-from wukong.app.extender import CountingExtender
+from wukong.app.components.extender.server import CountingExtender
 from wukong.ports import Usage
 from wukong.replies.extender.verbs import Extender
 from wukong.runtime.metrics import ExtenderMetrics, Metrics

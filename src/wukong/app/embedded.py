@@ -1,4 +1,4 @@
-"""An embedded cluster put together: server, clock, Kubernetes' own controllers, our scheduler, and our extender.
+"""An embedded cluster put together: server, clock, Kubernetes' own controllers, and components of ours.
 
 Called by `wukong sim`. The twin of live.py on virtual time: everything that decides is below, here is only who gets
 which port. The same seed gives the same story; it draws what Kubernetes leaves to chance, such as ties of scores.
@@ -6,16 +6,19 @@ which port. The same seed gives the same story; it draws what Kubernetes leaves 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import count
+from typing import Any
 
 import msgspec
 
-from wukong.actions import Note
-from wukong.api.core import Pod
+from wukong.app.assemble import assemble
+from wukong.app.component import OURS, Component, Context
+from wukong.app.components.extender import EXTENDER
+from wukong.app.components.extender.component import POLICIES
+from wukong.app.components.scheduler import SCHEDULER
 from wukong.app.rules import load_rules
-from wukong.controllers.scheduler.choice import Extend
-from wukong.controllers.scheduler.controller import DEFAULT_NAME, Scheduler
 from wukong.embedded.actors import built_in
 from wukong.embedded.actors.kubelet.controller import Kubelets
 from wukong.embedded.faults import FaultCounts, Faults, episodes
@@ -28,25 +31,20 @@ from wukong.embedded.snapshot.presumed_fields import claim
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import Chance, VirtualClock
 from wukong.embedded.world.world import Role, World
-from wukong.engine import Scheduler as Engine
 from wukong.engine.ties import Drawn
-from wukong.engine.view import View
+from wukong.placement.rule import Rules
 from wukong.ports import Document
-from wukong.replies.extender.plugin import SHIPPED, with_extender
-from wukong.replies.extender.verbs import Extender
+from wukong.runtime import Metrics
 from wukong.state import State
 from wukong.state.controller import Controller
 
-POLICIES = ("PlacementPolicy", "ClusterPlacementPolicy")
 KUBELETS = Kubelets.name
-GATED = frozenset({Scheduler.name, Drains.name})  # who asks the gate; Kubernetes' own controllers do not
 FAULTS_AFTER = 120  # seconds after the last moment of a timeline until it is calm
-_Told = Callable[[View], tuple[Note, ...]]
 
 
 class Settings(msgspec.Struct, frozen=True):
     seed: int = 0
-    extender: bool = False  # whether the scheduler asks ours
+    components: tuple[Component[Any], ...] = (SCHEDULER,)
 
 
 def play_scenario(
@@ -76,15 +74,21 @@ def play_with(
     """The story, and what the faults did, where there are any."""
     drains = Drains()
     fault_injection = faults_of(scenario, seed, faults)
-    world = assemble(Settings(seed, asks_extender(scenario)), drains, fault_injection=fault_injection)
-    return play(
-        world, scenario, drains, spectator, fault_injection, lines
-    ), fault_injection.ledger if fault_injection is not None else None
+    components = choose_components(asks_extender=asks_extender(scenario))
+    world = build_world(Settings(seed, components), drains, fault_injection=fault_injection)
+    story = play(world, scenario, drains, spectator, fault_injection, lines)
+    return story, fault_injection.ledger if fault_injection is not None else None
 
 
-def asks_extender(scenario: Scenario) -> bool:
-    has_policies = any(each.get("kind") in POLICIES for each in scenario.documents)
-    return has_policies if scenario.extender is None else scenario.extender
+def asks_extender(scenario: Scenario, documents: Iterable[Document] = ()) -> bool:
+    """Whether the scheduler asks our extender: as the scenario says, or else where it or a snapshot has policies."""
+    if scenario.extender is not None:
+        return scenario.extender
+    return any(document.get("kind") in POLICIES for document in [*documents, *scenario.documents])
+
+
+def choose_components(*, asks_extender: bool) -> tuple[Component[Any], ...]:
+    return (SCHEDULER, EXTENDER) if asks_extender else (SCHEDULER,)
 
 
 def faults_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | None:
@@ -93,7 +97,7 @@ def faults_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | N
     return Faults(seed, found) if found else None
 
 
-def assemble(
+def build_world(
     settings: Settings,
     drains: Drains,
     start: Loaded | None = None,
@@ -102,76 +106,86 @@ def assemble(
 ) -> World:
     """An empty cluster, or one that is as a snapshot says, to which these documents will be `applied`.
 
-    One process that knows everything at once; in bad fault_injection those of a real cluster, each with its own mirror.
+    One process that knows everything at once; with faults those of a real cluster, each with its own mirror.
     """
     clock = VirtualClock(start.now) if start else VirtualClock()
     server = Server(clock, seed=settings.seed)
-    parts = Parts(settings, server, drains, fault_injection, start.held if start else frozenset())
+    processes = Processes(settings, server, clock, drains, fault_injection, start.held if start else frozenset())
     for resource, documents in start.objects if start else ():
         server.restore(resource, documents)
     if start:
         claim(server, applied, MANAGER)
     if fault_injection is not None:
         return World(
-            server=server, clock=clock, seed=settings.seed, roles=parts.roles(), fault_injection=fault_injection
+            server=server, clock=clock, seed=settings.seed, roles=processes.roles(), fault_injection=fault_injection
         )
     state = State()
-    return World(parts.all(state), server=server, clock=clock, seed=settings.seed, state=state, gated=GATED)
+    controllers, ours = processes.build_all(state)
+    return World(controllers, server=server, clock=clock, seed=settings.seed, state=state, gated=ours)
 
 
-class Parts:
-    """Who there is in a cluster, made for a mirror: anew for each process, and for each that starts again."""
+class Processes:
+    """The controllers of a cluster, built for a mirror: anew for each process, and for each that starts again."""
 
     def __init__(
-        self, settings: Settings, server: Server, drains: Drains, fault_injection: Faults | None, held: frozenset[str]
+        self,
+        settings: Settings,
+        server: Server,
+        clock: VirtualClock,
+        drains: Drains,
+        fault_injection: Faults | None,
+        held: frozenset[str],
     ) -> None:
-        self.settings, self.server, self.drains, self.fault_injection, self.held = (
-            settings,
-            server,
-            drains,
-            fault_injection,
-            held,
-        )
-        self._built_in()  # the kinds they serve are there from now on
+        self.settings, self.server, self.clock, self.drains = settings, server, clock, drains
+        self.fault_injection, self.held = fault_injection, held
+        self.metrics, self.rules = Metrics(), _installed_rules()
+        self._build_built_in()  # the kinds they serve are there from now on
 
-    def all(self, state: State) -> list[Controller]:
-        return [*self._built_in(), self.scheduler(state), self.drains]
+    def build_all(self, state: State) -> tuple[list[Controller], frozenset[str]]:
+        """Everybody in one process, and the names of those that ask the gate: Kubernetes' own do not."""
+        ours = [*self._build_components(state, self.settings.components), self.drains]
+        return [*self._build_built_in(), *ours], frozenset(controller.name for controller in ours)
 
     def roles(self) -> list[Role]:
         """As in life: machines, kube-controller-manager, scheduler and extender, and what is ours."""
+        names = dict.fromkeys([*(component.process for component in self.settings.components), OURS])
         return [
-            Role("kubelets", lambda _: [each for each in self._built_in() if each.name == KUBELETS], is_elected=False),
-            Role("controllers", lambda _: [each for each in self._built_in() if each.name != KUBELETS]),
-            Role("scheduler", lambda state: [self.scheduler(state)], gated=GATED),
-            Role("ours", lambda _: [self.drains], gated=GATED),
+            Role("kubelets", lambda _: self._build_kubelets(), is_elected=False),
+            Role("controllers", lambda _: self._build_controller_manager()),
+            *(self._role(name) for name in names),
         ]
 
-    def _built_in(self) -> list[Controller]:
+    def _role(self, process: str) -> Role:
+        components = [component for component in self.settings.components if component.process == process]
+
+        def build(state: State) -> list[Controller]:
+            return [*self._build_components(state, components), *([self.drains] if process == OURS else [])]
+
+        return Role(process, build, gated=None)
+
+    def _build_components(self, state: State, components: Sequence[Component[Any]]) -> Sequence[Controller]:
+        context = Context(state, self.metrics, self.clock, self.rules, {}, ties=draw_ties(self.settings.seed))
+        if self.fault_injection is not None:
+            context = context._replace(on_extender_call=self.fault_injection.asked)
+        return assemble(components, context).controllers
+
+    def _build_kubelets(self) -> list[Controller]:
+        return [controller for controller in self._build_built_in() if controller.name == KUBELETS]
+
+    def _build_controller_manager(self) -> list[Controller]:
+        return [controller for controller in self._build_built_in() if controller.name != KUBELETS]
+
+    def _build_built_in(self) -> list[Controller]:
         return built_in(self.server, seed=self.settings.seed, held=self.held)
 
-    def scheduler(self, state: State) -> Scheduler:
-        asks = self.settings.extender
-        return Scheduler(
-            [DEFAULT_NAME],
-            ties=drawn(self.settings.seed),
-            extend=self._extending(state) if asks else None,
-            extended_by=POLICIES if asks else (),
-            is_stock=True,
-        )
 
-    def _extending(self, state: State) -> Extend:
-        extender = Extender(state, rules=load_rules())
-
-        def extend(engine: Engine, pod: Pod, now: float) -> tuple[Engine, _Told]:
-            if self.fault_injection is not None:
-                self.fault_injection.asked(pod.key)
-            asker, asked = with_extender(engine, extender, SHIPPED, now)
-            return asker, lambda view: asked.answer(view).filtered.notes
-
-        return extend
+@cache
+def _installed_rules() -> Rules:
+    """Looked for once: what is installed does not change while worlds are played by the thousand."""
+    return load_rules()
 
 
-def drawn(seed: int) -> Drawn:
+def draw_ties(seed: int) -> Drawn:
     """kube-scheduler picks at random among nodes of the same score; here the seed does."""
     chance, turn = Chance(seed, "ties"), count()
     return Drawn(lambda size: int(chance.share(next(turn)) * size))

@@ -17,6 +17,7 @@ from wukong.api.core import Node, Quantities
 from wukong.api.meta import Base, ObjectMeta
 from wukong.api.quantity import parse_quantity
 from wukong.api.resources import NODE_METRICS, RESOURCES, Resource
+from wukong.cluster.usage_queries import Queries, find_url_problem
 from wukong.errors import ClusterError, InputError, NotFound
 from wukong.ports import Cluster, Usage
 
@@ -67,18 +68,6 @@ class MetricsApi:
                 return found
 
 
-class Queries(msgspec.Struct, frozen=True):
-    """PromQL that gives percent per node. The defaults are for node_exporter; `label` names the node in the answer."""
-
-    cpu: str = '100 * (1 - avg by (node) (rate(node_cpu_seconds_total{mode="idle"}[5m])))'
-    memory: str = "100 * (1 - max by (node) (node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes))"
-    storage: str = (
-        '100 * (1 - min by (node) (node_filesystem_avail_bytes{mountpoint="/"}'
-        ' / node_filesystem_size_bytes{mountpoint="/"}))'
-    )
-    label: str = "node"
-
-
 class _Sample(msgspec.Struct):
     metric: dict[str, str]
     value: tuple[float, str]
@@ -101,8 +90,8 @@ class Prometheus:
     """A Prometheus server, asked with one instant query per kind of resource."""
 
     def __init__(self, url: str, queries: Queries | None = None, *, session: aiohttp.ClientSession) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise InputError(f"--prometheus: expected an address such as http://prometheus:9090, got {url!r}.")
+        if problem := find_url_problem(url):
+            raise InputError(f"--prometheus: {problem}")
         self._url, self._queries, self._session = url.rstrip("/"), queries or Queries(), session
 
     async def usage(self) -> dict[str, Usage]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from wukong.api.core import Node
 from wukong.cli.inputs.source import Source
 from wukong.cli.views.console import note
-from wukong.controllers.load.usage_labels import KINDS, Settings
+from wukong.controllers.load.usage_labels import usage_of_labels
 from wukong.errors import ClusterError
 from wukong.ports import Usage
 
@@ -26,18 +26,7 @@ def measure(source: Source, nodes: Iterable[Node], prometheus: str, now: float) 
             return asyncio.run(_ask_cluster(source))
         except ClusterError as error:
             note(f"usage is read from node labels: {str(error).rstrip('.')}.")
-    return from_labels(nodes, now)
-
-
-def from_labels(nodes: Iterable[Node], now: float) -> dict[str, Usage]:
-    """What the load component wrote on the nodes, taken as if it had been measured just now."""
-    found = ((node.metadata.name, _percents(node)) for node in nodes)
-    return {name: Usage(at=now, **percents) for name, percents in found if percents}
-
-
-def _percents(node: Node) -> dict[str, float]:
-    labels = {kind: node.metadata.labels.get(Settings().key(kind), "") for kind in KINDS}
-    return {kind: float(text) for kind, text in labels.items() if text.isdigit() and int(text) <= 100}
+    return usage_of_labels(nodes, now)
 
 
 async def _ask_cluster(source: Source) -> dict[str, Usage]:

@@ -8,8 +8,11 @@ must not decide by numbers nobody stands behind. Called by the load controller; 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
+from wukong.api.core import Node
 from wukong.ports import Usage
 
 KINDS = ("cpu", "memory", "storage")
@@ -61,3 +64,14 @@ def _label(current: str | None, percent: float | None, settings: Settings) -> st
         if low <= bounded < high:
             return current
     return str(target)
+
+
+def usage_of_labels(nodes: Iterable[Node], now: float) -> dict[str, Usage]:
+    """What was written on these nodes, taken as if it had been measured just now."""
+    percents = ((node.metadata.name, _percents(node)) for node in nodes)
+    return {name: Usage(at=now, **kinds) for name, kinds in percents if kinds}
+
+
+def _percents(node: Node) -> dict[str, float]:
+    labels = {kind: node.metadata.labels.get(Settings().key(kind), "") for kind in KINDS}
+    return {kind: float(text) for kind, text in labels.items() if text.isdigit() and int(text) <= 100}

@@ -33,7 +33,7 @@ class Role(NamedTuple):
     name: str
     make: Callable[[State], Iterable[Controller]]
     is_elected: bool = True  # a second instance waits for its lease; of a node's kubelet there is no second
-    gated: frozenset[str] = frozenset()  # the controllers that ask the gate: ours, not those of Kubernetes
+    gated: frozenset[str] | None = frozenset()  # the controllers that ask the gate: ours, not Kubernetes'. None: all
 
 
 class Step(NamedTuple):
@@ -73,8 +73,9 @@ class Process:
         self, role: Role, state: State | None = None, *, clock: VirtualClock, trace: list[Step], chance: Chance
     ) -> None:
         self.role, self.name, self.state = role, role.name, state or State()
-        gates = dict.fromkeys(role.gated, Gate())
-        self.dispatch = Dispatch(role.make(self.state), self.state, gates=gates)
+        controllers = tuple(role.make(self.state))
+        names = [controller.name for controller in controllers] if role.gated is None else role.gated
+        self.dispatch = Dispatch(controllers, self.state, gates=dict.fromkeys(names, Gate()))
         self.transport: Transport  # set by the world
         self.clock, self.trace, self.chance = clock, trace, chance
         self.skew = 0.0  # seconds by which its clock is ahead

@@ -1,19 +1,18 @@
-"""What an installation of the extender is made by, and the names and ports that its documents share.
+"""What an installation of the extender is told, and the names and ports that its documents share.
 
 Filled in by `wukong manifests extender`; read by every module beside this one. Nothing here is a document.
 """
 
 from __future__ import annotations
 
-import ipaddress
+from collections.abc import Iterator
 
 import msgspec
 
-from wukong.app.components import Component
+from wukong.app.install.installation import Installation, find_namespace_problems, is_ip
 from wukong.errors import InputError
-from wukong.ports import Document
 
-NAMESPACE = "wukong-system"
+NAME = "extender"  # the component's own
 EXTENDER = "wukong-extender"  # Deployment, Service, account, budget, roles
 SERVER_SECRET = "wukong-extender-server"  # certificate and key of the server, and whose clients it believes
 CLIENT_SECRET = "wukong-extender-client"  # what the scheduler shows, and whose server it believes
@@ -22,7 +21,6 @@ SECOND_SCHEDULER = "wukong-scheduler"  # Deployment, account, configuration, lea
 PROBES_PORT = 8080
 SERVICE_PORT = {False: 8443, True: 8080}  # is_plain → port of the Service: http://<service>:8080 as in the seeds
 CONTAINER_PORT = {False: 8443, True: 8880}  # 8080 inside the pod are the probes
-SHARED_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
 class SecondScheduler(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,11 +30,7 @@ class SecondScheduler(msgspec.Struct, frozen=True, kw_only=True):
     name: str = "wukong"  # what pods say as schedulerName
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    image: str
-    components: tuple[Component, ...]
-    namespace: str = NAMESPACE
-    replicas: int = 2
+class ExtenderInstallation(Installation, frozen=True, kw_only=True):
     is_plain: bool = False  # HTTP without certificates
     weight: int = 5
     prometheus: str = ""
@@ -66,59 +60,30 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def hosts(self) -> list[str]:
         """Every name and address the server's certificate must be good for."""
         names = [EXTENDER, f"{EXTENDER}.{self.namespace}", self.dns_name, f"{self.dns_name}.cluster.local"]
-        given = [self.cluster_ip, split_address(self.address)[0] if self.address else ""]
-        return list(dict.fromkeys([*names, *(host for host in given if host)]))
+        addresses = [self.cluster_ip, split_address(self.address)[0] if self.address else ""]
+        return list(dict.fromkeys([*names, *(host for host in addresses if host)]))
 
 
-def checked(settings: Settings) -> Settings:
-    """The same settings, if they can be installed; else every problem at once, by option."""
-    problems = [*_address_problems(settings), *_namespace_problems(settings)]
-    names = [component.name for component in settings.components]
-    if "extender" not in names:
-        problems.append(f"--components: expected extender among them, got {','.join(names)}. Add it.")
+def check_installation(installation: ExtenderInstallation) -> None:
+    """Raises InputError with every problem, by option, if it cannot be installed."""
+    problems = [*_find_address_problems(installation), *find_namespace_problems(installation)]
+    names = [component.name for component in installation.components]
+    if NAME not in names:
+        problems.append(f"--components: expected {NAME} among them, got {','.join(names)}. Add it.")
     if problems:
         raise InputError(*problems)
-    return settings
-
-
-def meta(settings: Settings, name: str, component: str, *, is_namespaced: bool = True) -> Document:
-    """Metadata with the labels that Kubernetes recommends."""
-    where = {"namespace": settings.namespace} if is_namespaced else {}
-    return {"name": name, **where, "labels": labels(component)}
-
-
-def labels(component: str) -> dict[str, str]:
-    """Also what selectors ask for: none of them changes with a version, as a Deployment's selector never may."""
-    return {"app.kubernetes.io/name": "wukong", "app.kubernetes.io/component": component}
-
-
-def is_ip(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def split_address(text: str) -> tuple[str, int]:
-    """Of HOST:PORT or [IPV6]:PORT."""
+    """Host and port of HOST:PORT or [IPV6]:PORT."""
     host, _, port = text.rpartition(":")
     return host.strip("[]"), int(port)
 
 
-def _address_problems(settings: Settings) -> list[str]:
-    problems = []
-    if settings.cluster_ip and not is_ip(settings.cluster_ip):
-        found = f"got {settings.cluster_ip!r}"
-        problems.append(f"--cluster-ip: expected an address of the Service range such as 10.96.0.50, {found}.")
-    host, _, port = settings.address.rpartition(":")
-    if settings.address and not (host and port.isdigit() and 0 < int(port) < 65536):
-        problems.append(f"--address: expected HOST:PORT such as 10.0.0.5:8443, got {settings.address!r}.")
-    return problems
-
-
-def _namespace_problems(settings: Settings) -> list[str]:
-    if settings.namespace not in SHARED_NAMESPACES:
-        return []
-    why = "it gets the Pod Security level restricted, which would keep out pods of others"
-    return [f"--namespace: expected one of Wukong's own, got {settings.namespace!r}: {why}. Try {NAMESPACE}."]
+def _find_address_problems(installation: ExtenderInstallation) -> Iterator[str]:
+    if installation.cluster_ip and not is_ip(installation.cluster_ip):
+        got = f"got {installation.cluster_ip!r}"
+        yield f"--cluster-ip: expected an address of the Service range such as 10.96.0.50, {got}."
+    host, _, port = installation.address.rpartition(":")
+    if installation.address and not (host and port.isdigit() and 0 < int(port) < 65536):
+        yield f"--address: expected HOST:PORT such as 10.0.0.5:8443, got {installation.address!r}."
