@@ -129,10 +129,9 @@ class _Reader:
         return struct(**{field: value for field, value in values.items() if value is not None})
 
     def place_of(self, section: str, field: str) -> str:
-        """What the user calls a field: its flag, unless it stands in the file, or beside others that do."""
+        """What the user calls a field: its flag, unless it stands in the file, or should stand beside others there."""
         option = next(option for option in options_of(sections()[section]) if option.field == field)
-        held = self.document.get(section) if section else self.document
-        is_in_file = isinstance(held, dict) and (option.key in held or bool(section and held))
+        is_in_file = bool(self.document.get(section)) if section else bool(self.file)
         if (section, field) in self.flags or not is_in_file:
             return option.flag
         return f"{self.file}: ${'.' if section else ''}{section}.{option.key}"
