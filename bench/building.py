@@ -30,7 +30,7 @@ def main() -> None:
 
     from bench.workloads import make_objects
     from wukong.api.decode import decode_objects
-    from wukong.api.kinds import Objects
+    from wukong.api.objects import Objects
     from wukong.engine import Snapshot
 
     made = make_objects(NODES, PER_NODE)

@@ -14,7 +14,8 @@ from contextlib import aclosing
 
 from bench.building import peak_megabytes
 from wukong.api.core import Node, Pod
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import KINDS, PODS
+from wukong.api.resources import Key
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 from wukong.cluster.list_watch import Changed, follow
@@ -40,7 +41,7 @@ async def list_all(kube: Kube) -> dict[str, float]:
 
 
 async def _sync(kube: Kube, state: State, read: type[Node] | type[Pod]) -> None:
-    news = follow(kube, RESOURCES[read.__name__], read)
+    news = follow(kube, KINDS.resource_named(read.__name__), read)
     async with aclosing(news):
         found = await anext(news)
         assert not isinstance(found, Changed)
@@ -49,7 +50,7 @@ async def _sync(kube: Kube, state: State, read: type[Node] | type[Pod]) -> None:
 
 async def watch(kube: Kube, count: int) -> dict[str, float]:
     """So many changes, made after the list and before the watch begins: they come as fast as we take them."""
-    state, news = State(), follow(kube, RESOURCES["Pod"], Pod)
+    state, news = State(), follow(kube, PODS, Pod)
     async with aclosing(news):
         found = await anext(news)
         assert not isinstance(found, Changed)

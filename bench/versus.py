@@ -25,7 +25,7 @@ from testbed.client import Client
 from testbed.control_plane import ControlPlane
 from testbed.errors import TestbedError
 from wukong.api.decode import decode_objects
-from wukong.api.kinds import Objects
+from wukong.api.objects import Objects
 from wukong.engine import Snapshot
 
 SIZES = (1_000, 5_000)

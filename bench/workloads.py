@@ -17,8 +17,8 @@ from wukong.api.core import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
-from wukong.api.kinds import Objects
 from wukong.api.meta import LabelSelector, ObjectMeta
+from wukong.api.objects import Objects
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

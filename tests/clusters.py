@@ -42,8 +42,8 @@ from wukong.api.core import (
     VolumeNodeAffinity,
     WeightedPodAffinityTerm,
 )
-from wukong.api.kinds import Objects
 from wukong.api.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta, OwnerReference
+from wukong.api.objects import Objects
 
 APPS = ("web", "db", "job")
 NAMESPACES = ("default", "team-a", "team-b")

@@ -7,16 +7,14 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
-from wukong.api.resources import RESOURCES, Key, Resource
+from wukong.api.kinds import NODES, POD_DISRUPTION_BUDGETS
+from wukong.api.resources import Key, Resource
 from wukong.cluster.list_watch import Synced, follow
 from wukong.errors import NotFound
 from wukong.ports import Cluster, Document, PatchBody, Selection
 
 CONFIG_MAPS = Resource(kind="ConfigMap", plural="configmaps")
-PODS = RESOURCES["Pod"]
-NODES = RESOURCES["Node"]
-DEPLOYMENTS = RESOURCES["Deployment"]
-BUDGETS = RESOURCES["PodDisruptionBudget"]
+BUDGETS = POD_DISRUPTION_BUDGETS
 SECONDS = 30.0
 HELD = "wukong.test/held"
 

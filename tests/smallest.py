@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from wukong.api.resources import RESOURCES
+from wukong.api.kinds import NAMESPACES, NODES
 from wukong.embedded.actors import built_in
 from wukong.embedded.actors.garbage.controller import Garbage, Namespaces
 from wukong.embedded.store import Server, Store
@@ -20,7 +20,6 @@ from wukong.embedded.world.clock import START, VirtualClock
 from wukong.embedded.world.world import World
 from wukong.state.controller import Controller
 
-PODS, NODES = RESOURCES["Pod"], RESOURCES["Node"]
 CAPACITY = {"cpu": "8", "memory": "16Gi", "pods": "110"}
 TURN, PAUSE = 10.0, 0.02  # so many virtual seconds are played at once, and so long is waited before the next of them
 
@@ -45,7 +44,7 @@ async def a_small_cluster(*spaces: str, nodes: int = 3) -> AsyncIterator[Store]:
     server = Server(clock)
     world = World(built_in(server), server=server, clock=clock)
     for name in spaces:
-        server.create(RESOURCES["Namespace"], {"metadata": {"name": name}})
+        server.create(NAMESPACES, {"metadata": {"name": name}})
     for number in range(nodes):
         server.create(NODES, {"metadata": {"name": f"node-{number}"}, "status": {"capacity": CAPACITY}})
     world.run()

@@ -10,7 +10,8 @@ from hashlib import sha256
 from random import Random
 
 from wukong.actions import Action, Delete, Patch
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import DEPLOYMENTS, PODS
+from wukong.api.resources import Key
 from wukong.app.embedded import Settings, build_world
 from wukong.embedded.scenario.format.fields import NodeGroup, Scenario, TimelineEntry
 from wukong.embedded.scenario.play import steps
@@ -21,7 +22,6 @@ from wukong.embedded.world.world import Step
 from wukong.ports import Document, PatchBody
 from wukong.runtime.dispatch import Item
 
-DEPLOYMENTS, PODS = RESOURCES["Deployment"], RESOURCES["Pod"]
 ANNOTATIONS: dict[str, dict[str, str]] = {  # how kubelets treat pods: by their usual table, or each a bit differently
     "alike": {},
     "spread": {

@@ -56,7 +56,7 @@ class WallClock:
 def build() -> Extender:
     state = State()
     state.replace("Node", decode_objects(requests.node_list()))
-    state.replace("PlacementPolicy", [msgspec.convert(POLICY, PlacementPolicy)])
+    state.replace("PlacementPolicy.placement.novasphere.dev", [msgspec.convert(POLICY, PlacementPolicy)])
     now = time.time()
     state.usage = {
         requests.name_of(number): Usage(now, cpu=float(number * 7 % 100), memory=float(number * 3 % 100))

@@ -22,7 +22,7 @@ from wukong.app.sim_live import Options, play_live
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 from wukong.embedded.scenario import Scenario, Story, read_scenario
-from wukong.embedded.store.documents import at
+from wukong.embedded.store.documents import value_at
 from wukong.ports import Document
 
 EMBEDDED_SEEDS, MORE_SEEDS = 6, 30
@@ -109,7 +109,7 @@ def is_spread_told(scenario: Scenario) -> bool:
 
 def _keeps_apart(document: Document) -> bool:
     required = "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-    terms = at(document, f"spec.template.spec.{required}") or ()
+    terms = value_at(document, f"spec.template.spec.{required}") or ()
     return any("mismatchLabelKeys" not in term for term in terms)
 
 

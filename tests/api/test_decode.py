@@ -9,7 +9,9 @@ import pytest
 
 from wukong.api.core import Node, Pod
 from wukong.api.decode import decode_objects
-from wukong.api.kinds import KINDS, Objects, plural
+from wukong.api.kinds import KINDS
+from wukong.api.objects import Objects
+from wukong.api.resources import plural_of
 from wukong.errors import InputError
 
 POD = {
@@ -88,8 +90,8 @@ def test_broken_input_names_the_place_and_the_fix(text: str, expected: str) -> N
 
 def test_every_kind_has_a_list_of_its_own_and_what_is_missing_is_known() -> None:
     objects = Objects()
-    assert objects.lacking() == list(KINDS)
-    for kind, struct in KINDS.items():
-        objects.add(struct(kind=kind))
+    assert objects.lacking() == KINDS.deciding()
+    for kind in KINDS.deciding():
+        objects.add(kind.struct(kind=kind.resource.kind))
     assert objects.lacking() == []
-    assert plural("PriorityClass") == "priorityclasses"
+    assert plural_of("PriorityClass") == "priorityclasses"

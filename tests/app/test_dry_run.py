@@ -7,9 +7,10 @@ import logging
 
 import pytest
 
-from embedded.serving import NAMESPACE, key
+from embedded.store_fixtures import NAMESPACE, key
 from runtime.virtual import LoopClock, play
-from wukong.api.resources import LEASES, RESOURCES
+from wukong.api.kinds import LEASES, NAMESPACES
+from wukong.api.kinds import PLACEMENT_POLICIES as POLICIES
 from wukong.app.assemble import assemble
 from wukong.app.component import Context
 from wukong.app.components.policy import POLICY
@@ -22,7 +23,6 @@ from wukong.ports import PatchBody
 from wukong.runtime import Metrics
 from wukong.state import State
 
-POLICIES = RESOURCES["PlacementPolicy"]
 TOUCHED = PatchBody("merge", {"metadata": {"labels": {"a": "b"}}})
 
 
@@ -32,7 +32,7 @@ def test_a_dry_run_says_each_write_and_changes_nothing(dry_run: bool, caplog: py
         config = RunConfig((POLICY,), RunOptions(dry_run=dry_run))
         clock, metrics = LoopClock(), Metrics()
         async with Store(clock) as store:
-            await store.create(RESOURCES["Namespace"], {"metadata": {"name": NAMESPACE}})
+            await store.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
             cluster = DryRun(store, say_dry_run) if dry_run else store
             assembly = assemble(config.components, Context(State(), metrics, clock, BUILT_IN, config.options))
             loop = build_loop(cluster, clock, metrics, assembly, config, "one")

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
+from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
-from wukong.api.resources import RESOURCES
 from wukong.app.live import follow_installed
 from wukong.errors import InputError, NotFound
 from wukong.ports import EVERYTHING, Cluster
@@ -22,7 +22,7 @@ class Bare:
 
 
 async def first(kind: str) -> None:
-    await anext(follow_installed(cast(Cluster, Bare()), RESOURCES[kind], Object, EVERYTHING))
+    await anext(follow_installed(cast(Cluster, Bare()), KINDS.resource_named(kind), Object, EVERYTHING))
 
 
 def test_a_kind_of_ours_that_is_not_installed_is_named_with_the_command_that_installs_it() -> None:

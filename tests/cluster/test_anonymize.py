@@ -10,7 +10,8 @@ from builders import ZONE, a_node, a_pod
 from clusters import Case, cases
 from wukong.api.core import NodeCondition, Pod
 from wukong.api.decode import decode_objects
-from wukong.api.kinds import Objects
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, NAMESPACES, NODES, PLACEMENT_POLICIES, PODS
+from wukong.api.objects import Objects
 from wukong.cluster.anonymize import anonymize, texts
 from wukong.cluster.files import read_objects
 from wukong.cluster.interning import Interner
@@ -53,7 +54,9 @@ spec:
 @given(cases())
 def test_the_same_is_decided_under_other_names(case: Case) -> None:
     probe = case.pod
-    both = Objects(**{**vars(case.objects), "pods": [*case.objects.pods, probe]})
+    both = Objects()
+    for subject in (*case.objects.everything(), probe):
+        both.add(subject)
     renamed = anonymize(both)
     other = renamed.pods.pop()
     original = Scheduler(Snapshot.of(case.objects)).decide(probe)
@@ -92,8 +95,8 @@ def test_the_same_text_gets_the_same_name_everywhere() -> None:
 
 def decide_by_policy(objects: Objects, pod: Pod) -> Decision:
     state = State()
-    for kind in ("Node", "Namespace", "Pod", "PlacementPolicy", "ClusterPlacementPolicy"):
-        state.replace(kind, objects.of(kind))
+    for resource in (NODES, NAMESPACES, PODS, PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES):
+        state.replace(resource.group_kind, objects.of(resource.group_kind))
     return with_extender(Scheduler(Snapshot.of(objects)), Extender(state), SHIPPED, 0.0)[0].decide(pod)
 
 

@@ -13,12 +13,13 @@ import pytest
 
 from scripted import refuses, says, served
 from testbed.certificates import make
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import NODES
+from wukong.api.resources import Key
 from wukong.cluster.credentials import Credentials
 from wukong.cluster.kubeconfig import ClusterEntry, Exec, Login, UserEntry
 from wukong.errors import Denied, InputError
 
-NODES, KEY = RESOURCES["Node"], Key("", "n")
+KEY = Key("", "n")
 VERSION = "client.authentication.k8s.io/v1"
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from scripted import a_line, a_list, hangs_up, refuses, says, served, streams, waits
 from wukong.api.core import Node, Pod
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import NODES, PODS
+from wukong.api.resources import Key
 from wukong.cluster.credentials import Credentials
 from wukong.cluster.http import Http
 from wukong.cluster.kube import Kube
@@ -33,7 +34,6 @@ from wukong.errors import (
 )
 from wukong.ports import PatchBody, Selection
 
-PODS, NODES = RESOURCES["Pod"], RESOURCES["Node"]
 KEY = Key("shop", "web")
 PAGE = b"<html>502 Bad Gateway</html>"
 

@@ -11,7 +11,8 @@ import yaml
 
 from testbed.pytest_plugin import Bed, OwnControlPlane
 from wukong.api.core import Node
-from wukong.api.resources import RESOURCES, Resource
+from wukong.api.kinds import NODES
+from wukong.api.resources import Resource
 from wukong.cluster.credentials import Credentials, load
 from wukong.cluster.kube import Kube
 from wukong.cluster.kubeconfig import ClusterEntry, Login, UserEntry
@@ -19,7 +20,7 @@ from wukong.cluster.list_watch import Changed, Synced, follow
 from wukong.errors import ClusterError, Denied, ServerFailed
 from wukong.ports import Document, Selection
 
-NODES, CONFIG_MAPS = RESOURCES["Node"], Resource("ConfigMap", plural="configmaps")
+CONFIG_MAPS = Resource("ConfigMap", plural="configmaps")
 SECONDS = 60.0
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from conforming import CONFIG_MAPS, a_deployment, a_map, a_pod, merging
-from embedded.serving import NAMESPACE, key
+from embedded.store_fixtures import NAMESPACE, key
 from runtime.test_on_a_real_cluster import Marker
 from runtime.virtual import LoopClock, play
 from wukong.actions import Action, Bind, Create, Delete, Evict, Patch, Scale
-from wukong.api.resources import EVENTS, RESOURCES
+from wukong.api.kinds import DEPLOYMENTS, EVENTS, NAMESPACES, NODES, PODS
 from wukong.cluster.layers import DryRun, Recording
 from wukong.cluster.list_watch import follow
 from wukong.embedded.store import Store
@@ -22,7 +22,6 @@ from wukong.errors import AlreadyExists, ClusterError, NotFound
 from wukong.ports import Cluster, PatchBody
 from wukong.runtime import Loop
 
-PODS, NODES, DEPLOYMENTS = RESOURCES["Pod"], RESOURCES["Node"], RESOURCES["Deployment"]
 LABELLED = merging(metadata={"labels": {"a": "b"}})
 
 WRITES: list[tuple[Callable[[Cluster], Awaitable[Any]], Action]] = [
@@ -46,7 +45,7 @@ WRITES: list[tuple[Callable[[Cluster], Awaitable[Any]], Action]] = [
 
 
 async def fill(store: Store) -> None:
-    await store.create(RESOURCES["Namespace"], {"metadata": {"name": NAMESPACE}})
+    await store.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
     await store.create(NODES, {"metadata": {"name": "n1"}})
     await store.create(PODS, a_pod("web"), NAMESPACE)
     await store.create(DEPLOYMENTS, a_deployment("web"), NAMESPACE)

@@ -8,11 +8,10 @@ import pytest
 
 from scripted import Answer, a_line, a_list, hangs_up, refuses, says, served, streams
 from wukong.api.core import Pod
-from wukong.api.resources import RESOURCES
+from wukong.api.kinds import PODS
 from wukong.cluster.list_watch import Changed, Synced, follow, seconds_before
 from wukong.errors import ClusterError, Denied, NotFound
 
-PODS = RESOURCES["Pod"]
 LISTED = says(a_list("a", "b", version=5))
 EXPIRED = refuses(410, "Expired")
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from wukong.api.resources import RESOURCES
-from wukong.cluster.reduction import kept
+from wukong.api.kinds import KINDS
+from wukong.cluster.reduction import reduce_document
 from wukong.ports import Document
 
 SECRET = "s3cr3t-of-the-house"
@@ -51,7 +51,7 @@ META: Document = {
 
 
 def document(kind: str, **more: Any) -> Document:
-    version = {"Job": "batch/v1", "ControllerRevision": "apps/v1"}.get(kind) or RESOURCES[kind].api_version
+    version = KINDS.resource_named(kind).api_version
     return {"apiVersion": version, "kind": kind, "metadata": META, **more}
 
 
@@ -61,7 +61,7 @@ WORKLOADS = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"]
 
 @pytest.mark.parametrize("kind", WORKLOADS)
 def test_of_a_workload_its_wish_and_its_status_stay_and_nothing_private(kind: str) -> None:
-    found = kept(
+    found = reduce_document(
         document(kind, spec={"template": TEMPLATE, "selector": {"matchLabels": {"app": "web"}}}, status=STATUS)
     )
     assert SECRET not in str(found)
@@ -77,9 +77,9 @@ def test_of_a_workload_its_wish_and_its_status_stay_and_nothing_private(kind: st
 
 
 def test_a_revision_keeps_its_template_like_the_workload_it_is_of() -> None:
-    whole = kept(document("StatefulSet", spec={"template": TEMPLATE}))["spec"]["template"]
+    whole = reduce_document(document("StatefulSet", spec={"template": TEMPLATE}))["spec"]["template"]
     patch = {"spec": {"template": {**TEMPLATE, "$patch": "replace"}}}
-    found = kept(document("ControllerRevision", data=patch, revision=7))
+    found = reduce_document(document("ControllerRevision", data=patch, revision=7))
     assert (found["data"]["spec"]["template"], found["revision"]) == (whole, 7)
     assert SECRET not in str(found)
 
@@ -92,7 +92,7 @@ def test_of_a_pod_it_stays_whether_it_is_ready_and_what_it_waits_for() -> None:
         "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": "2026-03-01T00:00:00Z"}],
         "containerStatuses": [{**waiting, "image": SECRET, "containerID": SECRET}],
     }
-    found = kept(document("Pod", spec={**TEMPLATE["spec"], "nodeName": "a"}, status=status))
+    found = reduce_document(document("Pod", spec={**TEMPLATE["spec"], "nodeName": "a"}, status=status))
     assert SECRET not in str(found)
     (container,) = found["status"]["containerStatuses"]
     assert container == {"name": "main", "ready": False, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
@@ -103,6 +103,6 @@ def test_of_a_pod_it_stays_whether_it_is_ready_and_what_it_waits_for() -> None:
 def test_of_a_node_the_times_of_its_taints_stay_and_no_messages() -> None:
     taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": "2026-03-01T00:00:00Z"}
     ready = {"type": "Ready", "status": "Unknown", "message": SECRET}
-    found = kept(document("Node", spec={"taints": [taint]}, status={"conditions": [ready]}))
+    found = reduce_document(document("Node", spec={"taints": [taint]}, status={"conditions": [ready]}))
     assert found["spec"]["taints"] == [taint]
     assert found["status"]["conditions"] == [{"type": "Ready", "status": "Unknown"}]

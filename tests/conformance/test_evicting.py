@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conforming import BUDGETS, HELD, PODS, a_budget, a_node_name, a_pod, exists, is_ready, merging, until, until_gone
+from conforming import BUDGETS, HELD, a_budget, a_node_name, a_pod, exists, is_ready, merging, until, until_gone
+from wukong.api.kinds import PODS
 from wukong.api.resources import Key
 from wukong.errors import Conflict, NotFound, ServerFailed, TooManyRequests
 from wukong.ports import Cluster, Document

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from conforming import CONFIG_MAPS, NODES, PODS, a_map, a_pod
+from conforming import a_map, a_pod
 from wukong.api.core import Pod
+from wukong.api.kinds import CONFIG_MAPS, NODES, PODS
 from wukong.api.resources import Key, Resource
 from wukong.errors import AlreadyExists, Gone, Invalid, NotFound
 from wukong.ports import Cluster, Selection

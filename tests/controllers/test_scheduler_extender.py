@@ -9,6 +9,7 @@ from policies import a_cluster_policy, a_policy
 from scheduling import OURS, World
 from wukong.actions import Note
 from wukong.api.core import Pod
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES
 from wukong.controllers.scheduler.controller import Scheduler
 from wukong.engine import Scheduler as Engine
 from wukong.engine.view import View
@@ -27,7 +28,7 @@ def extended() -> World:
         asker, asked = with_extender(engine, extender, SHIPPED, now)
         return asker, lambda view: asked.answer(view).filtered.notes
 
-    world = World(Scheduler([OURS], extend=extend, extended_by=["PlacementPolicy", "ClusterPlacementPolicy"]))
+    world = World(Scheduler([OURS], extend=extend, extended_by=[PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES]))
     extenders.append(Extender(world.state, Settings(critical_priority=1000)))
     return world
 

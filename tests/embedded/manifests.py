@@ -1,4 +1,4 @@
-"""Manifests for test_against_kube.py: what a server fills in, writes otherwise, or refuses. (kind, name, rest)."""
+"""Manifests for test_against_kube.py that a server defaults, normalizes or refuses: (kind, name, rest)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 from wukong.ports import Document
 
-Container = {"name": "main", "image": "registry.example/app:1"}
+CONTAINER = {"name": "main", "image": "registry.example/app:1"}
 LABELS = {"app": "x"}
 
 
 def spec(**more: Any) -> Document:
-    """Of a pod without a token, for the embedded store mounts none."""
-    return {"schedulerName": "nobody", "automountServiceAccountToken": False, "containers": [Container], **more}
+    """Return the spec of a pod without a token, for the embedded store mounts none."""
+    return {"schedulerName": "nobody", "automountServiceAccountToken": False, "containers": [CONTAINER], **more}
 
 
 def workload(pod: Document | None = None, **more: Any) -> Document:
@@ -79,7 +79,7 @@ MANIFESTS: list[tuple[str, str, Document]] = [
     (
         "Pod",
         "on-the-host",
-        {"spec": spec(hostNetwork=True, containers=[{**Container, "ports": [{"containerPort": 80}]}])},
+        {"spec": spec(hostNetwork=True, containers=[{**CONTAINER, "ports": [{"containerPort": 80}]}])},
     ),
     ("Pod", "gated", {"metadata": {"labels": {}}, "spec": spec(schedulingGates=[{"name": "g/x"}], nodeName="")}),
     (
@@ -90,18 +90,18 @@ MANIFESTS: list[tuple[str, str, Document]] = [
             "spec": spec(affinity=None, tolerations=[], volumes=None, hostNetwork=False, priority=None),
         },
     ),
-    ("Pod", "sure", {"spec": spec(containers=[{**Container, "resources": {"limits": {"cpu": 1, "memory": "1Gi"}}}])}),
+    ("Pod", "sure", {"spec": spec(containers=[{**CONTAINER, "resources": {"limits": {"cpu": 1, "memory": "1Gi"}}}])}),
     (
         "Pod",
         "odd-amounts",
-        {"spec": spec(containers=[{**Container, "resources": {"requests": ODD, "limits": {"example.com/x": "2"}}}])},
+        {"spec": spec(containers=[{**CONTAINER, "resources": {"requests": ODD, "limits": {"example.com/x": "2"}}}])},
     ),
     ("Pod", "no-class", {"spec": spec(priorityClassName="nope")}),
     ("Pod", "own-priority", {"spec": spec(priority=7)}),
     ("Pod", "bad-label", {"metadata": {"labels": {"a b": "c"}}, "spec": spec()}),
     ("Pod", "no-list", {"spec": {"containers": "x"}}),
     ("Pod", "no-image", {"spec": {"containers": [{"name": "m"}]}}),
-    ("Pod", "twice", {"spec": {"containers": [Container, Container]}}),
+    ("Pod", "twice", {"spec": {"containers": [CONTAINER, CONTAINER]}}),
     ("Pod", "versioned", {"metadata": {"resourceVersion": "5"}, "spec": spec()}),
     ("Pod", "elsewhere", {"metadata": {"namespace": "elsewhere"}, "spec": spec()}),
     ("Pod", "bad-finalizer", {"metadata": {"finalizers": ["foo"]}, "spec": spec()}),

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from embedded.serving import CONFIG_MAPS, DEPLOYMENTS, NAMESPACE, PODS, a_map, a_pod, a_server, key, merging
+from embedded.store_fixtures import NAMESPACE, a_map, a_pod, a_server, key, merge_patch
 from live.bad_policies import REFUSED, REPORTED, Bad
 from wukong.api.core import Node
 from wukong.api.crds import crds
-from wukong.api.resources import RESOURCES, Key, Resource
+from wukong.api.kinds import (
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
+    KINDS,
+    NODES,
+    PLACEMENT_POLICIES,
+    PODS,
+    PRIORITY_CLASSES,
+)
+from wukong.api.resources import Key, Resource
 from wukong.embedded.store import Server, Store
-from wukong.embedded.store.kinds import DEFINITIONS
-from wukong.embedded.store.normalize import canonical
+from wukong.embedded.store.normalize import format_quantity
 from wukong.errors import Denied, Invalid, NotFound
 from wukong.ports import Document, PatchBody
 
-CLASSES, NODES = RESOURCES["PriorityClass"], RESOURCES["Node"]
-POLICIES = RESOURCES["PlacementPolicy"]
+CLASSES = PRIORITY_CLASSES
+POLICIES = PLACEMENT_POLICIES
 TERM = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}, "matchLabelKeys": ["version"]}
 APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}}
 
 
-def stored(server: Server, pod: Document) -> Document:
+def create_pod(server: Server, pod: Document) -> Document:
     return server.create(PODS, pod, NAMESPACE)
 
 
@@ -31,16 +40,16 @@ def stored(server: Server, pod: Document) -> Document:
 def test_a_priority_class_becomes_a_number() -> None:
     server = a_server()
     server.create(CLASSES, {"metadata": {"name": "high"}, "value": 1000, "preemptionPolicy": "Never"})
-    spec = stored(server, a_pod(priorityClassName="high"))["spec"]
+    spec = create_pod(server, a_pod(priorityClassName="high"))["spec"]
     assert (spec["priority"], spec["preemptionPolicy"]) == (1000, "Never")
     with pytest.raises(Denied, match="priorityClassName"):
-        stored(server, a_pod("other", priorityClassName="hihg"))
+        create_pod(server, a_pod("other", priorityClassName="hihg"))
 
 
 def test_the_global_default_holds_where_no_class_is_named() -> None:
     server = a_server()
     server.create(CLASSES, {"metadata": {"name": "usual"}, "value": 7, "globalDefault": True})
-    spec = stored(server, a_pod())["spec"]
+    spec = create_pod(server, a_pod())["spec"]
     assert (spec["priorityClassName"], spec["priority"]) == ("usual", 7)
 
 
@@ -51,7 +60,7 @@ def test_mutating_functions_come_before_label_keys_are_merged() -> None:
         return document
 
     server = a_server(mutators=[label])
-    [term] = stored(server, a_pod(affinity=APART))["spec"]["affinity"]["podAntiAffinity"][
+    [term] = create_pod(server, a_pod(affinity=APART))["spec"]["affinity"]["podAntiAffinity"][
         "requiredDuringSchedulingIgnoredDuringExecution"
     ]
     assert term["labelSelector"]["matchExpressions"] == [{"key": "version", "operator": "In", "values": ["v2"]}]
@@ -64,7 +73,7 @@ def test_mutating_functions_see_what_the_plugins_filled_in() -> None:
         seen.append(document)
         return document
 
-    stored(a_server(mutators=[look]), a_pod())
+    create_pod(a_server(mutators=[look]), a_pod())
     spec = seen[-1]["spec"]
     assert (spec["priority"], len(spec["tolerations"])) == (0, 2)
 
@@ -73,34 +82,34 @@ def test_a_templates_label_keys_are_left_alone() -> None:
     labels = {"app": "web", "version": "1"}
     template = {**a_pod(labels=labels, affinity=APART)}
     template["metadata"] = {"labels": labels}
-    made = a_server().create(
+    deployment = a_server().create(
         DEPLOYMENTS,
         {"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template}},
         NAMESPACE,
     )
-    assert made["spec"]["template"]["spec"]["affinity"] == APART
+    assert deployment["spec"]["template"]["spec"]["affinity"] == APART
 
 
 def test_a_pods_affinity_cannot_be_changed_unless_it_is_gated() -> None:
     server = a_server()
-    stored(server, a_pod())
+    create_pod(server, a_pod())
     with pytest.raises(Invalid, match="pod updates may not change fields other than"):
-        server.patch(PODS, key("web"), merging(spec={"nodeSelector": {"zone": "a"}}))
-    stored(server, a_pod("gated", schedulingGates=[{"name": "wukong.test/gate"}]))
-    changed = server.patch(PODS, key("gated"), merging(spec={"nodeSelector": {"zone": "a"}, "schedulingGates": []}))
+        server.patch(PODS, key("web"), merge_patch(spec={"nodeSelector": {"zone": "a"}}))
+    create_pod(server, a_pod("gated", schedulingGates=[{"name": "wukong.test/gate"}]))
+    changed = server.patch(PODS, key("gated"), merge_patch(spec={"nodeSelector": {"zone": "a"}, "schedulingGates": []}))
     assert changed["spec"]["nodeSelector"] == {"zone": "a"}
     assert "schedulingGates" not in changed["spec"]
 
 
 def test_a_new_node_is_not_ready_and_a_restored_one_is_as_it_was() -> None:
     server = a_server()
-    made = server.create(NODES, {"metadata": {"name": "new"}})
-    assert made["spec"]["taints"] == [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+    created = server.create(NODES, {"metadata": {"name": "new"}})
+    assert created["spec"]["taints"] == [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
     meta = {"name": "old", "uid": "its-own", "resourceVersion": "99", "creationTimestamp": "2020-01-01T00:00:00Z"}
     server.restore(NODES, [{"metadata": meta, "spec": {}, "status": {"capacity": {"cpu": "4"}}}])
-    old = server.get(NODES, Key("", "old"))
-    assert (old["metadata"]["uid"], old["spec"], old["kind"]) == ("its-own", {}, "Node")
-    assert old["metadata"]["resourceVersion"] == str(server.database.version)
+    restored = server.get(NODES, Key("", "old"))
+    assert (restored["metadata"]["uid"], restored["spec"], restored["kind"]) == ("its-own", {}, "Node")
+    assert restored["metadata"]["resourceVersion"] == str(server.database.version)
 
 
 @pytest.mark.parametrize(
@@ -112,14 +121,14 @@ def test_a_new_node_is_not_ready_and_a_restored_one_is_as_it_was() -> None:
     ],
 )  # fmt: skip
 def test_quantities_are_kept_in_their_shortest_form(written: str | int, kept: str) -> None:
-    assert canonical(written) == kept
+    assert format_quantity(written) == kept
 
 
 # Our own kinds ---------------------------------------------------------------------------------------------------
 
 
-def create(server: Server, bad: Bad) -> Document:
-    resource = RESOURCES[bad.kind]
+def create_policy(server: Server, bad: Bad) -> Document:
+    resource = KINDS.resource_named(bad.kind)
     body: Document = {"metadata": {"name": bad.name}}
     if bad.spec is not None:
         body["spec"] = bad.spec
@@ -130,22 +139,24 @@ def create(server: Server, bad: Bad) -> Document:
 def test_what_the_schema_and_its_rules_refuse_is_refused(bad: Bad) -> None:
     """The same table as for a real server, word for word."""
     with pytest.raises(Invalid) as caught:
-        create(a_server(), bad)
+        create_policy(a_server(), bad)
     assert bad.path in str(caught.value)
     assert bad.says in str(caught.value)
 
 
 @pytest.mark.parametrize("bad", REPORTED, ids=lambda bad: bad.name)
 def test_what_only_the_policy_controller_can_tell_is_stored(bad: Bad) -> None:
-    assert create(a_server(), bad)["metadata"]["generation"] == 1
+    assert create_policy(a_server(), bad)["metadata"]["generation"] == 1
 
 
 def test_unknown_fields_are_pruned_and_defaults_filled_in() -> None:
     server = a_server()
     spec = {"capacity": {"strategy": "spot-first", "typo": 1}, "unknown": {}}
-    made = server.create(POLICIES, {"metadata": {"name": "web"}, "spec": spec, "status": {"conditions": []}}, NAMESPACE)
-    assert made["spec"] == {"capacity": {"strategy": "spot-first"}, "mode": "Enforce"}
-    assert "status" not in made
+    created = server.create(
+        POLICIES, {"metadata": {"name": "web"}, "spec": spec, "status": {"conditions": []}}, NAMESPACE
+    )
+    assert created["spec"] == {"capacity": {"strategy": "spot-first"}, "mode": "Enforce"}
+    assert "status" not in created
 
 
 def test_the_generation_of_a_policy_counts_its_spec_and_status_is_apart() -> None:
@@ -153,11 +164,11 @@ def test_the_generation_of_a_policy_counts_its_spec_and_status_is_apart() -> Non
     server.create(POLICIES, {"metadata": {"name": "web"}, "spec": {}}, NAMESPACE)
     condition: Document = {"type": "Accepted", "status": "True", "reason": "Fine", "message": ""}
     condition |= {"lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}
-    told = server.patch(
-        POLICIES, key("web"), merging(status={"conditions": [condition]}, spec={"mode": "Observe"}), "status"
+    with_status = server.patch(
+        POLICIES, key("web"), merge_patch(status={"conditions": [condition]}, spec={"mode": "Observe"}), "status"
     )
-    assert (told["metadata"]["generation"], told["spec"]["mode"]) == (1, "Enforce")
-    changed = server.patch(POLICIES, key("web"), merging(spec={"mode": "Observe"}, status=None))
+    assert (with_status["metadata"]["generation"], with_status["spec"]["mode"]) == (1, "Enforce")
+    changed = server.patch(POLICIES, key("web"), merge_patch(spec={"mode": "Observe"}, status=None))
     assert (changed["metadata"]["generation"], len(changed["status"]["conditions"])) == (2, 1)
 
 
@@ -172,20 +183,20 @@ def test_custom_kinds_take_no_strategic_patches() -> None:
 def test_a_kind_goes_with_its_definition_and_its_objects_with_it() -> None:
     server = a_server()
     server.create(POLICIES, {"metadata": {"name": "web"}, "spec": {}}, NAMESPACE)
-    server.delete(DEFINITIONS, Key("", "placementpolicies.placement.novasphere.dev"))
+    server.delete(CUSTOM_RESOURCE_DEFINITIONS, Key("", "placementpolicies.placement.novasphere.dev"))
     with pytest.raises(NotFound, match="could not find the requested resource"):
         server.get(POLICIES, key("web"))
-    assert server.database.all("placementpolicies.placement.novasphere.dev") == []
+    assert server.database.list_objects("placementpolicies.placement.novasphere.dev") == []
 
 
 def test_an_applied_definition_adds_its_kind_and_a_changed_one_changes_it() -> None:
     server = a_server(definitions=[])
-    [definition] = [each for each in crds() if each["spec"]["names"]["kind"] == "PlacementPolicy"]
+    [definition] = [crd for crd in crds() if crd["spec"]["names"]["kind"] == "PlacementPolicy"]
     name = Key("", definition["metadata"]["name"])
-    server.patch(DEFINITIONS, name, PatchBody("apply", definition))
+    server.patch(CUSTOM_RESOURCE_DEFINITIONS, name, PatchBody("apply", definition))
     server.create(POLICIES, {"metadata": {"name": "web"}, "spec": {}}, NAMESPACE)
     served = [{**definition["spec"]["versions"][0], "served": False}]
-    server.patch(DEFINITIONS, name, merging(spec={"versions": served}))
+    server.patch(CUSTOM_RESOURCE_DEFINITIONS, name, merge_patch(spec={"versions": served}))
     with pytest.raises(NotFound):
         server.get(POLICIES, key("web"))
 
@@ -199,14 +210,14 @@ def test_without_definitions_our_kinds_are_not_there() -> None:
 
 
 def test_generated_names_differ_and_are_the_same_every_time() -> None:
-    def made() -> list[str]:
+    def generate_names() -> list[str]:
         server = a_server()
         body = {"metadata": {"generateName": "web-"}}
         return [server.create(CONFIG_MAPS, body, NAMESPACE)["metadata"]["name"] for _ in range(200)]
 
-    first = made()
+    first = generate_names()
     assert len(set(first)) == 200
-    assert first == made()
+    assert first == generate_names()
 
 
 async def test_objects_are_read_into_structs() -> None:
@@ -220,4 +231,4 @@ def test_a_map_that_is_immutable_stays() -> None:
     server = a_server()
     server.create(CONFIG_MAPS, {**a_map("fixed"), "immutable": True}, NAMESPACE)
     with pytest.raises(Invalid, match="immutable"):
-        server.patch(CONFIG_MAPS, key("fixed"), merging(data={"a": "2"}))
+        server.patch(CONFIG_MAPS, key("fixed"), merge_patch(data={"a": "2"}))

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from conftest import FIGURE
-from embedded.comparing import KINDS, Answer, Twins
 from embedded.manifests import MANIFESTS
 from embedded.random_patches import a_map, a_patch, a_pod, a_workload, an_apply
+from embedded.server_comparison import KINDS, Answer, TwinClusters
 from smallest import a_small_cluster
 from testbed.pytest_plugin import Bed
 from wukong.cluster.credentials import load
@@ -26,13 +26,13 @@ OBJECTS, PATCHES = 16, 5
 
 
 @asynccontextmanager
-async def twins(bed: Bed, namespace: str) -> AsyncIterator[Twins]:
+async def twin_clusters(bed: Bed, namespace: str) -> AsyncIterator[TwinClusters]:
     async with Kube(load(str(bed.kubeconfig))) as real, a_small_cluster("twin") as embedded:
-        both = Twins(real, embedded, (namespace, "twin"))
+        clusters = TwinClusters(real, embedded, (namespace, "twin"))
         try:
-            yield both
+            yield clusters
         finally:
-            await both.release()
+            await clusters.release()
 
 
 def an_object(random: Random, kind: str, name: str) -> Document:
@@ -44,10 +44,10 @@ def an_object(random: Random, kind: str, name: str) -> Document:
 
 
 async def test_manifests_are_filled_in_or_refused_alike(bed: Bed, namespace: str) -> None:
-    async with twins(bed, namespace) as both:
+    async with twin_clusters(bed, namespace) as clusters:
         for kind, name, rest in MANIFESTS:
             body = {**rest, "metadata": {"name": name, **rest.get("metadata", {})}}
-            real, embedded = await both.create(KINDS[kind], body)
+            real, embedded = await clusters.create(KINDS[kind], body)
             assert_same(real, embedded, f"{kind} {name}")
 
 
@@ -56,17 +56,17 @@ async def test_random_patches_have_the_same_outcome(
     bed: Bed, namespace: str, kind: str, record_property: Callable[[str, object], None]
 ) -> None:
     accepted = 0
-    async with twins(bed, namespace) as both:
+    async with twin_clusters(bed, namespace) as clusters:
         for seed in range(OBJECTS):
             random = Random(f"{kind} {seed}")
             name = f"object-{seed}"
-            real, embedded = await both.create(KINDS[kind], an_object(random, kind, name))
+            real, embedded = await clusters.create(KINDS[kind], an_object(random, kind, name))
             assert_same(real, embedded, f"SEED={seed} created")
             assert embedded.object is not None
             last = embedded.object
             for number in range(PATCHES):
                 patch = a_patch(random, kind, last)
-                real, embedded = await both.patch(KINDS[kind], name, patch)
+                real, embedded = await clusters.patch(KINDS[kind], name, patch)
                 assert_same(real, embedded, f"SEED={seed} patch {number}", patch)
                 last = embedded.object or last
                 accepted += embedded.object is not None
@@ -75,27 +75,27 @@ async def test_random_patches_have_the_same_outcome(
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "ReplicaSet"])
 async def test_random_applies_merge_prune_and_conflict_alike(bed: Bed, namespace: str, kind: str) -> None:
-    async with twins(bed, namespace) as both:
+    async with twin_clusters(bed, namespace) as clusters:
         for seed in range(OBJECTS):
             random = Random(f"apply {kind} {seed}")
             name = f"object-{seed}"
-            _, embedded = await both.create(KINDS[kind], an_object(random, kind, name))
+            _, embedded = await clusters.create(KINDS[kind], an_object(random, kind, name))
             assert embedded.object is not None
             last = embedded.object
             for number in range(PATCHES):
                 is_apply = random.random() < 0.7  # other patches take fields from those who apply
                 patch = an_apply(random, kind, name) if is_apply else a_patch(random, kind, last)
-                real, embedded = await both.patch(KINDS[kind], name, patch)
+                real, embedded = await clusters.patch(KINDS[kind], name, patch)
                 assert_same(real, embedded, f"SEED={seed} apply {number}", patch)
                 last = embedded.object or last
 
 
-def assert_same(real: Answer, embedded: Answer, what: str, sent: PatchBody | None = None) -> None:
-    told = f"{what}: {sent}\n real     {real.message}\n embedded {embedded.message}"
-    assert embedded.said == real.said, told
+def assert_same(real: Answer, embedded: Answer, subject: str, sent: PatchBody | None = None) -> None:
+    message = f"{subject}: {sent}\n real     {real.message}\n embedded {embedded.message}"
+    assert embedded.compared == real.compared, message
 
 
 def test_the_comparison_sees_a_difference() -> None:
-    one: dict[str, Any] = {"data": {"a": "1"}}
+    document: dict[str, Any] = {"data": {"a": "1"}}
     with pytest.raises(AssertionError, match="SEED=7"):
-        assert_same(Answer(one), Answer({"data": {"a": "2"}}), "SEED=7")
+        assert_same(Answer(document), Answer({"data": {"a": "2"}}), "SEED=7")

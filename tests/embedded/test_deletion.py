@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from embedded.serving import (
+from embedded.store_fixtures import (
     BUDGETS,
-    CONFIG_MAPS,
     NAMESPACE,
-    PODS,
     a_budget,
     a_map,
     a_pod,
     a_running_pod,
     a_server,
     key,
-    merging,
+    merge_patch,
 )
 from smallest import Still, settle
 from wukong.actions import Delete
-from wukong.api.resources import EVENTS, RESOURCES, Key
+from wukong.api.kinds import CONFIG_MAPS, EVENTS, NAMESPACES, PODS
+from wukong.api.resources import Key
 from wukong.embedded.store import Server, garbage_collection
-from wukong.embedded.store.deletion import Options
+from wukong.embedded.store.deletion import DeleteOptions
 from wukong.errors import Denied, NotFound, ServerFailed, TooManyRequests
 from wukong.ports import Document
-
-NAMESPACES = RESOURCES["Namespace"]
 
 
 def exists(server: Server, name: str) -> bool:
@@ -36,7 +33,7 @@ def exists(server: Server, name: str) -> bool:
     return True
 
 
-def is_leaving(server: Server, name: str) -> bool:
+def is_terminating(server: Server, name: str) -> bool:
     return "deletionTimestamp" in server.get(PODS, key(name))["metadata"]
 
 
@@ -46,7 +43,7 @@ def is_leaving(server: Server, name: str) -> bool:
 def test_a_bound_pod_waits_for_its_kubelet_and_its_end_is_announced() -> None:
     server = a_server()
     a_running_pod(server)
-    server.delete(PODS, key("web"), Options(grace_seconds=20))
+    server.delete(PODS, key("web"), DeleteOptions(grace_seconds=20))
     meta = server.get(PODS, key("web"))["metadata"]
     assert (meta["deletionTimestamp"], meta["deletionGracePeriodSeconds"]) == ("2026-01-01T00:00:20Z", 20)
     assert meta["generation"] == 2
@@ -55,18 +52,18 @@ def test_a_bound_pod_waits_for_its_kubelet_and_its_end_is_announced() -> None:
 def test_a_grace_can_only_be_shortened() -> None:
     server = a_server()
     a_running_pod(server)
-    for asked, held in ((20, 20), (30, 20), (5, 5), (None, 5)):
-        server.delete(PODS, key("web"), Options(grace_seconds=asked))
-        assert server.get(PODS, key("web"))["metadata"]["deletionGracePeriodSeconds"] == held
+    for requested, expected in ((20, 20), (30, 20), (5, 5), (None, 5)):
+        server.delete(PODS, key("web"), DeleteOptions(grace_seconds=requested))
+        assert server.get(PODS, key("web"))["metadata"]["deletionGracePeriodSeconds"] == expected
     assert server.get(PODS, key("web"))["metadata"]["deletionTimestamp"] == "2026-01-01T00:00:05Z"
-    server.delete(PODS, key("web"), Options(grace_seconds=0))
+    server.delete(PODS, key("web"), DeleteOptions(grace_seconds=0))
     assert not exists(server, "web")
 
 
 def test_a_finished_pod_has_nothing_to_wait_for() -> None:
     server = a_server()
     a_running_pod(server)
-    server.patch(PODS, key("web"), merging(status={"phase": "Succeeded"}), "status")
+    server.patch(PODS, key("web"), merge_patch(status={"phase": "Succeeded"}), "status")
     server.delete(PODS, key("web"))
     assert not exists(server, "web")
 
@@ -76,7 +73,7 @@ def test_a_graceless_end_is_seen_as_a_change_and_then_a_deletion() -> None:
     server.create(PODS, a_pod(), NAMESPACE)
     before = server.database.version
     server.delete(PODS, key("web"))
-    assert [change.type for change in server.database.since("pods", before)] == ["MODIFIED", "DELETED"]
+    assert [change.type for change in server.database.changes_since("pods", before)] == ["MODIFIED", "DELETED"]
 
 
 # Evictions -------------------------------------------------------------------------------------------------------
@@ -94,21 +91,21 @@ def test_a_budget_remembers_whom_it_let_go_and_is_charged_once() -> None:
     with pytest.raises(TooManyRequests) as caught:
         server.evict(key("two"))
     assert (caught.value.cause, caught.value.retry_after) == ("DisruptionBudget", None)
-    assert not is_leaving(server, "two")
+    assert not is_terminating(server, "two")
 
 
 def test_a_budget_whose_pods_are_not_counted_yet_says_when_to_ask_again() -> None:
     server = a_server()
     a_running_pod(server)
     a_budget(server, disruptionsAllowed=1)
-    server.patch(BUDGETS, key("budget"), merging(spec={"minAvailable": 2}))
+    server.patch(BUDGETS, key("budget"), merge_patch(spec={"minAvailable": 2}))
     with pytest.raises(TooManyRequests) as caught:
         server.evict(key("web"))
     assert caught.value.retry_after == 10
 
 
 @pytest.mark.parametrize(
-    ("policy", "counts", "goes"),
+    ("policy", "counts", "is_evicted"),
     [
         ("AlwaysAllow", {"currentHealthy": 0, "desiredHealthy": 3}, True),
         ("IfHealthyBudget", {"currentHealthy": 3, "desiredHealthy": 3}, True),
@@ -117,16 +114,16 @@ def test_a_budget_whose_pods_are_not_counted_yet_says_when_to_ask_again() -> Non
         ("", {"currentHealthy": 1, "desiredHealthy": 1}, True),
     ],
 )
-def test_a_pod_that_is_not_ready_may_go_uncharged(policy: str, counts: dict[str, int], goes: bool) -> None:
+def test_a_pod_that_is_not_ready_may_go_uncharged(policy: str, counts: dict[str, int], is_evicted: bool) -> None:
     server = a_server()
     a_running_pod(server, is_ready=False)
     a_budget(server, "budget", policy, **counts)
-    if not goes:
+    if not is_evicted:
         with pytest.raises(TooManyRequests):
             server.evict(key("web"))
     else:
         server.evict(key("web"))
-        assert is_leaving(server, "web")
+        assert is_terminating(server, "web")
     assert "disruptedPods" not in server.get(BUDGETS, key("budget"))["status"]
 
 
@@ -142,7 +139,7 @@ def test_two_budgets_are_one_too_many() -> None:
 # Garbage ---------------------------------------------------------------------------------------------------------
 
 
-def owned(name: str, *owners: Document, block: bool = True) -> Document:
+def a_map_owned_by(name: str, *owners: Document, block: bool = True) -> Document:
     references = [
         {"apiVersion": "v1", "kind": "ConfigMap", "blockOwnerDeletion": block}
         | {field: owner["metadata"][field] for field in ("name", "uid")}
@@ -151,74 +148,76 @@ def owned(name: str, *owners: Document, block: bool = True) -> Document:
     return a_map(name, ownerReferences=references)
 
 
-def names(server: Server) -> list[str]:
-    return [each["metadata"]["name"] for each in server.database.all("configmaps")]
+def names_of_maps(server: Server) -> list[str]:
+    return [document["metadata"]["name"] for document in server.database.list_objects("configmaps")]
 
 
 def test_grandchildren_go_with_their_grandparents() -> None:
     server = a_server()
     top = server.create(CONFIG_MAPS, a_map("top"), NAMESPACE)
-    middle = server.create(CONFIG_MAPS, owned("middle", top), NAMESPACE)
-    server.create(CONFIG_MAPS, owned("bottom", middle), NAMESPACE)
-    server.delete(CONFIG_MAPS, key("top"), Options(propagation="Background"))
+    middle = server.create(CONFIG_MAPS, a_map_owned_by("middle", top), NAMESPACE)
+    server.create(CONFIG_MAPS, a_map_owned_by("bottom", middle), NAMESPACE)
+    server.delete(CONFIG_MAPS, key("top"), DeleteOptions(propagation="Background"))
     settle(server)
-    assert names(server) == []
+    assert names_of_maps(server) == []
 
 
 def test_a_child_with_another_owner_stays_and_forgets_the_one_that_went() -> None:
     server = a_server()
-    one, two = (server.create(CONFIG_MAPS, a_map(name), NAMESPACE) for name in ("one", "two"))
-    server.create(CONFIG_MAPS, owned("child", one, two), NAMESPACE)
+    first, second = (server.create(CONFIG_MAPS, a_map(name), NAMESPACE) for name in ("one", "two"))
+    server.create(CONFIG_MAPS, a_map_owned_by("child", first, second), NAMESPACE)
     server.delete(CONFIG_MAPS, key("one"))
     settle(server)
-    assert names(server) == ["child", "two"]
+    assert names_of_maps(server) == ["child", "two"]
     references = server.get(CONFIG_MAPS, key("child"))["metadata"]["ownerReferences"]
-    assert [each["name"] for each in references] == ["two"]
+    assert [reference["name"] for reference in references] == ["two"]
 
 
 def test_in_the_foreground_the_lowest_goes_first() -> None:
     server = a_server()
     top = server.create(CONFIG_MAPS, a_map("top"), NAMESPACE)
-    middle = server.create(CONFIG_MAPS, owned("middle", top), NAMESPACE)
-    server.create(CONFIG_MAPS, owned("bottom", middle), NAMESPACE)
+    middle = server.create(CONFIG_MAPS, a_map_owned_by("middle", top), NAMESPACE)
+    server.create(CONFIG_MAPS, a_map_owned_by("bottom", middle), NAMESPACE)
     before = server.database.version
-    server.delete(CONFIG_MAPS, key("top"), Options(propagation="Foreground"))
+    server.delete(CONFIG_MAPS, key("top"), DeleteOptions(propagation="Foreground"))
     settle(server)
-    gone = [change.key.name for change in server.database.since("configmaps", before) if change.type == "DELETED"]
-    assert gone == ["bottom", "middle", "top"]
+    deleted = [
+        change.key.name for change in server.database.changes_since("configmaps", before) if change.type == "DELETED"
+    ]
+    assert deleted == ["bottom", "middle", "top"]
 
 
 def test_a_child_that_does_not_block_does_not_hold_its_owner() -> None:
     server = a_server()
     top = server.create(CONFIG_MAPS, a_map("top"), NAMESPACE)
-    child = owned("child", top, block=False)
+    child = a_map_owned_by("child", top, block=False)
     child["metadata"]["finalizers"] = ["wukong.test/held"]
     server.create(CONFIG_MAPS, child, NAMESPACE)
-    server.delete(CONFIG_MAPS, key("top"), Options(propagation="Foreground"))
+    server.delete(CONFIG_MAPS, key("top"), DeleteOptions(propagation="Foreground"))
     settle(server)
-    assert names(server) == ["child"]
+    assert names_of_maps(server) == ["child"]
 
 
 def test_a_recreated_owner_of_the_same_name_is_another() -> None:
     server = a_server()
     first = server.create(CONFIG_MAPS, a_map("owner"), NAMESPACE)
-    server.create(CONFIG_MAPS, owned("child", first), NAMESPACE)
+    server.create(CONFIG_MAPS, a_map_owned_by("child", first), NAMESPACE)
     server.delete(CONFIG_MAPS, key("owner"))
     server.create(CONFIG_MAPS, a_map("owner"), NAMESPACE)
     settle(server)
-    assert names(server) == ["owner"]
+    assert names_of_maps(server) == ["owner"]
 
 
-def test_what_is_near_a_change_is_all_that_needs_a_look() -> None:
+def test_owners_and_dependents_of_a_change_are_all_it_affects() -> None:
     server = a_server()
     owner = server.create(CONFIG_MAPS, a_map("owner"), NAMESPACE)
-    server.create(CONFIG_MAPS, owned("child", owner), NAMESPACE)
-    server.create(CONFIG_MAPS, a_map("stranger"), NAMESPACE)
+    server.create(CONFIG_MAPS, a_map_owned_by("child", owner), NAMESPACE)
+    server.create(CONFIG_MAPS, a_map("unrelated"), NAMESPACE)
     server.delete(CONFIG_MAPS, key("owner"))
-    change = server.database.since("configmaps", 0)[-1]
-    places = garbage_collection.near(server.database, "configmaps", change)
-    assert [place.key.name for place in places] == ["child", "owner"]
-    [action] = garbage_collection.due(server.database, server.kinds, places)
+    change = server.database.changes_since("configmaps", 0)[-1]
+    refs = garbage_collection.find_affected_objects(server.database, "configmaps", change)
+    assert [ref.key.name for ref in refs] == ["child", "owner"]
+    [action] = garbage_collection.plan_actions(server.database, server.kinds, refs)
     assert isinstance(action, Delete)
     assert action.key == key("child")
 
@@ -230,7 +229,9 @@ def test_events_are_forgotten_after_an_hour() -> None:
     clock.time += 3000
     server.create(EVENTS, {"metadata": {"name": "new"}}, "default")
     clock.time += 1000
-    assert [each.key.name for each in garbage_collection.expired_events(server.database, clock.now())] == ["old"]
+    assert [
+        deletion.key.name for deletion in garbage_collection.plan_event_deletions(server.database, clock.now())
+    ] == ["old"]
 
 
 # Namespaces ------------------------------------------------------------------------------------------------------
@@ -242,11 +243,11 @@ def test_a_namespace_goes_after_what_is_in_it_and_takes_nothing_new_meanwhile() 
     server.create(CONFIG_MAPS, a_map("free"), NAMESPACE)
     server.delete(NAMESPACES, Key("", NAMESPACE))
     settle(server)
-    assert names(server) == ["held"]
+    assert names_of_maps(server) == ["held"]
     assert server.get(NAMESPACES, Key("", NAMESPACE))["status"]["phase"] == "Terminating"
     with pytest.raises(Denied, match="because it is being terminated"):
         server.create(CONFIG_MAPS, a_map("late"), NAMESPACE)
-    server.patch(CONFIG_MAPS, key("held"), merging(metadata={"finalizers": None}))
+    server.patch(CONFIG_MAPS, key("held"), merge_patch(metadata={"finalizers": None}))
     settle(server)
     with pytest.raises(NotFound):
         server.get(NAMESPACES, Key("", NAMESPACE))

@@ -12,9 +12,10 @@ from random import Random
 import msgspec
 
 from embedded.random_patches import a_map, a_patch, a_workload, an_apply
-from embedded.serving import CONFIG_MAPS, DEPLOYMENTS, NAMESPACE, PODS, a_pod, a_running_pod, a_server, key
+from embedded.store_fixtures import NAMESPACE, a_pod, a_running_pod, a_server, key
 from smallest import settle
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS
+from wukong.api.resources import Key
 from wukong.embedded.store import Server
 from wukong.errors import ClusterError
 
@@ -28,14 +29,14 @@ def a_busy_day(seed: int) -> Server:
     for number in range(12):
         kind, name = random.choice(sorted(KINDS)), f"object-{number}"
         body = a_map(name) if kind == "ConfigMap" else a_workload(random, name)
-        made = server.create(KINDS[kind], body, NAMESPACE)
+        document = server.create(KINDS[kind], body, NAMESPACE)
         for _ in range(8):
-            patch = an_apply(random, kind, name) if random.random() < 0.5 else a_patch(random, kind, made)
+            patch = an_apply(random, kind, name) if random.random() < 0.5 else a_patch(random, kind, document)
             try:
-                made = server.patch(KINDS[kind], key(name), patch)
+                document = server.patch(KINDS[kind], key(name), patch)
             except ClusterError:
                 continue
-        owner = {"apiVersion": made["apiVersion"], "kind": kind, "name": name, "uid": made["metadata"]["uid"]}
+        owner = {"apiVersion": document["apiVersion"], "kind": kind, "name": name, "uid": document["metadata"]["uid"]}
         for _ in range(3):
             pod = a_pod("")
             pod["metadata"] |= {"generateName": f"{name}-", "ownerReferences": [owner]}
@@ -45,22 +46,22 @@ def a_busy_day(seed: int) -> Server:
         if random.random() < 0.5:
             server.delete(KINDS[kind], key(name))
         settle(server)
-    server.delete(RESOURCES["Namespace"], Key("", NAMESPACE))
+    server.delete(NAMESPACES, Key("", NAMESPACE))
     settle(server)
     return server
 
 
 def digest(server: Server) -> str:
     """Of everything that ever happened."""
-    told = [[change.version, change.type, change.document] for kind in server.kinds for change in
-            server.database.since(kind.name, kind.since)]  # fmt: skip
-    return sha256(msgspec.json.encode(told)).hexdigest()
+    history = [[change.version, change.type, change.document] for kind in server.kinds for change in
+            server.database.changes_since(kind.name, kind.since)]  # fmt: skip
+    return sha256(msgspec.json.encode(history)).hexdigest()
 
 
 def test_another_process_with_another_hash_seed_has_the_same_history() -> None:
     code = "from embedded.test_determinism import a_busy_day, digest; print(digest(a_busy_day(7)))"
     paths = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
-    found = {
+    digests = {
         subprocess.run(
             [sys.executable, "-c", code],
             env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": paths},
@@ -70,7 +71,7 @@ def test_another_process_with_another_hash_seed_has_the_same_history() -> None:
         ).stdout.strip()
         for seed in ("1", "2")
     }
-    assert found == {digest(a_busy_day(7))}
+    assert digests == {digest(a_busy_day(7))}
 
 
 def test_another_seed_is_another_day() -> None:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded.serving import CONFIG_MAPS, NAMESPACE, a_map, a_server, key, merging
+from embedded.store_fixtures import CONFIG_MAPS, NAMESPACE, a_map, a_server, key, merge_patch
 from wukong.embedded.store import Server, Store
-from wukong.embedded.store.selectors import read
-from wukong.embedded.store.watch_events import events
+from wukong.embedded.store.selectors import parse_selection
+from wukong.embedded.store.watch_events import build_events
 from wukong.errors import ClusterError, Gone
 from wukong.ports import Document, Selection
 
@@ -26,31 +26,31 @@ STEPS = st.lists(
 Maps = dict[str, Document]
 
 
-def do(server: Server, step: Step) -> None:
+def perform(server: Server, step: Step) -> None:
     """Refusals are part of the game: they must leave no trace."""
-    what, name, label = step
+    operation, name, label = step
     try:
-        if what == "create":
+        if operation == "create":
             server.create(CONFIG_MAPS, a_map(name, labels={"app": label}), NAMESPACE)
-        elif what == "label":
-            server.patch(CONFIG_MAPS, key(name), merging(metadata={"labels": {"app": label}}))
-        elif what == "same":
-            server.patch(CONFIG_MAPS, key(name), merging(data={"a": "1"}))
+        elif operation == "label":
+            server.patch(CONFIG_MAPS, key(name), merge_patch(metadata={"labels": {"app": label}}))
+        elif operation == "same":
+            server.patch(CONFIG_MAPS, key(name), merge_patch(data={"a": "1"}))
         else:
             server.delete(CONFIG_MAPS, key(name))
     except ClusterError:
         return
 
 
-def listed(server: Server, selection: Selection) -> Maps:
-    return {each["metadata"]["name"]: each for each in server.list(CONFIG_MAPS, selection).items}
+def list_maps(server: Server, selection: Selection) -> Maps:
+    return {document["metadata"]["name"]: document for document in server.list(CONFIG_MAPS, selection).items}
 
 
-def replayed(before: Maps, server: Server, selection: Selection, version: int) -> Maps:
+def replay_events(before: Maps, server: Server, selection: Selection, version: int) -> Maps:
     """What a list was, with the events since then worked in, each of which must fit what is known by then."""
     known = dict(before)
-    selector = read(server.kinds.of(CONFIG_MAPS), selection)
-    for event in events(server.database.since("configmaps", version), selector):
+    selector = parse_selection(server.kinds.of(CONFIG_MAPS), selection)
+    for event in build_events(server.database.changes_since("configmaps", version), selector):
         name = event.object["metadata"]["name"]
         assert (event.type == "ADDED") == (name not in known)
         if event.type == "DELETED":
@@ -63,12 +63,12 @@ def replayed(before: Maps, server: Server, selection: Selection, version: int) -
 @given(STEPS, st.sampled_from(["", "app=web"]))
 def test_a_watch_from_any_version_replays_what_lists_tell(steps: list[Step], labels: str) -> None:
     server, selection = a_server(), Selection(NAMESPACE, labels)
-    moments = [(server.database.version, listed(server, selection))]
+    moments = [(server.database.version, list_maps(server, selection))]
     for step in steps:
-        do(server, step)
-        moments.append((server.database.version, listed(server, selection)))
+        perform(server, step)
+        moments.append((server.database.version, list_maps(server, selection)))
     for version, then in moments:
-        assert replayed(then, server, selection, version) == moments[-1][1]
+        assert replay_events(then, server, selection, version) == moments[-1][1]
 
 
 @given(STEPS)
@@ -76,8 +76,8 @@ def test_versions_only_grow_and_each_change_has_its_own(steps: list[Step]) -> No
     server = a_server()
     start = server.database.version
     for step in steps:
-        do(server, step)
-    changes = server.database.since("configmaps", start)
+        perform(server, step)
+    changes = server.database.changes_since("configmaps", start)
     versions = [change.version for change in changes]
     assert versions == sorted(set(versions))
     assert [int(change.document["metadata"]["resourceVersion"]) for change in changes] == versions
@@ -91,36 +91,36 @@ def test_pages_show_the_moment_of_the_first_whatever_happens_meanwhile(steps: li
         server.create(CONFIG_MAPS, a_map(name), NAMESPACE)
     whole = server.list(CONFIG_MAPS, Selection(NAMESPACE)).items
     page = server.list(CONFIG_MAPS, Selection(NAMESPACE), limit=limit)
-    found = list(page.items)
+    items = list(page.items)
     pending = list(steps)
     while page.token:
         for step in pending[:5]:
-            do(server, step)
+            perform(server, step)
         pending = pending[5:]
         page = server.list(CONFIG_MAPS, Selection(NAMESPACE), limit=limit, token=page.token)
-        found += page.items
-    assert found == whole
+        items += page.items
+    assert items == whole
 
 
 @given(STEPS)
 def test_the_same_requests_make_the_same_history(steps: list[Step]) -> None:
-    one, other = a_server(), a_server()
+    left, right = a_server(), a_server()
     for step in steps:
-        do(one, step)
-        do(other, step)
-    assert one.database.since("configmaps", 0) == other.database.since("configmaps", 0)
+        perform(left, step)
+        perform(right, step)
+    assert left.database.changes_since("configmaps", 0) == right.database.changes_since("configmaps", 0)
 
 
 def test_a_bounded_log_forgets_and_says_gone() -> None:
-    server = a_server(kept=3)
+    server = a_server(log_size=3)
     start = server.database.version
     for number in range(7):
         server.create(CONFIG_MAPS, a_map(f"map-{number}"), NAMESPACE)
-    assert [change.key.name for change in server.database.since("configmaps", server.database.version - 3)] == [
+    assert [change.key.name for change in server.database.changes_since("configmaps", server.database.version - 3)] == [
         "map-4", "map-5", "map-6",
     ]  # fmt: skip
     with pytest.raises(Gone, match="too old resource version"):
-        server.database.since("configmaps", start)
+        server.database.changes_since("configmaps", start)
 
 
 def test_a_page_whose_moment_is_compacted_is_gone() -> None:
@@ -155,7 +155,7 @@ async def test_a_watch_from_nowhere_begins_with_what_is_there() -> None:
             first = await anext(stream)
             store.server.create(CONFIG_MAPS, a_map("new"), NAMESPACE)
             second = await anext(stream)
-    assert [(each.type, each.object["metadata"]["name"]) for each in (first, second)] == [
+    assert [(event.type, event.object["metadata"]["name"]) for event in (first, second)] == [
         ("ADDED", "old"),
         ("ADDED", "new"),
     ]
@@ -168,18 +168,18 @@ async def test_watches_end_when_the_server_says_so() -> None:
             version = str(store.server.database.version)
             return len([event async for event in store.watch(CONFIG_MAPS, dict, resource_version=version)])
 
-        following = asyncio.create_task(follow())
+        task = asyncio.create_task(follow())
         await asyncio.sleep(0)  # until it waits
         store.server.create(CONFIG_MAPS, a_map("a"), NAMESPACE)
         await asyncio.sleep(0)
         store.end_watches()
-        assert await following == 1
+        assert await task == 1
 
 
 async def test_what_a_caller_does_to_an_answer_does_not_reach_the_store() -> None:
     async with Store(server=a_server()) as store:
-        made = await store.create(CONFIG_MAPS, a_map("a"), NAMESPACE)
-        made["data"]["a"] = "changed"
-        found = await store.get(CONFIG_MAPS, key("a"), dict)
-        found["data"]["a"] = "changed, too"
+        created = await store.create(CONFIG_MAPS, a_map("a"), NAMESPACE)
+        created["data"]["a"] = "changed"
+        read = await store.get(CONFIG_MAPS, key("a"), dict)
+        read["data"]["a"] = "changed, too"
         assert (await store.get(CONFIG_MAPS, key("a"), dict))["data"] == {"a": "1"}

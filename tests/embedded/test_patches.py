@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from embedded.random_patches import a_workload
-from embedded.serving import DEPLOYMENTS, NAMESPACE, a_server, key
-from wukong.embedded.store.kinds import PODS, Kinds
-from wukong.embedded.store.ownership.field_sets import differences, leaves, merged, shown
+from embedded.store_fixtures import DEPLOYMENTS, NAMESPACE, a_server, key
+from wukong.api.kinds import PODS
+from wukong.embedded.store.kinds import Kinds
+from wukong.embedded.store.ownership.field_sets import diff_fields, format_path, leaf_paths_of, merge_applied
 from wukong.embedded.store.patch import json_patch, merge_patch, strategic_merge
 from wukong.embedded.store.patch.merge_keys import Named
-from wukong.embedded.store.selectors import read
+from wukong.embedded.store.selectors import parse_selection
 from wukong.errors import Invalid
 from wukong.ports import Document, PatchBody, Selection
 
@@ -22,9 +23,9 @@ def a_spec(*names: str) -> Document:
     return {"spec": {"containers": [{"name": name, "image": f"{name}:1"} for name in names]}}
 
 
-def containers(patch: Document, *names: str) -> list[str]:
-    made = strategic_merge.patched("Pod", a_spec(*names), {"spec": patch})
-    return [f"{each['name']}={each.get('image', '')}" for each in made["spec"]["containers"]]
+def patch_containers(patch: Document, *names: str) -> list[str]:
+    patched = strategic_merge.apply_strategic_patch("Pod", a_spec(*names), {"spec": patch})
+    return [f"{container['name']}={container.get('image', '')}" for container in patched["spec"]["containers"]]
 
 
 @pytest.mark.parametrize(
@@ -39,27 +40,31 @@ def containers(patch: Document, *names: str) -> list[str]:
     ],
 )
 def test_a_strategic_patch_merges_containers(patch: Document, expected: list[str]) -> None:
-    assert containers(patch, "a", "b") == expected
+    assert patch_containers(patch, "a", "b") == expected
 
 
 def test_finalizers_are_added_and_taken_away_one_by_one() -> None:
     before: Document = {"metadata": {"finalizers": ["a", "b"]}}
-    added = strategic_merge.patched("Pod", before, {"metadata": {"finalizers": ["c"]}})
+    added = strategic_merge.apply_strategic_patch("Pod", before, {"metadata": {"finalizers": ["c"]}})
     assert sorted(added["metadata"]["finalizers"]) == ["a", "b", "c"]
-    less = strategic_merge.patched("Pod", added, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a", "c"]}})
-    assert less["metadata"]["finalizers"] == ["b"]
+    reduced = strategic_merge.apply_strategic_patch(
+        "Pod", added, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a", "c"]}}
+    )
+    assert reduced["metadata"]["finalizers"] == ["b"]
 
 
 def test_the_selector_of_a_budget_is_replaced_and_a_deployments_is_merged() -> None:
     patch = {"spec": {"selector": {"matchLabels": {"b": "2"}}}}
-    for kind, expected in (("PodDisruptionBudget", {"b": "2"}), ("Deployment", {"a": "1", "b": "2"})):
-        made = strategic_merge.patched(kind, {"spec": {"selector": {"matchLabels": {"a": "1"}}}}, patch)
-        assert made["spec"]["selector"]["matchLabels"] == expected
+    for kind, expected in (("PodDisruptionBudget.policy", {"b": "2"}), ("Deployment.apps", {"a": "1", "b": "2"})):
+        patched = strategic_merge.apply_strategic_patch(
+            kind, {"spec": {"selector": {"matchLabels": {"a": "1"}}}}, patch
+        )
+        assert patched["spec"]["selector"]["matchLabels"] == expected
 
 
 def test_a_merge_key_is_needed() -> None:
     with pytest.raises(Invalid, match="merge key: name"):
-        strategic_merge.patched("Pod", a_spec("a"), {"spec": {"containers": [{"image": "x"}]}})
+        strategic_merge.apply_strategic_patch("Pod", a_spec("a"), {"spec": {"containers": [{"image": "x"}]}})
 
 
 @pytest.mark.parametrize(
@@ -75,7 +80,7 @@ def test_a_merge_key_is_needed() -> None:
     ],
 )
 def test_json_operations(operations: list[Document], expected: Document) -> None:
-    assert json_patch.patched({"list": [1, 2], "map": {"a/b": 1}}, operations) == expected
+    assert json_patch.apply_json_patch({"list": [1, 2], "map": {"a/b": 1}}, operations) == expected
 
 
 @pytest.mark.parametrize(
@@ -92,12 +97,14 @@ def test_json_operations(operations: list[Document], expected: Document) -> None
 )
 def test_json_operations_that_do_not_fit(operation: Document) -> None:
     with pytest.raises(Invalid):
-        json_patch.patched({"list": [1, 2]}, [operation])
+        json_patch.apply_json_patch({"list": [1, 2]}, [operation])
 
 
 def test_a_merge_patch_keeps_no_null_not_even_in_a_list() -> None:
-    made = merge_patch.patched({"a": {"b": 1}}, {"a": {"b": None, "c": {"d": None}}, "e": [{"f": None, "g": 1}, None]})
-    assert made == {"a": {"c": {}}, "e": [{"g": 1}]}
+    patched = merge_patch.apply_merge_patch(
+        {"a": {"b": 1}}, {"a": {"b": None, "c": {"d": None}}, "e": [{"f": None, "g": 1}, None]}
+    )
+    assert patched == {"a": {"c": {}}, "e": [{"g": 1}]}
 
 
 # Fields and their owners -----------------------------------------------------------------------------------------
@@ -105,14 +112,14 @@ def test_a_merge_patch_keeps_no_null_not_even_in_a_list() -> None:
 
 def test_fields_are_named_as_managed_fields_name_them() -> None:
     document = {"metadata": {"finalizers": ["x/y"]}, **a_spec("main")}
-    assert sorted("/".join(path) for path in leaves(document, Named())) == [
+    assert sorted("/".join(path) for path in leaf_paths_of(document, Named())) == [
         'f:metadata/f:finalizers/v:"x/y"',
         'f:spec/f:containers/k:{"name":"main"}/.',
         'f:spec/f:containers/k:{"name":"main"}/f:image',
         'f:spec/f:containers/k:{"name":"main"}/f:name',
     ]
-    [(path, is_set)] = differences(a_spec("main"), {"spec": {"containers": [{"name": "main", "image": "x"}]}}, Named())
-    assert (shown(path), is_set) == ('.spec.containers[name="main"].image', True)
+    [(path, is_set)] = diff_fields(a_spec("main"), {"spec": {"containers": [{"name": "main", "image": "x"}]}}, Named())
+    assert (format_path(path), is_set) == ('.spec.containers[name="main"].image', True)
 
 
 @pytest.mark.parametrize(
@@ -120,8 +127,8 @@ def test_fields_are_named_as_managed_fields_name_them() -> None:
     [("abc", "c", "abc"), ("abc", "d", "abcd"), ("abc", "ca", "bca"), ("ab", "xb", "axb"), ("", "ba", "ba")],
 )
 def test_applied_items_stand_in_their_order_among_those_that_were_there(live: str, applied: str, expected: str) -> None:
-    made = merged(a_spec(*live)["spec"], a_spec(*applied)["spec"], Named("spec"))
-    assert "".join(each["name"] for each in made["containers"]) == expected
+    merged = merge_applied(a_spec(*live)["spec"], a_spec(*applied)["spec"], Named("spec"))
+    assert "".join(container["name"] for container in merged["containers"]) == expected
 
 
 def test_an_item_goes_with_who_applied_it_though_others_wrote_into_it() -> None:
@@ -131,9 +138,9 @@ def test_an_item_goes_with_who_applied_it_though_others_wrote_into_it() -> None:
     def apply(manager: str, *keys: str) -> list[str]:
         spread = [{"topologyKey": each, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"} for each in keys]
         body = {"spec": {"template": {"spec": {"topologySpreadConstraints": spread}}}}
-        made = server.patch(DEPLOYMENTS, key("web"), PatchBody("apply", body, manager=manager))
-        found: list[Document] = made["spec"]["template"]["spec"].get("topologySpreadConstraints", [])
-        return [each["topologyKey"] for each in found]
+        applied = server.patch(DEPLOYMENTS, key("web"), PatchBody("apply", body, manager=manager))
+        constraints: list[Document] = applied["spec"]["template"]["spec"].get("topologySpreadConstraints", [])
+        return [each["topologyKey"] for each in constraints]
 
     assert apply("alice", "zone", "rack") == ["zone", "rack"]
     change = [{"op": "replace", "path": "/spec/template/spec/topologySpreadConstraints/0/maxSkew", "value": 5}]
@@ -147,8 +154,8 @@ def test_an_item_goes_with_who_applied_it_though_others_wrote_into_it() -> None:
 # Selectors -------------------------------------------------------------------------------------------------------
 
 
-def chosen(document: Document, **how: Any) -> bool:
-    return read(Kinds().of(PODS), Selection(**how)).selects(document)
+def is_selected(document: Document, **selection: Any) -> bool:
+    return parse_selection(Kinds().of(PODS), Selection(**selection)).selects(document)
 
 
 @pytest.mark.parametrize(
@@ -160,15 +167,15 @@ def chosen(document: Document, **how: Any) -> bool:
     ],
 )  # fmt: skip
 def test_label_selectors(labels: str, expected: bool) -> None:
-    assert chosen({"metadata": {"labels": {"a": "1"}}}, labels=labels) == expected
+    assert is_selected({"metadata": {"labels": {"a": "1"}}}, labels=labels) == expected
 
 
 @pytest.mark.parametrize("labels", ["a b", "a in (b", "a,", "=a", "a in b", "a=b=c", "a/b/c=d", "!a=b"])
 def test_label_selectors_that_are_none(labels: str) -> None:
     with pytest.raises(Invalid):
-        chosen({}, labels=labels)
+        is_selected({}, labels=labels)
 
 
 def test_absent_fields_are_selected_as_what_go_reads_from_nothing() -> None:
-    assert chosen({"metadata": {}, "spec": {}}, fields="spec.hostNetwork=false,spec.nodeName=")
-    assert not chosen({"metadata": {}, "spec": {"hostNetwork": True}}, fields="spec.hostNetwork!=true")
+    assert is_selected({"metadata": {}, "spec": {}}, fields="spec.hostNetwork=false,spec.nodeName=")
+    assert not is_selected({"metadata": {}, "spec": {"hostNetwork": True}}, fields="spec.hostNetwork!=true")

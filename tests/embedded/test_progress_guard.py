@@ -6,7 +6,8 @@ import pytest
 
 from wukong.actions import DONE, Outcome, Patch
 from wukong.api.core import Node
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import NODES
+from wukong.api.resources import Key
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import VirtualClock
 from wukong.embedded.world.progress_guard import LONGEST, MOST_LOOKS, ProgressGuard
@@ -16,8 +17,6 @@ from wukong.ports import PatchBody
 from wukong.runtime.dispatch import Item
 from wukong.state import State
 from wukong.state.controller import Watch
-
-NODES = RESOURCES["Node"]
 
 
 class Painter:

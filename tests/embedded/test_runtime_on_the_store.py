@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from conforming import until
-from embedded.serving import NAMESPACE, key
+from embedded.store_fixtures import NAMESPACE, key
 from runtime.test_on_a_real_cluster import Marker, a_pod
 from runtime.virtual import LoopClock, play
-from smallest import PODS
+from wukong.api.kinds import EVENTS, LEASES, NAMESPACES, PLACEMENT_POLICIES, PODS
 from wukong.api.placement import PlacementPolicy
-from wukong.api.resources import EVENTS, LEASES, RESOURCES, Key
+from wukong.api.resources import Key
 from wukong.cluster.list_watch import follow
 from wukong.controllers import Controller
 from wukong.controllers.policy.controller import Policy
@@ -22,13 +22,13 @@ from wukong.embedded.store.documents import condition_of
 from wukong.placement.rules import BUILT_IN
 from wukong.runtime import Leader, Loop
 
-POLICIES = RESOURCES["PlacementPolicy"]
+POLICIES = PLACEMENT_POLICIES
 
 
 @asynccontextmanager
 async def a_store() -> AsyncIterator[Store]:
     async with Store(LoopClock()) as store:
-        await store.create(RESOURCES["Namespace"], {"metadata": {"name": NAMESPACE}})
+        await store.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
         yield store
 
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from conforming import until
-from embedded.serving import NAMESPACE, key
+from embedded.store_fixtures import NAMESPACE, key
 from embedded.test_runtime_on_the_store import a_store, running
 from runtime.virtual import play
-from smallest import PODS
-from wukong.api.resources import EVENTS, RESOURCES, Key
+from wukong.api.kinds import EVENTS, NODES, PODS
+from wukong.api.resources import Key
 from wukong.controllers.scheduler.controller import Scheduler
 from wukong.embedded.store import Store
 from wukong.embedded.store.documents import condition_of
 from wukong.ports import PatchBody
-
-NODES = RESOURCES["Node"]
 
 
 async def add_node(store: Store, name: str) -> None:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wukong.api.kinds import KINDS as TABLE
 from wukong.app.embedded import Settings, build_world
 from wukong.app.snapshots import load, play_on
 from wukong.cluster.anonymize import anonymize_documents
-from wukong.cluster.reduction import kept
+from wukong.cluster.reduction import reduce_document
 from wukong.embedded.scenario import Scenario, Story, play, read_scenario
 from wukong.embedded.scenario.play.steps import Drains
-from wukong.embedded.snapshot.load import LOADABLE
 from wukong.embedded.world.world import World
 from wukong.ports import Document
 
@@ -75,7 +75,7 @@ def settled_world(document: Document, seed: int) -> tuple[World, Story]:
 
 
 def everything(world: World) -> list[Document]:
-    return [document for resource in LOADABLE.values() for document in world.server.list(resource).items]
+    return [document for kind in TABLE if kind.loads for document in world.server.list(kind.resource).items]
 
 
 @settings(max_examples=25, deadline=None)
@@ -93,7 +93,7 @@ def test_a_world_at_rest_stays_at_rest_when_it_is_loaded_elsewhere(document: Doc
 @given(scenarios(), st.integers(0, 3))
 def test_what_wukong_snapshot_keeps_is_enough_to_stay_at_rest(document: Document, seed: int) -> None:
     world, _ = settled_world(document, seed)
-    found = [kept(each) for each in everything(world)]
+    found = [reduce_document(each) for each in everything(world)]
     story = play_on(load(found, world.clock.now()), Scenario(), seed)
     assert story.before is not None
     assert (story.before.changes, story.findings) == (0, [])
@@ -126,7 +126,7 @@ def test_a_rollout_under_way_is_played_to_its_end_first(kind: str) -> None:
     nodes = [{"namePrefix": "n", "count": 4}]
     world, half = settled_world({"nodes": nodes, "manifests": [slow], "timeline": [update], "until": "75s"}, 0)
     assert not half.settled
-    for documents in (everything(world), [kept(each) for each in everything(world)]):
+    for documents in (everything(world), [reduce_document(each) for each in everything(world)]):
         story = play_on(load(documents, world.clock.now()), Scenario())
         assert story.before is not None
         assert (story.before.settled, story.settled, story.findings) == (True, True, [])
@@ -137,7 +137,7 @@ def test_a_rollout_under_way_is_played_to_its_end_first(kind: str) -> None:
 def test_an_unchanged_manifest_changes_nothing() -> None:
     before = workload("Deployment", "web")
     world, _ = settled_world({"nodes": [{"name": "a"}], "manifests": [before]}, 0)
-    for documents in (everything(world), [kept(each) for each in everything(world)]):
+    for documents in (everything(world), [reduce_document(each) for each in everything(world)]):
         story = play_on(load(documents, world.clock.now()), Scenario(manifests=[before]))
         assert [event.text for event in story.events] == ["applies Deployment default/web"]
 
@@ -175,7 +175,7 @@ def test_an_anonymous_snapshot_still_knows_who_owns_whom() -> None:
     world, _ = settled_world(
         {"nodes": [{"namePrefix": "n", "count": 2}], "manifests": [workload("Deployment", "web")]}, 0
     )
-    found = anonymize_documents([kept(each) for each in everything(world)])
+    found = anonymize_documents([reduce_document(each) for each in everything(world)])
     assert not [each for each in found if "web" in str(each)]
     story = play_on(load(found, world.clock.now()), Scenario())
     assert story.before is not None
@@ -185,7 +185,7 @@ def test_an_anonymous_snapshot_still_knows_who_owns_whom() -> None:
 def test_pods_that_an_anonymous_snapshot_does_not_number_stay_and_that_is_said() -> None:
     nodes = [{"namePrefix": "n", "count": 2}]
     world, _ = settled_world({"nodes": nodes, "manifests": [workload("StatefulSet", "web")]}, 0)
-    start = load(anonymize_documents([kept(each) for each in everything(world)]), world.clock.now())
+    start = load(anonymize_documents([reduce_document(each) for each in everything(world)]), world.clock.now())
     assert "their pods are not numbered, as in an anonymous snapshot" in start.notes[0]
     story = play_on(start, Scenario())
     assert story.before is not None

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from conforming import CONFIG_MAPS, DEPLOYMENTS, PODS, SECONDS, a_deployment, a_map, a_pod, merging
+from conforming import SECONDS, a_deployment, a_map, a_pod, merging
 from smallest import a_small_cluster
 from testbed.pytest_plugin import Bed
-from wukong.api.resources import RESOURCES, Key, Resource
+from wukong.api.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS
+from wukong.api.resources import Key, Resource
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 from wukong.errors import ClusterError
@@ -113,7 +114,7 @@ STORIES = {
             delete(DEPLOYMENTS, "other"),
             delete(DEPLOYMENTS, "web", uid="other"),
             delete(DEPLOYMENTS, "web", resource_version="1"),
-            delete(RESOURCES["Namespace"], "default"),
+            delete(NAMESPACES, "default"),
             evict("other"),
             select(labels="a b"),
             select(labels="a in (b"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builders import a_node, a_pod, apart_from
-from wukong.api.kinds import Objects
+from wukong.api.objects import Objects
 from wukong.engine import Scheduler, Snapshot
 from wukong.engine.capacity import bound, count_capacity
 

@@ -16,7 +16,8 @@ from testbed import nodes
 from testbed.client import Client, Event, Listed
 from wukong.api.core import Pod, PodCondition
 from wukong.api.decode import decode_objects
-from wukong.api.kinds import GROUPS, KINDS, OURS, Objects, plural
+from wukong.api.kinds import KINDS, PODS
+from wukong.api.objects import Objects
 from wukong.engine import Snapshot
 
 SETTLE_SECONDS = 30.0
@@ -73,9 +74,9 @@ class Cluster:
 @asynccontextmanager
 async def watched(client: Client) -> AsyncIterator[Cluster]:
     objects = Objects()
-    for kind in KINDS:
-        if kind != "Pod" and kind not in OURS:
-            for found in decode_objects(await client.send("GET", list_path(kind))):
+    for kind in KINDS.deciding():
+        if kind.resource != PODS and kind.is_built_in:
+            for found in decode_objects(await client.send("GET", kind.resource.path())):
                 objects.add(found)
     async with aclosing(follow_pods(client)) as changes:
         cluster = Cluster(client, objects, changes)
@@ -86,10 +87,6 @@ async def watched(client: Client) -> AsyncIterator[Cluster]:
 async def follow_pods(client: Client) -> Changes:
     async for change in client.follow("/api/v1/pods"):
         yield change
-
-
-def list_path(kind: str) -> str:
-    return f"/apis/{GROUPS[kind]}/v1/{plural(kind)}" if kind in GROUPS else f"/api/v1/{plural(kind)}"
 
 
 def as_pod(raw: bytes | msgspec.Raw) -> Pod:

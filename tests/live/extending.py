@@ -30,7 +30,7 @@ from testbed.client import ApiError, Client
 from testbed.ports import free_ports
 from testbed.pytest_plugin import Bed
 from wukong.api.crds import crds
-from wukong.api.resources import RESOURCES
+from wukong.api.kinds import KINDS
 from wukong.app.component import permissions_of
 from wukong.app.components.extender import EXTENDER
 
@@ -182,8 +182,13 @@ def _is_established(crd: Json) -> bool:
 
 async def put_policy(client: Client, kind: str, name: str, spec: Json, namespace: str = "default") -> None:
     """Create it, or give it this spec instead of the one it has."""
-    folder = RESOURCES[kind].path(namespace if RESOURCES[kind].namespaced else "")
-    body = {"apiVersion": RESOURCES[kind].api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+    folder = KINDS.resource_named(kind).path(namespace if KINDS.resource_named(kind).namespaced else "")
+    body = {
+        "apiVersion": KINDS.resource_named(kind).api_version,
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": spec,
+    }
     async with asyncio.timeout(DEADLINE_SECONDS):
         while True:
             try:
@@ -278,7 +283,7 @@ class ObservedCluster:
 
     async def drop_policy(self, name: str, kind: str = POLICY) -> None:
         self.policies.discard((kind, name))
-        await self.client.delete(RESOURCES[kind].path("default" if kind == POLICY else "", name))
+        await self.client.delete(KINDS.resource_named(kind).path("default" if kind == POLICY else "", name))
         await self.settle()
 
     async def make(self, name: str, **like: Any) -> Json:

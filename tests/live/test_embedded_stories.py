@@ -11,28 +11,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from embedded.actors.playing import (
-    BUDGETS,
-    DAEMON_SETS,
-    DEPLOYMENTS,
-    LABELS,
-    NAMESPACE,
-    NODES,
-    PODS,
-    REPLICA_SETS,
-    STATEFUL_SETS,
-    a_template,
-    a_workload,
-    a_world,
-    is_ready,
-)
+from embedded.actors.playing import BUDGETS, LABELS, NAMESPACE, a_template, a_workload, a_world, is_ready
 from testbed import nodes
 from testbed.behaviour import SILENT
 from testbed.pytest_plugin import Bed, HollowNodes
+from wukong.api.kinds import DAEMON_SETS, DEPLOYMENTS, JOBS, NODES, PODS, REPLICA_SETS, STATEFUL_SETS
 from wukong.api.resources import Key, Resource
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
-from wukong.embedded.world.objects import JOBS
 from wukong.ports import Document, PatchBody, Selection
 
 SECONDS = 60.0

@@ -31,7 +31,7 @@ from testbed.client import Client
 from testbed.pytest_plugin import OwnBed
 from wukong.api.core import Pod
 from wukong.api.decode import decode_objects
-from wukong.api.kinds import KINDS, Objects
+from wukong.api.objects import Objects
 from wukong.engine import Decision, Scheduler
 from wukong.rules.admission import admit
 
@@ -135,7 +135,7 @@ def differences_of_admission(scheduler: Scheduler, manifest: Manifest, objects: 
 
 def keep(objects: Objects, manifest: Manifest, file: Path) -> Path:
     """The cluster before the pod, and the pod."""
-    items = [found for kind in KINDS for found in objects.of(kind)]
+    items = objects.everything()
     file.write_bytes(msgspec.json.encode({"kind": "List", "items": [*items, manifest]}))
     return file
 

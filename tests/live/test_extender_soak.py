@@ -27,6 +27,7 @@ from testbed.client import Client
 from testbed.pytest_plugin import OwnBed
 from wukong.api.core import Namespace, Node, Pod
 from wukong.api.decode import decode_objects
+from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
 from wukong.engine import Decision, Scheduler
 from wukong.replies.extender.plugin import SHIPPED, with_extender
@@ -102,7 +103,7 @@ def mirror(cluster: Cluster, policies: list[Manifest]) -> State:
     for policy in decode_objects(msgspec.json.encode({"kind": "List", "items": [with_version(it) for it in policies]})):
         found.setdefault(type(policy), []).append(policy)
     for kind, objects in found.items():
-        state.replace(kind.__name__, objects)
+        state.replace(KINDS.group_kind_of(kind), objects)
     return state
 
 

@@ -11,7 +11,7 @@ from testbed.fidelity.command import named
 from testbed.fidelity.run import Compared, compare_all, shown
 from testbed.fidelity.scenarios import a_scenario
 from testbed.pytest_plugin import OwnBed
-from wukong.api.resources import RESOURCES
+from wukong.api.kinds import KINDS
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 
@@ -35,5 +35,5 @@ async def test_scenarios_tell_the_same_story_embedded_and_on_a_real_control_plan
     assert not differing, "\n".join(differing)
     async with Kube(load(str(bed.kubeconfig))) as cluster:
         for kind in ("Node", "Namespace", "PriorityClass"):
-            names = [it["metadata"]["name"] for it in (await cluster.list(RESOURCES[kind], dict)).items]
+            names = [it["metadata"]["name"] for it in (await cluster.list(KINDS.resource_named(kind), dict)).items]
             assert not [name for name in names if name.startswith("fid-")]  # nothing is left behind

@@ -22,7 +22,7 @@ from testbed.programs import Programs
 from testbed.pytest_plugin import RUN, Bed
 from testbed.supervisor import Order
 from wukong.api.crds import crds
-from wukong.api.resources import RESOURCES
+from wukong.api.kinds import KINDS
 from wukong.app.component import permissions_of
 from wukong.app.components.policy import POLICY
 
@@ -104,7 +104,7 @@ async def install(bed: Bed) -> None:
             await create_once(client, DEFINITIONS, document)
             await client.wait_until(f"{DEFINITIONS}/{document['metadata']['name']}", is_established)
         for kind in ("PlacementPolicy", "ClusterPlacementPolicy"):
-            await until_served(client, RESOURCES[kind].path())
+            await until_served(client, KINDS.resource_named(kind).path())
 
 
 async def create_once(client: Client, path: str, document: dict[str, Any]) -> None:
@@ -137,11 +137,16 @@ def condition(found: dict[str, Any], type_: str) -> dict[str, Any]:
 
 
 def path_of(kind: str, namespace: str, name: str = "") -> str:
-    return RESOURCES[kind].path(namespace if RESOURCES[kind].namespaced else "", name)
+    return KINDS.resource_named(kind).path(namespace if KINDS.resource_named(kind).namespaced else "", name)
 
 
 async def create(client: Client, kind: str, namespace: str, name: str, spec: Any, **params: str) -> dict[str, Any]:
-    body = {"apiVersion": RESOURCES[kind].api_version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+    body = {
+        "apiVersion": KINDS.resource_named(kind).api_version,
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": spec,
+    }
     params.setdefault("fieldValidation", "Strict")
     return as_json(await client.send("POST", path_of(kind, namespace), body, params=params))
 

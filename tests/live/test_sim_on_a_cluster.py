@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from testbed.pytest_plugin import Bed
-from wukong.api.resources import RESOURCES, Key, Resource
+from wukong.api.kinds import DEPLOYMENTS, KINDS, NAMESPACES, NODES
+from wukong.api.resources import Key, Resource
 from wukong.app.sim_live import Options, play_live
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
@@ -45,13 +46,13 @@ def a_scenario(cpu: str = "1") -> tuple[str, Scenario]:
 
 
 def uncordoned(node: str) -> tuple[Resource, Key, PatchBody]:
-    return RESOURCES["Node"], Key("", node), PatchBody("merge", {"spec": {"unschedulable": None}})
+    return NODES, Key("", node), PatchBody("merge", {"spec": {"unschedulable": None}})
 
 
 async def left(cluster: Kube, own: str) -> list[str]:
     found: list[str] = []
     for kind in ("Node", "Namespace", "Deployment", "Pod"):
-        documents: list[Any] = (await cluster.list(RESOURCES[kind], dict)).items
+        documents: list[Any] = (await cluster.list(KINDS.resource_named(kind), dict)).items
         keys = [Key(it["metadata"].get("namespace", ""), it["metadata"]["name"]) for it in documents]
         names = [str(key) for key in keys]
         found += [f"{kind} {name}" for name in names if own in name]
@@ -63,13 +64,13 @@ async def test_what_exists_already_is_refused_and_nothing_is_changed(bed: Bed, n
     document = scenario.manifests[0]
     document["metadata"]["namespace"] = namespace
     async with Kube(load(str(bed.kubeconfig))) as cluster:
-        await cluster.create(RESOURCES["Deployment"], document, namespace)
-        before = await cluster.list(RESOURCES["Node"], dict)
+        await cluster.create(DEPLOYMENTS, document, namespace)
+        before = await cluster.list(NODES, dict)
         with pytest.raises(InputError, match=f"Deployment {namespace}/web exists already"):
             await play_live(cluster, scenario, Options(create_nodes=True), print)
         with pytest.raises(InputError, match=f"the cluster has no node {own}-1, {own}-2"):
             await play_live(cluster, scenario, Options(), print)
-        after = await cluster.list(RESOURCES["Node"], dict)
+        after = await cluster.list(NODES, dict)
         assert {it["metadata"]["name"] for it in before.items} == {it["metadata"]["name"] for it in after.items}
 
 
@@ -77,7 +78,7 @@ async def test_an_interrupted_run_leaves_nothing(bed: Bed) -> None:
     own, scenario = a_scenario()
     async with Kube(load(str(bed.kubeconfig))) as cluster, bed.client() as client:
         playing = asyncio.create_task(play_live(cluster, scenario, Options(create_nodes=True), print))
-        path = RESOURCES["Deployment"].path(own, "web")
+        path = DEPLOYMENTS.path(own, "web")
         await client.wait_until(path, lambda it: (it.get("status") or {}).get("replicas") == 2, SECONDS)
         playing.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -114,9 +115,9 @@ async def test_a_run_may_leave_what_it_made_and_another_leaves_the_nodes_as_they
         story = await play_live(cluster, again, Options(), told.append)
         assert story.workloads[f"{other}/web"].per_node == {f"{own}-1": 2}
         assert await left(cluster, other) == []
-        nodes = [(await cluster.get(RESOURCES["Node"], Key("", f"{own}-{n}"), dict)) for n in (1, 2)]
+        nodes = [(await cluster.get(NODES, Key("", f"{own}-{n}"), dict)) for n in (1, 2)]
         assert [node["spec"].get("unschedulable") for node in nodes] == [None, None]
         assert f"Deployment {own}/web" in await left(cluster, own)
-        await cluster.delete(RESOURCES["Namespace"], Key("", own))
+        await cluster.delete(NAMESPACES, Key("", own))
         for number in (1, 2):
-            await cluster.delete(RESOURCES["Node"], Key("", f"{own}-{number}"))
+            await cluster.delete(NODES, Key("", f"{own}-{number}"))

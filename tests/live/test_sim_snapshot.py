@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from testbed import nodes
 from testbed.pytest_plugin import Bed, HollowNodes
-from wukong.api.kinds import OURS
+from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key
 from wukong.app.sim_live.plan import make_plan
 from wukong.app.sim_live.stage import Stage
 from wukong.cli.verbs.sim_run import command as sim_run
@@ -79,7 +79,7 @@ def is_given_up(found: Object | None) -> bool:
 async def as_kubectl_gets(cluster: Kube) -> list[Document]:
     """Whole objects, without ControllerRevisions and managed fields."""
     found = []
-    for resource in (each for kind, each in RESOURCES.items() if kind not in OURS):
+    for resource in (kind.resource for kind in KINDS.deciding() if kind.is_built_in):
         for each in (await cluster.list(resource, dict)).items:
             each["metadata"].pop("managedFields", None)
             found.append({**each, "kind": resource.kind, "apiVersion": resource.api_version})

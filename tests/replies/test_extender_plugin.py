@@ -58,7 +58,7 @@ def ask(case: Case, profile: Profile, strategy: str) -> Decision:
     state.replace("Node", case.objects.nodes)
     state.replace("Pod", case.objects.pods)
     default = ClusterPlacementPolicy(metadata=ObjectMeta(name="default"), spec=spec)
-    state.replace("ClusterPlacementPolicy", [default])
+    state.replace("ClusterPlacementPolicy.placement.novasphere.dev", [default])
     extender = Extender(state, Settings(critical_priority=2**31))
     scheduler, _ = with_extender(Scheduler(Snapshot.of(case.objects), profile), extender, SHIPPED, 0.0)
     return scheduler.decide(case.pod)

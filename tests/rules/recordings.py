@@ -20,7 +20,7 @@ from typing import Any
 
 from wukong.api.core import Pod
 from wukong.api.decode import decode_objects
-from wukong.api.kinds import Objects
+from wukong.api.objects import Objects
 from wukong.api.profile import Profile, default_profile
 from wukong.api.scheduler_config import read_scheduler_config
 from wukong.api.versions import find_version

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from wukong.api.core import Node, Pod
 from wukong.api.decode import decode_objects
-from wukong.api.kinds import Objects
 from wukong.api.meta import Object
+from wukong.api.objects import Objects
 from wukong.rules import Cluster
 
 Manifest = dict[str, Any]

@@ -8,7 +8,7 @@ import pytest
 
 from rules.samples import Manifest, a_container, a_pod, a_sidecar, expression, made
 from wukong.api.core import Pod, PriorityClass
-from wukong.api.kinds import Objects
+from wukong.api.objects import Objects
 from wukong.errors import InputError
 from wukong.rules import admit
 from wukong.rules.resources import filter_requests

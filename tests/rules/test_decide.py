@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from rules.samples import a_cluster, a_node, a_pod
 from wukong.api.core import Pod
-from wukong.api.kinds import Objects
+from wukong.api.objects import Objects
 from wukong.api.profile import default_profile
 from wukong.api.versions import VERSIONS
 from wukong.rules import Cluster, decide

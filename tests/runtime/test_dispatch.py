@@ -5,14 +5,15 @@ from __future__ import annotations
 from builders import a_node, a_pod
 from wukong.actions import DONE, Bind, Outcome
 from wukong.api.core import Pod
+from wukong.api.kinds import NODES, PODS
 from wukong.api.meta import Object
-from wukong.api.resources import RESOURCES, Key
-from wukong.controllers import Watch
+from wukong.api.resources import Key
 from wukong.errors import Conflict, TooManyRequests
 from wukong.runtime.dispatch import ASSUMED_SECONDS, Dispatch, Item
 from wukong.runtime.pending_writes import WrittenVersion
 from wukong.runtime.queue import Backoff
 from wukong.state import State
+from wukong.state.controller import Watch, each_side
 
 WEB = Key("default", "web-1")
 ITEM = Item("nodes", Key("", "n0"))
@@ -25,7 +26,7 @@ class Nodes:
 
     def __init__(self, outcome: Outcome = DONE) -> None:
         self.outcome = outcome
-        self.watches = (Watch(RESOURCES["Node"]), Watch(RESOURCES["Pod"], keys=node_of))
+        self.watches = (Watch(NODES), Watch(PODS, keys=each_side(node_of)))
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         return self.outcome
@@ -101,7 +102,7 @@ def test_a_placement_nobody_confirmed_is_looked_at_again() -> None:
 
 class Pods:
     name = "pods"
-    watches = (Watch(RESOURCES["Pod"]),)
+    watches = (Watch(PODS),)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         return DONE

@@ -11,8 +11,9 @@ from builders import a_node, a_pod
 from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Scale
 from wukong.api.apps import Deployment, WorkloadSpec
 from wukong.api.core import Pod, Toleration
+from wukong.api.kinds import DEPLOYMENTS, NODES, PODS
 from wukong.api.meta import ObjectMeta, OwnerReference
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key
 from wukong.ports import PatchBody, PatchType
 from wukong.runtime.gate import (
     ALLOW,
@@ -28,7 +29,6 @@ from wukong.runtime.gate import (
 )
 from wukong.state import State
 
-PODS, NODES, DEPLOYMENTS = RESOURCES["Pod"], RESOURCES["Node"], RESOURCES["Deployment"]
 WEB, N1 = Key("default", "web"), Key("", "n1")
 EVICT = Evict(WEB)
 DRIVEN_OUT = {"key": "gone", "effect": "NoExecute"}
@@ -39,7 +39,9 @@ def a_state(*pods: Pod, taints: tuple[str, ...] = (), replicas: int | None = 3) 
     state.replace("Node", [a_node("n1", taints=taints)])
     state.replace("Pod", pods or [a_pod("web", node="n1")])
     meta = ObjectMeta(name="web", namespace="default")
-    state.replace("Deployment", [Deployment(kind="Deployment", metadata=meta, spec=WorkloadSpec(replicas=replicas))])
+    state.replace(
+        "Deployment.apps", [Deployment(kind="Deployment", metadata=meta, spec=WorkloadSpec(replicas=replicas))]
+    )
     return state
 
 

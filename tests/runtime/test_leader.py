@@ -10,7 +10,8 @@ import pytest
 
 from runtime.tiny import TinyCluster
 from runtime.virtual import LoopClock, play
-from wukong.api.resources import LEASES, Key
+from wukong.api.kinds import LEASES
+from wukong.api.resources import Key
 from wukong.errors import Denied, OutcomeUnknown, ServerFailed
 from wukong.runtime.leader import Leader, Lease, LeaseTimes, decide_lease, read_lease
 

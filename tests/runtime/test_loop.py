@@ -14,7 +14,8 @@ from runtime.tiny import Changed, Synced, TinyCluster
 from runtime.virtual import LoopClock, VirtualLoop, play
 from wukong.actions import DONE, Action, Evict, Note, Outcome, Patch
 from wukong.api.core import Pod
-from wukong.api.resources import LEASES, RESOURCES, Key, Resource
+from wukong.api.kinds import LEASES, NODES, PODS
+from wukong.api.resources import Key, Resource
 from wukong.controllers import Watch
 from wukong.errors import Conflict, Denied, Invalid, OutcomeUnknown, ServerFailed, WukongError
 from wukong.ports import PatchBody
@@ -23,7 +24,6 @@ from wukong.runtime.gate import NEVER_MOVE, Gate, GateSettings
 from wukong.runtime.leader import read_lease
 from wukong.state import State
 
-PODS = RESOURCES["Pod"]
 LEASE = Key("wukong", "leader")
 
 
@@ -134,7 +134,7 @@ def test_nothing_is_done_before_every_kind_has_been_listed() -> None:
                 yield news
 
     class Both(Marker):
-        watches = (Watch(PODS), Watch(RESOURCES["Node"], keys=lambda *_: ()))
+        watches = (Watch(PODS), Watch(NODES, keys=lambda *_: ()))
 
     async def story() -> None:
         cluster = Slow()

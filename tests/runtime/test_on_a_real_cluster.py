@@ -10,7 +10,8 @@ from typing import Any
 from testbed.pytest_plugin import Bed
 from wukong.actions import DONE, Note, Outcome, Patch
 from wukong.api.core import Pod
-from wukong.api.resources import EVENTS, LEASES, RESOURCES, Key
+from wukong.api.kinds import EVENTS, LEASES, PODS
+from wukong.api.resources import Key
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 from wukong.cluster.list_watch import follow
@@ -18,8 +19,6 @@ from wukong.controllers import Watch
 from wukong.ports import PatchBody, Selection
 from wukong.runtime import Leader, Loop
 from wukong.state import State
-
-PODS = RESOURCES["Pod"]
 
 
 class WallClock:

@@ -9,7 +9,8 @@ import pytest
 from runtime.tiny import TinyCluster
 from runtime.virtual import EPOCH, play
 from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Scale
-from wukong.api.resources import EVENTS, RESOURCES, Key
+from wukong.api.kinds import EVENTS, NODES, PODS, REPLICA_SETS
+from wukong.api.resources import Key
 from wukong.errors import AlreadyExists, Conflict, OutcomeUnknown, ServerFailed
 from wukong.ports import PatchBody
 from wukong.runtime.effect_check import contains, has_happened
@@ -17,7 +18,7 @@ from wukong.runtime.event_writer import event_of
 from wukong.runtime.pending_writes import WrittenVersion
 from wukong.runtime.performer import Performer, described
 
-PODS, SETS = RESOURCES["Pod"], RESOURCES["ReplicaSet"]
+SETS = REPLICA_SETS
 WEB = Key("default", "web")
 LOST = OutcomeUnknown("connection lost")
 BODY = {"metadata": {"name": "new"}, "spec": {"priority": 7}}
@@ -184,7 +185,7 @@ def test_a_note_repeated_counts_up_as_a_series() -> None:
 
 
 def test_an_event_fits_what_the_api_server_accepts() -> None:
-    event = event_of(Note(RESOURCES["Node"], Key("", "n0"), "R" * 300, "é" * 1000), "x" * 300, EPOCH)
+    event = event_of(Note(NODES, Key("", "n0"), "R" * 300, "é" * 1000), "x" * 300, EPOCH)
     assert (event["apiVersion"], event["metadata"]["namespace"]) == (EVENTS.api_version, "default")
     assert len(event["note"].encode()) == 1024
     assert {len(event[name]) for name in ("reason", "action", "reportingInstance")} == {128}

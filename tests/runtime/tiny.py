@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from wukong.api.kinds import PODS
 from wukong.api.meta import Object
-from wukong.api.resources import RESOURCES, Key, Resource
+from wukong.api.resources import Key, Resource
 from wukong.errors import AlreadyExists, ClusterError, Conflict, NotFound
 from wukong.ports import EVERYTHING, Document, Event, Page, PatchBody, Propagation, Selection
 
@@ -72,7 +73,7 @@ class TinyCluster:
         self._end()
 
     async def evict(self, key: Key, *, uid: str = "", grace_seconds: int | None = None) -> None:
-        await self.delete(RESOURCES["Pod"], key, uid=uid)
+        await self.delete(PODS, key, uid=uid)
 
     async def bind(self, key: Key, node: str, *, uid: str = "") -> None:
         await self._begin("bind", "Pod", key)

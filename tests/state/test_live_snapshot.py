@@ -13,8 +13,9 @@ from builders import a_node, a_pod, apart_from, selecting
 from clusters import APPS, NAMESPACES, clusters, nodes, one_in, pods
 from wukong.api.apps import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from wukong.api.core import Namespace, Pod, Service, ServiceSpec
-from wukong.api.kinds import Objects
+from wukong.api.kinds import PODS, SERVICES
 from wukong.api.meta import LabelSelector, Object, ObjectMeta, OwnerReference
+from wukong.api.objects import Objects
 from wukong.api.resources import Key
 from wukong.engine import Decision, Scheduler, Snapshot
 from wukong.state import State
@@ -36,7 +37,7 @@ class Story:
 
     def begin(self) -> None:
         objects = self.draw(clusters())
-        for kind in sorted(("Node", "Pod", "Namespace", "Service", "ReplicaSet", "PodDisruptionBudget")):
+        for kind in ("Namespace", "Node", "Pod", "PodDisruptionBudget.policy", "ReplicaSet.apps", "Service"):
             self.state.replace(kind, [self.stamped(found) for found in objects.of(kind)])
         for found in (*objects.persistent_volumes, *objects.persistent_volume_claims):
             self.apply("ADDED", found)
@@ -244,10 +245,10 @@ def test_owners_are_found_whatever_they_own() -> None:
     pod = a_pod("a")
     pod.metadata.owner_references = [OwnerReference(name="web", kind="ReplicaSet", uid="7", controller=True)]
     state.apply("ADDED", pod)
-    assert state.owners.owned_by("7", "Pod") == [Key("default", "a")]
-    assert state.owners.owned_by("7", "Service") == []
+    assert state.owners.owned_by("7", PODS) == [Key("default", "a")]
+    assert state.owners.owned_by("7", SERVICES) == []
     state.apply("DELETED", pod)
-    assert state.owners.owned_by("7", "Pod") == []
+    assert state.owners.owned_by("7", PODS) == []
     assert state.owners.by_owner == {}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import field
 
@@ -70,3 +70,10 @@ class PodDisruptionBudgetStatus(Base):
 class PodDisruptionBudget(Object):
     spec: PodDisruptionBudgetSpec = field(default_factory=PodDisruptionBudgetSpec)
     status: PodDisruptionBudgetStatus = field(default_factory=PodDisruptionBudgetStatus)
+
+
+class ControllerRevision(Object):
+    """A version that a StatefulSet or a DaemonSet has kept."""
+
+    data: dict[str, Any] = {}
+    revision: int = 0

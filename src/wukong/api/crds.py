@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from wukong.api.kinds import KINDS
 from wukong.api.meta import LabelSelector, LabelSelectorRequirement, Object
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
-from wukong.api.resources import RESOURCES, Resource
+from wukong.api.resources import Resource
 
 Schema = dict[str, Any]
 
@@ -35,7 +36,7 @@ _DEFAULT_SELECTS_NOTHING = {
     "policy matches. Leave them out, or give this policy another name.",
     "fieldPath": ".spec",
 }
-KINDS = (
+DEFINITIONS = (
     Names(PlacementPolicy, "pp"),
     Names(ClusterPlacementPolicy, "cpp", (_DEFAULT_SELECTS_NOTHING,)),
 )
@@ -81,7 +82,7 @@ _SHARED: dict[type, dict[str, Schema]] = {
 
 def crds() -> list[Schema]:
     """Both documents, ready to be applied. No part of them is shared, so YAML needs no anchors."""
-    made: list[Schema] = msgspec.json.decode(msgspec.json.encode([_document(names) for names in KINDS]))
+    made: list[Schema] = msgspec.json.decode(msgspec.json.encode([_document(names) for names in DEFINITIONS]))
     return made
 
 
@@ -96,7 +97,9 @@ def schema_of(struct: type) -> Schema:
 
 
 def _document(names: Names) -> Schema:
-    resource = RESOURCES[names.struct.__name__]
+    kind = KINDS.of_struct(names.struct)
+    assert kind is not None, f"{names.struct.__name__} is not in the table of kinds"
+    resource = kind.resource
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

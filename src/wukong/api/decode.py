@@ -9,20 +9,23 @@ from __future__ import annotations
 import re
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 import msgspec
 import yaml
 
-from wukong.api.kinds import CLUSTER_SCOPED, GROUPS, KINDS, version_of
+from wukong.api.documents import times_as_text, unfold_list, without_nulls
+from wukong.api.kinds import KINDS, Kind
 from wukong.api.meta import Object
+from wukong.api.resources import group_of
 from wukong.errors import InputError, nearest
 
-# The other kinds of the API groups that hold ours. Kinds of other groups may be anything; here the rest is a typo.
+# Kinds of Kubernetes' own groups that the table does not have. Kinds of other groups may be anything; here the rest is
+# a typo.
 _NEIGHBOURS = frozenset({
-    "Binding", "ComponentStatus", "ConfigMap", "ControllerRevision", "Endpoints", "Event", "Eviction", "LimitRange",
-    "PodGroup", "PodSecurityPolicy", "PodTemplate", "ResourceQuota", "Secret", "ServiceAccount", "Workload",
+    "Binding", "ComponentStatus", "Endpoints", "Event", "Eviction", "LimitRange", "PodGroup", "PodSecurityPolicy",
+    "PodTemplate", "ResourceQuota", "Workload",
 })  # fmt: skip
-_OUR_GROUPS = frozenset({"", *GROUPS.values()})
 # What msgspec calls an "enum" without saying which values it has.
 _CHOICES: dict[str, tuple[str, ...]] = {
     "operator": ("In", "NotIn", "Exists", "DoesNotExist"),
@@ -45,7 +48,11 @@ class _List(_Head):
 _JSON_START = re.compile(rb'\s*\{\s*["}]')  # {kind: Pod} is YAML
 _head = msgspec.json.Decoder(_Head)
 _list = msgspec.json.Decoder(_List)
-_typed = {kind: msgspec.json.Decoder(struct) for kind, struct in KINDS.items()}
+
+
+@cache
+def _decoder(struct: type[Object]) -> msgspec.json.Decoder[Object]:
+    return msgspec.json.Decoder(struct)
 
 
 def decode_objects(data: bytes | bytearray, *, skipped: Tally[str] | None = None) -> Iterator[Object]:
@@ -62,10 +69,10 @@ def decode_objects(data: bytes | bytearray, *, skipped: Tally[str] | None = None
         raise InputError("nested too deeply to be a Kubernetes object.") from None
 
 
-def decode_one(data: bytes | bytearray | msgspec.Raw, kind: str) -> Object:
+def decode_one(data: bytes | bytearray | msgspec.Raw, group_kind: str) -> Object:
     """One JSON object whose kind is known from the place it came in: what Kubernetes asks us mostly leaves it out."""
     try:
-        return _complete(_typed_or_converted(data, kind), kind)
+        return _complete(_decode_typed(data, KINDS[group_kind]), KINDS[group_kind])
     except RecursionError:
         raise InputError("nested too deeply to be a Kubernetes object.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -95,19 +102,17 @@ def _one_json(data: bytes | bytearray | msgspec.Raw, implied: _Head, skipped: Ta
         head = _head.decode(data)
     except msgspec.ValidationError as error:
         raise InputError(readable(error)) from None
-    kind = head.kind or implied.kind or ""
-    if not is_ours(kind, head.api_version or implied.api_version or "", skipped):
-        return
-    yield _complete(_typed_or_converted(data, kind), kind)
+    kind = find_kind(head.kind or implied.kind or "", head.api_version or implied.api_version or "", skipped)
+    if kind is not None:
+        yield _complete(_decode_typed(data, kind), kind)
 
 
-def _typed_or_converted(data: bytes | bytearray | msgspec.Raw, kind: str) -> Object:
+def _decode_typed(data: bytes | bytearray | msgspec.Raw, kind: Kind) -> Object:
     try:
-        found: Object = _typed[kind].decode(data)
+        return _decoder(kind.struct).decode(data)
     except msgspec.ValidationError:
         # Go writes null where a list or map is empty; only then pay for the slow way.
         return _convert(msgspec.json.decode(data), kind)
-    return found
 
 
 def _from_yaml(data: bytes | bytearray, skipped: Tally[str] | None) -> Iterator[Object]:
@@ -132,16 +137,13 @@ def _one_document(document: object, skipped: Tally[str] | None) -> Iterator[Obje
         raise InputError(f"expected a Kubernetes object (a mapping with kind and metadata), got {shown}.")
     kind, api_version = str(document.get("kind") or ""), str(document.get("apiVersion") or "")
     if kind.endswith("List"):
-        items = document.get("items") or []
-        if not isinstance(items, list):
+        if not isinstance(items := document.get("items"), list | None):
             raise InputError(f"$.items: expected a list of objects, got {items!r:.200}.")
-        implied = {"kind": kind.removesuffix("List"), "apiVersion": api_version} if kind != "List" else {}
         yield from _all(
-            (f"items[{index}]", _one_document({**implied, **item} if isinstance(item, dict) else item, skipped))
-            for index, item in enumerate(items)
+            (f"items[{index}]", _one_document(item, skipped)) for index, item in enumerate(unfold_list(document))
         )
-    elif is_ours(kind, api_version, skipped):
-        yield _complete(_convert(document, kind), kind)
+    elif (entry := find_kind(kind, api_version, skipped)) is not None:
+        yield _complete(_convert(document, entry), entry)
 
 
 def _all(parts: Iterable[tuple[str, Iterator[Object]]]) -> Iterator[Object]:
@@ -156,28 +158,37 @@ def _all(parts: Iterable[tuple[str, Iterator[Object]]]) -> Iterator[Object]:
         raise InputError(*problems)
 
 
-def is_ours(kind: str, api_version: str, skipped: Tally[str] | None) -> bool:
-    """Whether we read this kind. Knative's Service is not Kubernetes' Service, so the group must be right, too."""
+def find_kind(kind: str, api_version: str, skipped: Tally[str] | None) -> Kind | None:
+    """The kind of an object that placement reads. Others are an error, or None and counted where `skipped` is given.
+
+    Knative's Service is not Kubernetes' Service, so the group must be right, too.
+    """
     if not kind:
         raise InputError('expected a Kubernetes object with a "kind", such as kind: Pod. Add apiVersion and kind.')
-    group = api_version.rpartition("/")[0]
-    if kind in KINDS and (not api_version or group == GROUPS.get(kind, "")):
-        return True
-    if skipped is not None and (group not in _OUR_GROUPS or kind in _NEIGHBOURS):
+    entry = KINDS.of_document(kind, api_version)
+    if entry is not None and entry.decides:
+        return entry
+    known = [other for other in KINDS.named(kind) if other.decides]
+    if skipped is not None and (entry or kind in _NEIGHBOURS or group_of(api_version) not in _own_groups()):
         skipped[kind] += 1
-        return False
-    if kind in KINDS:
-        right = f"{GROUPS[kind]}/{version_of(kind)}" if kind in GROUPS else "v1"
+        return None
+    if known:
+        right = " or ".join(other.resource.api_version for other in known)
         raise InputError(f"$.apiVersion: expected {right} for kind {kind}, got {api_version!r}.")
-    raise InputError(f'$.kind: unknown kind "{kind}".{nearest(kind, KINDS)} Wukong reads: {", ".join(KINDS)}.')
+    names = list(dict.fromkeys(other.resource.kind for other in KINDS.deciding()))
+    raise InputError(f'$.kind: unknown kind "{kind}".{nearest(kind, names)} Wukong reads: {", ".join(names)}.')
 
 
-def _convert(value: object, kind: str) -> Object:
+def _own_groups() -> set[str]:
+    """The groups of which we know all kinds: one that we do not know there is a typo."""
+    return {entry.resource.group for entry in KINDS.deciding() if entry.origin in ("kubernetes", "ours")}
+
+
+def _convert(value: object, kind: Kind) -> Object:
     try:
-        found: Object = msgspec.convert(_without_nulls(value), KINDS[kind])
+        return msgspec.convert(without_nulls(times_as_text(value)), kind.struct)
     except msgspec.ValidationError as error:
-        raise InputError(f"{_name(value, kind)}: {readable(error)}") from None
-    return found
+        raise InputError(f"{_name(value, kind.resource.kind)}: {readable(error)}") from None
 
 
 def _name(value: object, kind: str) -> str:
@@ -199,22 +210,11 @@ def readable(error: msgspec.ValidationError) -> str:
     return f"{path}: {message[:1].lower()}{message[1:]}.{' Put the value in quotes.' if is_text else ''}"
 
 
-def _complete(found: Object, kind: str) -> Object:
-    found.kind = kind
-    if not found.metadata.namespace and kind not in CLUSTER_SCOPED:
-        found.metadata.namespace = "default"
-    return found
-
-
-def _without_nulls(value: object) -> object:
-    """Kubernetes reads an explicit null as an absent field. Timestamps YAML understood become text again."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(entry) for key, entry in value.items() if entry is not None}
-    if isinstance(value, list):
-        return [_without_nulls(entry) for entry in value if entry is not None]
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    return value
+def _complete(subject: Object, kind: Kind) -> Object:
+    subject.kind = kind.resource.kind
+    if not subject.metadata.namespace and kind.resource.namespaced:
+        subject.metadata.namespace = "default"
+    return subject
 
 
 def _yaml_place(error: yaml.YAMLError) -> str:

@@ -1,13 +1,23 @@
-"""Which struct reads which kind, and what a bundle of objects of mixed kinds looks like.
+"""The one table of kinds: everything that differs from kind to kind, in one entry per group and kind.
 
-`Objects` is the typed content of a snapshot. Reading files is not done here (see wukong.cluster.files).
+    KINDS.find("Deployment.apps")        an entry, or None
+    KINDS.of_struct(Deployment)          the entry whose objects this struct reads
+    PODS, DEPLOYMENTS, …                 the Resource of an entry, for whoever speaks to a cluster
+
+Whoever needs a list of kinds (what a snapshot holds, what the embedded cluster serves, what is read into structs) makes
+it from this table; nobody else lists kinds. A new kind is one more entry, here or, for a kind of somebody else's, by
+`KINDS.add`. Reading files is not done here (see wukong.cluster.files).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from typing import Literal
 
-from wukong.api.apps import DaemonSet, Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
+import msgspec
+
+from wukong.api.apps import ControllerRevision, DaemonSet, Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
+from wukong.api.batch import Job
 from wukong.api.core import (
     Namespace,
     Node,
@@ -20,81 +30,372 @@ from wukong.api.core import (
 )
 from wukong.api.meta import Object
 from wukong.api.placement import GROUP, VERSION, ClusterPlacementPolicy, PlacementPolicy
+from wukong.api.resources import Resource, group_kind, group_of, plural_of
 
-KINDS: dict[str, type[Object]] = {
-    "Node": Node,
-    "Pod": Pod,
-    "Namespace": Namespace,
-    "Service": Service,
-    "ReplicationController": ReplicationController,
-    "ReplicaSet": ReplicaSet,
-    "StatefulSet": StatefulSet,
-    "Deployment": Deployment,
-    "DaemonSet": DaemonSet,
-    "PodDisruptionBudget": PodDisruptionBudget,
-    "PriorityClass": PriorityClass,
-    "PersistentVolumeClaim": PersistentVolumeClaim,
-    "PersistentVolume": PersistentVolume,
-    "PlacementPolicy": PlacementPolicy,
-    "ClusterPlacementPolicy": ClusterPlacementPolicy,
-}
-OURS = frozenset({"PlacementPolicy", "ClusterPlacementPolicy"})  # kinds a cluster has only where their CRD is installed
-GROUPS: dict[str, str] = {  # kind → API group, for the kinds that are not in the core group
-    "ReplicaSet": "apps",
-    "StatefulSet": "apps",
-    "Deployment": "apps",
-    "DaemonSet": "apps",
-    "PodDisruptionBudget": "policy",
-    "PriorityClass": "scheduling.k8s.io",
-    **dict.fromkeys(sorted(OURS), GROUP),
-}
-CLUSTER_SCOPED = frozenset({"Node", "Namespace", "PriorityClass", "PersistentVolume", "ClusterPlacementPolicy"})
-WORKLOADS = frozenset({"ReplicationController", "ReplicaSet", "StatefulSet", "Deployment", "DaemonSet"})
+# Whose kind it is. "kubernetes": every cluster has it. "ours": where our CRD is installed. "foreign": where somebody
+# else's CRD is installed. "internal": no API server has it; what comes from outside the cluster is held in such kinds.
+Origin = Literal["kubernetes", "ours", "foreign", "internal"]
+MergeKeys = Mapping[
+    str, tuple[str, ...]
+]  # a field, or parent.field → the keys by which the items of its list are merged
 
 
-@dataclass
-class Objects:
-    """The objects of one snapshot, by kind, in the order they were read."""
+class SnapshotFields(msgspec.Struct, frozen=True):
+    """What a snapshot keeps of an object: the fields of its struct, and these paths ([] goes through a list)."""
 
-    nodes: list[Node] = field(default_factory=list)
-    pods: list[Pod] = field(default_factory=list)
-    namespaces: list[Namespace] = field(default_factory=list)
-    services: list[Service] = field(default_factory=list)
-    replication_controllers: list[ReplicationController] = field(default_factory=list)
-    replica_sets: list[ReplicaSet] = field(default_factory=list)
-    stateful_sets: list[StatefulSet] = field(default_factory=list)
-    deployments: list[Deployment] = field(default_factory=list)
-    daemon_sets: list[DaemonSet] = field(default_factory=list)
-    pod_disruption_budgets: list[PodDisruptionBudget] = field(default_factory=list)
-    priority_classes: list[PriorityClass] = field(default_factory=list)
-    persistent_volume_claims: list[PersistentVolumeClaim] = field(default_factory=list)
-    persistent_volumes: list[PersistentVolume] = field(default_factory=list)
-    placement_policies: list[PlacementPolicy] = field(default_factory=list)
-    cluster_placement_policies: list[ClusterPlacementPolicy] = field(default_factory=list)
-
-    def of(self, kind: str) -> list[Object]:
-        """The list that holds objects of this kind."""
-        found: list[Object] = getattr(self, _LISTS[kind])
-        return found
-
-    def add(self, found: Object) -> None:
-        self.of(type(found).__name__).append(found)
-
-    def lacking(self) -> list[str]:
-        """The kinds of which there is not a single object, in a fixed order."""
-        return [kind for kind in KINDS if not self.of(kind)]
+    more: tuple[str, ...] = ()
+    template_in: str = ""  # where a pod template stands that the struct does not read: `spec`, `data.spec`
 
 
-def plural(kind: str) -> str:
-    """The lower-case plural resource name: Node → nodes, PriorityClass → priorityclasses."""
-    word = kind.lower()
-    if word.endswith("y"):
-        return f"{word[:-1]}ies"
-    return word + ("es" if word.endswith("s") else "s")
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of the table. Its group, version, plural and scope are in `resource`."""
+
+    resource: Resource
+    struct: type[Object] = Object
+    origin: Origin = "kubernetes"
+    decides: bool = False  # placement reads it: it is in `Objects`, in snapshots, and captured from clusters
+    snapshot: SnapshotFields | None = None  # None: `wukong snapshot` does not hold it
+    loads: bool = False  # a forecast loads it from a snapshot into the embedded cluster
+    is_manifest: bool = True  # people write it; False for records that controllers keep
+    is_workload: bool = False  # a story tells how its pods fare
+    has_pod_template: bool = False  # in spec.template of its struct
+    has_status: bool = True  # as a subresource
+    has_scale: bool = False
+    has_generation: bool = False
+    field_selectors: tuple[str, ...] = ()  # besides metadata.name and metadata.namespace
+    merge_keys: MergeKeys = {}  # besides those that all kinds share (embedded/store/patch/merge_keys.py)
+
+    @property
+    def group_kind(self) -> str:
+        return self.resource.group_kind
+
+    @property
+    def is_built_in(self) -> bool:
+        return self.origin == "kubernetes"
 
 
-def version_of(kind: str) -> str:
-    return VERSION if kind in OURS else "v1"
+class KindTable:
+    """Entries by group and kind, in the order they were added."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Kind] = {}
+        self._by_struct: dict[type[Object], Kind] = {}
+        self._group_kinds: dict[type[Object], str] = {}  # of structs asked for so far, derived ones too
+
+    def add(self, entry: Kind) -> Resource:
+        """Add an entry and return where its kind lives. A group and kind, and a struct, may be there once."""
+        if entry.group_kind in self._entries:
+            raise ValueError(f"the table of kinds has {entry.group_kind} already")
+        if entry.struct in self._by_struct:
+            raise ValueError(f"{entry.struct.__name__} reads {self._by_struct[entry.struct].group_kind} already")
+        self._entries[entry.group_kind] = entry
+        if entry.struct is not Object:
+            self._by_struct[entry.struct] = entry
+        return entry.resource
+
+    def remove(self, entry: Kind) -> None:
+        del self._entries[entry.group_kind]
+        self._by_struct.pop(entry.struct, None)
+        self._group_kinds.clear()
+
+    def __iter__(self) -> Iterator[Kind]:
+        return iter(tuple(self._entries.values()))
+
+    def __getitem__(self, group_kind: str) -> Kind:
+        return self._entries[group_kind]
+
+    def find(self, group_kind: str) -> Kind | None:
+        return self._entries.get(group_kind)
+
+    def of_resource(self, resource: Resource) -> Kind | None:
+        return self._entries.get(resource.group_kind)
+
+    def of_document(self, kind: str, api_version: str) -> Kind | None:
+        """The entry that a document's kind and apiVersion mean. Without an apiVersion, the first kind of that name."""
+        if api_version:
+            return self._entries.get(group_kind(kind, group_of(api_version)))
+        return next(self.named(kind), None)
+
+    def resource_named(self, kind: str) -> Resource:
+        """Where the first kind of this name lives. KeyError if there is none."""
+        entry = next(self.named(kind), None)
+        if entry is None:
+            raise KeyError(kind)
+        return entry.resource
+
+    def named(self, kind: str) -> Iterator[Kind]:
+        """All entries of this kind, whatever their group."""
+        return (entry for entry in self if entry.resource.kind == kind)
+
+    def of_struct(self, struct: type[Object]) -> Kind | None:
+        """The entry whose objects this struct, or one it derives from, reads."""
+        return next((self._by_struct[base] for base in struct.__mro__ if base in self._by_struct), None)
+
+    def group_kind_of(self, struct: type[Object]) -> str:
+        """The group and kind of the objects that a struct reads; the struct's name where the table has none."""
+        known = self._group_kinds.get(struct)
+        if known is None:
+            entry = self.of_struct(struct)
+            known = self._group_kinds[struct] = entry.group_kind if entry is not None else struct.__name__
+        return known
+
+    def deciding(self) -> list[Kind]:
+        """The kinds that placement reads."""
+        return [entry for entry in self if entry.decides]
+
+    def workloads(self) -> list[Kind]:
+        """The kinds whose pods a story tells of."""
+        return [entry for entry in self if entry.is_workload]
+
+    def manifests(self) -> list[Kind]:
+        """The kinds that people write and that the embedded cluster acts on."""
+        return [entry for entry in self if entry.loads and entry.is_manifest]
 
 
-_LISTS: dict[str, str] = dict(zip(KINDS, (entry.name for entry in fields(Objects)), strict=True))
+KINDS = KindTable()
+
+
+def _resource(
+    kind: str, group: str = "", *, version: str = "v1", is_namespaced: bool = True, plural: str = ""
+) -> Resource:
+    return Resource(kind=kind, version=version, group=group, plural=plural or plural_of(kind), namespaced=is_namespaced)
+
+
+def _cluster_scoped(kind: str, group: str = "", **more: str) -> Resource:
+    return _resource(kind, group, is_namespaced=False, **more)
+
+
+_RESTART_POLICY = "spec.template.spec.restartPolicy"
+
+NODES = KINDS.add(
+    Kind(
+        resource=_cluster_scoped("Node"),
+        struct=Node,
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(("spec.taints[].timeAdded", "status.conditions[].lastTransitionTime")),
+        field_selectors=("spec.unschedulable",),
+    )
+)
+PODS = KINDS.add(
+    Kind(
+        resource=_resource("Pod"),
+        struct=Pod,
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(
+            (
+                "spec.restartPolicy",
+                "spec.readinessGates",
+                "status.containerStatuses[].state.waiting.reason",
+                "status.containerStatuses[].ready",
+            )
+        ),
+        has_generation=True,
+        field_selectors=(
+            *("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName"),
+            *("spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName"),
+        ),
+    )
+)
+NAMESPACES = KINDS.add(
+    Kind(
+        resource=_cluster_scoped("Namespace"),
+        struct=Namespace,
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(("spec.finalizers", "status.phase")),
+        field_selectors=("status.phase",),
+    )
+)
+SERVICES = KINDS.add(
+    Kind(
+        resource=_resource("Service"),
+        struct=Service,
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(),
+        field_selectors=("spec.clusterIP", "spec.type"),
+        merge_keys={"spec.ports": ("port", "protocol")},
+    )
+)
+REPLICATION_CONTROLLERS = KINDS.add(
+    Kind(
+        resource=_resource("ReplicationController"),
+        struct=ReplicationController,
+        decides=True,
+        loads=True,  # its pods stay; nobody here plays its controller, so it is no workload of a story
+        snapshot=SnapshotFields(("status",)),
+        has_pod_template=True,
+        has_scale=True,
+        has_generation=True,
+        field_selectors=("status.replicas",),
+    )
+)
+REPLICA_SETS = KINDS.add(
+    Kind(
+        resource=_resource("ReplicaSet", "apps"),
+        struct=ReplicaSet,
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields((_RESTART_POLICY, "status")),
+        is_workload=True,
+        has_pod_template=True,
+        has_scale=True,
+        has_generation=True,
+        field_selectors=("status.replicas",),
+    )
+)
+STATEFUL_SETS = KINDS.add(
+    Kind(
+        resource=_resource("StatefulSet", "apps"),
+        struct=StatefulSet,
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(
+            (_RESTART_POLICY, "spec.serviceName", "spec.ordinals", "spec.revisionHistoryLimit", "status")
+        ),
+        is_workload=True,
+        has_pod_template=True,
+        has_scale=True,
+        has_generation=True,
+    )
+)
+DEPLOYMENTS = KINDS.add(
+    Kind(
+        resource=_resource("Deployment", "apps"),
+        struct=Deployment,
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields((_RESTART_POLICY, "spec.revisionHistoryLimit", "status")),
+        is_workload=True,
+        has_pod_template=True,
+        has_scale=True,
+        has_generation=True,
+    )
+)
+DAEMON_SETS = KINDS.add(
+    Kind(
+        resource=_resource("DaemonSet", "apps"),
+        struct=DaemonSet,
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields((_RESTART_POLICY, "spec.revisionHistoryLimit", "status")),
+        is_workload=True,
+        has_pod_template=True,
+        has_generation=True,
+    )
+)
+POD_DISRUPTION_BUDGETS = KINDS.add(
+    Kind(
+        resource=_resource("PodDisruptionBudget", "policy"),
+        struct=PodDisruptionBudget,
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(("status",)),
+        has_generation=True,
+    )
+)
+PRIORITY_CLASSES = KINDS.add(
+    Kind(
+        resource=_cluster_scoped("PriorityClass", "scheduling.k8s.io"),
+        struct=PriorityClass,
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(),
+        has_status=False,
+        has_generation=True,
+    )
+)
+PERSISTENT_VOLUME_CLAIMS = KINDS.add(
+    Kind(
+        resource=_resource("PersistentVolumeClaim"),
+        struct=PersistentVolumeClaim,
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(),
+    )
+)
+PERSISTENT_VOLUMES = KINDS.add(
+    Kind(
+        resource=_cluster_scoped("PersistentVolume"),
+        struct=PersistentVolume,
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(),
+    )
+)
+PLACEMENT_POLICIES = KINDS.add(
+    Kind(
+        resource=_resource("PlacementPolicy", GROUP, version=VERSION),
+        struct=PlacementPolicy,
+        origin="ours",
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(),
+    )
+)
+CLUSTER_PLACEMENT_POLICIES = KINDS.add(
+    Kind(
+        resource=_cluster_scoped("ClusterPlacementPolicy", GROUP, version=VERSION),
+        struct=ClusterPlacementPolicy,
+        origin="ours",
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(),
+    )
+)
+JOBS = KINDS.add(
+    Kind(
+        resource=_resource("Job", "batch"),
+        struct=Job,
+        loads=True,
+        snapshot=SnapshotFields(
+            (
+                *("spec.parallelism", "spec.completions", "spec.backoffLimit", "spec.suspend", "spec.selector"),
+                *(_RESTART_POLICY, "status"),
+            ),
+            template_in="spec",
+        ),
+        is_workload=True,
+        has_generation=True,
+    )
+)
+CONTROLLER_REVISIONS = KINDS.add(
+    Kind(
+        resource=_resource("ControllerRevision", "apps"),
+        struct=ControllerRevision,
+        loads=True,
+        is_manifest=False,
+        snapshot=SnapshotFields(("revision", "data.spec.template.spec.restartPolicy"), template_in="data.spec"),
+        has_status=False,
+    )
+)
+CONFIG_MAPS = KINDS.add(Kind(resource=_resource("ConfigMap"), has_status=False))
+SECRETS = KINDS.add(Kind(resource=_resource("Secret"), has_status=False, field_selectors=("type",)))
+SERVICE_ACCOUNTS = KINDS.add(Kind(resource=_resource("ServiceAccount"), has_status=False))
+CUSTOM_RESOURCE_DEFINITIONS = KINDS.add(
+    Kind(resource=_cluster_scoped("CustomResourceDefinition", "apiextensions.k8s.io"), has_generation=True)
+)
+LEASES = KINDS.add(Kind(resource=_resource("Lease", "coordination.k8s.io"), has_status=False, is_manifest=False))
+EVENTS = KINDS.add(
+    Kind(
+        resource=_resource("Event", "events.k8s.io"),
+        has_status=False,
+        is_manifest=False,
+        field_selectors=(
+            *("regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid"),
+            *("reason", "type", "reportingController"),
+        ),
+    )
+)
+# Served by an aggregated API server, where there is one: nothing of it is stored, mirrored or loaded.
+NODE_METRICS = _cluster_scoped("NodeMetrics", "metrics.k8s.io", version="v1beta1", plural="nodes")
+
+
+def group_kind_of(subject: Object) -> str:
+    """The group and kind of an object. Items of a typed list carry no kind; their structs stand in the table."""
+    struct = type(subject)
+    if struct is Object and subject.kind:
+        return group_kind(subject.kind, group_of(subject.api_version))
+    return KINDS.group_kind_of(struct)

@@ -1,15 +1,17 @@
-"""Where each kind lives in the API: group, version, plural, namespaced or not, and so its path.
+"""Names of objects and of kinds: the key of an object within its kind, and where a kind lives in the API.
 
-Used by everything that speaks to a cluster. A resource also knows the struct that reads it, if we have one.
+Every kind is known by its group and kind together, written as Kubernetes does: `Pod`, `Deployment.apps`,
+`Rollout.argoproj.io`. The table of kinds is in kinds.py. Used by everything that speaks to a cluster.
 """
 
 from __future__ import annotations
 
+import sys
 from urllib.parse import quote
 
 import msgspec
 
-from wukong.api.kinds import CLUSTER_SCOPED, GROUPS, KINDS, plural, version_of
+from wukong.api.meta import Object, OwnerReference
 
 
 class Key(msgspec.Struct, frozen=True, order=True):
@@ -23,6 +25,8 @@ class Key(msgspec.Struct, frozen=True, order=True):
 
 
 class Resource(msgspec.Struct, frozen=True):
+    """Where a kind lives in the API."""
+
     kind: str
     version: str = "v1"
     group: str = ""
@@ -33,6 +37,10 @@ class Resource(msgspec.Struct, frozen=True):
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def group_kind(self) -> str:
+        return group_kind(self.kind, self.group)
+
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """`/apis/apps/v1/namespaces/shop/deployments/web/scale`; without a namespace, all namespaces."""
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
@@ -42,17 +50,29 @@ class Resource(msgspec.Struct, frozen=True):
         return "/".join(parts)
 
 
-def _of(kind: str) -> Resource:
-    return Resource(
-        kind=kind,
-        version=version_of(kind),
-        group=GROUPS.get(kind, ""),
-        plural=plural(kind),
-        namespaced=kind not in CLUSTER_SCOPED,
-    )
+def group_kind(kind: str, group: str = "") -> str:
+    """`Pod`, `Deployment.apps`: a kind with its API group, as Kubernetes writes it."""
+    return f"{kind}.{group}" if group else kind
 
 
-RESOURCES: dict[str, Resource] = {kind: _of(kind) for kind in KINDS}
-LEASES = Resource(kind="Lease", group="coordination.k8s.io", plural="leases")
-EVENTS = Resource(kind="Event", group="events.k8s.io", plural="events")
-NODE_METRICS = Resource(kind="NodeMetrics", group="metrics.k8s.io", version="v1beta1", plural="nodes", namespaced=False)
+def group_of(api_version: str) -> str:
+    """The group in an apiVersion: `apps` of `apps/v1`, "" of `v1`."""
+    return api_version.rpartition("/")[0]
+
+
+def refers_to(owner: OwnerReference, resource: Resource) -> bool:
+    """Whether an owner reference names an object of this kind. One written by hand may lack its apiVersion."""
+    return owner.kind == resource.kind and (not owner.api_version or group_of(owner.api_version) == resource.group)
+
+
+def plural_of(kind: str) -> str:
+    """The lower-case plural resource name: Node → nodes, PriorityClass → priorityclasses."""
+    word = kind.lower()
+    if word.endswith("y"):
+        return f"{word[:-1]}ies"
+    return word + ("es" if word.endswith("s") else "s")
+
+
+def key_of(subject: Object) -> Key:
+    """The key of a typed object."""
+    return Key(sys.intern(subject.metadata.namespace), subject.metadata.name)

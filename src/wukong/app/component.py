@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from wukong.api.resources import Resource
 from wukong.app.permissions import LEASE, Permission
 from wukong.controllers.scheduler.choice import Extend
 from wukong.engine import FIRST_BY_NAME, Ties
@@ -37,7 +38,7 @@ class SchedulerExtension(NamedTuple):
     """What a component adds to a scheduler of the same process, and the kinds that it goes by."""
 
     extend: Extend
-    kinds: tuple[str, ...]
+    kinds: tuple[Resource, ...]
 
 
 class Context(NamedTuple):

@@ -21,13 +21,13 @@ from wukong.app.components.scheduler import SCHEDULER
 from wukong.app.rules import load_rules
 from wukong.embedded.actors import built_in
 from wukong.embedded.actors.kubelet.controller import Kubelets
-from wukong.embedded.faults import FaultCounts, Faults, episodes
+from wukong.embedded.faults import FaultCounts, Faults, plan_episodes
 from wukong.embedded.scenario import Scenario, Story, play
 from wukong.embedded.scenario.format.planned_faults import planned_faults
 from wukong.embedded.scenario.play.player import Lines, Spectator
 from wukong.embedded.scenario.play.steps import MANAGER, Drains
-from wukong.embedded.snapshot.load import Loaded
-from wukong.embedded.snapshot.presumed_fields import claim
+from wukong.embedded.snapshot.load import LoadedSnapshot
+from wukong.embedded.snapshot.presumed_fields import presume_fields
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import Chance, VirtualClock
 from wukong.embedded.world.world import Role, World
@@ -77,30 +77,34 @@ def play_with(
     components = choose_components(asks_extender=asks_extender(scenario))
     world = build_world(Settings(seed, components), drains, fault_injection=fault_injection)
     story = play(world, scenario, drains, spectator, fault_injection, lines)
-    return story, fault_injection.ledger if fault_injection is not None else None
+    return story, fault_injection.counts if fault_injection is not None else None
 
 
 def asks_extender(scenario: Scenario, documents: Iterable[Document] = ()) -> bool:
     """Whether the scheduler asks our extender: as the scenario says, or else where it or a snapshot has policies."""
     if scenario.extender is not None:
         return scenario.extender
-    return any(document.get("kind") in POLICIES for document in [*documents, *scenario.documents])
+    return any(is_policy(document) for document in [*documents, *scenario.documents])
 
 
 def choose_components(*, asks_extender: bool) -> tuple[Component[Any], ...]:
     return (SCHEDULER, EXTENDER) if asks_extender else (SCHEDULER,)
 
 
+def is_policy(document: Document) -> bool:
+    return (document.get("kind"), document.get("apiVersion")) in [(it.kind, it.api_version) for it in POLICIES]
+
+
 def faults_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | None:
     end = max((moment.seconds for moment in scenario.timeline), default=0) + FAULTS_AFTER
-    found = [*episodes(types, end), *planned_faults(scenario)]
+    found = [*plan_episodes(types, end), *planned_faults(scenario)]
     return Faults(seed, found) if found else None
 
 
 def build_world(
     settings: Settings,
     drains: Drains,
-    start: Loaded | None = None,
+    start: LoadedSnapshot | None = None,
     applied: Iterable[Document] = (),
     fault_injection: Faults | None = None,
 ) -> World:
@@ -110,11 +114,11 @@ def build_world(
     """
     clock = VirtualClock(start.now) if start else VirtualClock()
     server = Server(clock, seed=settings.seed)
-    processes = Processes(settings, server, clock, drains, fault_injection, start.held if start else frozenset())
+    processes = Processes(settings, server, clock, drains, fault_injection, start.stuck_pods if start else frozenset())
     for resource, documents in start.objects if start else ():
         server.restore(resource, documents)
     if start:
-        claim(server, applied, MANAGER)
+        presume_fields(server, applied, MANAGER)
     if fault_injection is not None:
         return World(
             server=server, clock=clock, seed=settings.seed, roles=processes.roles(), fault_injection=fault_injection
@@ -166,7 +170,7 @@ class Processes:
     def _build_components(self, state: State, components: Sequence[Component[Any]]) -> Sequence[Controller]:
         context = Context(state, self.metrics, self.clock, self.rules, {}, ties=draw_ties(self.settings.seed))
         if self.fault_injection is not None:
-            context = context._replace(on_extender_call=self.fault_injection.asked)
+            context = context._replace(on_extender_call=self.fault_injection.strike_extender)
         return assemble(components, context).controllers
 
     def _build_kubelets(self) -> list[Controller]:

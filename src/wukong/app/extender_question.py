@@ -12,7 +12,8 @@ from typing import NamedTuple
 import msgspec
 
 from wukong.api.core import Pod
-from wukong.api.kinds import Objects
+from wukong.api.kinds import KINDS
+from wukong.api.objects import Objects
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.profile import ExtenderEntry, Profile
 from wukong.placement.compile import Policy
@@ -86,5 +87,5 @@ def mirror_objects(objects: Objects, policies: Sequence[Policy], without: str = 
     state.replace("Namespace", objects.namespaces)
     state.replace("Pod", [pod for pod in objects.pods if pod.key != without])
     for kind in (PlacementPolicy, ClusterPlacementPolicy):
-        state.replace(kind.__name__, [policy for policy in policies if isinstance(policy, kind)])
+        state.replace(KINDS.group_kind_of(kind), [policy for policy in policies if isinstance(policy, kind)])
     return state

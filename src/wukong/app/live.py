@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 import msgspec
 
 from wukong.actions import Action
-from wukong.api.kinds import OURS
+from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
 from wukong.api.resources import Resource
 from wukong.app.addresses import read_address
@@ -107,7 +107,8 @@ async def follow_installed(
         async for news in follow(cluster, resource, read, selection):
             yield news
     except NotFound:
-        if resource.kind not in OURS:
+        kind = KINDS.of_resource(resource)
+        if kind is None or kind.origin != "ours":
             raise
         raise InputError(
             f"the cluster has no kind {resource.kind}. "

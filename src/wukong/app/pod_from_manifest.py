@@ -14,8 +14,10 @@ import msgspec
 
 from wukong.api.apps import DaemonSet, Deployment, ReplicaSet, Workload, WorkloadSpec
 from wukong.api.core import Pod, PodStatus, ReplicationController
-from wukong.api.kinds import KINDS, WORKLOADS, Objects
+from wukong.api.kinds import KINDS, PODS
 from wukong.api.meta import LabelSelector, Object, ObjectMeta, OwnerReference, controller_of
+from wukong.api.objects import Objects
+from wukong.api.resources import Resource
 from wukong.cluster.checks import problems_of
 from wukong.errors import InputError
 from wukong.rules import admit, problems
@@ -49,7 +51,8 @@ def admit_pod(subject: Object, objects: Objects, place: str, notes: list[str]) -
 
 def find_subject(manifest: Objects, skipped: Tally[str], place: str) -> Object:
     """The one pod or workload of a manifest. Raises InputError if there is none, or more than one."""
-    candidates = [entry for kind in ("Pod", *sorted(WORKLOADS)) for entry in manifest.of(kind)]
+    kinds = [PODS, *sorted(_workload_kinds(), key=lambda resource: resource.kind)]
+    candidates = [entry for resource in kinds for entry in manifest.of(resource.group_kind)]
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
@@ -62,15 +65,17 @@ def find_subject(manifest: Objects, skipped: Tally[str], place: str) -> Object:
         raise InputError(
             f"{place}: a {jobs[0]} is not modelled. Write its pod template as a Pod (kind: Pod) and ask for that."
         )
-    kinds = ", ".join([kind for kind in KINDS if manifest.of(kind)] + sorted(skipped)) or "nothing"
-    raise InputError(f"{place}: expected a Pod or a workload ({', '.join(sorted(WORKLOADS))}), got {kinds}.")
+    named = [kind.resource.kind for kind in KINDS.deciding() if manifest.of(kind.group_kind)]
+    workloads = ", ".join(sorted(resource.kind for resource in _workload_kinds()))
+    got = ", ".join(named + sorted(skipped)) or "nothing"
+    raise InputError(f"{place}: expected a Pod or a workload ({workloads}), got {got}.")
 
 
 def apply_manifest(manifest: Objects, objects: Objects) -> None:
     """Put everything but pods beside what is there; an object that is there keeps its status."""
-    for kind in KINDS:
+    for kind in (kind.group_kind for kind in KINDS.deciding() if kind.resource != PODS):
         there = {entry.key: number for number, entry in enumerate(objects.of(kind))} if manifest.of(kind) else {}
-        for entry in manifest.of(kind) if kind != "Pod" else ():
+        for entry in manifest.of(kind):
             number = there.get(entry.key)
             if number is None:
                 objects.add(entry)
@@ -78,6 +83,10 @@ def apply_manifest(manifest: Objects, objects: Objects) -> None:
             if hasattr(entry, "status"):
                 entry.status = objects.of(kind)[number].status  # type: ignore[attr-defined]
             objects.of(kind)[number] = entry
+
+
+def _workload_kinds() -> list[Resource]:
+    return [kind.resource for kind in KINDS.deciding() if kind.has_pod_template]
 
 
 def _as_new(pod: Pod, notes: list[str]) -> Pod:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import yaml
 
 from wukong.api.decode import decode_objects
-from wukong.api.kinds import Objects
+from wukong.api.objects import Objects
 from wukong.api.placement import GROUP, VERSION, ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.strict import unknown_fields
 from wukong.errors import InputError, nearest

@@ -8,24 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wukong.actions import Action, Create, Note, Patch
+from wukong.api.kinds import CONTROLLER_REVISIONS, PODS
 from wukong.app.embedded import Settings, asks_extender, build_world, choose_components
 from wukong.embedded.scenario import Scenario, Story, play
 from wukong.embedded.scenario.play.player import Lines, Spectator
 from wukong.embedded.scenario.play.steps import Drains
 from wukong.embedded.scenario.record.story import Before
-from wukong.embedded.snapshot.load import Loaded, loaded
-from wukong.embedded.world.objects import CONTROLLER_REVISIONS
+from wukong.embedded.snapshot.load import LoadedSnapshot, load_snapshot
 from wukong.embedded.world.world import Step
 from wukong.ports import Document
 
 
-def load(documents: Iterable[Document], now: float | None = None) -> Loaded:
+def load(documents: Iterable[Document], now: float | None = None) -> LoadedSnapshot:
     """Made fit to be played on; its `notes` say what had to be taken for granted."""
-    return loaded(documents, now)
+    return load_snapshot(documents, now)
 
 
 def play_on(
-    start: Loaded,
+    start: LoadedSnapshot,
     scenario: Scenario,
     seed: int = 0,
     spectator: Spectator | None = None,
@@ -64,9 +64,9 @@ def is_change(action: Action) -> bool:
         case Note():
             return False
         case Patch(resource, _, patch, _):
-            return resource.kind == "Pod" or not isinstance(patch.body, dict) or "spec" in patch.body
+            return resource == PODS or not isinstance(patch.body, dict) or "spec" in patch.body
     return not (isinstance(action, Create) and action.resource == CONTROLLER_REVISIONS)
 
 
-def _all(start: Loaded) -> Iterable[Document]:
+def _all(start: LoadedSnapshot) -> Iterable[Document]:
     return (document for _, documents in start.objects for document in documents)

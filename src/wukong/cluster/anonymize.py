@@ -16,8 +16,7 @@ from typing import Any
 
 import msgspec
 
-from wukong.api.kinds import KINDS, Objects
-from wukong.api.meta import Object
+from wukong.api.objects import Objects
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
 from wukong.placement.price_table import list_price
 from wukong.ports import Document
@@ -49,11 +48,11 @@ Rename = Callable[[str], str]
 
 def anonymize(objects: Objects) -> Objects:
     """The same cluster under other names."""
-    given = [(kind, msgspec.to_builtins(entry)) for kind in KINDS for entry in objects.of(kind)]
+    originals = objects.everything()
+    documents = anonymize_documents([msgspec.to_builtins(original) for original in originals])
     renamed = Objects()
-    for (kind, _), document in zip(given, anonymize_documents([entry for _, entry in given]), strict=True):
-        found: Object = msgspec.convert(document, KINDS[kind])
-        renamed.add(found)
+    for original, document in zip(originals, documents, strict=True):
+        renamed.add(msgspec.convert(document, type(original)))
     return renamed
 
 
@@ -122,9 +121,8 @@ def _rename_image(image: str, rename: Rename) -> str:
 
 def texts(objects: Objects) -> Iterator[str]:
     """Every text a snapshot holds, for checking that nothing private is left."""
-    for kind in KINDS:
-        for entry in objects.of(kind):
-            yield from _texts(msgspec.to_builtins(entry))
+    for subject in objects.everything():
+        yield from _texts(msgspec.to_builtins(subject))
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -9,36 +9,31 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 
-from wukong.api.kinds import KINDS, OURS, Objects
-from wukong.api.meta import Object
-from wukong.api.resources import RESOURCES, Resource
+from wukong.api.kinds import KINDS, Kind
+from wukong.api.objects import Objects
 from wukong.cluster.interning import Interner
-from wukong.cluster.reduction import kept
-from wukong.cluster.snapshot_documents import MORE_KINDS
-from wukong.errors import Denied, NotFound
+from wukong.cluster.reduction import reduce_document
+from wukong.errors import ClusterError, Denied, NotFound
 from wukong.ports import Cluster, Document
 
 PAGE = 500
-MORE_RESOURCES = [
-    Resource(kind=kind, group=version.partition("/")[0], plural=f"{kind.lower()}s")
-    for kind, version in MORE_KINDS.items()
-]
 Tell = Callable[[int, int], object]
 
 
 async def capture(
     cluster: Cluster, tell: Tell = lambda done, total: None, note: Callable[[str], object] = lambda text: None
 ) -> Objects:
-    """All objects of all kinds we read. A kind we may not list is left out, and noted."""
-    objects, sharing = Objects(), Interner()
-    for number, (kind, struct) in enumerate(KINDS.items(), start=1):
+    """All objects of the kinds that placement reads. A kind we may not list is left out, and noted."""
+    objects, interner = Objects(), Interner()
+    kinds = KINDS.deciding()
+    for number, kind in enumerate(kinds, start=1):
         try:
-            await _capture_kind(cluster, kind, struct, objects, sharing)
+            await _capture_kind(cluster, kind, objects, interner)
         except (Denied, NotFound) as error:
-            if kind in OURS and isinstance(error, NotFound):
-                continue  # this cluster has no policies
-            note(f"{RESOURCES[kind].plural} were left out: {error}")
-        tell(number, len(KINDS))
+            if is_not_installed(kind, error):
+                continue
+            note(f"{kind.resource.plural} were left out: {error}")
+        tell(number, len(kinds))
     return objects
 
 
@@ -46,32 +41,37 @@ async def capture_documents(
     cluster: Cluster, tell: Tell = lambda done, total: None, note: Callable[[str], object] = lambda text: None
 ) -> AsyncIterator[Document]:
     """The same and more, for playing on with it: what Kubernetes' controllers go by, Jobs, ControllerRevisions."""
-    resources = [*RESOURCES.values(), *MORE_RESOURCES]
-    for number, resource in enumerate(resources, start=1):
-        token = ""
+    kinds = [kind for kind in KINDS if kind.snapshot is not None]
+    for number, kind in enumerate(kinds, start=1):
+        token, resource = "", kind.resource
         try:
             while True:
                 page = await cluster.list(resource, dict, limit=PAGE, token=token)
-                for found in page.items:
-                    yield kept({**found, "kind": resource.kind, "apiVersion": resource.api_version})
+                for document in page.items:
+                    yield reduce_document({**document, "kind": resource.kind, "apiVersion": resource.api_version})
                 token = page.token
                 if not token:
                     break
         except (Denied, NotFound) as error:
-            if resource.kind not in OURS or not isinstance(error, NotFound):
+            if not is_not_installed(kind, error):
                 note(f"{resource.plural} were left out: {error}")
-        tell(number, len(resources))
+        tell(number, len(kinds))
 
 
-async def _capture_kind(cluster: Cluster, kind: str, struct: type[Object], objects: Objects, sharing: Interner) -> None:
+def is_not_installed(kind: Kind, error: ClusterError) -> bool:
+    """Whether a cluster lacks this kind because nobody has installed its CRD there."""
+    return not kind.is_built_in and isinstance(error, NotFound)
+
+
+async def _capture_kind(cluster: Cluster, kind: Kind, objects: Objects, interner: Interner) -> None:
     token = ""
     while True:
-        page = await cluster.list(RESOURCES[kind], struct, limit=PAGE, token=token)
-        for found in page.items:
-            found.kind, found.api_version = kind, RESOURCES[kind].api_version
-            found.metadata.resource_version = ""
-            sharing.put(found)
-            objects.add(found)
+        page = await cluster.list(kind.resource, kind.struct, limit=PAGE, token=token)
+        for subject in page.items:
+            subject.kind, subject.api_version = kind.resource.kind, kind.resource.api_version
+            subject.metadata.resource_version = ""
+            interner.put(subject)
+            objects.add(subject)
         token = page.token
         if not token:
             return

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import msgspec
 
 from wukong.api.core import Container, ContainerStatus, Node, Pod, Quantities
-from wukong.api.kinds import Objects
 from wukong.api.meta import Object
+from wukong.api.objects import Objects
 from wukong.api.quantity import parse_quantity, scheduler_amount
 from wukong.errors import InputError
 from wukong.rules.admission import admit

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import cast
 
 from wukong.api.decode import decode_objects
-from wukong.api.kinds import KINDS, Objects
+from wukong.api.kinds import KINDS, group_kind_of
 from wukong.api.meta import Object
+from wukong.api.objects import Objects
 from wukong.cluster.checks import complete, oversized_numbers, problems_of
 from wukong.cluster.interning import Interner
 from wukong.errors import InputError, nearest
@@ -42,7 +43,7 @@ def read_objects(path: str, skipped: Tally[str] | None = None) -> Objects:
         problems = complete(objects, place_name(path))
     if problems:
         raise InputError(*problems)
-    if objects.lacking() == list(KINDS):
+    if objects.lacking() == KINDS.deciding():
         found = f"only {', '.join(sorted(others))}" if others else "none"
         fix = f"Take a snapshot: {SNAPSHOT_COMMAND}"
         raise InputError(f"{place_name(path)}: expected Kubernetes objects, found {found}. {fix}")
@@ -105,7 +106,7 @@ class _Reader:
         self._skipped, self._check = skipped, check
         self._objects = Objects()
         self._problems: list[str] = []
-        self._places: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}  # kind → key → file
+        self._places: dict[str, dict[str, str]] = {}  # group and kind → key → file
         self._sharing = Interner()
 
     def read(self, path: str) -> Objects:
@@ -135,9 +136,10 @@ class _Reader:
         except OverflowError:
             problems = list(oversized_numbers(found))
         self._problems.extend(f"{file}: {found.kind} {found.key}: {problem}" for problem in problems)
-        places = self._places[found.kind]
+        group_kind = group_kind_of(found)
+        places = self._places.setdefault(group_kind, {})
         before = places.setdefault(found.key, file)
-        if len(places) == len(self._objects.of(found.kind)):  # nothing was added: it has been there
+        if len(places) == len(self._objects.of(group_kind)):  # nothing was added: it has been there
             where = "twice in this file" if before == file else f"in {before}, too"
             self._problems.append(f"{file}: {found.kind} {found.key} is {where}. Remove one of the two.")
         else:

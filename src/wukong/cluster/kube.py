@@ -1,7 +1,7 @@
 """A real API server behind the port `wukong.ports.Cluster`. Speaks JSON through http.py and decodes into structs.
 
     async with Kube(load()) as kube:
-        web = await kube.get(RESOURCES["Deployment"], Key("shop", "web"), Deployment)
+        web = await kube.get(DEPLOYMENTS, Key("shop", "web"), Deployment)
 
 Every method is one request and repeats nothing: what to do about a Conflict, a TooManyRequests or an OutcomeUnknown is
 for the caller to decide: follow.py for reading, the runtime for writes.
@@ -15,7 +15,8 @@ from typing import Any, Generic, Self, TypeVar, cast
 import msgspec
 
 from wukong.api.decode import readable
-from wukong.api.resources import RESOURCES, Key, Resource
+from wukong.api.kinds import PODS
+from wukong.api.resources import Key, Resource
 from wukong.cluster.api_status import refusal
 from wukong.cluster.credentials import Credentials
 from wukong.cluster.http import Http
@@ -30,7 +31,6 @@ PATCH_TYPES = {
     "strategic": "application/strategic-merge-patch+json",
     "apply": "application/apply-patch+yaml",  # JSON is YAML
 }
-PODS = RESOURCES["Pod"]
 
 
 class _ListMeta(msgspec.Struct, rename="camel"):

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from wukong.actions import Action, Bind, Create, Delete, Evict, Patch, Scale
-from wukong.api.resources import EVENTS, Key, Resource
+from wukong.api.kinds import EVENTS
+from wukong.api.resources import Key, Resource
 from wukong.errors import ClusterError
 from wukong.ports import EVERYTHING, Cluster, Document, Event, Page, PatchBody, Propagation, Selection
 

@@ -14,9 +14,10 @@ import aiohttp
 import msgspec
 
 from wukong.api.core import Node, Quantities
+from wukong.api.kinds import NODE_METRICS, NODES
 from wukong.api.meta import Base, ObjectMeta
 from wukong.api.quantity import parse_quantity
-from wukong.api.resources import NODE_METRICS, RESOURCES, Resource
+from wukong.api.resources import Resource
 from wukong.cluster.usage_queries import Queries, find_url_problem
 from wukong.errors import ClusterError, InputError, NotFound
 from wukong.ports import Cluster, Usage
@@ -39,7 +40,7 @@ class MetricsApi:
         self._cluster, self._now = cluster, now
 
     async def usage(self) -> dict[str, Usage]:
-        nodes = await self._all(RESOURCES["Node"], Node)
+        nodes = await self._all(NODES, Node)
         try:
             metrics = await self._all(NODE_METRICS, _NodeMetrics)
         except NotFound:

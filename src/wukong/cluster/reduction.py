@@ -14,7 +14,7 @@ import msgspec
 
 from wukong.api.core import PodTemplateSpec
 from wukong.api.decode import decode_one
-from wukong.api.kinds import KINDS
+from wukong.api.kinds import KINDS, NODES, PODS
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
 from wukong.ports import Document
 
@@ -25,54 +25,31 @@ _ANNOTATIONS = (
     "deprecated.daemonset.template.generation",
     "testbed.wukong/",
 )
-# Fields beyond those of our structs, as paths; [] goes through a list.
-_MORE: dict[str, tuple[str, ...]] = {
-    "Node": ("spec.taints[].timeAdded", "status.conditions[].lastTransitionTime"),
-    "Pod": (
-        "spec.restartPolicy",
-        "spec.readinessGates",
-        "status.containerStatuses[].state.waiting.reason",
-        "status.containerStatuses[].ready",
-    ),
-    "Namespace": ("spec.finalizers", "status.phase"),
-    "ReplicationController": ("status",),
-    "ReplicaSet": ("spec.template.spec.restartPolicy", "status"),
-    "StatefulSet": (
-        *("spec.template.spec.restartPolicy", "spec.serviceName", "spec.ordinals", "spec.revisionHistoryLimit"),
-        "status",
-    ),
-    "Deployment": ("spec.template.spec.restartPolicy", "spec.revisionHistoryLimit", "status"),
-    "DaemonSet": ("spec.template.spec.restartPolicy", "spec.revisionHistoryLimit", "status"),
-    "PodDisruptionBudget": ("status",),
-    "Job": (
-        *("spec.parallelism", "spec.completions", "spec.backoffLimit", "spec.suspend", "spec.selector"),
-        *("spec.template.spec.restartPolicy", "status"),
-    ),
-    "ControllerRevision": ("revision", "data.spec.template.spec.restartPolicy"),
-}
-_TEMPLATES = {"Job": "spec", "ControllerRevision": "data.spec"}  # of the kinds that have no struct
 
 
-def kept(document: Document) -> Document:
-    """The object reduced; its kind is one of KINDS, or Job, or ControllerRevision."""
-    kind = document["kind"]
-    if kind in KINDS:
-        made: Document = msgspec.to_builtins(decode_one(msgspec.json.encode(document), kind))
+def reduce_document(document: Document) -> Document:
+    """The object with what a snapshot keeps of its kind; its kind and apiVersion are in it."""
+    kind = KINDS.of_document(document["kind"], document.get("apiVersion", ""))
+    assert kind is not None, f"{document['kind']} is not in the table of kinds"
+    assert kind.snapshot is not None, f"no snapshot holds {kind.group_kind}"
+    if kind.snapshot.template_in:
+        reduced: Document = {"metadata": _meta(document.get("metadata") or {})}
+        path = f"{kind.snapshot.template_in}.template"
+        _put(reduced, path, _template(_at(document, path) or {}))
     else:
-        made = {"metadata": _meta(document.get("metadata") or {})}
-        _put(made, f"{_TEMPLATES[kind]}.template", _template(_at(document, f"{_TEMPLATES[kind]}.template") or {}))
-    made["kind"], made["apiVersion"] = kind, document.get("apiVersion", "")
-    for path in _MORE.get(kind, ()):
-        _copy(document, made, path)
-    _annotate(document, made)
-    if kind == "Node":
-        for condition in made.get("status", {}).get("conditions", []):
+        reduced = msgspec.to_builtins(decode_one(msgspec.json.encode(document), kind.group_kind))
+    reduced["kind"], reduced["apiVersion"] = document["kind"], document.get("apiVersion", "")
+    for path in kind.snapshot.more:
+        _copy(document, reduced, path)
+    _annotate(document, reduced)
+    if kind.resource == NODES:
+        for condition in reduced.get("status", {}).get("conditions", []):
             if message := condition.pop("message", ""):
                 condition.update({"message": SHUTTING_DOWN} if SHUTTING_DOWN in message else {})
-    elif kind == "Pod" and "volumes" in made["spec"]:  # most carry nothing but a name, a different one in every pod
-        made["spec"]["volumes"] = [volume for volume in made["spec"]["volumes"] if volume.keys() != {"name"}]
-    made.get("metadata", {}).pop("resourceVersion", None)
-    return made
+    elif kind.resource == PODS and "volumes" in reduced["spec"]:  # most carry only a name, another one in every pod
+        reduced["spec"]["volumes"] = [volume for volume in reduced["spec"]["volumes"] if volume.keys() != {"name"}]
+    reduced.get("metadata", {}).pop("resourceVersion", None)
+    return reduced
 
 
 def _meta(meta: Document) -> Document:

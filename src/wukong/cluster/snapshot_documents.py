@@ -12,14 +12,14 @@ from typing import Any
 import msgspec
 import yaml
 
-from wukong.api.decode import decode_objects, is_ours
-from wukong.api.kinds import CLUSTER_SCOPED
+from wukong.api.decode import decode_objects, find_kind
+from wukong.api.documents import as_json, unfold_list, without_nulls
+from wukong.api.kinds import KINDS
 from wukong.cluster.checks import problems_of
 from wukong.cluster.files import SNAPSHOT_COMMAND, collector_paused, files_of, place_name, read_text
 from wukong.errors import InputError
 from wukong.ports import Document
 
-MORE_KINDS = {"Job": "batch/v1", "ControllerRevision": "apps/v1"}
 MARK = "wukongSnapshot"  # on a List that `wukong snapshot` wrote: not whole objects, only what decides
 
 
@@ -66,7 +66,8 @@ def _twice(items: list[Document]) -> list[str]:
 
 def _key(document: Document) -> str:
     meta = document.get("metadata") or {}
-    namespace = "" if document["kind"] in CLUSTER_SCOPED else meta.get("namespace") or "default"
+    kind = KINDS.of_document(document["kind"], document.get("apiVersion") or "")
+    namespace = (meta.get("namespace") or "default") if kind is None or kind.resource.namespaced else ""
     return "/".join(filter(None, (namespace, meta.get("name"))))
 
 
@@ -76,7 +77,7 @@ def _read(data: bytes, found: Documents, skipped: Tally[str]) -> None:
             raise InputError(f"expected a Kubernetes object (a mapping with kind and metadata), got {document!r:.200}.")
         if isinstance(mark := document.get(MARK), dict):
             found.is_reduced, found.taken_at = True, str(mark.get("takenAt") or "")
-        for each in _unfolded(document):
+        for each in unfold_list(document):
             if is_known(each, skipped):
                 found.items.append(each)
 
@@ -92,29 +93,13 @@ def _parsed(data: bytes) -> list[Any]:
         documents = [each for each in yaml.load_all(data, Loader=loader) if each is not None]
     except (yaml.YAMLError, ValueError) as error:
         raise InputError(f"broken YAML: {error}") from None
-    return [plain(each) for each in documents]
-
-
-def _unfolded(document: Document) -> list[Document]:
-    kind = str(document.get("kind") or "")
-    if not kind.endswith("List"):
-        return [document]
-    implied = {"kind": kind.removesuffix("List"), "apiVersion": document.get("apiVersion")} if kind != "List" else {}
-    return [{**implied, **each} for each in document.get("items") or []]
+    return [without_nulls(as_json(each)) for each in documents]
 
 
 def is_known(document: Document, skipped: Tally[str]) -> bool:
-    kind, version = str(document.get("kind") or ""), str(document.get("apiVersion") or "")
-    return MORE_KINDS.get(kind) == version or is_ours(kind, version, skipped)
-
-
-def plain(value: Any) -> Any:
-    """What YAML made of an object as JSON has it: times are texts, null is an absent field."""
-    if isinstance(value, dict):
-        return {str(name): plain(entry) for name, entry in value.items() if entry is not None}
-    if isinstance(value, list):
-        return [plain(entry) for entry in value if entry is not None]
-    if hasattr(value, "isoformat"):
-        text: str = value.isoformat()
-        return text.replace("+00:00", "Z")
-    return value
+    """Whether a forecast loads it. Other kinds are counted in `skipped`, or refused as decode_objects does."""
+    name, version = str(document.get("kind") or ""), str(document.get("apiVersion") or "")
+    kind = KINDS.of_document(name, version)
+    if kind is not None and kind.loads and not kind.decides:
+        return version == kind.resource.api_version
+    return find_kind(name, version, skipped) is not None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from wukong.api.core import NodeSelector
-from wukong.api.kinds import Objects
+from wukong.api.objects import Objects
 from wukong.engine.selectors import Selector, compile_selector, from_labels, selects
 from wukong.engine.template import Template
 

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from wukong.api.core import Node, Pod
-from wukong.api.kinds import Objects
+from wukong.api.objects import Objects
 from wukong.engine.arrays import Ints
 from wukong.engine.copy_on_write import CopyOnWriteDicts
 from wukong.engine.counter import Counter

@@ -10,8 +10,8 @@ from __future__ import annotations
 from copy import deepcopy
 
 from wukong.api.core import Affinity, Container, Pod, PodAffinityTerm, PriorityClass, Quantities, Toleration
-from wukong.api.kinds import Objects
 from wukong.api.meta import LabelSelector, LabelSelectorRequirement, SelectorOperator
+from wukong.api.objects import Objects
 from wukong.api.quantity import NANO, milli, parse_quantity
 from wukong.errors import InputError, nearest
 from wukong.rules.findings import finding

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from wukong.api.core import Node, Pod
-from wukong.api.kinds import Objects
+from wukong.api.objects import Objects
 from wukong.rules.ports import HostPort, host_ports
 
 

@@ -10,14 +10,15 @@ from collections.abc import Generator
 from enum import Enum
 
 from wukong.actions import Action, Bind, Create, Evict, Note, Patch
-from wukong.api.resources import RESOURCES, Key, Resource
+from wukong.api.kinds import PODS
+from wukong.api.resources import Key, Resource
 from wukong.errors import AlreadyExists, Conflict, OutcomeUnknown
 from wukong.ports import Document
 from wukong.runtime.effect_check import Write, has_happened
 from wukong.runtime.pending_writes import WrittenVersion
 
 TRIES = 3
-_PODS = RESOURCES["Pod"]
+_PODS = PODS
 
 
 class Ask(Enum):
@@ -81,7 +82,7 @@ def unseen(action: Write, error: Exception) -> OutcomeUnknown:
 def written_of(resource: Resource, found: Document) -> WrittenVersion:
     meta = found.get("metadata", {})
     key = Key(meta.get("namespace", ""), meta.get("name", ""))
-    return WrittenVersion(resource.kind, key, meta.get("resourceVersion", ""), meta.get("uid", ""))
+    return WrittenVersion(resource.group_kind, key, meta.get("resourceVersion", ""), meta.get("uid", ""))
 
 
 def shown(action: Write, found: Document | None) -> WrittenVersion | None:

@@ -10,7 +10,6 @@ from math import inf
 from typing import NamedTuple
 
 from wukong.actions import Action, Bind, Outcome
-from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.errors import GateRefusal, TooManyRequests
 from wukong.runtime.gate import ALLOW, Gate, Verdict
@@ -46,23 +45,21 @@ class Dispatch:
         self.queue: Queue[Item] = Queue(backoff)
         self._echoes: PendingWrites[Item] = PendingWrites()
         self._expired_at = -inf
-        self._watchers: dict[str, list[tuple[str, KeysOf]]] = {}  # kind → who watches it
+        self._watchers: dict[str, list[tuple[str, KeysOf]]] = {}  # group and kind → who watches it
         for controller in self.controllers.values():
             for watch in controller.watches:
-                self._watchers.setdefault(watch.resource.kind, []).append((controller.name, watch.keys))
+                self._watchers.setdefault(watch.resource.group_kind, []).append((controller.name, watch.keys))
 
     def observe(self, changes: Iterable[Change], now: float) -> None:
-        """Queue every key that these changes concern: of the object as it was, and as it is."""
+        """Queue every key that these changes concern."""
         changes = list(changes)
         for change in changes:
-            sides = _sides(change)
-            for name, keys in self._watchers.get(change.kind, ()):
-                if keys is own_key:  # that of both sides
+            for name, keys in self._watchers.get(change.group_kind, ()):
+                if keys is own_key:
                     self.queue.add(Item(name, change.key), now)
                     continue
-                for found in sides:
-                    for key in keys(found, self.state):
-                        self.queue.add(Item(name, key), now)
+                for key in keys(change, self.state):
+                    self.queue.add(Item(name, key), now)
         for item in self._echoes.saw(changes):
             self.queue.done(item)
 
@@ -137,12 +134,12 @@ class Dispatch:
 
     def _rest(self, item: Item, written: Iterable[WrittenVersion], now: float) -> None:
         """Work on it has ended, once the state shows what it wrote. What the state shows already is not waited for."""
-        missing = [write for write in written if write.kind in self._watchers and not self._shows(write)]
+        missing = [write for write in written if write.group_kind in self._watchers and not self._shows(write)]
         if not missing or not self._echoes.hold(item, missing, now):
             self.queue.done(item)
 
     def _shows(self, write: WrittenVersion) -> bool:
-        held = self.state.objects.get(write.kind, {}).get(write.key)
+        held = self.state.objects.get(write.group_kind, {}).get(write.key)
         return held is not None and held.metadata.resource_version == write.version
 
     def _assume(self, action: Bind, now: float) -> None:
@@ -155,9 +152,3 @@ class Dispatch:
         for action in undone:
             if isinstance(action, Bind):
                 self.state.forget(action.key)
-
-
-def _sides(change: Change) -> list[Object]:
-    """The object as it was and as it is; once if it is the same."""
-    sides = (change.new,) if change.old is change.new else (change.old, change.new)
-    return [found for found in sides if found is not None]

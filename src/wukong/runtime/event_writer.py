@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 
 from wukong.actions import Note
-from wukong.api.resources import EVENTS, Key
+from wukong.api.kinds import EVENTS
+from wukong.api.resources import Key
 from wukong.errors import NotFound
 from wukong.ports import Cluster, Document, PatchBody
 

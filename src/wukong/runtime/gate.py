@@ -22,6 +22,7 @@ from msgspec import Meta
 
 from wukong.actions import Action, Delete, Evict, Note, Patch, Scale
 from wukong.api.core import Node, Pod, Taint
+from wukong.api.kinds import NODES, PODS
 from wukong.api.resources import Key
 from wukong.rules.taints import HARD_EFFECTS, is_tolerated
 from wukong.runtime.delivery import subject
@@ -173,17 +174,17 @@ def act_of(action: Action, state: State) -> Act | None:
     match action:
         case Evict():
             return "evict"
-        case Delete(resource) if resource.kind == "Pod":
+        case Delete(resource) if resource == PODS:
             return "delete-pod"
-        case Delete(resource) if resource.kind == "Node":
+        case Delete(resource) if resource == NODES:
             return "delete-node"
-        case Patch(resource, key, _, "") if resource.kind == "Node":
+        case Patch(resource, key, _, "") if resource == NODES:
             spec = _written_spec(action)
             if spec.get("unschedulable"):
                 return "cordon"
             return "taint" if _new_taints(spec, state.get(Node, key)) else None
         case Scale(resource, key, replicas):
-            workload = state.objects.get(resource.kind, {}).get(key)
+            workload = state.objects.get(resource.group_kind, {}).get(key)
             held = getattr(getattr(workload, "spec", None), "replicas", None)
             return "scale-down" if workload is None or replicas < (1 if held is None else held) else None
     return None

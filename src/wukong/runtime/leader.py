@@ -17,7 +17,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from wukong.api.resources import LEASES, Key
+from wukong.api.kinds import LEASES
+from wukong.api.resources import Key
 from wukong.errors import ClusterError, NotFound
 from wukong.ports import Clock, Cluster, Document, PatchBody
 from wukong.runtime.event_writer import micro_time

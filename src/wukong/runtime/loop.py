@@ -128,7 +128,7 @@ class Loop:
                 await self.leader.release()
 
     async def _feed(self, watch: Watch) -> None:
-        kind = watch.resource.kind
+        kind = watch.resource.group_kind
         async for news in self.follow(self.cluster, watch.resource, watch.struct, EVERYTHING):
             if isinstance(news, Changed):
                 changes = self.state.apply(news.event.type, news.event.object, kind)
@@ -139,7 +139,7 @@ class Loop:
             for change in changes:
                 for hear in self._listeners:
                     hear(change)
-            self.metrics.mirror_objects.labels(kind).set(len(self.state.objects.get(kind, ())))
+            self.metrics.mirror_objects.labels(watch.resource.kind).set(len(self.state.objects.get(kind, ())))
             self._wake.set()
         raise WukongError(f"following {watch.resource.plural} has ended; it should not")
 

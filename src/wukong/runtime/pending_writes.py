@@ -14,16 +14,21 @@ from wukong.api.resources import Key
 from wukong.state import Change
 
 Item = TypeVar("Item", bound=Hashable)
-Place = tuple[str, Key]  # kind and key
+Place = tuple[str, Key]  # group and kind, and key
 PATIENCE = 5.0
 _REMEMBERED = 4096  # versions seen lately: an echo may come before the answer to the write
 
 
 class WrittenVersion(NamedTuple):
-    kind: str
+    group_kind: str
     key: Key
     version: str
     uid: str = ""  # tells it from an earlier object of the same name
+
+    @property
+    def kind(self) -> str:
+        """Without its group, for messages."""
+        return self.group_kind.partition(".")[0]
 
 
 class PendingWrites(Generic[Item]):
@@ -51,8 +56,8 @@ class PendingWrites(Generic[Item]):
         for change in changes:
             version = None if change.new is None else change.new.metadata.resource_version
             if version is not None:
-                self._remember((change.kind, change.key, version))
-            for item in list(self._by_object.get((change.kind, change.key), ())):
+                self._remember((change.group_kind, change.key, version))
+            for item in list(self._by_object.get((change.group_kind, change.key), ())):
                 missing = self._missing[item]
                 missing -= {write for write in missing if _is_echo(write, change, version)}
                 if not missing:
@@ -84,7 +89,7 @@ class PendingWrites(Generic[Item]):
 
 def _is_echo(write: WrittenVersion, change: Change, version: str | None) -> bool:
     """An object that is gone shows no version any more; one that had the name before ours says nothing of ours."""
-    if write[:2] != (change.kind, change.key):
+    if write[:2] != (change.group_kind, change.key):
         return False
     if version is not None or change.old is None:
         return version == write.version

@@ -9,6 +9,6 @@ state.snapshot                       # the engine's, current with every event so
 
 from wukong.state.assumed_placements import Assumed
 from wukong.state.attempts import Attempt, Attempts
-from wukong.state.mirror import Change, State, kind_of
+from wukong.state.mirror import Change, State
 
-__all__ = ["Assumed", "Attempt", "Attempts", "Change", "State", "kind_of"]
+__all__ = ["Assumed", "Attempt", "Attempts", "Change", "State"]

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from wukong.api.core import Pod
 from wukong.api.meta import LabelSelector, Object
-from wukong.api.resources import Key
+from wukong.api.resources import Key, Resource
 from wukong.engine.copy_on_write import CopyOnWriteDicts
 from wukong.engine.selectors import compile_selector, selects
 
@@ -64,9 +64,10 @@ class OwnerIndex:
     def __init__(self) -> None:
         self.by_owner: CopyOnWriteDicts[str, tuple[str, Key], None] = CopyOnWriteDicts()
 
-    def owned_by(self, uid: str, kind: str) -> list[Key]:
+    def owned_by(self, uid: str, resource: Resource) -> list[Key]:
         """The objects of a kind that name this owner, as their controller or otherwise."""
-        return sorted(key for other, key in self.by_owner.get(uid, ()) if other == kind)
+        group_kind = resource.group_kind
+        return sorted(key for other, key in self.by_owner.get(uid, ()) if other == group_kind)
 
     def add(self, kind: str, key: Key, found: Object) -> None:
         for uid in _owners(found):

@@ -7,36 +7,46 @@ Called by State only. It never decides, and knows no time: which placements are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from wukong.api.core import Node, Pod
-from wukong.api.kinds import Objects
+from wukong.api.kinds import (
+    NAMESPACES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    POD_DISRUPTION_BUDGETS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    SERVICES,
+    STATEFUL_SETS,
+)
 from wukong.api.meta import Object
+from wukong.api.objects import Objects
 from wukong.api.resources import Key
 from wukong.engine import Snapshot
 from wukong.engine.facts import read_facts
 
-Mirrored = Mapping[str, Mapping[Key, Object]]  # kind → key → object
+Mirrored = Mapping[str, Mapping[Key, Object]]  # group and kind → key → object
 
 # What the engine's facts read of each kind. A change elsewhere (a ReplicaSet's status, say) costs nothing.
 FACTS: dict[str, Callable[[Any], object]] = {
-    "Namespace": lambda found: found.metadata.labels,
-    "Service": lambda found: found.spec.selector,
-    "ReplicationController": lambda found: found.spec.selector,
-    "ReplicaSet": lambda found: found.spec.selector,
-    "StatefulSet": lambda found: found.spec.selector,
-    "PodDisruptionBudget": lambda found: (
+    NAMESPACES.group_kind: lambda found: found.metadata.labels,
+    SERVICES.group_kind: lambda found: found.spec.selector,
+    REPLICATION_CONTROLLERS.group_kind: lambda found: found.spec.selector,
+    REPLICA_SETS.group_kind: lambda found: found.spec.selector,
+    STATEFUL_SETS.group_kind: lambda found: found.spec.selector,
+    POD_DISRUPTION_BUDGETS.group_kind: lambda found: (
         found.spec.selector,
         found.status.disruptions_allowed,
         found.status.disrupted_pods,
     ),
-    "PersistentVolume": lambda found: found.spec.node_affinity,
-    "PersistentVolumeClaim": lambda found: found.spec.volume_name,
+    PERSISTENT_VOLUMES.group_kind: lambda found: found.spec.node_affinity,
+    PERSISTENT_VOLUME_CLAIMS.group_kind: lambda found: found.spec.volume_name,
 }
-_READ_AT_EACH_DECISION = "PodDisruptionBudget"  # nothing compiled depends on budgets
+_READ_AT_EACH_DECISION = POD_DISRUPTION_BUDGETS.group_kind  # nothing compiled depends on budgets
 _LONGEST_LOG = 1 << 20
 _SPARE_TEMPLATES = 1 << 14
 
@@ -149,7 +159,7 @@ class LiveSnapshot:
         self._facts.clear()
 
 
-def in_order(mirrored: Mirrored, kinds: Mapping[str, object]) -> Objects:
+def in_order(mirrored: Mirrored, kinds: Iterable[str]) -> Objects:
     """The objects of these kinds, each kind sorted by key: the same mirror gives the same answer, however it came."""
     objects = Objects()
     for kind in kinds:

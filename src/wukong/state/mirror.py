@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import sys
 from collections import Counter as Tally
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, TypeVar
 
 from wukong.api.core import Pod
-from wukong.api.kinds import KINDS, Objects
-from wukong.api.meta import Object
-from wukong.api.resources import Key
+from wukong.api.kinds import KINDS, group_kind_of
+from wukong.api.meta import Object, OwnerReference
+from wukong.api.objects import Objects
+from wukong.api.resources import Key, group_kind, group_of, key_of
 from wukong.engine import Snapshot
 from wukong.ports import EventType, Usage
 from wukong.state.assumed_placements import AssumedPlacements
 from wukong.state.attempts import Attempts
-from wukong.state.derived_indexes import DerivedIndexes, F
+from wukong.state.derived_indexes import DerivedIndexes, I
 from wukong.state.indexes import OwnerIndex, PodIndex
 from wukong.state.live_snapshot import LiveSnapshot, in_order
 from wukong.state.recent_bindings import RecentBindings
@@ -34,22 +35,27 @@ class Change(NamedTuple):
     """What an event really did. `old` is None for ADDED; for DELETED `new` is None."""
 
     type: Literal["ADDED", "MODIFIED", "DELETED"]
-    kind: str
+    group_kind: str
     key: Key
     old: Object | None
     new: Object | None
 
+    @property
+    def kind(self) -> str:
+        """Without its group, for messages."""
+        return self.group_kind.partition(".")[0]
+
 
 class State:
     def __init__(self) -> None:
-        self.objects: dict[str, dict[Key, Object]] = {}  # kind → key → object
+        self.objects: dict[str, dict[Key, Object]] = {}  # group and kind → key → object
         self.pods = PodIndex()
         self.owners = OwnerIndex()
         self.placements = AssumedPlacements()
         self.attempts = Attempts()
         self.usage: dict[str, Usage] = {}  # node → what a meter last said of it
         self.recent = RecentBindings()
-        self.versions: Tally[str] = Tally()  # kind → how often something of it changed
+        self.versions: Tally[str] = Tally()  # group and kind → how often something of it changed
         self._live = LiveSnapshot(self.objects)
         self._derived_indexes = DerivedIndexes()
 
@@ -57,19 +63,32 @@ class State:
 
     def get(self, read: type[O], key: Key) -> O | None:
         """The object of this struct's kind, if there is one."""
-        found = self.objects.get(read.__name__, {}).get(key)
-        return found if isinstance(found, read) else None
+        held = self.objects.get(KINDS.group_kind_of(read), {}).get(key)
+        return held if isinstance(held, read) else None
 
     def all(self, read: type[O]) -> list[O]:
         """Every object of this struct's kind, sorted by key."""
-        return [found for _, found in sorted(self.objects.get(read.__name__, {}).items()) if isinstance(found, read)]
+        held = self.objects.get(KINDS.group_kind_of(read), {})
+        return [subject for _, subject in sorted(held.items()) if isinstance(subject, read)]
+
+    def of(self, read: type[Object]) -> Mapping[Key, Object]:
+        """Every object of this struct's kind, by key."""
+        return self.objects.get(KINDS.group_kind_of(read), {})
+
+    def owner(self, namespace: str, reference: OwnerReference) -> Object | None:
+        """The object that an owner reference in this namespace names, if it is the very one: names come again."""
+        group = group_of(reference.api_version)
+        if not reference.api_version and (entry := next(KINDS.named(reference.kind), None)) is not None:
+            group = entry.resource.group  # written by hand, or reduced: the usual kind of that name
+        held = self.objects.get(group_kind(reference.kind, group), {}).get(Key(namespace, reference.name))
+        return held if held is not None and held.metadata.uid == reference.uid else None
 
     def pods_on(self, node: str) -> list[Pod]:
         """The pods bound to a node, finished ones too. Assumed ones are only in the snapshot."""
         return [pod for key in self.pods.on_node(node) if (pod := self.get(Pod, key)) is not None]
 
-    def derived(self, make: type[F]) -> F:
-        """What this class keeps count of, as of now; made when first asked for."""
+    def derived(self, make: type[I]) -> I:
+        """The index of this class, current with every change; made when first asked for."""
         return self._derived_indexes.get(make, self.objects)
 
     @property
@@ -81,7 +100,7 @@ class State:
 
     def listing(self) -> Objects:
         """Everything the engine's own reader takes, as a value: for snapshots on disk and for comparing."""
-        return in_order(self.objects, KINDS)
+        return in_order(self.objects, [kind.group_kind for kind in KINDS.deciding()])
 
     def fork(self) -> State:
         """An independent copy for what-if. Objects are shared: neither side changes them in place."""
@@ -96,23 +115,26 @@ class State:
 
     # ---- events
 
-    def apply(self, event_type: EventType, found: Object, kind: str = "") -> list[Change]:
+    def apply(self, event_type: EventType, found: Object, group_kind: str = "") -> list[Change]:
         """Take in one watch event; gives what it changed: nothing, one thing, or two when a name was created again.
 
-        `kind` is for objects read into a struct that is not called after it.
+        `group_kind` is for objects read into a struct that the table of kinds does not have.
         """
         if event_type == "BOOKMARK":
             return []
-        kind, key = kind or kind_of(found), key_of(found)
+        kind, key = group_kind or group_kind_of(found), key_of(found)
         held = self.objects.get(kind, {}).get(key)
         if event_type == "DELETED":
             is_old_news = held is None or _is_another(held, found)
             return [] if is_old_news else [self._set(kind, key, None)]
         return self._upsert(kind, key, found)
 
-    def replace(self, kind: str, items: Iterable[Object]) -> list[Change]:
+    def replace(self, group_kind: str, items: Iterable[Object]) -> list[Change]:
         """Take in a whole list, first or again; gives the changes that watching would have shown."""
-        listed = {key_of(found): found for found in items}
+        kind, listed = group_kind, {key_of(found): found for found in items}
+        for struct in {type(found) for found in listed.values()}:
+            entry = KINDS.of_struct(struct)
+            assert entry is None or entry.group_kind == kind, f"{kind} holds no {entry.group_kind}"
         gone = [key for key in self.objects.get(kind, {}) if key not in listed]
         changes = [self._set(kind, key, None) for key in gone]
         for key, found in listed.items():
@@ -228,15 +250,6 @@ class State:
                     self._live.note(kind, None, found)
         for key in self.placements:
             self._count(key)
-
-
-def kind_of(found: Object) -> str:
-    """Items of a typed list carry no kind; their structs are called after it."""
-    return found.kind or type(found).__name__
-
-
-def key_of(found: Object) -> Key:
-    return Key(sys.intern(found.metadata.namespace), found.metadata.name)
 
 
 def _is_another(held: Object, found: Object) -> bool:

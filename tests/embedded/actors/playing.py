@@ -6,7 +6,13 @@ from typing import Any
 
 from wukong.actions import DONE, Bind, Outcome
 from wukong.api.core import Node, Pod
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import (
+    NAMESPACES,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+)
+from wukong.api.resources import Key
 from wukong.embedded.actors import Behaviour, built_in
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import VirtualClock
@@ -16,10 +22,7 @@ from wukong.state import State
 from wukong.state.controller import Watch
 
 NAMESPACE = "shop"
-PODS, NODES = RESOURCES["Pod"], RESOURCES["Node"]
-REPLICA_SETS, DEPLOYMENTS = RESOURCES["ReplicaSet"], RESOURCES["Deployment"]
-STATEFUL_SETS, DAEMON_SETS = RESOURCES["StatefulSet"], RESOURCES["DaemonSet"]
-BUDGETS = RESOURCES["PodDisruptionBudget"]
+BUDGETS = POD_DISRUPTION_BUDGETS
 LABELS = {"app": "web"}
 
 
@@ -58,7 +61,7 @@ def a_world(nodes: int = 3, *, seed: int = 0, behaviour: Behaviour | None = None
     clock = VirtualClock()
     server = Server(clock)
     world = World([*built_in(server, seed=seed, behaviour=behaviour), Binder()], server=server, clock=clock, seed=seed)
-    server.create(RESOURCES["Namespace"], {"metadata": {"name": NAMESPACE}})
+    server.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
     for number in range(nodes):
         add_node(world, f"n{number}")
     world.run()

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from embedded.actors.playing import (
-    DEPLOYMENTS,
-    LABELS,
-    NAMESPACE,
-    PODS,
-    REPLICA_SETS,
-    a_template,
-    a_workload,
-    a_world,
-    all_pods,
-    merging,
-    names,
-    status,
-)
+from embedded.actors.playing import LABELS, NAMESPACE, a_template, a_workload, a_world, all_pods, merging, names, status
 from wukong.actions import Note
+from wukong.api.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from wukong.api.resources import Key
-from wukong.embedded.store.deletion import Options
+from wukong.embedded.store.deletion import DeleteOptions
 from wukong.embedded.world.world import World
 from wukong.ports import Document
 
@@ -78,7 +66,7 @@ def test_pods_left_behind_by_their_set_are_taken_over_by_the_next() -> None:
     world.server.create(REPLICA_SETS, a_workload(), NAMESPACE)
     world.run()
     before = names(all_pods(world))
-    world.server.delete(REPLICA_SETS, Key(NAMESPACE, "web"), Options(propagation="Orphan"))
+    world.server.delete(REPLICA_SETS, Key(NAMESPACE, "web"), DeleteOptions(propagation="Orphan"))
     world.run()
     assert [controllers(pod) for pod in all_pods(world)] == [[]] * 3
     world.server.create(REPLICA_SETS, a_workload("heir"), NAMESPACE)
@@ -92,7 +80,7 @@ def test_a_deployment_takes_over_the_sets_another_left_behind() -> None:
     world.server.create(DEPLOYMENTS, a_workload(), NAMESPACE)
     world.run()
     before = names(all_pods(world))
-    world.server.delete(DEPLOYMENTS, Key(NAMESPACE, "web"), Options(propagation="Orphan"))
+    world.server.delete(DEPLOYMENTS, Key(NAMESPACE, "web"), DeleteOptions(propagation="Orphan"))
     world.run()
     assert controllers(world.server.list(REPLICA_SETS).items[0]) == []
     world.server.create(DEPLOYMENTS, a_workload(), NAMESPACE)

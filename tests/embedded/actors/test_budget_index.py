@@ -44,7 +44,7 @@ def test_a_pods_budgets_are_those_that_select_it_now(history: list[Step]) -> Non
         meta = {"name": name, "namespace": namespace, "uid": f"{namespace}-{name}", "resourceVersion": str(number)}
         spec = {"selector": SELECTORS[selector]} if SELECTORS[selector] is not None else {}
         document = {"metadata": meta, "spec": spec, "status": {"disruptionsAllowed": allowed}}
-        state.apply(kind, read("PodDisruptionBudget", document))  # type: ignore[arg-type]
+        state.apply(kind, read("PodDisruptionBudget.policy", document))  # type: ignore[arg-type]
         anew = state.fork().derived(BudgetIndex)
         for space in ("shop", "other"):
             for labels in LABELS:

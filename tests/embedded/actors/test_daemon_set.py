@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 
 from embedded.actors.playing import (
-    DAEMON_SETS,
     NAMESPACE,
-    NODES,
-    PODS,
     a_template,
     a_workload,
     a_world,
@@ -21,6 +18,7 @@ from embedded.actors.playing import (
     names,
     status,
 )
+from wukong.api.kinds import DAEMON_SETS, NODES, PODS
 from wukong.api.resources import Key
 from wukong.embedded.world.world import World
 from wukong.ports import Document, PatchBody

@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 
 from embedded.actors.playing import (
-    DEPLOYMENTS,
     NAMESPACE,
-    PODS,
-    REPLICA_SETS,
     a_template,
     a_workload,
     a_world,
@@ -22,6 +19,7 @@ from embedded.actors.playing import (
     scale,
     status,
 )
+from wukong.api.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from wukong.api.resources import Key
 from wukong.embedded.actors.deployment import sizes
 from wukong.embedded.actors.deployment.sizes import Limits, Version

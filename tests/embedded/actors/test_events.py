@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from embedded.actors.playing import (
-    DEPLOYMENTS,
-    NAMESPACE,
-    NODES,
-    STATEFUL_SETS,
-    a_template,
-    a_workload,
-    a_world,
-    all_pods,
-    merging,
-    names,
-    scale,
-)
+from embedded.actors.playing import NAMESPACE, a_template, a_workload, a_world, all_pods, merging, names, scale
 from wukong.actions import Note
+from wukong.api.kinds import DEPLOYMENTS, NODES, STATEFUL_SETS
 from wukong.api.resources import Key
 from wukong.embedded.world.world import World
 from wukong.ports import PatchBody

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from embedded.actors.playing import NAMESPACE, NODES, PODS, a_template, a_world, all_pods, merging, names, status
+from embedded.actors.playing import NAMESPACE, a_template, a_world, all_pods, merging, names, status
 from wukong.actions import Note
+from wukong.api.kinds import JOBS, NODES, PODS
 from wukong.api.resources import Key
-from wukong.embedded.store.deletion import Options
-from wukong.embedded.world.objects import JOBS
+from wukong.embedded.store.deletion import DeleteOptions
 from wukong.embedded.world.world import World
 
 
@@ -86,7 +86,7 @@ def test_every_failure_is_counted_once_though_its_pod_is_gone() -> None:
     world = a_job("1", backoffLimit=2)
     for _ in range(3):
         world.run(lambda state: any(it.status.phase == "Failed" for it in state.objects.get("Pod", {}).values()))  # type: ignore[attr-defined]
-        world.server.delete(PODS, Key(NAMESPACE, names(all_pods(world))[0]), Options(grace_seconds=0))
+        world.server.delete(PODS, Key(NAMESPACE, names(all_pods(world))[0]), DeleteOptions(grace_seconds=0))
         world.run(seconds=1)
     world.run()
     assert status(world, JOBS)["failed"] == 3
@@ -127,7 +127,7 @@ def test_a_job_goes_when_its_time_after_the_end_is_over() -> None:
 def test_a_deleted_job_does_not_hold_its_pods_back() -> None:
     world = a_job()
     world.run(seconds=2)
-    world.server.delete(JOBS, Key(NAMESPACE, "web"), Options(propagation="Background"))
+    world.server.delete(JOBS, Key(NAMESPACE, "web"), DeleteOptions(propagation="Background"))
     world.run()
     assert all_pods(world) == []
 

@@ -10,11 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from embedded.actors.playing import (
-    DEPLOYMENTS,
     NAMESPACE,
-    NODES,
-    REPLICA_SETS,
-    STATEFUL_SETS,
     a_template,
     a_workload,
     a_world,
@@ -25,9 +21,10 @@ from embedded.actors.playing import (
     merging,
     names,
 )
+from wukong.api.kinds import DEPLOYMENTS, NODES, REPLICA_SETS, STATEFUL_SETS
 from wukong.api.resources import Key
 from wukong.embedded.actors import Behaviour
-from wukong.embedded.store.documents import seconds
+from wukong.embedded.store.documents import parse_time
 from wukong.embedded.world.world import World
 from wukong.ports import Document, PatchBody
 
@@ -111,7 +108,7 @@ def test_nodes_of_a_zone_are_tainted_ten_seconds_after_each_other() -> None:
         silence(world, name)
     world.run(seconds=120)
     found = [world.server.get(NODES, Key("", name))["spec"]["taints"] for name in drives_out(world)]
-    added = sorted(seconds(it["timeAdded"]) for each in found for it in each if it["effect"] == "NoExecute")
+    added = sorted(parse_time(it["timeAdded"]) for each in found for it in each if it["effect"] == "NoExecute")
     assert len(added) == 4
     assert all(later - earlier >= 10 for earlier, later in pairwise(added))
 

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from embedded.actors.random_pods import NAMES, START, histories, pods, take_in
 from wukong.api.meta import Object, ObjectMeta
+from wukong.api.resources import key_of
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.actors.owned_pods import OwnedPods, OwnedPodsIndex
 from wukong.embedded.actors.replica_set.ranking import Ranks, deletion_cost
-from wukong.embedded.store.documents import seconds
+from wukong.embedded.store.documents import parse_time
 from wukong.embedded.world.objects import Pod, read
 from wukong.ports import Document
 from wukong.state import State
@@ -100,7 +101,7 @@ def test_of_two_pods_the_one_kubernetes_would_take_goes_first(one: Document, oth
 def ranked(*found: Pod, count: int | None = None, crowd: dict[str, int] | None = None) -> list[Pod]:
     ranks = Ranks()
     for pod in found:
-        ranks.put(podlike.key_of(pod), pod)
+        ranks.put(key_of(pod), pod)
     return ranks.leaving(len(found) if count is None else count, [crowd or {}], NOW)
 
 
@@ -120,7 +121,7 @@ def compare(one: Pod, other: Pod, crowd: dict[str, int]) -> int:
     restarts = [each.document["status"]["containerStatuses"][0]["restartCount"] for each in (one, other)]
     if restarts[0] != restarts[1]:
         return int(restarts[1] - restarts[0])
-    born, later = (seconds(each.metadata.creation_timestamp or "") for each in (one, other))
+    born, later = (parse_time(each.metadata.creation_timestamp or "") for each in (one, other))
     if born != later:
         return by_age(born, later, one, other)
     return -1 if one.metadata.uid < other.metadata.uid else 1

@@ -10,7 +10,7 @@ import pytest
 
 from wukong.api.resources import Key
 from wukong.embedded.actors.replica_set.ranking import DELETION_COST, Ranks
-from wukong.embedded.store.documents import stamp
+from wukong.embedded.store.documents import format_time
 from wukong.embedded.world import objects
 from wukong.embedded.world.objects import Pod
 
@@ -20,7 +20,7 @@ NOW = 1_767_225_600.0
 def a_pod(name: str, **traits: Any) -> Pod:
     """A healthy pod of an hour ago on a node of its own, but for its traits."""
     is_ready, ready_for = traits.get("ready", True), traits.get("ready_for", 3600)
-    condition = {"type": "Ready", "status": str(is_ready), "lastTransitionTime": stamp(NOW - ready_for)}
+    condition = {"type": "Ready", "status": str(is_ready), "lastTransitionTime": format_time(NOW - ready_for)}
     annotations = {DELETION_COST: traits["cost"]} if "cost" in traits else {}
     document = {
         "metadata": {
@@ -28,7 +28,7 @@ def a_pod(name: str, **traits: Any) -> Pod:
             "namespace": "shop",
             "uid": traits.get("uid", name),
             "annotations": annotations,
-            "creationTimestamp": stamp(NOW - traits.get("age", 3600)),
+            "creationTimestamp": format_time(NOW - traits.get("age", 3600)),
         },
         "spec": {"nodeName": traits.get("node", f"node-of-{name}"), "containers": []},
         "status": {

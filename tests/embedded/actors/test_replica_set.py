@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from embedded.actors.playing import (
-    DEPLOYMENTS,
     NAMESPACE,
-    NODES,
-    PODS,
-    REPLICA_SETS,
     a_template,
     a_workload,
     a_world,
@@ -19,6 +15,7 @@ from embedded.actors.playing import (
     scale,
     status,
 )
+from wukong.api.kinds import DEPLOYMENTS, NODES, PODS, REPLICA_SETS
 from wukong.api.resources import Key
 from wukong.ports import PatchBody
 

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from embedded.actors.playing import (
-    BUDGETS,
-    DEPLOYMENTS,
-    LABELS,
-    NAMESPACE,
-    NODES,
-    a_workload,
-    a_world,
-    all_pods,
-    merging,
-    names,
-    status,
-)
+from embedded.actors.playing import BUDGETS, LABELS, NAMESPACE, a_workload, a_world, all_pods, merging, names, status
 from wukong.actions import Action
+from wukong.api.kinds import DEPLOYMENTS, NODES
 from wukong.api.resources import Key
 from wukong.embedded.actors.disruption.controller import Disruption
 from wukong.embedded.actors.node_lifecycle.controller import NodeLifecycle

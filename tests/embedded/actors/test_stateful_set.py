@@ -9,8 +9,6 @@ import pytest
 from embedded.actors.playing import (
     LABELS,
     NAMESPACE,
-    PODS,
-    STATEFUL_SETS,
     a_template,
     a_workload,
     a_world,
@@ -22,13 +20,13 @@ from embedded.actors.playing import (
     status,
 )
 from wukong.actions import Create, Delete
-from wukong.api.resources import RESOURCES, Key
-from wukong.embedded.store.deletion import Options
-from wukong.embedded.world.objects import CONTROLLER_REVISIONS
+from wukong.api.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
+from wukong.api.resources import Key
+from wukong.embedded.store.deletion import DeleteOptions
 from wukong.embedded.world.world import World
 from wukong.ports import Document
 
-CLAIMS = RESOURCES["PersistentVolumeClaim"]
+CLAIMS = PERSISTENT_VOLUME_CLAIMS
 NEVER_READY = {"testbed.wukong/never-ready": "true"}
 
 
@@ -202,7 +200,7 @@ def test_old_revisions_beyond_the_history_are_forgotten() -> None:
 
 def test_orphans_of_the_right_name_are_adopted() -> None:
     world = a_set()
-    world.server.delete(STATEFUL_SETS, Key(NAMESPACE, "web"), Options(propagation="Orphan"))
+    world.server.delete(STATEFUL_SETS, Key(NAMESPACE, "web"), DeleteOptions(propagation="Orphan"))
     world.run()
     before = [it["metadata"]["uid"] for it in all_pods(world)]
     body = {**a_template(), "metadata": {"name": "stranger", "labels": LABELS}}

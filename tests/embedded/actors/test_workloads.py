@@ -8,11 +8,8 @@ import pytest
 
 from embedded.actors.playing import (
     BUDGETS,
-    DAEMON_SETS,
-    DEPLOYMENTS,
     LABELS,
     NAMESPACE,
-    PODS,
     a_template,
     a_workload,
     a_world,
@@ -23,6 +20,7 @@ from embedded.actors.playing import (
     names,
     status,
 )
+from wukong.api.kinds import DAEMON_SETS, DEPLOYMENTS, PODS
 from wukong.api.resources import Key
 from wukong.embedded.world.world import World
 from wukong.errors import TooManyRequests

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from embedded.checkers.judging import HOST, Actor, Court
+from embedded.checkers.checked_cluster import HOST, CheckedCluster, PodController
 from wukong.actions import DONE, Bind, Outcome
 from wukong.api.core import Pod
 from wukong.api.resources import Key
@@ -28,25 +28,25 @@ SPREAD = [
 ]
 
 
-def to_the_first(key: Key, pod: Pod, now: float) -> Outcome:
+def bind_to_first(key: Key, pod: Pod, now: float) -> Outcome:
     return DONE if pod.spec.node_name else Outcome((Bind(key, "n0", pod.metadata.uid),))
 
 
-def a_court(**node: Any) -> Court:
-    court = Court(Actor("scheduler", to_the_first))
-    court.node("n0", **node)
-    return court
+def a_cluster(**node: Any) -> CheckedCluster:
+    cluster = CheckedCluster(PodController("scheduler", bind_to_first))
+    cluster.node("n0", **node)
+    return cluster
 
 
-def test_bindings_that_keep_the_rules_are_nobody_s_business() -> None:
-    court = a_court()
-    court.pod("one", affinity=KEEPS_OFF)
-    court.pod("two", app="other", topologySpreadConstraints=SPREAD)
-    assert court.verdict() == []
+def test_bindings_that_keep_the_rules_are_no_findings() -> None:
+    cluster = a_cluster()
+    cluster.pod("one", affinity=KEEPS_OFF)
+    cluster.pod("two", app="other", topologySpreadConstraints=SPREAD)
+    assert cluster.findings() == []
 
 
 @pytest.mark.parametrize(
-    ("node", "pod", "told"),
+    ("node", "pod", "text"),
     [
         ({"taints": [{"key": "a", "effect": "NoSchedule"}]}, {}, "TaintToleration says: node(s) had untolerated"),
         ({"unschedulable": True}, {}, "NodeUnschedulable says"),
@@ -55,16 +55,16 @@ def test_bindings_that_keep_the_rules_are_nobody_s_business() -> None:
     ],
     ids=["taint", "cordon", "selector", "capacity"],
 )
-def test_a_node_that_does_not_take_the_pod(node: dict[str, Any], pod: dict[str, Any], told: str) -> None:
-    court = a_court(**node)
-    court.pod("one", **pod)
-    (found,) = court.verdict()
-    assert found.startswith("pod default/one: bound to n0 although")
-    assert told in found
+def test_a_node_that_does_not_take_the_pod(node: dict[str, Any], pod: dict[str, Any], text: str) -> None:
+    cluster = a_cluster(**node)
+    cluster.pod("one", **pod)
+    (finding,) = cluster.findings()
+    assert finding.startswith("pod default/one: bound to n0 although")
+    assert text in finding
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "told"),
+    ("first", "second", "text"),
     [
         ({}, {"affinity": KEEPS_OFF}, "didn't match pod anti-affinity rules"),
         ({"affinity": KEEPS_OFF}, {}, "didn't satisfy existing pods anti-affinity rules"),
@@ -73,17 +73,25 @@ def test_a_node_that_does_not_take_the_pod(node: dict[str, Any], pod: dict[str, 
     ],
     ids=["anti-affinity", "theirs", "spread", "capacity"],
 )
-def test_a_node_whose_pods_leave_no_place(first: dict[str, Any], second: dict[str, Any], told: str) -> None:
-    court = a_court()
-    court.node("n1")
-    court.pod("one", **first)
-    court.pod("two", **second)
-    (found,) = court.verdict()
-    assert found.startswith("pod default/two: bound to n0 although")
-    assert told in found
+def test_a_node_whose_pods_leave_no_place(first: dict[str, Any], second: dict[str, Any], text: str) -> None:
+    cluster = a_cluster()
+    cluster.node("n1")
+    cluster.pod("one", **first)
+    cluster.pod("two", **second)
+    (finding,) = cluster.findings()
+    assert finding.startswith("pod default/two: bound to n0 although")
+    assert text in finding
+
+
+def test_a_binding_is_judged_whatever_its_controller_is_called() -> None:
+    cluster = CheckedCluster(PodController("second-scheduler", bind_to_first))
+    cluster.node("n0", cpu="2")
+    cluster.pod("one", cpu="3")
+    (finding,) = cluster.findings()
+    assert finding.startswith("pod default/one: bound to n0 although NodeResourcesFit says: Insufficient cpu")
 
 
 def test_a_node_that_is_not_there() -> None:
-    court = Court(Actor("scheduler", to_the_first))
-    court.pod("one")
-    assert court.verdict()[0].startswith("pod default/one: bound to n0 although there is no such node")
+    cluster = CheckedCluster(PodController("scheduler", bind_to_first))
+    cluster.pod("one")
+    assert cluster.findings()[0].startswith("pod default/one: bound to n0 although there is no such node")

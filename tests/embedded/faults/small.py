@@ -49,7 +49,7 @@ def a_scenario(**faults: Fault) -> Scenario:
     return scenario
 
 
-def played(scenario: Scenario, seed: int = 1) -> tuple[Story, FaultCounts]:
-    story, ledger = play_with(scenario, seed, ())
-    assert ledger is not None
-    return story, ledger
+def play_seed(scenario: Scenario, seed: int = 1) -> tuple[Story, FaultCounts]:
+    story, counts = play_with(scenario, seed, ())
+    assert counts is not None
+    return story, counts

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from wukong.actions import DONE, Action, Create, Outcome
+from wukong.api.kinds import CONFIG_MAPS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.embedded.store import Server
-from wukong.embedded.store.kinds import CONFIG_MAPS
 from wukong.embedded.world.clock import VirtualClock
 from wukong.embedded.world.process import Crashed, Process, Role, Transport
 from wukong.embedded.world.watch_stream import Arrival, StreamEvent, WatchStream
@@ -29,13 +29,13 @@ class Twins:
     watches = (Watch(CONFIG_MAPS),)
 
     def __init__(self) -> None:
-        self.decided: list[tuple[float, Key]] = []
+        self.decisions: list[tuple[float, Key]] = []
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
-        self.decided.append((now, key))
+        self.decisions.append((now, key))
         twin = Key(key.namespace, f"{key.name}-twin")
-        held = state.objects["ConfigMap"]
-        if key not in held or key.name.endswith("-twin") or twin in held:
+        config_maps = state.objects["ConfigMap"]
+        if key not in config_maps or key.name.endswith("-twin") or twin in config_maps:
             return DONE
         return Outcome((Create(CONFIG_MAPS, {"metadata": {"name": twin.name}}, key.namespace),))
 
@@ -46,21 +46,21 @@ class FaultInjection:
     def __init__(self, route: Callable[[WatchStream, StreamEvent], Arrival | None] | None = None) -> None:
         self.route = route
         self.errors: list[Exception] = []  # raised after the next writes
-        self.feeds: list[WatchStream] = []
+        self.streams: list[WatchStream] = []
 
     def join(self, world: World) -> None:
         self.world = world
 
     def transport(self, process: Process) -> Transport:
-        return Faulty(self)
+        return FailingTransport(self)
 
     def started(self, process: Process, feeds: list[WatchStream]) -> None:
-        self.feeds = feeds
-        for feed in feeds:
-            feed.route = self.route
+        self.streams = feeds
+        for stream in feeds:
+            stream.route = self.route
 
 
-class Faulty(DirectTransport):
+class FailingTransport(DirectTransport):
     def __init__(self, fault_injection: FaultInjection) -> None:
         super().__init__(fault_injection.world.server)
         self.fault_injection = fault_injection
@@ -76,83 +76,83 @@ class Faulty(DirectTransport):
 
 
 def a_world(fault_injection: FaultInjection) -> tuple[World, list[Twins]]:
-    clock, made = VirtualClock(), list[Twins]()
+    clock, instances = VirtualClock(), list[Twins]()
 
     def make(_: State) -> list[Twins]:
-        made.append(Twins())
-        return made[-1:]
+        instances.append(Twins())
+        return instances[-1:]
 
     world = World(server=Server(clock), clock=clock, roles=[Role("twins", make)], fault_injection=fault_injection)
     world.run()
-    return world, made
+    return world, instances
 
 
 def create(world: World, name: str) -> None:
     world.server.create(CONFIG_MAPS, {"metadata": {"name": name}}, "default")
 
 
-def names(found: dict[Key, Object]) -> list[str]:
-    return sorted(key.name for key in found)
+def names_of(objects: dict[Key, Object]) -> list[str]:
+    return sorted(key.name for key in objects)
 
 
-def mirrored(world: World) -> list[str]:
-    return names(world.processes[0].state.objects.get("ConfigMap", {}))
+def mirrored_names(world: World) -> list[str]:
+    return names_of(world.processes[0].state.objects.get("ConfigMap", {}))
 
 
 def test_a_process_decides_when_its_watch_tells_not_when_it_happens() -> None:
-    world, made = a_world(FaultInjection(lambda feed, news: Arrival(delay=3.0)))
-    begun = world.clock.now()
+    world, instances = a_world(FaultInjection(lambda stream, event: Arrival(delay=3.0)))
+    begin = world.clock.now()
     create(world, "one")
-    assert (mirrored(world), names(world.state.objects["ConfigMap"])) == ([], ["one"])
+    assert (mirrored_names(world), names_of(world.state.objects["ConfigMap"])) == ([], ["one"])
     world.run()
-    assert [at - begun for at, _ in made[0].decided] == [3.0, 6.0]
-    assert mirrored(world) == ["one", "one-twin"]
+    assert [at - begin for at, _ in instances[0].decisions] == [3.0, 6.0]
+    assert mirrored_names(world) == ["one", "one-twin"]
 
 
-def test_news_of_one_object_never_overtake_each_other_and_those_of_others_may() -> None:
+def test_events_of_one_object_never_overtake_each_other_and_those_of_others_may() -> None:
     detours = [Arrival(delay=5.0, may_be_overtaken=True), Arrival(), Arrival()]
-    fault_injection = FaultInjection(lambda feed, news: detours.pop(0) if detours else Arrival())
+    fault_injection = FaultInjection(lambda stream, event: detours.pop(0) if detours else Arrival())
     world, _ = a_world(fault_injection)
     create(world, "slow")
     world.server.delete(CONFIG_MAPS, Key("default", "slow"))
     create(world, "fast")
-    assert mirrored(world) == []
+    assert mirrored_names(world) == []
     world.run(seconds=1.0)
-    assert mirrored(world) == ["fast", "fast-twin"]
+    assert mirrored_names(world) == ["fast", "fast-twin"]
     world.run()
-    assert mirrored(world) == ["fast", "fast-twin"]
+    assert mirrored_names(world) == ["fast", "fast-twin"]
 
 
 def test_an_event_told_twice_is_one_change() -> None:
-    world, made = a_world(FaultInjection(lambda feed, news: Arrival(copies=2)))
+    world, instances = a_world(FaultInjection(lambda stream, event: Arrival(copies=2)))
     create(world, "one")
     world.run()
-    assert mirrored(world) == ["one", "one-twin"]
-    assert len(made[0].decided) == 2
+    assert mirrored_names(world) == ["one", "one-twin"]
+    assert len(instances[0].decisions) == 2
 
 
 def test_a_broken_watch_learns_from_a_list_what_it_missed_also_what_went() -> None:
     fault_injection = FaultInjection()
     world, _ = a_world(fault_injection)
     create(world, "one-twin")
-    (feed,) = fault_injection.feeds
-    feed.disconnect()
+    (stream,) = fault_injection.streams
+    stream.disconnect()
     create(world, "two-twin")
     world.server.delete(CONFIG_MAPS, Key("default", "one-twin"))
-    assert mirrored(world) == ["one-twin"]
-    assert [change.type for change in feed.relist()] == ["DELETED", "ADDED"]
-    assert mirrored(world) == ["two-twin"]
+    assert mirrored_names(world) == ["one-twin"]
+    assert [change.type for change in stream.relist()] == ["DELETED", "ADDED"]
+    assert mirrored_names(world) == ["two-twin"]
 
 
 def test_a_watch_that_resumes_is_told_what_it_missed_in_order() -> None:
     fault_injection = FaultInjection()
     world, _ = a_world(fault_injection)
-    (feed,) = fault_injection.feeds
-    feed.disconnect()
+    (stream,) = fault_injection.streams
+    stream.disconnect()
     create(world, "one-twin")
     world.server.delete(CONFIG_MAPS, Key("default", "one-twin"))
     create(world, "two-twin")
-    assert [(it.type, it.key.name) for it in feed.resume()] == [
+    assert [(change.type, change.key.name) for change in stream.resume()] == [
         ("ADDED", "one-twin"),
         ("DELETED", "one-twin"),
         ("ADDED", "two-twin"),
@@ -161,23 +161,29 @@ def test_a_watch_that_resumes_is_told_what_it_missed_in_order() -> None:
 
 def test_a_process_that_crashed_starts_again_with_an_empty_mirror_and_does_the_rest() -> None:
     fault_injection = FaultInjection()
-    world, made = a_world(fault_injection)
+    world, instances = a_world(fault_injection)
     fault_injection.errors.append(Crashed(7.0))
-    begun = world.clock.now()
+    begin = world.clock.now()
     create(world, "one")
     create(world, "two")
     world.run()
-    assert len(made) == 2
-    assert made[1].decided[0][0] - begun == 7.0
-    assert mirrored(world) == ["one", "one-twin", "two", "two-twin"]
+    assert len(instances) == 2
+    assert instances[1].decisions[0][0] - begin == 7.0
+    assert mirrored_names(world) == ["one", "one-twin", "two", "two-twin"]
 
 
 def test_a_write_whose_answer_got_lost_is_looked_at_before_its_key_is_decided_again() -> None:
-    fault_injection = FaultInjection(lambda feed, news: Arrival(delay=3.0 if news.key.name.endswith("-twin") else 0.0))
-    world, made = a_world(fault_injection)
+    fault_injection = FaultInjection(
+        lambda stream, event: Arrival(delay=3.0 if event.key.name.endswith("-twin") else 0.0)
+    )
+    world, instances = a_world(fault_injection)
     fault_injection.errors.append(OutcomeUnknown("connection lost"))
-    begun = world.clock.now()
+    begin = world.clock.now()
     create(world, "one")
     world.run()
-    assert [(at - begun, key.name) for at, key in made[0].decided] == [(0.0, "one"), (3.0, "one"), (3.0, "one-twin")]
+    assert [(at - begin, key.name) for at, key in instances[0].decisions] == [
+        (0.0, "one"),
+        (3.0, "one"),
+        (3.0, "one-twin"),
+    ]
     assert [step.error for step in world.trace] == ["OutcomeUnknown: connection lost"]

@@ -67,13 +67,13 @@ def the_scenario(faults: Mapping[str, float]) -> Scenario:
 
 
 @contextmanager
-def planted(where: object, name: str, bug: object) -> Iterator[None]:
+def plant(where: object, name: str, bug: object) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(where, name, bug)
         yield
 
 
-def hunted(faults: Mapping[str, float]) -> tuple[int, list[str]]:
+def hunt(faults: Mapping[str, float]) -> tuple[int, list[str]]:
     """The first seed that fails, and why; fails itself if none does."""
     scenario = the_scenario(faults)
     for seed in range(1, MOST_SEEDS + 1):
@@ -83,8 +83,8 @@ def hunted(faults: Mapping[str, float]) -> tuple[int, list[str]]:
     raise AssertionError(f"nothing found in {MOST_SEEDS} seeds with {', '.join(faults) or 'no faults'}")
 
 
-def failing(faults: Mapping[str, float], until: int) -> dict[int, list[str]]:
+def find_failing_seeds(faults: Mapping[str, float], until: int) -> dict[int, list[str]]:
     """The seeds up to this one that fail, and why."""
     scenario = the_scenario(faults)
-    played = [one(scenario, seed, ()) for seed in range(1, until + 1)]
-    return {each.seed: each.reasons for each in played if each.reasons}
+    results = [one(scenario, seed, ()) for seed in range(1, until + 1)]
+    return {result.seed: result.reasons for result in results if result.reasons}

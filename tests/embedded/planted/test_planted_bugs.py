@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from embedded.planted.hunting import failing, hunted, planted
+from embedded.planted.hunting import find_failing_seeds, hunt, plant
 from wukong.actions import DONE, Action, Create
 from wukong.api.meta import Object
 from wukong.embedded.actors.garbage.controller import PodGarbage
@@ -28,39 +28,39 @@ from wukong.state import Change, State
 class Bug(NamedTuple):
     where: object
     name: str
-    planted: Callable[..., Any]
+    replacement: Callable[..., Any]
     faults: dict[str, float]  # at these rates
-    found: str  # in the reasons
+    expected: str  # part of a reason
 
 
-def ignored_budget(*_: object) -> None:
+def ignore_budget(*_: object) -> None:
     """Evictions are not charged, so none is refused."""
 
 
-def blind_to_its_own_writes(self: Dispatch, item: Item, written: object, now: float) -> None:
+def ignore_own_writes(self: Dispatch, item: Item, written: object, now: float) -> None:
     self.queue.done(item)
 
 
-def no_assumption(self: Dispatch, action: object, now: float) -> None:
+def assume_nothing(self: Dispatch, action: object, now: float) -> None:
     """What was bound a moment ago is not counted until the watch shows it."""
 
 
 _perform = FaultyTransport.perform
 
 
-def conflicts_taken_for_success(self: FaultyTransport, action: Action) -> object:
+def take_conflict_for_success(self: FaultyTransport, action: Action) -> object:
     try:
         return _perform(self, action)
     except Conflict:
         return None
 
 
-_do_once = RetryingTransport.perform
+_perform_once = RetryingTransport.perform
 
 
-def creates_repeated_blindly(self: RetryingTransport, action: Action) -> object:
+def repeat_create_blindly(self: RetryingTransport, action: Action) -> object:
     if not isinstance(action, Create):
-        return _do_once(self, action)
+        return _perform_once(self, action)
     while True:
         try:
             return self._do(action)
@@ -71,53 +71,55 @@ def creates_repeated_blindly(self: RetryingTransport, action: Action) -> object:
 _manage = replica_set._manage
 
 
-def surplus_kept(*given: Any) -> list[Action]:
-    return [each for each in _manage(*given) if isinstance(each, Create)]
+def keep_surplus(*arguments: Any) -> list[Action]:
+    return [action for action in _manage(*arguments) if isinstance(action, Create)]
 
 
-_waiting = garbage_collection._waiting
+_plan_foreground_deletion = garbage_collection._plan_foreground_deletion
 
 
-def finalizer_kept(*given: Any) -> Iterator[Action]:
-    return (each for each in _waiting(*given) if type(each).__name__ != "Patch")
+def keep_finalizer(*arguments: Any) -> Iterator[Action]:
+    return (action for action in _plan_foreground_deletion(*arguments) if type(action).__name__ != "Patch")
 
 
-def relist_without_goodbyes(self: State, kind: str, items: Any) -> list[Change]:
+def relist_without_deletions(self: State, kind: str, items: Any) -> list[Change]:
     listed: list[Object] = list(items)
-    return [change for found in listed for change in self.apply("MODIFIED", found, kind)]
+    return [change for item in listed for change in self.apply("MODIFIED", item, kind)]
 
 
-def deletion_taken_for_the_last(action: Any, found: Any) -> bool:
-    """Whoever is leaving is taken to have been told to leave at once."""
-    is_leaving = found is not None and bool(found.get("metadata", {}).get("deletionTimestamp"))
-    return is_leaving if type(action).__name__ == "Delete" and is_leaving else has_happened(action, found)
+def take_any_deletion_for_the_last(action: Any, document: Any) -> bool:
+    """A pod that is terminating is taken to have been deleted without grace."""
+    is_terminating = document is not None and bool(document.get("metadata", {}).get("deletionTimestamp"))
+    return is_terminating if type(action).__name__ == "Delete" and is_terminating else has_happened(action, document)
 
 
 BUGS = {
-    "a budget ignored by evictions": Bug(eviction, "_charge", ignored_budget, {}, "evicted although budget"),
+    "a budget ignored by evictions": Bug(eviction, "_charge", ignore_budget, {}, "evicted although budget"),
     "a pod bound twice": Bug(
-        binding_and_scale, "_unbindable", lambda pod: "", {"two-leaders": 4, "stale": 0.1}, "moved from node"
+        binding_and_scale, "_binding_refusal_of", lambda pod: "", {"two-leaders": 4, "stale": 0.1}, "moved from node"
     ),
     "a stale read trusted": Bug(
-        Dispatch, "_rest", blind_to_its_own_writes, {"stale": 0.05}, "decided again before its own write"
+        Dispatch, "_rest", ignore_own_writes, {"stale": 0.05}, "decided again before its own write"
     ),
-    "a lost conflict": Bug(FaultyTransport, "perform", conflicts_taken_for_success, {"conflict": 0.1}, ""),
+    "a lost conflict": Bug(FaultyTransport, "perform", take_conflict_for_success, {"conflict": 0.1}, ""),
     "a pod leaked on a dead node": Bug(PodGarbage, "reconcile", lambda *_: DONE, {}, "which is gone"),
-    "a finalizer never removed": Bug(garbage_collection, "_waiting", finalizer_kept, {}, "waits for its finalizer"),
+    "a finalizer never removed": Bug(
+        garbage_collection, "_plan_foreground_deletion", keep_finalizer, {}, "waits for its finalizer"
+    ),
     "two leaders who both create": Bug(
-        replica_set, "_manage", surplus_kept, {"two-leaders": 1, "stale": 0.03}, "pods and should have"
+        replica_set, "_manage", keep_surplus, {"two-leaders": 1, "stale": 0.03}, "pods and should have"
     ),
     "anti-affinity of an assumed pod ignored": Bug(
-        Dispatch, "_assume", no_assumption, {"stale": 0.05}, "InterPodAffinity says"
+        Dispatch, "_assume", assume_nothing, {"stale": 0.05}, "InterPodAffinity says"
     ),
     "a landed create repeated": Bug(
-        RetryingTransport, "perform", creates_repeated_blindly, {"lost-answer": 0.1}, "there were enough"
+        RetryingTransport, "perform", repeat_create_blindly, {"lost-answer": 0.1}, "there were enough"
     ),
-    "a list that says no goodbyes": Bug(
-        State, "replace", relist_without_goodbyes, {"missed": 0.02, "gone": 0.02}, "at rest"
+    "a list that shows no deletions": Bug(
+        State, "replace", relist_without_deletions, {"missed": 0.02, "gone": 0.02}, "at rest"
     ),
     "a forced deletion taken for done": Bug(
-        delivery, "has_happened", deletion_taken_for_the_last, {"lost-request": 0.2}, "still leaving node"
+        delivery, "has_happened", take_any_deletion_for_the_last, {"lost-request": 0.2}, "still leaving node"
     ),
 }
 
@@ -127,8 +129,8 @@ def test_a_planted_bug_is_found_and_the_product_passes_the_same_seeds(
     name: str, record_property: Callable[[str, object], None]
 ) -> None:
     bug = BUGS[name]
-    with planted(bug.where, bug.name, bug.planted):
-        seed, reasons = hunted(bug.faults)
+    with plant(bug.where, bug.name, bug.replacement):
+        seed, reasons = hunt(bug.faults)
     record_property("figure", f"{name}: found with seed {seed}: {reasons[0]}")
-    assert any(bug.found in reason for reason in reasons), reasons
-    assert failing(bug.faults, until=seed) == {}
+    assert any(bug.expected in reason for reason in reasons), reasons
+    assert find_failing_seeds(bug.faults, until=seed) == {}

@@ -11,7 +11,7 @@ from wukong.state import Change
 
 
 def a_set(uid: str, replicas: int) -> Object:
-    return objects.read("ReplicaSet", {"metadata": {"name": uid, "uid": uid}, "spec": {"replicas": replicas}})
+    return objects.read("ReplicaSet.apps", {"metadata": {"name": uid, "uid": uid}, "spec": {"replicas": replicas}})
 
 
 def a_pod(name: str, owner: str, **meta: str) -> Pod:
@@ -28,7 +28,7 @@ class PolicyReport:
         self.crowds, self.now = PeakPods(passing_seconds), 0.0
 
     def asked(self, uid: str, replicas: int) -> None:
-        change = Change("MODIFIED", "ReplicaSet", Key("", uid), None, a_set(uid, replicas))
+        change = Change("MODIFIED", "ReplicaSet.apps", Key("", uid), None, a_set(uid, replicas))
         self.crowds.hear_maker("web", change)
         self.crowds.count("web", self.now)
 

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from embedded.actors.playing import (
-    DEPLOYMENTS,
-    NAMESPACE,
-    NODES,
-    STATEFUL_SETS,
-    a_template,
-    a_workload,
-    a_world,
-)
+from embedded.actors.playing import NAMESPACE, a_template, a_workload, a_world
+from wukong.api.kinds import DEPLOYMENTS, NODES, STATEFUL_SETS
 from wukong.api.resources import Key
 from wukong.embedded.scenario.play.quiescence import COMPLETE_SECONDS, STUCK_SECONDS, UNCLEAR_SECONDS, awaited, is_over
 from wukong.embedded.world.world import World

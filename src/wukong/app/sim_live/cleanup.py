@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from wukong.actions import Action, Delete
 from wukong.api.core import Pod
-from wukong.api.resources import RESOURCES, Key
-from wukong.app.sim_live.plan import NAMESPACES, NODES, Plan
+from wukong.api.kinds import NAMESPACES, NODES, PODS
+from wukong.api.resources import Key
+from wukong.app.sim_live.plan import Plan
 from wukong.app.sim_live.stage import Stage
 from wukong.embedded.scenario.format.fields import TimelineEntry
 from wukong.embedded.scenario.play import steps
 from wukong.errors import ClusterError
 
 LEAVING_SECONDS = 60.0  # for pods with the usual grace of 30 s
-PODS = RESOURCES["Pod"]
 
 
 async def clean(stage: Stage, plan: Plan) -> list[str]:
@@ -33,7 +33,7 @@ async def clean(stage: Stage, plan: Plan) -> list[str]:
     for kind in apart:
         for resource, key in [made for made in stage.made if made[0] == kind]:
             left += await _attempt(stage, Delete(resource, key))
-    made = {(resource.kind, key) for resource, key in stage.made if resource in apart}
+    made = {(resource.group_kind, key) for resource, key in stage.made if resource in apart}
     await stage.until(lambda: not _there(stage, made), LEAVING_SECONDS)
     return [*left, *(f"{kind} {key} is still there" for kind, key in sorted(_there(stage, made)))]
 

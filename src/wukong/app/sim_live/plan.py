@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 
-from wukong.api.resources import RESOURCES, Key, Resource
+from wukong.api.kinds import NAMESPACES, NODES
+from wukong.api.resources import Key, Resource
 from wukong.embedded.scenario.format.fields import RESOURCE_OF, Scenario, Target
 from wukong.embedded.scenario.play.steps import namespace_of
 from wukong.errors import InputError, NotFound
 from wukong.ports import Cluster, Document
 
-NODES, NAMESPACES = RESOURCES["Node"], RESOURCES["Namespace"]
 Name = tuple[str, Key]  # kind and key
 
 

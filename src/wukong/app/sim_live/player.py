@@ -15,9 +15,10 @@ from collections.abc import Callable
 import msgspec
 
 from wukong.actions import Action, Create
+from wukong.api.kinds import NODES
 from wukong.api.resources import Key, Resource
 from wukong.app.sim_live.cleanup import clean
-from wukong.app.sim_live.plan import NODES, Plan, found, make_plan
+from wukong.app.sim_live.plan import Plan, found, make_plan
 from wukong.app.sim_live.stage import Stage, hollow
 from wukong.embedded.scenario import Scenario, Story
 from wukong.embedded.scenario.format.fields import TimelineEntry, seconds_of

@@ -15,9 +15,10 @@ import msgspec
 
 from wukong.actions import Action, Create, Delete, Patch
 from wukong.api.core import Pod
+from wukong.api.kinds import NODES
 from wukong.api.resources import Key, Resource
 from wukong.app.live import WallClock
-from wukong.app.sim_live.plan import NODES, Plan, found
+from wukong.app.sim_live.plan import Plan, found
 from wukong.app.sim_live.watch_source import WATCHES, following, gist
 from wukong.embedded.actors.kubelet.controller import is_silent
 from wukong.embedded.scenario.play.steps import Drains

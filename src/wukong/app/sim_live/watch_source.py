@@ -10,19 +10,24 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
+from wukong.api.kinds import KINDS, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS
 from wukong.api.meta import Object
 from wukong.api.resources import Resource
 from wukong.app.sim_live.plan import Plan
 from wukong.cluster.list_watch import Changed, Synced, follow
-from wukong.embedded.scenario.format.fields import RESOURCE_OF
-from wukong.embedded.scenario.record import workload_status
 from wukong.embedded.world import objects
 from wukong.ports import Cluster, Document, Event, Selection
 from wukong.runtime.watch_source import WatchSource
 from wukong.state.controller import Watch
 
-KINDS = ("Namespace", "Node", *workload_status.KINDS, "Pod", "PodDisruptionBudget")
-WATCHES = tuple(Watch(RESOURCE_OF[kind]) for kind in KINDS)
+WATCHES = tuple(
+    Watch(resource)
+    for resource in (
+        *(NAMESPACES, NODES),
+        *(kind.resource for kind in KINDS.workloads() if kind.is_built_in),
+        *(PODS, POD_DISRUPTION_BUDGETS),
+    )
+)
 _PASSING = ("message", "lastHeartbeatTime", "lastProbeTime", "lastUpdateTime", "lastTransitionTime")
 
 
@@ -36,18 +41,18 @@ def following(plan: Plan) -> WatchSource:
             async for news in stream:
                 if isinstance(news, Synced):
                     ours = [each for each in news.items if _is_ours(plan, resource, each)]
-                    yield Synced([objects.read(resource.kind, each) for each in ours], news.resource_version)
+                    yield Synced([objects.read(resource.group_kind, each) for each in ours], news.resource_version)
                 elif _is_ours(plan, resource, news.event.object):
-                    yield Changed(Event(news.event.type, objects.read(resource.kind, news.event.object)))
+                    yield Changed(Event(news.event.type, objects.read(resource.group_kind, news.event.object)))
 
     return follow_ours
 
 
 def _is_ours(plan: Plan, resource: Resource, document: Document) -> bool:
     meta = document["metadata"]
-    if resource.kind == "Node":
+    if resource == NODES:
         return not plan.nodes or meta["name"] in plan.nodes
-    if resource.kind == "Namespace":
+    if resource == NAMESPACES:
         return meta["name"] in plan.namespaces
     return plan.may_be_ours(meta["namespace"], meta["name"])
 

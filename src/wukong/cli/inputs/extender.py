@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from wukong.api.core import Pod
-from wukong.api.kinds import Objects
+from wukong.api.objects import Objects
 from wukong.api.profile import Profile
 from wukong.app.components.extender.options import ExtenderOptions, latencies_of, prices_of, settings_of
 from wukong.app.extender_question import ExtenderInputs, ExtenderQuestion, build_extender_question

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 
-from wukong.api.kinds import Objects
+from wukong.api.objects import Objects
 from wukong.app.pod_from_manifest import PodQuestion, admit_pod, apply_manifest, find_subject
 from wukong.cli.inputs.source import note_skipped
 from wukong.cli.views.console import note

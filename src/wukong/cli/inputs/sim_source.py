@@ -13,12 +13,12 @@ from wukong.app.snapshots import load
 from wukong.cli.inputs.source import note_skipped
 from wukong.cli.views.console import count, note
 from wukong.cluster import place_name, read_text
-from wukong.cluster.reduction import kept
+from wukong.cluster.reduction import reduce_document
 from wukong.cluster.snapshot_documents import read_documents
 from wukong.embedded.scenario import Scenario, Story, read_scenario
 from wukong.embedded.scenario.format.read import parse_all, read_manifests
-from wukong.embedded.snapshot.load import Loaded
-from wukong.embedded.store.documents import seconds
+from wukong.embedded.snapshot.load import LoadedSnapshot
+from wukong.embedded.store.documents import parse_time
 from wukong.errors import InputError
 from wukong.ports import Document
 
@@ -37,12 +37,12 @@ def read_scenario_file(path: str) -> Scenario:
     return scenario
 
 
-def read_start(path: str, scenario: Scenario, changes: Sequence[str]) -> Loaded:
+def read_start(path: str, scenario: Scenario, changes: Sequence[str]) -> LoadedSnapshot:
     """The snapshot made fit to be played on; `scenario` gets what -f names before its own manifests."""
     skipped: Tally[str] = Tally()
     found = read_documents(path, skipped)
     note_skipped(path, skipped)
-    start = load(found.items, seconds(found.taken_at) if found.taken_at else None)
+    start = load(found.items, parse_time(found.taken_at) if found.taken_at else None)
     for each in start.notes:
         note(f"{place_name(path)}: {each}")
     given = _manifests(changes)
@@ -52,7 +52,7 @@ def read_start(path: str, scenario: Scenario, changes: Sequence[str]) -> Loaded:
             f"{place_name(path)} keeps only what decides placement: whether environment, arguments, probes or "
             f"annotations of {names} change is not known; taken as unchanged. kubectl get -o json keeps all."
         )
-    scenario.manifests = [*(map(kept, given) if found.is_reduced else given), *scenario.manifests]
+    scenario.manifests = [*(map(reduce_document, given) if found.is_reduced else given), *scenario.manifests]
     return start
 
 
@@ -111,7 +111,7 @@ def _is_scenario(data: bytes) -> bool:
 def _holds_more(document: Document) -> bool:
     """Whether a manifest says something of its pods that a reduced snapshot does not hold."""
     template = (document.get("spec") or {}).get("template") or {}
-    told = kept(document).get("spec", {}).get("template", {})
+    told = reduce_document(document).get("spec", {}).get("template", {})
     containers = (template.get("spec") or {}).get("containers") or []
     return bool((template.get("metadata") or {}).get("annotations")) or any(
         set(given) - set(known)

@@ -6,11 +6,11 @@ import asyncio
 from collections import Counter as Tally
 from typing import NamedTuple
 
-from wukong.api.kinds import OURS, Objects, plural
+from wukong.api.kinds import KINDS
+from wukong.api.objects import Objects
 from wukong.cli.inputs.scheduler import Profiles, guess_version, read_version
 from wukong.cli.views.console import note, progress
 from wukong.cluster import place_name, read_objects
-from wukong.cluster.snapshot_documents import MORE_KINDS
 from wukong.engine import Scheduler, Snapshot
 
 
@@ -39,7 +39,7 @@ def read_source(source: Source) -> Found:
         skipped: Tally[str] = Tally()
         found = Found(read_objects(source.snapshot, skipped))
         note_skipped(source.snapshot, skipped)
-    lacking = [plural(kind) for kind in found.objects.lacking() if kind not in OURS]
+    lacking = [kind.resource.plural for kind in found.objects.lacking() if kind.is_built_in]
     if lacking:
         note(f"{source.place} holds no {', '.join(lacking)}; decided as if the cluster had none.")
     return found
@@ -57,7 +57,8 @@ async def read_live(source: Source) -> Found:
 
 
 def note_skipped(path: str, skipped: Tally[str]) -> None:
-    others = {kind: count for kind, count in skipped.items() if kind not in MORE_KINDS}  # those are for sim run
+    played = {kind.resource.kind for kind in KINDS if kind.loads and not kind.decides}  # those are for sim run
+    others = {kind: count for kind, count in skipped.items() if kind not in played}
     if others:
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
         note(f"{place_name(path)}: left out what does not decide placement: {counts}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from wukong.api.kinds import OURS
+from wukong.api.kinds import KINDS
 from wukong.cli.inputs import options
 from wukong.cli.inputs.manifest import read_manifest
 from wukong.cli.inputs.scheduler import note_other_scheduler
@@ -55,7 +55,7 @@ def command(
         asked = read_manifest(manifest, found.objects)
         scheduler = make_scheduler(found, kubernetes, scheduler_config)
         note_other_scheduler(asked.pod)
-        if any(found.objects.of(kind) for kind in OURS):
+        if any(found.objects.of(kind.group_kind) for kind in KINDS if kind.origin == "ours"):
             note("placement policies are not counted with: as many fit by the scheduler's own plugins.")
         capacity = count_capacity(scheduler, asked.pod, limit, tell)
     for text in unmodelled(asked.pod):

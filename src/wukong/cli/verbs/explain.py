@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from wukong.api.core import Pod
-from wukong.api.kinds import Objects
+from wukong.api.objects import Objects
 from wukong.app.extender_question import ExtenderQuestion
 from wukong.cli.inputs import options
 from wukong.cli.inputs.extender import PlacingOptions, placing_options, read_extender_question

@@ -90,7 +90,7 @@ def _view(result: SoakResult, asked: int, replay: str) -> Iterable[Part]:
 def _table(result: SoakResult) -> Table:
     made = Table("FAULT", "INJECTED", "EFFECTIVE", "WHAT IT IS", numbers=("INJECTED", "EFFECTIVE"))
     for name in result.faults:
-        made.add_row(name, str(result.injected[name]), str(result.effective[name]), TYPES[name].what)
+        made.add_row(name, str(result.injected[name]), str(result.effective[name]), TYPES[name].description)
     return made
 
 

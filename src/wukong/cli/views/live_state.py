@@ -14,6 +14,7 @@ from heapq import nsmallest
 from typing import Literal, NamedTuple
 
 from wukong.api.core import Node, Pod
+from wukong.api.kinds import REPLICA_SETS
 from wukong.api.meta import Object
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.actors.deployment import revisions
@@ -123,7 +124,7 @@ def _workload(state: State, found: Object) -> WorkloadLook:
 
 
 def _newest(state: State, deployment: Deployment) -> ReplicaSet | None:
-    keys = state.owners.owned_by(deployment.metadata.uid, "ReplicaSet")
+    keys = state.owners.owned_by(deployment.metadata.uid, REPLICA_SETS)
     owned = [each for key in keys if (each := state.get(ReplicaSet, key)) is not None]
     return max(owned, key=revisions.revision_of, default=None)
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from wukong.actions import DONE, Outcome, Patch
 from wukong.api.core import Node
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import NODES
+from wukong.api.resources import Key
 from wukong.controllers.load.usage_labels import Settings, wish
 from wukong.ports import PatchBody
 from wukong.state import State
 from wukong.state.controller import Watch
-
-NODES = RESOURCES["Node"]
 
 
 class Load:

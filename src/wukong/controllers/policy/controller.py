@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 import msgspec
 
 from wukong.actions import DONE, Outcome, Patch
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES
 from wukong.api.placement import ClusterPlacementPolicy, Condition, PlacementPolicy
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key
 from wukong.placement.compile import Policy as AnyPolicy
 from wukong.placement.compile import problems
 from wukong.placement.rule import Rules
@@ -27,7 +28,7 @@ LONGEST_MESSAGE = 32_768  # of a condition, in characters
 
 class Policy:
     name = "policy"
-    watches = (Watch(RESOURCES["PlacementPolicy"]), Watch(RESOURCES["ClusterPlacementPolicy"]))
+    watches = (Watch(PLACEMENT_POLICIES), Watch(CLUSTER_PLACEMENT_POLICIES))
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
@@ -47,7 +48,7 @@ class Policy:
             "metadata": {"resourceVersion": policy.metadata.resource_version},
             "status": {"observedGeneration": generation, "conditions": msgspec.to_builtins(conditions)},
         }
-        resource = RESOURCES[type(policy).__name__]
+        resource = PLACEMENT_POLICIES if key.namespace else CLUSTER_PLACEMENT_POLICIES
         return Outcome((Patch(resource, key, PatchBody("merge", body), subresource="status"),))
 
 

@@ -6,7 +6,7 @@ that may give some pod a turn brings that pod's key, and a reconcile says when t
 flight, so bindings go on side by side while decisions follow each other; a pod whose binding fails does not hold up
 the others. Where one key for the whole queue would: see docs/decisions/010.
 
-The state is the truth. The queue (scheduling_queue.py) is made of it when first asked, and follows its changes through
+The state is the truth. The queue (queue.py) is made of it when first asked, and follows its changes through
 `watches`: there each change is also held against the hints (scheduling_hints.py) of the pods no node suited. What is
 lost with it are backoffs, and nominations of which the watch has not told yet.
 
@@ -17,29 +17,28 @@ least the same priority, which kube-scheduler respects only when it filters; pod
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
 from wukong.actions import DONE, Action, Outcome
 from wukong.api.core import Pod
+from wukong.api.kinds import KINDS, NODES, PODS
 from wukong.api.meta import Object
 from wukong.api.profile import Profile, default_profile
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key, Resource, key_of
 from wukong.controllers.scheduler import writes
-from wukong.controllers.scheduler.changes import Changes, Happened
 from wukong.controllers.scheduler.choice import Choice, Chooser, Extend
 from wukong.controllers.scheduler.queue import Entry, Queue
 from wukong.controllers.scheduler.queueing_hints import matters, may_help
 from wukong.engine import FIRST_BY_NAME, Ties
-from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state import Change, State
+from wukong.state.controller import PodRight, Watch
 from wukong.state.live_snapshot import FACTS
-from wukong.state.mirror import key_of
 
 DEFAULT_NAME = "default-scheduler"
 # What decisions read. Pods and nodes come and go; of the others only volumes make room for a pod that waits.
-KINDS = ("Node", *FACTS, "Pod")
+READS = (NODES, *(KINDS[group_kind].resource for group_kind in FACTS), PODS)
 
 
 class Promise(NamedTuple):
@@ -51,6 +50,7 @@ class Promise(NamedTuple):
 
 class Scheduler:
     name = "scheduler"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.PREEMPT})
 
     def __init__(
         self,
@@ -59,20 +59,19 @@ class Scheduler:
         *,
         ties: Ties = FIRST_BY_NAME,
         extend: Extend | None = None,
-        extended_by: Iterable[str] = (),
+        extended_by: Iterable[Resource] = (),
         is_stock: bool = False,
     ) -> None:
         """`names` are the schedulerNames we answer to. `extend` plugs an extender in, as extender.plugin.asking does;
         `extended_by` are the kinds it goes by besides ours, such as policies. `is_stock`: it stands for the profile's
         kube-scheduler, so pods wait as long as they would there."""
         self.names = frozenset(names)
-        self.watches = tuple(Watch(RESOURCES[kind], self._noticed) for kind in (*KINDS, *extended_by))
+        self.watches = tuple(Watch(resource, self._keys_of) for resource in (*READS, *extended_by))
         profile = profile or default_profile()
         self._chooser = Chooser(profile, ties, extend)
         self._stock = profile.version if is_stock else None
         self._queue = Queue()
         self._state: State | None = None  # whose pods the queue holds
-        self._changes = Changes()
         self._under_way: dict[Key, Entry] = {}  # occasion → the pod decided on it
         self._promise: Promise | None = None
 
@@ -150,7 +149,9 @@ class Scheduler:
         was_binding = entry.is_out
         if was_binding and state.placements.get(entry.key) is None:
             self._queue.trouble(entry, now)
-            self._wake(Happened(_bound(pod), None), state)  # it counted somewhere, and does no more
+            self._wake(
+                Change("DELETED", PODS.group_kind, entry.key, _bound(pod), None), state
+            )  # it counted somewhere, and does no more
         elif not was_binding and state.attempts.get(self.name, key) is not None:
             self._queue.trouble(entry, now)
 
@@ -173,15 +174,15 @@ class Scheduler:
             if self._wants_node(pod) and state.placements.get(key_of(pod)) is None:
                 self._queue.add(pod)
 
-    def _noticed(self, found: Object, state: State) -> Iterable[Key]:
-        """The pods to which this change may give a turn. Asked about an object as it was, then as it is."""
-        happened = self._changes.whole(found, state)
-        if happened is None:
-            return ()
+    def _keys_of(self, change: Change, state: State) -> Iterable[Key]:
+        """The pods to which this change may give a turn."""
+        pod = change.new or change.old
         if state is not self._state:  # the queue is made when we are asked; one occasion is enough for that
-            return (key_of(found),) if isinstance(found, Pod) and self._wants_node(found) else ()
-        own = self._follow(*happened, state) if isinstance(found, Pod) else ()
-        return (*own, *self._wake(happened, state))
+            return (change.key,) if isinstance(pod, Pod) and self._wants_node(pod) else ()
+        if change.old is change.new:  # nobody confirmed its binding in time: it is as if it came again
+            change = change._replace(old=None)
+        own = self._follow(change.old, change.new, state) if isinstance(pod, Pod) else ()
+        return (*own, *self._wake(change, state))
 
     def _follow(self, old: Object | None, new: Object | None, state: State) -> tuple[Key, ...]:
         """Keep the queue in step with one pod; gives its key if it may have its turn now."""
@@ -207,14 +208,14 @@ class Scheduler:
         self._queue.wake(held)
         return (key,)
 
-    def _wake(self, happened: Happened, state: State) -> list[Key]:
+    def _wake(self, change: Change, state: State) -> list[Key]:
         """Give another turn to those this may help."""
-        if not self._queue.parked or not matters(happened):
+        if not self._queue.parked or not matters(change):
             return []
         helped = []
         for key, entry in list(self._queue.parked.items()):
             pod = state.get(Pod, key)
-            if pod is not None and may_help(pod, entry.plugins, happened, state, self._stock):
+            if pod is not None and may_help(pod, entry.plugins, change, state, self._stock):
                 self._queue.wake(entry)
                 helped.append(key)
         return helped

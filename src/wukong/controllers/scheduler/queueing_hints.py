@@ -16,7 +16,6 @@ from wukong.api.core import Node, Pod, PodAffinityTerm
 from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.api.versions import Version
-from wukong.controllers.scheduler.changes import Happened
 from wukong.engine.nodes import NodeRow
 from wukong.engine.requests import read_requests
 from wukong.rules.inter_pod import placed_term
@@ -25,16 +24,16 @@ from wukong.rules.ports import host_ports
 from wukong.rules.ports import reject as reject_ports
 from wukong.rules.selectors import requirements, selects
 from wukong.rules.taints import tolerates_node
-from wukong.state import State
+from wukong.state import Change, State
 
 EXTENDER = "Extender"  # the name under which an extender refuses
 
 
-def may_help(pod: Pod, refused_by: Set[str], happened: Happened, state: State, stock: Version | None = None) -> bool:
+def may_help(pod: Pod, refused_by: Set[str], change: Change, state: State, stock: Version | None = None) -> bool:
     """Whether the pod should be tried again, after something that matters. Refused by nobody: there was no node."""
     if not refused_by or EXTENDER in refused_by:
         return True
-    old, new = happened
+    old, new = change.old, change.new
     if isinstance(old, Node) or isinstance(new, Node):
         return _node_helps(pod, refused_by, _as_node(old), _as_node(new))
     if isinstance(old, Pod) or isinstance(new, Pod):
@@ -42,9 +41,9 @@ def may_help(pod: Pod, refused_by: Set[str], happened: Happened, state: State, s
     return "VolumeBinding" in refused_by and new is not None
 
 
-def matters(happened: Happened) -> bool:
+def matters(change: Change) -> bool:
     """Whether decisions read what changed. Most changes are news of health. Ask this first: it holds for all pods."""
-    old, new = happened
+    old, new = change.old, change.new
     if isinstance(old, Node) and isinstance(new, Node):
         return NodeRow(old) != NodeRow(new)
     if isinstance(old, Pod) or isinstance(new, Pod):

@@ -11,10 +11,10 @@ from typing import Any
 
 from wukong.actions import Action, Bind, Delete, Note, Patch
 from wukong.api.core import Pod
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import PODS
+from wukong.api.resources import Key
 from wukong.ports import PatchBody
 
-PODS = RESOURCES["Pod"]
 SCHEDULED, DISRUPTED = "PodScheduled", "DisruptionTarget"
 UNSCHEDULABLE, ERROR, PREEMPTED = "Unschedulable", "SchedulerError", "PreemptionByScheduler"
 LONGEST_NOTE = 1024

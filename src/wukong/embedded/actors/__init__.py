@@ -17,9 +17,7 @@ from wukong.embedded.actors.node_lifecycle.controller import NodeLifecycle, Tain
 from wukong.embedded.actors.replica_set.controller import ReplicaSets
 from wukong.embedded.actors.stateful_set.controller import StatefulSets
 from wukong.embedded.store import Server
-from wukong.embedded.store.kinds import Kind
 from wukong.embedded.world.clock import Chance
-from wukong.embedded.world.objects import CONTROLLER_REVISIONS, JOBS
 from wukong.state.controller import Controller
 
 __all__ = ["Behaviour", "built_in"]
@@ -30,8 +28,6 @@ def built_in(
 ) -> list[Controller]:
     """Every actor of a cluster. `behaviour` is the table its kubelets go by; `held` pods they leave as they are."""
     chance = Chance(seed)
-    server.kinds.add(Kind(resource=CONTROLLER_REVISIONS, has_status=False, is_counted=False))
-    server.kinds.add(Kind(resource=JOBS))
     return [
         Deployments(),
         ReplicaSets(),

@@ -12,30 +12,31 @@ from typing import ClassVar
 
 from wukong.actions import Patch
 from wukong.api.apps import Workload
+from wukong.api.kinds import KINDS, PODS, REPLICA_SETS
 from wukong.api.meta import Object, controller_of
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key, key_of, refers_to
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.owned_pods import OwnedPodsIndex
 from wukong.embedded.world.objects import Pod, ReplicaSet
 from wukong.ports import Document, PatchBody
 from wukong.rules.selectors import requirements, selects
 from wukong.state import State
-from wukong.state.controller import KeysOf
+from wukong.state.controller import KeysOf, each_side
 
 
 class Loose:
     """Active pods, and ReplicaSets, that nobody controls; a follower of the mirror."""
 
-    kinds: ClassVar[frozenset[str]] = frozenset({"Pod", "ReplicaSet"})
+    kinds: ClassVar[frozenset[str]] = frozenset({PODS.group_kind, REPLICA_SETS.group_kind})
 
     def __init__(self) -> None:
         self.keys: dict[str, set[Key]] = {kind: set() for kind in self.kinds}
 
-    def note(self, kind: str, key: Key, old: Object | None, new: Object | None) -> None:
+    def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         if new is not None and controller_of(new.metadata) is None and _is_staying(new):
-            self.keys[kind].add(key)
+            self.keys[group_kind].add(key)
         else:
-            self.keys[kind].discard(key)
+            self.keys[group_kind].discard(key)
 
 
 def _is_staying(found: Object) -> bool:
@@ -45,13 +46,16 @@ def _is_staying(found: Object) -> bool:
 def concerned(owners: type[Workload]) -> KeysOf:
     """Keys of the workloads that a changed pod belongs to, or may belong to."""
 
-    def keys(found: Object, state: State) -> Iterable[Key]:
-        controller = controller_of(found.metadata)
-        if controller is None:
-            return [pods.key_of(owner) for owner in state.all(owners) if _may_own(owner, found)]
-        return (Key(found.metadata.namespace, controller.name),) if controller.kind == owners.__name__ else ()
+    entry = KINDS.of_struct(owners)
+    assert entry is not None, f"{owners.__name__} is not in the table of kinds"
 
-    return keys
+    def keys(owned: Object, state: State) -> Iterable[Key]:
+        controller = controller_of(owned.metadata)
+        if controller is None:
+            return [key_of(owner) for owner in state.all(owners) if _may_own(owner, owned)]
+        return (Key(owned.metadata.namespace, controller.name),) if refers_to(controller, entry.resource) else ()
+
+    return each_side(keys)
 
 
 def anybody(_: Pod) -> bool:
@@ -74,13 +78,13 @@ def adopted_sets(deployment: Workload, state: State) -> list[Patch]:
     """ReplicaSets that a Deployment of the same labels left behind."""
     if deployment.metadata.deletion_timestamp is not None:
         return []
-    found = [state.get(ReplicaSet, key) for key in sorted(state.derived(Loose).keys["ReplicaSet"])]
+    found = [state.get(ReplicaSet, key) for key in sorted(state.derived(Loose).keys[REPLICA_SETS.group_kind])]
     reference = pods.reference("Deployment", "apps/v1", deployment)
     return [_patch(each, reference) for each in found if each is not None and _may_own(deployment, each)]
 
 
 def _loose(owner: Workload, state: State) -> list[Pod]:
-    found = [state.get(Pod, key) for key in sorted(state.derived(Loose).keys["Pod"])]
+    found = [state.get(Pod, key) for key in sorted(state.derived(Loose).keys[PODS.group_kind])]
     return [pod for pod in found if pod is not None and _may_own(owner, pod)]
 
 
@@ -106,6 +110,7 @@ def _selects(owner: Workload, labels: dict[str, str]) -> bool:
     return selects(requirements(selector), labels)
 
 
-def _patch(found: Pod | ReplicaSet, reference: Document) -> Patch:
-    body = {"metadata": {"ownerReferences": [reference], "uid": found.metadata.uid}}
-    return Patch(RESOURCES[found.kind], pods.key_of(found), PatchBody("strategic", body, manager=pods.MANAGER))
+def _patch(owned: Pod | ReplicaSet, reference: Document) -> Patch:
+    body = {"metadata": {"ownerReferences": [reference], "uid": owned.metadata.uid}}
+    resource = PODS if isinstance(owned, Pod) else REPLICA_SETS
+    return Patch(resource, key_of(owned), PatchBody("strategic", body, manager=pods.MANAGER))

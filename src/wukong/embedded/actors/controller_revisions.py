@@ -6,9 +6,11 @@ templates, as Kubernetes does. Called by stateful_history.py and daemon_set.py.
 
 from __future__ import annotations
 
+from wukong.api.documents import without_nulls
+from wukong.api.kinds import CONTROLLER_REVISIONS
 from wukong.api.meta import Object
 from wukong.embedded.actors.deployment.revisions import hash_of
-from wukong.embedded.world.objects import ControllerRevision, template_of, without_nulls
+from wukong.embedded.world.objects import ControllerRevision, template_of
 from wukong.ports import Document
 from wukong.state import State
 
@@ -17,7 +19,7 @@ def hash_for(owner: Object, state: State) -> str:
     """What the names of its revisions end in."""
     template, prefix = template_of(owner), f"{owner.metadata.name}-"
     wanted = None
-    keys = state.owners.owned_by(owner.metadata.uid, "ControllerRevision")
+    keys = state.owners.owned_by(owner.metadata.uid, CONTROLLER_REVISIONS)
     for kept in (state.get(ControllerRevision, key) for key in keys):
         wanted = _bare(template) if wanted is None else wanted
         if kept is not None and kept.metadata.name.startswith(prefix) and _kept(kept) == wanted:

@@ -10,18 +10,19 @@ from collections.abc import Iterable
 
 from wukong.actions import Delete, Note
 from wukong.api.core import Pod as AnyPod
+from wukong.api.kinds import PODS
 from wukong.api.meta import Object
-from wukong.api.resources import Key, Resource
+from wukong.api.resources import Key, Resource, key_of
 from wukong.embedded.actors import pods
 from wukong.embedded.world.objects import Pod
 
 
 def note(about: Resource, found: Object, reason: str, text: str, *, is_warning: bool = False) -> Note:
-    return Note(about, pods.key_of(found), reason, text, uid=found.metadata.uid, is_warning=is_warning)
+    return Note(about, key_of(found), reason, text, uid=found.metadata.uid, is_warning=is_warning)
 
 
 def of_pod(pod: AnyPod, reason: str, text: str, *, is_warning: bool = False) -> Note:
-    return note(pods.PODS, pod, reason, text, is_warning=is_warning)
+    return note(PODS, pod, reason, text, is_warning=is_warning)
 
 
 def deleted(resource: Resource, owner: Object, leaving: Iterable[Pod]) -> list[Delete | Note]:

@@ -8,24 +8,25 @@ from math import inf
 from wukong.actions import Create, Delete
 from wukong.api.core import Pod as AnyPod
 from wukong.api.core import PodCondition
+from wukong.api.kinds import PODS
 from wukong.api.meta import Object, controller_of
-from wukong.api.resources import RESOURCES, Key
-from wukong.embedded.store.documents import seconds
+from wukong.api.resources import Key, key_of
+from wukong.embedded.store.documents import parse_time
 from wukong.embedded.world.objects import Pod
 from wukong.ports import Document
-from wukong.state import State
+from wukong.state import Change, State
 
-PODS = RESOURCES["Pod"]
 MANAGER = "kube-controller-manager"
 
 
-def key_of(found: Object) -> Key:
-    return Key(found.metadata.namespace, found.metadata.name)
+def keys_on_node(change: Change, state: State) -> list[Key]:
+    """The pods on a node that changed."""
+    return state.pods.on_node(change.key.name)
 
 
 def owned_pods(state: State, owner: Object) -> list[Pod]:
     """The pods whose controller this is, sorted by key."""
-    found = [state.get(Pod, key) for key in state.owners.owned_by(owner.metadata.uid, "Pod")]
+    found = [state.get(Pod, key) for key in state.owners.owned_by(owner.metadata.uid, PODS)]
     return [pod for pod in found if pod is not None and is_controlled_by(pod, owner)]
 
 
@@ -50,7 +51,7 @@ def is_ready(pod: AnyPod) -> bool:
 def ready_since(pod: AnyPod) -> float:
     """When it last became ready; 0 if it does not say."""
     ready = condition(pod, "Ready")
-    return seconds(ready.last_transition_time) if ready is not None and ready.last_transition_time else 0.0
+    return parse_time(ready.last_transition_time) if ready is not None and ready.last_transition_time else 0.0
 
 
 def is_available(pod: AnyPod, min_ready_seconds: int, now: float) -> bool:

@@ -1,14 +1,15 @@
-"""Judges of a world, from outside: they hear every change of the truth, and ask nobody whose decisions they judge.
+"""Checkers judge a world from outside: they observe every change of the truth and ask no controller they judge.
 
-    histories    versions rise, generations never fall, uids stay, what is over stays over, who goes goes
-    budgets      no eviction takes a budget below what it asks for
-    bindings     no pod is bound against a required rule or beyond a node's capacity, nor twice
-    arrivals     nobody makes more pods than are wanted
-    departures   nobody deletes a pod without a reason
-    counts       created less removed is what is there; at rest statuses say what is there, and nothing is lost
-    own_writes   no key is decided on a mirror that lacks its own last write
-    mirrors      at rest, every process has seen everything
+    histories      versions rise, generations never fall, uids stay, finished pods stay finished, deletions are final
+    budgets        no eviction takes a budget below what it asks for
+    bindings       no pod is bound against a required rule or beyond a node's capacity, nor twice
+    pod_creations  no controller creates a pod without the right to, or more pods than are wanted
+    pod_deletions  no controller deletes a pod without the right to, or without a reason
+    counts         created less removed is what is there; at rest statuses say what is there, and nothing is lost
+    own_writes     no key is decided on a mirror that lacks its own last write
+    mirrors        at rest, every process has seen everything
 
+They know no controller by name: by what right one creates or deletes pods it declares itself (`PodRight`).
 `Checkers` attaches all of them, always. What they find makes a story fail.
 """
 

@@ -1,7 +1,8 @@
-"""The pods of each controller that neither stop nor have ended, in the eyes of a mirror. Asked by arrivals, departures.
+"""The active pods of each controller, as a mirror shows them: neither terminating nor finished. Asked by pod_creations
+and pod_deletions.
 
-A follower of the mirror: thousands of pods of one controller are not walked for each that comes or goes. It counts for
-itself, for checkers share no code with who decides.
+An index derived from the mirror: thousands of pods of one controller are not walked for each that comes or goes. It
+counts for itself, for checkers share no code with the controllers they judge.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import ClassVar
 from wukong.api.core import Pod
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
+from wukong.embedded.checkers.pods import is_active
 from wukong.state import State
 
 _NONE: Mapping[str, Pod] = {}
@@ -23,28 +25,28 @@ class ActivePods:
     def __init__(self) -> None:
         self._active: dict[str, dict[str, Pod]] = {}  # uid of a controller → uid of a pod → the pod
 
-    def of(self, controller: str) -> Mapping[str, Pod]:
-        return self._active.get(controller, _NONE)
+    def of(self, controller_uid: str) -> Mapping[str, Pod]:
+        return self._active.get(controller_uid, _NONE)
 
     def note(self, kind: str, key: Key, old: Object | None, new: Object | None) -> None:
-        if old is not None and (maker := _maker(old)):
-            there = self._active[maker]
-            del there[old.metadata.uid]
-            if not there:
-                del self._active[maker]
-        if isinstance(new, Pod) and (maker := _maker(new)):
-            self._active.setdefault(maker, {})[new.metadata.uid] = new
+        if old is not None and (controller_uid := _controller_uid_of(old)):
+            pods = self._active[controller_uid]
+            del pods[old.metadata.uid]
+            if not pods:
+                del self._active[controller_uid]
+        if isinstance(new, Pod) and (controller_uid := _controller_uid_of(new)):
+            self._active.setdefault(controller_uid, {})[new.metadata.uid] = new
 
 
 def active_siblings(pod: Pod, state: State) -> Mapping[str, Pod]:
-    """Of the same controller, by uid. The pod itself may be among them."""
+    """The active pods of the same controller, by uid. The pod itself may be among them."""
     reference = controller_of(pod.metadata)
     return _NONE if reference is None else state.derived(ActivePods).of(reference.uid)
 
 
-def _maker(found: Object) -> str:
-    """The uid of the controller of a pod that counts."""
-    if not isinstance(found, Pod) or found.is_terminating or found.is_finished:
+def _controller_uid_of(pod: Object) -> str:
+    """The uid of an active pod's controller; empty for other pods."""
+    if not isinstance(pod, Pod) or not is_active(pod):
         return ""
-    reference = controller_of(found.metadata)
+    reference = controller_of(pod.metadata)
     return reference.uid if reference is not None else ""

@@ -1,10 +1,10 @@
 """No pod is bound against a required rule or beyond a node's capacity: asked of wukong.rules, one object at a time.
 
 A scheduler decides on what it has seen, in any cluster: nodes may be tainted, and pods be bound by another instance,
-before its watch tells. So a binding is right if it is right now, or by the mirror of the process that made it, with all
-that this process bound itself, or tried to, on top: that much it must know. Rules that only the target node and its
+before its watch shows it. So a binding is right if it is right now, or by the mirror of the process that made it, with
+all that this process bound itself, or tried to, on top: that much it must know. Rules that only the target node and its
 pods decide are asked about every binding; those about pods elsewhere (inter-pod rules, spread) about every one up to a
-hundred pods, and the more rarely the more pods there are, for each look then costs more.
+hundred pods, and the more rarely the more pods there are, for each look then costs more. What people bind is their own.
 """
 
 from __future__ import annotations
@@ -14,18 +14,29 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from wukong.api.core import Node, Pod
-from wukong.api.kinds import Objects
+from wukong.api.kinds import (
+    NAMESPACES,
+    PERSISTENT_VOLUMES,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    SERVICES,
+    STATEFUL_SETS,
+)
+from wukong.api.objects import Objects
 from wukong.api.profile import default_profile
 from wukong.api.resources import Key
+from wukong.embedded.checkers.acting_controller import acting_controller
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.world.process import Process
 from wukong.rules.cluster import Cluster
 from wukong.rules.filters import Filters
 from wukong.state import Change, State
 
-SCHEDULER = "scheduler"
-FEW = 50  # of so many pods each, of twice as many every other …
-_FACTS = ("Namespace", "Service", "ReplicationController", "ReplicaSet", "StatefulSet", "PersistentVolume")
+FEW = 50  # up to so many pods every binding is checked in full, up to twice as many every other …
+_FACTS = tuple(
+    resource.group_kind
+    for resource in (NAMESPACES, SERVICES, REPLICATION_CONTROLLERS, REPLICA_SETS, STATEFUL_SETS, PERSISTENT_VOLUMES)
+)
 _LOCAL = frozenset(
     {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"}
 )
@@ -33,91 +44,100 @@ replace = msgspec.structs.replace
 
 
 class Bindings:
-    def __init__(self, desk: Findings) -> None:
-        self.desk, self.world = desk, desk.world
+    def __init__(self, findings: Findings) -> None:
+        self.findings, self.world = findings, findings.world
         self.profile = default_profile()
-        self.local = replace(self.profile, filters=tuple(it for it in self.profile.filters if it in _LOCAL))
-        self._own: dict[Process, dict[str, str]] = {}  # process → uid of a pod it bound → node
-        self._bound = 0
-        self._exclusive: set[str] = set()  # uids of pods that keep others off
+        local_filters = tuple(name for name in self.profile.filters if name in _LOCAL)
+        self.local_profile = replace(self.profile, filters=local_filters)
+        self._bound_nodes: dict[Process, dict[str, str]] = {}  # process → uid of a pod it bound → node
+        self._bindings = 0
+        self._exclusive: set[str] = set()  # uids of pods with required anti-affinity
 
-    def hear(self, change: Change) -> None:
+    def observe(self, change: Change) -> None:
         old, new = change.old, change.new
         if not isinstance(new, Pod):
             if isinstance(old, Pod):
-                self._exclusive.discard(old.metadata.uid)
-                for bound in self._own.values():
-                    bound.pop(old.metadata.uid, None)
+                self._forget(old.metadata.uid)
             return
-        if _keeps_others_off(new):
+        if _has_required_anti_affinity(new):
             self._exclusive.add(new.metadata.uid)
-        process = self.world.acting
         if not new.spec.node_name or not isinstance(old, Pod) or old.spec.node_name:
             return
-        if process is None or process.acting is None or process.acting.controller != SCHEDULER:
+        actor = acting_controller(self.world)
+        if actor is None:
             return
-        own = self._own.setdefault(process, {})
-        self._check(change.key, old, new.spec.node_name, process, own)
-        own[new.metadata.uid] = new.spec.node_name
+        bound_nodes = self._bound_nodes.setdefault(actor.process, {})
+        self._check(change.key, old, new.spec.node_name, actor.process, bound_nodes)
+        bound_nodes[new.metadata.uid] = new.spec.node_name
 
-    def _check(self, key: Key, pod: Pod, node: str, process: Process, own: Mapping[str, str]) -> None:
-        self._bound += 1
+    def _forget(self, uid: str) -> None:
+        self._exclusive.discard(uid)
+        for bound_nodes in self._bound_nodes.values():
+            bound_nodes.pop(uid, None)
+
+    def _check(self, key: Key, pod: Pod, node: str, process: Process, bound_nodes: Mapping[str, str]) -> None:
+        self._bindings += 1
         state = self.world.state
-        is_turn = self._bound % max(1, len(state.objects["Pod"]) // FEW) == 0
-        is_whole = is_turn and (bool(self._exclusive) or _looks_around(pod))
-        why = self._refused(state, key, pod, node, {}, is_whole=is_whole)
-        known = {**_assumed(process.state), **own}
-        if why and (process.state is state or self._refused(process.state, key, pod, node, known, is_whole=is_whole)):
-            self.desk.note(f"pod {key}", f"bound to {node} although {why}")
+        is_sampled = self._bindings % max(1, len(state.objects["Pod"]) // FEW) == 0
+        is_whole = is_sampled and (bool(self._exclusive) or _depends_on_other_nodes(pod))
+        reason = self._refusal(state, key, pod, node, {}, is_whole=is_whole)
+        if not reason:
+            return
+        known = {**_assumed_nodes(process.state), **bound_nodes}
+        if process.state is state or self._refusal(process.state, key, pod, node, known, is_whole=is_whole):
+            self.findings.report(f"pod {key}", f"bound to {node} although {reason}")
 
-    def _refused(
-        self, state: State, key: Key, pod: Pod, node: str, own: Mapping[str, str], *, is_whole: bool
+    def _refusal(
+        self, state: State, key: Key, pod: Pod, node_name: str, bound_nodes: Mapping[str, str], *, is_whole: bool
     ) -> str | None:
-        """Why this pod does not fit there, in the eyes of a mirror; None if it does."""
-        found = state.get(Node, Key("", node))
-        if found is None:
+        """Why this pod does not fit there by what a mirror shows; None if it does."""
+        node = state.get(Node, Key("", node_name))
+        if node is None:
             return "there is no such node"
-        cluster = _cluster(state, key, found, own, is_whole=is_whole)
-        profile = self.profile if is_whole else self.local
-        verdict = Filters(cluster, pod, profile).reject(cluster.nodes[node])
+        cluster = _build_cluster(state, key, node, bound_nodes, is_whole=is_whole)
+        profile = self.profile if is_whole else self.local_profile
+        verdict = Filters(cluster, pod, profile).reject(cluster.nodes[node_name])
         return f"{verdict.plugin} says: {', '.join(verdict.reasons)}" if verdict is not None else None
 
 
-def _cluster(state: State, key: Key, node: Node, own: Mapping[str, str], *, is_whole: bool) -> Cluster:
+def _build_cluster(state: State, key: Key, node: Node, bound_nodes: Mapping[str, str], *, is_whole: bool) -> Cluster:
     """What the rules are to know: everything, or no more than the node and its pods."""
     objects = Objects()
     objects.of("Node").extend(state.all(Node) if is_whole else [node])
-    objects.of("Pod").extend(_pods(state, key, node.metadata.name, own, is_whole=is_whole))
+    objects.of("Pod").extend(_placed_pods(state, key, node.metadata.name, bound_nodes, is_whole=is_whole))
     if is_whole:
         for kind in _FACTS:
             objects.of(kind).extend(state.objects.get(kind, {}).values())
     return Cluster(objects)
 
 
-def _pods(state: State, key: Key, node: str, own: Mapping[str, str], *, is_whole: bool) -> Iterable[Pod]:
-    if is_whole or own:
-        found = [pod for other, pod in state.objects.get("Pod", {}).items() if other != key and isinstance(pod, Pod)]
+def _placed_pods(state: State, key: Key, node: str, bound_nodes: Mapping[str, str], *, is_whole: bool) -> Iterable[Pod]:
+    """Every placed pod but the one with this key, or only those on the node."""
+    pods: Iterable[Pod]
+    if is_whole or bound_nodes:
+        pods = [pod for pod_key, pod in state.objects.get("Pod", {}).items() if pod_key != key and isinstance(pod, Pod)]
     else:
-        found = [pod for pod in state.pods_on(node) if pod.key != str(key)]
-    for pod in found:
-        home = pod.spec.node_name or own.get(pod.metadata.uid, "")
-        if home and (is_whole or home == node):
-            yield pod if pod.spec.node_name else replace(pod, spec=replace(pod.spec, node_name=home))
+        pods = [pod for pod in state.pods_on(node) if pod.key != str(key)]
+    for pod in pods:
+        node_name = pod.spec.node_name or bound_nodes.get(pod.metadata.uid, "")
+        if node_name and (is_whole or node_name == node):
+            yield pod if pod.spec.node_name else replace(pod, spec=replace(pod.spec, node_name=node_name))
 
 
-def _assumed(state: State) -> dict[str, str]:
-    """What the process tried to bind, and has not been told of yet: uid of a pod → node."""
-    found = (state.placements.get(key) for key in state.placements)
-    return {each.pod.metadata.uid: each.node for each in found if each is not None}
+def _assumed_nodes(state: State) -> dict[str, str]:
+    """What the process tried to bind and its watch has not shown yet: uid of a pod → node."""
+    placements = (state.placements.get(key) for key in state.placements)
+    return {placement.pod.metadata.uid: placement.node for placement in placements if placement is not None}
 
 
-def _keeps_others_off(pod: Pod) -> bool:
+def _has_required_anti_affinity(pod: Pod) -> bool:
     affinity = pod.spec.affinity
     return bool(affinity and affinity.pod_anti_affinity and affinity.pod_anti_affinity.required)
 
 
-def _looks_around(pod: Pod) -> bool:
+def _depends_on_other_nodes(pod: Pod) -> bool:
+    """Whether required pod affinity or spread makes pods on other nodes matter."""
     affinity = pod.spec.affinity
     if affinity and affinity.pod_affinity and affinity.pod_affinity.required:
         return True
-    return any(each.when_unsatisfiable == "DoNotSchedule" for each in pod.spec.topology_spread_constraints)
+    return any(constraint.when_unsatisfiable == "DoNotSchedule" for constraint in pod.spec.topology_spread_constraints)

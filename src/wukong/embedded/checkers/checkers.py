@@ -1,4 +1,4 @@
-"""All checkers of one world, attached. Built by scenario/playing.py before anything happens; asked when it is over."""
+"""All checkers of one world. Built by scenario/play/player.py before anything happens; asked when it is over."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from wukong.state import Change
 
 class Checkers:
     def __init__(self, world: World, faults: Faults | None = None) -> None:
-        self._world, self._desk = world, Findings(world)
-        self._pods = counts.Pods(world)
-        parts = [make(self._desk) for make in (Histories, Budgets, Bindings, PodCreations, PodDeletions)]
-        self._hear = [*(part.hear for part in parts), self._pods.hear]
-        world.listen(self._heard)
+        self._findings = Findings(world)
+        self._pod_count = counts.PodCount(world)
+        checkers = [make(self._findings) for make in (Histories, Budgets, Bindings, PodCreations, PodDeletions)]
+        self._observers = [*(checker.observe for checker in checkers), self._pod_count.observe]
+        world.listen(self._observe)
         if faults is not None:
-            own = OwnWrites(self._desk)
-            faults.on_decided.append(own.decided)
-            faults.on_wrote.append(own.wrote)
+            own_writes = OwnWrites(self._findings)
+            faults.decision_listeners.append(own_writes.observe_decision)
+            faults.write_listeners.append(own_writes.observe_write)
 
-    def _heard(self, change: Change) -> None:
-        for hear in self._hear:
-            hear(change)
+    def _observe(self, change: Change) -> None:
+        for observe in self._observers:
+            observe(change)
 
     def finish(self, *, is_at_rest: bool) -> list[Finding]:
-        """Everything that was found. What only holds at rest is asked there."""
-        self._pods.finish(self._desk)
+        """Return everything that was found. What holds only at rest is checked only there."""
+        self._pod_count.check(self._findings)
         if is_at_rest:
-            mirrors.check(self._desk)
-            counts.check(self._desk)
-        return self._desk.findings
+            mirrors.check(self._findings)
+            counts.check(self._findings)
+        return self._findings.all

@@ -1,4 +1,4 @@
-"""What a checker found, and the desk where it is noted: the time, the object, and the line of the trace."""
+"""What checkers found: when, about which object, and at which line of the trace. Every checker reports here."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Finding(NamedTuple):
 
 class Findings:
     def __init__(self, world: World) -> None:
-        self.world, self.begun = world, world.clock.now()
-        self.findings: list[Finding] = []
+        self.world, self.begin = world, world.clock.now()
+        self.all: list[Finding] = []
 
-    def note(self, subject: str, text: str) -> None:
-        if len(self.findings) < MOST:
-            at = round(self.world.clock.now() - self.begun, 3)
-            self.findings.append(Finding(at, subject, text, self.world.trace.total + 1))
+    def report(self, subject: str, text: str) -> None:
+        if len(self.all) < MOST:
+            at = round(self.world.clock.now() - self.begin, 3)
+            self.all.append(Finding(at, subject, text, self.world.trace.total + 1))

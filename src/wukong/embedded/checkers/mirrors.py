@@ -1,28 +1,24 @@
-"""At rest every process has seen everything: all mirrors say what the server says."""
+"""At rest every process has seen everything: all mirrors hold what the server holds."""
 
 from __future__ import annotations
 
-from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.store.documents import meta_of
 
 
-def check(desk: Findings) -> None:
-    world = desk.world
+def check(findings: Findings) -> None:
+    world = findings.world
     for process in world.processes:
         for resource, _ in process.structs.values():
-            stored = {
-                Key(meta_of(each).get("namespace", ""), meta_of(each)["name"]): meta_of(each)["resourceVersion"]
-                for each in world.server.list(resource).items
+            metas = (meta_of(document) for document in world.server.list(resource).items)
+            stored = {Key(meta.get("namespace", ""), meta["name"]): meta["resourceVersion"] for meta in metas}
+            mirrored = {
+                key: mirrored_object.metadata.resource_version
+                for key, mirrored_object in process.state.objects.get(resource.group_kind, {}).items()
             }
-            held = {key: _version(found) for key, found in process.state.objects.get(resource.kind, {}).items()}
-            if held != stored:
-                wrong = sorted(key for key in {*held, *stored} if held.get(key) != stored.get(key))
-                there, here = stored.get(wrong[0], "none"), held.get(wrong[0], "none")
-                told = f"at rest {process.name} has version {here} of it, the server {there}; {len(wrong)} such objects"
-                desk.note(f"{resource.kind.lower()} {wrong[0]}", told)
-
-
-def _version(found: Object) -> str | None:
-    return found.metadata.resource_version
+            if mirrored != stored:
+                wrong = sorted(key for key in {*mirrored, *stored} if mirrored.get(key) != stored.get(key))
+                there, here = stored.get(wrong[0], "none"), mirrored.get(wrong[0], "none")
+                text = f"at rest {process.name} has version {here} of it, the server {there}; {len(wrong)} such objects"
+                findings.report(f"{resource.kind.lower()} {wrong[0]}", text)

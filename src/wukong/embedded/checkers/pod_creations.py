@@ -1,69 +1,122 @@
-"""Nobody makes more pods than are wanted: a ReplicaSet as many as it asks for, a DaemonSet one for each node.
+"""No controller creates a pod without the right to, or more pods than its right allows.
 
-With surge a DaemonSet may have one of each version on a node.
+    CREATE_REPLICAS       as many as the owner's spec.replicas
+    CREATE_ONE_PER_NODE   one on each node; with surge one of each version
+    CREATE_ORDINALS       ordinals within a StatefulSet's replicas; that each is there once the server sees to itself
+    CREATE_JOB_PODS       no more active at once than parallelism, none while suspended; completions are not judged
 
-A pod is wanted if it is missing now, or by the mirror of the process that makes it, less those this process has made
-in the same decision: who has not heard yet that somebody else made them may make them again, in any cluster.
+A pod is missing if it is missing now, or by the mirror of the process that creates it, less those this process has
+created in the same decision: who has not heard yet that somebody else created them may do it again, in any cluster.
 """
 
 from __future__ import annotations
 
-from wukong.api.apps import DaemonSet
+from collections.abc import Callable
+
+from wukong.api.apps import DaemonSet, StatefulSet
 from wukong.api.core import Pod
 from wukong.api.meta import Object, controller_of
-from wukong.api.resources import Key
+from wukong.embedded.checkers.acting_controller import ActingController, acting_controller
 from wukong.embedded.checkers.active_pods import active_siblings
 from wukong.embedded.checkers.findings import Findings
-from wukong.embedded.checkers.pod_deletions import owner_of, target_of
+from wukong.embedded.checkers.pods import ordinal_of, ordinals_of, owner_of, replicas_of, target_node_of
+from wukong.embedded.world.objects import Job
 from wukong.embedded.world.process import Process
 from wukong.state import Change, State
+from wukong.state.controller import PodRight
 
-MAKERS = ("replicaset", "daemonset")
+
+class Siblings:
+    """The other active pods of a new pod's owner: those a mirror shows, and those created in the same decision."""
+
+    def __init__(self, pod: Pod, state: State, created: list[Pod]) -> None:
+        self._uid, self._shown = pod.metadata.uid, active_siblings(pod, state)
+        self._unseen = [sibling for sibling in created if sibling.metadata.uid not in self._shown]
+
+    def count(self) -> int:
+        """Without a walk over them: there may be thousands."""
+        return len(self._shown) + len(self._unseen) - (self._uid in self._shown)
+
+    def list_all(self) -> list[Pod]:
+        return [sibling for uid, sibling in self._shown.items() if uid != self._uid] + self._unseen
+
+
+Rule = Callable[[Pod, Object, Siblings], bool]  # whether this new pod of this owner is missing
 
 
 class PodCreations:
-    def __init__(self, desk: Findings) -> None:
-        self.desk, self.world = desk, desk.world
-        self._turn: tuple[Process | None, int] = (None, 0)
-        self._made: list[Pod] = []  # in this decision
+    def __init__(self, findings: Findings) -> None:
+        self.findings, self.world = findings, findings.world
+        self._decision: tuple[Process | None, int] = (None, 0)
+        self._created: list[Pod] = []  # in this decision
 
-    def hear(self, change: Change) -> None:
-        process, pod = self.world.acting, change.new
-        if change.old is not None or not isinstance(pod, Pod) or process is None or process.acting is None:
+    def observe(self, change: Change) -> None:
+        pod = change.new
+        if change.old is not None or not isinstance(pod, Pod):
             return
-        if process.acting.controller not in MAKERS:
+        actor = acting_controller(self.world)
+        if actor is None:
             return
-        if self._turn != (process, process.turns):
-            self._turn, self._made = (process, process.turns), []
-        if not self._is_wanted(change.key, pod, process):
-            self.desk.note(f"pod {change.key}", f"made by {process.acting.controller} although there were enough")
-        self._made.append(pod)
+        if self._decision != (actor.process, actor.process.turns):
+            self._decision, self._created = (actor.process, actor.process.turns), []
+        rules = [rule for right, rule in RULES.items() if right in actor.pod_rights]
+        if not rules:
+            self.findings.report(f"pod {change.key}", f"made by {actor.name}, whose business it is not")
+        elif not any(self._is_missing(pod, actor, rule) for rule in rules):
+            self.findings.report(f"pod {change.key}", f"made by {actor.name} although there were enough")
+        self._created.append(pod)
 
-    def _is_wanted(self, key: Key, pod: Pod, process: Process) -> bool:
-        if _is_missing(pod, self.world.state, []):
-            return True
-        return process.state is not self.world.state and _is_missing(pod, process.state, self._made)
+    def _is_missing(self, pod: Pod, actor: ActingController, rule: Rule) -> bool:
+        truth, mirror = self.world.state, actor.process.state
+        return _is_missing(pod, truth, [], rule) or (
+            mirror is not truth and _is_missing(pod, mirror, self._created, rule)
+        )
 
 
-def _is_missing(pod: Pod, state: State, made: list[Pod]) -> bool:
-    reference, owner = controller_of(pod.metadata), owner_of(pod, state)
-    if owner is None or reference is None:
+def _is_missing(pod: Pod, state: State, created: list[Pod], rule: Rule) -> bool:
+    if controller_of(pod.metadata) is None:
+        return False
+    owner = owner_of(pod, state)
+    if owner is None:
         return True  # it goes with its owner
-    there, own = active_siblings(pod, state), pod.metadata.uid
-    more = [it for it in made if it.metadata.uid not in there]
-    if reference.kind == "DaemonSet":
-        others = [it for it in (*there.values(), *more) if it.metadata.uid != own]
-        beside = [it for it in others if target_of(it) == target_of(pod)]
-        return not beside or (_surges(owner) and all(_version(it) != _version(pod) for it in beside))
-    wanted: int | None = owner.spec.replicas  # type: ignore[attr-defined]
-    return len(there) + len(more) - (own in there) < (1 if wanted is None else wanted)
+    return rule(pod, owner, Siblings(pod, state, created))
 
 
-def _surges(owner: Object) -> bool:
-    strategy = owner.spec.update_strategy if isinstance(owner, DaemonSet) else None
+def _lacks_replica(pod: Pod, owner: Object, siblings: Siblings) -> bool:
+    replicas = replicas_of(owner)
+    return replicas is not None and siblings.count() < replicas
+
+
+def _lacks_daemon_pod(pod: Pod, owner: Object, siblings: Siblings) -> bool:
+    if not isinstance(owner, DaemonSet):
+        return False
+    beside = [sibling for sibling in siblings.list_all() if target_node_of(sibling) == target_node_of(pod)]
+    return not beside or (_surges(owner) and all(_revision_of(sibling) != _revision_of(pod) for sibling in beside))
+
+
+def _lacks_ordinal(pod: Pod, owner: Object, siblings: Siblings) -> bool:
+    return isinstance(owner, StatefulSet) and ordinal_of(pod, owner) in ordinals_of(owner)
+
+
+def _lacks_job_pod(pod: Pod, owner: Object, siblings: Siblings) -> bool:
+    if not isinstance(owner, Job) or owner.spec.suspend:
+        return False
+    return siblings.count() < (1 if owner.spec.parallelism is None else owner.spec.parallelism)
+
+
+RULES: dict[PodRight, Rule] = {
+    PodRight.CREATE_REPLICAS: _lacks_replica,
+    PodRight.CREATE_ONE_PER_NODE: _lacks_daemon_pod,
+    PodRight.CREATE_ORDINALS: _lacks_ordinal,
+    PodRight.CREATE_JOB_PODS: _lacks_job_pod,
+}
+
+
+def _surges(owner: DaemonSet) -> bool:
+    strategy = owner.spec.update_strategy
     rolling = strategy.rolling_update if strategy is not None else None
     return rolling is not None and rolling.max_surge not in (None, 0, "0%")
 
 
-def _version(pod: Pod) -> str:
+def _revision_of(pod: Pod) -> str:
     return pod.metadata.labels.get("controller-revision-hash", "")

@@ -1,163 +1,170 @@
-"""Nobody deletes a pod without a reason, and who deletes it must be somebody whose business it is.
+"""No controller deletes a pod without the right to, or where its right does not hold.
 
-A reason holds if it holds now, or by the mirror of the process that acted: who has not heard yet that a reason is gone
-may still act on it, in any cluster. What people do (the scenario, strangers) needs no reason.
+A right holds if it holds now, or by the mirror of the process that acted: who has not heard yet that a reason is gone
+may still act on it, in any cluster. What people do (the scenario, disturbances) needs no right. Of a Job's pods it is
+only judged that they are a Job's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from wukong.api.core import Node, Pod
+from wukong.api.apps import DaemonSet, StatefulSet
+from wukong.api.core import Namespace, Node, Pod
+from wukong.api.kinds import DAEMON_SETS, JOBS, STATEFUL_SETS
 from wukong.api.meta import Object, controller_of
-from wukong.api.resources import Key
+from wukong.api.resources import Key, Resource, refers_to
+from wukong.embedded.checkers.acting_controller import ActingController, acting_controller
 from wukong.embedded.checkers.active_pods import active_siblings
 from wukong.embedded.checkers.findings import Findings
+from wukong.embedded.checkers.pods import (
+    EVICTED,
+    PREEMPTED,
+    is_disrupted,
+    ordinal_of,
+    ordinals_of,
+    owner_of,
+    replicas_of,
+    siblings_of,
+    target_node_of,
+)
 from wukong.embedded.world.objects import template_of
 from wukong.runtime.effect_check import contains
 from wukong.state import Change, State
+from wukong.state.controller import PodRight
 
-Reason = Callable[[Pod, State], bool]
+Rule = Callable[[Pod, State], bool]
 
 
 class PodDeletions:
-    def __init__(self, desk: Findings) -> None:
-        self.desk, self.world = desk, desk.world
+    def __init__(self, findings: Findings) -> None:
+        self.findings, self.world = findings, findings.world
 
-    def hear(self, change: Change) -> None:
+    def observe(self, change: Change) -> None:
         old, new = change.old, change.new
         if not isinstance(old, Pod) or old.is_terminating:
             return
         if new is not None and not (isinstance(new, Pod) and new.is_terminating):
             return
-        process = self.world.acting
-        if process is None or process.acting is None:
+        actor = acting_controller(self.world)
+        if actor is None:
             return
-        who = process.acting.controller
-        reason = REASONS.get(who)
-        if reason is None:
-            self.desk.note(f"pod {change.key}", f"deleted by {who}, whose business it is not")
-        elif not reason(old, self.world.state) and not reason(old, process.state):
-            self.desk.note(f"pod {change.key}", f"deleted by {who} without a reason")
+        rules = [rule for right, rule in RULES.items() if right in actor.pod_rights]
+        if not rules:
+            self.findings.report(f"pod {change.key}", f"deleted by {actor.name}, whose business it is not")
+        elif not any(self._holds(rule, change.key, old, actor) for rule in rules):
+            self.findings.report(f"pod {change.key}", f"deleted by {actor.name} without a reason")
+
+    def _holds(self, rule: Rule, key: Key, pod: Pod, actor: ActingController) -> bool:
+        mirror = actor.process.state
+        mirrored = mirror.get(Pod, key)
+        if mirrored is None or mirrored.metadata.uid != pod.metadata.uid:
+            mirrored = pod
+        return rule(pod, self.world.state) or rule(mirrored, mirror)
 
 
 def _is_surplus(pod: Pod, state: State) -> bool:
-    """More of them than its ReplicaSet wants. The pod itself may be shown as leaving already."""
+    """There are more of them than the owner's spec.replicas. The pod itself may be shown as terminating already."""
     owner = owner_of(pod, state)
     if owner is None:
-        return True
-    wanted = owner.spec.replicas  # type: ignore[attr-defined]
-    there = active_siblings(pod, state)
-    others = len(there) - (pod.metadata.uid in there)
-    return others + 1 > (1 if wanted is None else wanted)
+        return controller_of(pod.metadata) is not None
+    replicas = replicas_of(owner)
+    siblings = active_siblings(pod, state)
+    others = len(siblings) - (pod.metadata.uid in siblings)
+    return replicas is not None and others + 1 > replicas
 
 
 def _is_out_of_order(pod: Pod, state: State) -> bool:
-    """A StatefulSet's pod: beyond its size, over, or not as its template says."""
+    """A StatefulSet's pod: it has ended, is not as the template says, or its ordinal is not asked for."""
+    if not _is_controlled_by(STATEFUL_SETS, pod):
+        return False
     owner = owner_of(pod, state)
-    if owner is None or pod.is_finished or _is_outdated(pod, owner):
+    if not isinstance(owner, StatefulSet) or pod.is_finished or _is_outdated(pod, owner):
         return True
-    wanted = owner.spec.replicas  # type: ignore[attr-defined]
-    number = pod.metadata.name.rpartition("-")[2]
-    start = ((getattr(owner, "document", {}).get("spec") or {}).get("ordinals") or {}).get("start", 0)
-    return not number.isdigit() or int(number) >= start + (1 if wanted is None else wanted)
+    return ordinal_of(pod, owner) not in ordinals_of(owner)
 
 
 def _is_out_of_place(pod: Pod, state: State) -> bool:
-    """A DaemonSet's pod: over, outdated, one of two, or on a node that is gone or takes it no more."""
+    """A DaemonSet's pod: it has ended, is outdated, one of two, or on a node that is gone or does not take it."""
+    if not _is_controlled_by(DAEMON_SETS, pod):
+        return False
     owner = owner_of(pod, state)
-    if owner is None or pod.is_finished or _is_outdated(pod, owner):
+    if not isinstance(owner, DaemonSet) or pod.is_finished or _is_outdated(pod, owner):
         return True
-    node = state.get(Node, Key("", target_of(pod)))
-    if node is None or any(each.effect in ("NoSchedule", "NoExecute") for each in node.spec.taints):
+    node = state.get(Node, Key("", target_node_of(pod)))
+    if node is None or any(taint.effect in ("NoSchedule", "NoExecute") for taint in node.spec.taints):
         return True
     selector = ((template_of(owner).get("spec") or {}).get("nodeSelector")) or {}
     if not selector.items() <= node.metadata.labels.items():
         return True
-    return any(target_of(it) == target_of(pod) and not it.is_terminating for it in siblings_of(pod, state))
+    return any(
+        target_node_of(sibling) == target_node_of(pod) and not sibling.is_terminating
+        for sibling in siblings_of(pod, state)
+    )
 
 
-def _is_driven_out(pod: Pod, state: State) -> bool:
+def _is_job_pod(pod: Pod, _: State) -> bool:
+    return _is_controlled_by(JOBS, pod)
+
+
+def _is_on_tainted_node(pod: Pod, state: State) -> bool:
     node = state.get(Node, Key("", pod.spec.node_name))
-    return node is not None and any(each.effect == "NoExecute" for each in node.spec.taints)
+    return node is not None and any(taint.effect == "NoExecute" for taint in node.spec.taints)
 
 
-def _is_homeless(pod: Pod, state: State) -> bool:
+def _is_without_node(pod: Pod, state: State) -> bool:
     return not pod.spec.node_name or state.get(Node, Key("", pod.spec.node_name)) is None
 
 
 def _is_orphaned(pod: Pod, state: State) -> bool:
-    """An owner is gone, or goes and takes its dependents along."""
+    """An owner is gone, or is being deleted and takes its dependents along."""
     for reference in pod.metadata.owner_references:
-        found = state.objects.get(reference.kind, {}).get(Key(pod.metadata.namespace, reference.name))
-        if found is None or found.metadata.uid != reference.uid or found.metadata.deletion_timestamp:
+        owner = state.owner(pod.metadata.namespace, reference)
+        if owner is None or owner.metadata.deletion_timestamp:
             return True
     return False
 
 
-def _is_preempted(pod: Pod, state: State) -> bool:
-    return any(
-        each.type == "DisruptionTarget" and each.reason == "PreemptionByScheduler" for each in pod.status.conditions
-    )
-
-
-def _is_evicted(pod: Pod, state: State) -> bool:
-    return any(
-        each.type == "DisruptionTarget" and each.reason == "EvictionByEvictionAPI" for each in pod.status.conditions
-    )
-
-
 def _is_in_leaving_namespace(pod: Pod, state: State) -> bool:
-    found = state.objects.get("Namespace", {}).get(Key("", pod.metadata.namespace))
-    return found is None or bool(found.metadata.deletion_timestamp)
+    namespace = state.of(Namespace).get(Key("", pod.metadata.namespace))
+    return namespace is None or bool(namespace.metadata.deletion_timestamp)
 
 
-REASONS: dict[str, Reason] = {
-    "replicaset": _is_surplus,
-    "statefulset": _is_out_of_order,
-    "daemonset": _is_out_of_place,
-    "job": lambda pod, state: True,
-    "tainteviction": _is_driven_out,
-    "podgc": _is_homeless,
-    "garbage": _is_orphaned,
-    "namespace": _is_in_leaving_namespace,
-    "scheduler": _is_preempted,
-    "drain": _is_evicted,
+def _is_preempted(pod: Pod, _: State) -> bool:
+    return is_disrupted(pod, PREEMPTED)
+
+
+def _is_evicted(pod: Pod, _: State) -> bool:
+    return is_disrupted(pod, EVICTED)
+
+
+RULES: dict[PodRight, Rule] = {
+    PodRight.DELETE_SURPLUS_REPLICAS: _is_surplus,
+    PodRight.DELETE_ORDINALS: _is_out_of_order,
+    PodRight.DELETE_DAEMON_PODS: _is_out_of_place,
+    PodRight.DELETE_JOB_PODS: _is_job_pod,
+    PodRight.DELETE_FROM_TAINTED_NODES: _is_on_tainted_node,
+    PodRight.DELETE_FROM_MISSING_NODES: _is_without_node,
+    PodRight.DELETE_DEPENDENTS: _is_orphaned,
+    PodRight.DELETE_WITH_NAMESPACE: _is_in_leaving_namespace,
+    PodRight.PREEMPT: _is_preempted,
+    PodRight.EVICT: _is_evicted,
 }
 
 
-def owner_of(pod: Pod, state: State) -> Object | None:
+def _is_controlled_by(resource: Resource, pod: Pod) -> bool:
     reference = controller_of(pod.metadata)
-    if reference is None:
-        return None
-    found = state.objects.get(reference.kind, {}).get(Key(pod.metadata.namespace, reference.name))
-    is_same = found is not None and found.metadata.uid == reference.uid and not found.metadata.deletion_timestamp
-    return found if is_same else None
-
-
-def siblings_of(pod: Pod, state: State) -> list[Pod]:
-    """The other pods of its controller."""
-    reference = controller_of(pod.metadata)
-    if reference is None:
-        return []
-    found = (state.get(Pod, key) for key in state.owners.owned_by(reference.uid, "Pod"))
-    return [it for it in found if it is not None and it.metadata.uid != pod.metadata.uid]
+    return reference is not None and refers_to(reference, resource)
 
 
 def _is_outdated(pod: Pod, owner: Object) -> bool:
-    """Whether the template asks for something that the pod has not."""
+    """Whether the owner's template asks for something that the pod does not have."""
     template, document = template_of(owner), getattr(pod, "document", {})
-    meta, spec = template.get("metadata") or {}, template.get("spec") or {}
-    wanted = {name: spec[name] for name in spec if name not in ("affinity", "tolerations")}
-    has, own = document.get("metadata") or {}, document.get("spec") or {}
-    labels, notes = meta.get("labels") or {}, meta.get("annotations") or {}
-    is_like = contains(own, wanted) and contains(has.get("labels") or {}, labels)
-    return not is_like or not contains(has.get("annotations") or {}, notes)
-
-
-def target_of(pod: Pod) -> str:
-    """Where a DaemonSet's pod is, or shall be."""
-    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
-    terms = affinity.required.node_selector_terms if affinity and affinity.required else []
-    named = [it.values[0] for term in terms for it in term.match_fields if it.key == "metadata.name" and it.values]
-    return pod.spec.node_name or next(iter(named), "")
+    template_meta, template_spec = template.get("metadata") or {}, template.get("spec") or {}
+    wanted_spec = {name: template_spec[name] for name in template_spec if name not in ("affinity", "tolerations")}
+    meta, spec = document.get("metadata") or {}, document.get("spec") or {}
+    return not (
+        contains(spec, wanted_spec)
+        and contains(meta.get("labels") or {}, template_meta.get("labels") or {})
+        and contains(meta.get("annotations") or {}, template_meta.get("annotations") or {})
+    )

@@ -1,20 +1,22 @@
 """What people, clouds and machines do to a cluster that nobody asked for. Called by faults.py at its moments.
 
-Each act goes straight to the server, is written to the trace as a stranger's, and is undone by itself after a while:
-nodes come again, notices are recalled, sizes restored, finalizers removed. So the cluster can come to rest afterwards.
+Each goes straight to the server, is written to the trace under the name `stranger`, and is undone after a while: nodes
+are added again, notices are withdrawn, sizes restored, finalizers removed. So the cluster can come to rest afterwards.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from wukong.actions import Action, Create, Delete, Patch
 from wukong.api.core import Node, Pod
+from wukong.api.kinds import DEPLOYMENTS, NODES, PODS, STATEFUL_SETS
 from wukong.api.meta import controller_of
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key, refers_to
 from wukong.embedded.actors.kubelet.behaviour import SILENT
-from wukong.embedded.store.documents import condition_of, meta_of, without
+from wukong.embedded.store.documents import condition_of, meta_of, without_fields
 from wukong.embedded.world.process import Step
 from wukong.embedded.world.transport import perform
 from wukong.errors import ClusterError
@@ -26,248 +28,271 @@ from wukong.state import Change
 if TYPE_CHECKING:
     from wukong.embedded.faults.faults import Faults
 
-NAME = "stranger"
+ACTOR = "stranger"
 FINALIZER = "example.com/stuck"
-PODS, NODES, DEPLOYMENTS = RESOURCES["Pod"], RESOURCES["Node"], RESOURCES["Deployment"]
-_COST = "controller.kubernetes.io/pod-deletion-cost"
+_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
 class Disturbances:
     def __init__(self, faults: Faults) -> None:
         self.faults = faults
-        self._busy: dict[str, None] = {}  # nodes something is the matter with
-        self._flapping: dict[str, bool] = {}  # silent node → whether it was found not ready
-        self._noticed: dict[str, bool] = {}  # node whose notice will be recalled → whether a pod was placed meanwhile
-        self._scaled: dict[str, None] = {}  # uids of Deployments whose size is to be restored
-        self._removed: dict[Key, str] = {}  # pod that was removed → its uid
+        self.by_type: dict[str, Callable[[], None]] = {
+            "recreated": self.recreate_pod,
+            "foreign-edit": self.edit_object,
+            "stuck-finalizer": self.delete_pod_with_finalizer,
+            "node-flapping": self.silence_node,
+            "spot-notice": self.reclaim_node_after_notice,
+            "notice-cancelled": self.give_notice_and_withdraw_it,
+            "mass-reclaim": self.reclaim_many_nodes,
+        }
+        self._disturbed_nodes: dict[str, None] = {}
+        self._silent_nodes: dict[str, bool] = {}  # node → whether it was found not ready
+        self._nodes_on_notice: dict[str, bool] = {}  # node → whether a pod was bound while it was on notice
+        self._scaled_deployments: dict[str, None] = {}  # uids of those whose size is to be restored
+        self._removed_pods: dict[Key, str] = {}  # pod → its uid
 
-    # ---- what is seen of it
+    # ---- whether they had an effect
 
-    def heard(self, change: Change) -> None:
+    def observe(self, change: Change) -> None:
         new, old = change.new, change.old
-        if isinstance(new, Node) and new.metadata.name in self._flapping:
+        if isinstance(new, Node) and new.metadata.name in self._silent_nodes:
             ready = condition_of(new.document, "Ready") if hasattr(new, "document") else None
-            self._flapping[new.metadata.name] |= ready is not None and ready["status"] != "True"
+            self._silent_nodes[new.metadata.name] |= ready is not None and ready["status"] != "True"
         if isinstance(new, Pod):
             if new.spec.node_name and not (isinstance(old, Pod) and old.spec.node_name):
-                self._noticed = dict.fromkeys(self._noticed, True)
-            if change.key in self._removed and self._removed[change.key] != new.metadata.uid:
-                del self._removed[change.key]
-                self.faults.ledger.confirm("recreated")
+                self._nodes_on_notice = dict.fromkeys(self._nodes_on_notice, True)
+            if change.key in self._removed_pods and self._removed_pods[change.key] != new.metadata.uid:
+                del self._removed_pods[change.key]
+                self.faults.counts.count_effective("recreated")
 
     # ---- nodes
 
-    def node_flapping(self) -> None:
-        name = self._pick_node()
+    def silence_node(self) -> None:
+        name = self._choose_node()
         if name is None:
             return
-        self._begin("node-flapping", name)
-        self._flapping[name] = False
-        self._do(_on_node(name, {"metadata": {"annotations": {SILENT: "true"}}}))
-        self._later(20.0, 100.0, partial(self._come_back, name))
+        self._begin_on_node("node-flapping", name)
+        self._silent_nodes[name] = False
+        self._perform(_patch_node(name, {"metadata": {"annotations": {SILENT: "true"}}}))
+        self._schedule(20.0, 100.0, partial(self._end_silence, name))
 
-    def _come_back(self, name: str) -> None:
-        if self._flapping.pop(name):
-            self.faults.ledger.confirm("node-flapping")
-        self._busy.pop(name)
-        self._do(_on_node(name, {"metadata": {"annotations": {SILENT: None}}}))
+    def _end_silence(self, name: str) -> None:
+        if self._silent_nodes.pop(name):
+            self.faults.counts.count_effective("node-flapping")
+        self._disturbed_nodes.pop(name)
+        self._perform(_patch_node(name, {"metadata": {"annotations": {SILENT: None}}}))
 
-    def spot_notice(self) -> None:
-        name = self._pick_node()
+    def reclaim_node_after_notice(self) -> None:
+        name = self._choose_node()
         if name is not None:
-            self._begin("spot-notice", name)
-            self._notify(name)
-            self._later(0.0, 120.0, partial(self._reclaim, "spot-notice", [name]))
+            self._begin_on_node("spot-notice", name)
+            self._give_notice(name)
+            self._schedule(0.0, 120.0, partial(self._reclaim_nodes, "spot-notice", [name]))
 
-    def notice_cancelled(self) -> None:
-        name = self._pick_node()
+    def give_notice_and_withdraw_it(self) -> None:
+        name = self._choose_node()
         if name is not None:
-            self._begin("notice-cancelled", name)
-            self._noticed[name] = False
-            self._notify(name)
-            self._later(10.0, 90.0, partial(self._recall, name))
+            self._begin_on_node("notice-cancelled", name)
+            self._nodes_on_notice[name] = False
+            self._give_notice(name)
+            self._schedule(10.0, 90.0, partial(self._withdraw_notice, name))
 
-    def _recall(self, name: str) -> None:
-        if self._noticed.pop(name):
-            self.faults.ledger.confirm("notice-cancelled")
-        self._busy.pop(name)
-        found = self._node(name)
-        if found is not None:
-            left = [each for each in (found["spec"].get("taints") or []) if each["key"] != TAINTS[0]]
-            self._do(_on_node(name, {"metadata": {"annotations": {NOTICE: None}}, "spec": {"taints": left or None}}))
+    def _withdraw_notice(self, name: str) -> None:
+        if self._nodes_on_notice.pop(name):
+            self.faults.counts.count_effective("notice-cancelled")
+        self._disturbed_nodes.pop(name)
+        node = self._get_node(name)
+        if node is not None:
+            taints = [taint for taint in (node["spec"].get("taints") or []) if taint["key"] != TAINTS[0]]
+            body = {"metadata": {"annotations": {NOTICE: None}}, "spec": {"taints": taints or None}}
+            self._perform(_patch_node(name, body))
 
-    def mass_reclaim(self) -> None:
-        names = [each for each in (self._pick_node() for _ in range(max(2, len(self._nodes()) // 3))) if each]
-        names = list(dict.fromkeys(names))
+    def reclaim_many_nodes(self) -> None:
+        draws = max(2, len(self._undisturbed_nodes()) // 3)
+        names = list(dict.fromkeys(name for name in [self._choose_node() for _ in range(draws)] if name))
         if len(names) > 1:
-            self.faults.ledger.inject("mass-reclaim")
-            self._busy |= dict.fromkeys(names)
-            self._reclaim("mass-reclaim", names)
+            self.faults.counts.count_injected("mass-reclaim")
+            self._disturbed_nodes |= dict.fromkeys(names)
+            self._reclaim_nodes("mass-reclaim", names)
 
-    def _reclaim(self, fault: str, names: list[str]) -> None:
+    def _reclaim_nodes(self, fault: str, names: list[str]) -> None:
         state = self.faults.world.state
         if any(state.pods.on_node(name) for name in names):
-            self.faults.ledger.confirm(fault)
+            self.faults.counts.count_effective(fault)
         for name in names:
-            found = self._node(name)
-            self._do(Delete(NODES, Key("", name)))
-            if found is None:  # somebody was faster, and will see to it
-                self._busy.pop(name)
+            node = self._get_node(name)
+            self._perform(Delete(NODES, Key("", name)))
+            if node is None:  # somebody else removed it, and will add it again
+                self._disturbed_nodes.pop(name)
             else:
-                self._later(5.0, 90.0, partial(self._add, _fresh(found)))
+                self._schedule(5.0, 90.0, partial(self._add_node, _build_new_node(node)))
 
-    def _add(self, node: Document) -> None:
-        self._busy.pop(meta_of(node)["name"])
-        self._do(Create(NODES, node))
+    def _add_node(self, node: Document) -> None:
+        self._disturbed_nodes.pop(meta_of(node)["name"])
+        self._perform(Create(NODES, node))
 
-    def _notify(self, name: str) -> None:
-        found = self._node(name)
-        if found is None:
+    def _give_notice(self, name: str) -> None:
+        node = self._get_node(name)
+        if node is None:
             return
         taint = {"key": TAINTS[0], "value": "true", "effect": "NoSchedule"}
-        taints = [*(found["spec"].get("taints") or []), taint]
-        self._do(_on_node(name, {"metadata": {"annotations": {NOTICE: "2m"}}, "spec": {"taints": taints}}))
+        taints = [*(node["spec"].get("taints") or []), taint]
+        self._perform(_patch_node(name, {"metadata": {"annotations": {NOTICE: "2m"}}, "spec": {"taints": taints}}))
 
     # ---- objects
 
-    def recreated(self) -> None:
-        """A pod whose name will come again: of a StatefulSet, or nobody's."""
-        named = [
-            it for it in self._pods() if (owner := controller_of(it.metadata)) is None or owner.kind == "StatefulSet"
+    def recreate_pod(self) -> None:
+        """Remove a pod whose name will come again: a StatefulSet's, or one without a controller."""
+        pods = [
+            pod
+            for pod in self._active_pods()
+            if (owner := controller_of(pod.metadata)) is None or refers_to(owner, STATEFUL_SETS)
         ]
-        if not named:
+        if not pods:
             return
-        pod = self.faults.chosen("recreated", named)
+        pod = self.faults.choose("recreated", pods)
         key = Key(pod.metadata.namespace, pod.metadata.name)
         body = self.faults.world.server.get(PODS, key)
-        self.faults.ledger.inject("recreated")
-        self._removed[key] = pod.metadata.uid
-        self._do(Delete(PODS, key, uid=pod.metadata.uid, grace_seconds=0))
+        self.faults.counts.count_injected("recreated")
+        self._removed_pods[key] = pod.metadata.uid
+        self._perform(Delete(PODS, key, uid=pod.metadata.uid, grace_seconds=0))
         if controller_of(pod.metadata) is None:
-            self._do(Create(PODS, _again(body), key.namespace))
+            self._perform(Create(PODS, _build_new_pod(body), key.namespace))
 
-    def foreign_edit(self) -> None:
-        which = int(4 * self.faults.share("edit"))
+    def edit_object(self) -> None:
+        which = int(4 * self.faults.draw_fraction("edit"))
         if which == 0:
-            self._scale()
+            self._scale_deployment()
             return
         if which == 1:
-            name = self.faults.chosen("edited node", self._nodes()) if self._nodes() else None
-            if name is not None:
-                self._edit(Patch(NODES, Key("", name), PatchBody("merge", {"metadata": {"labels": {NAME: "here"}}})))
+            self._label_node()
             return
-        if not self._pods():
+        pods = self._active_pods()
+        if not pods:
             return
-        pod = self.faults.chosen("edited", self._pods())
-        number = str(int(100 * self.faults.share("cost")))
-        body = {"annotations": {_COST: number}} if which == 2 else {"labels": {NAME: number}}
+        pod = self.faults.choose("edited", pods)
+        number = str(int(100 * self.faults.draw_fraction("cost")))
+        body = {"annotations": {_DELETION_COST: number}} if which == 2 else {"labels": {ACTOR: number}}
         key = Key(pod.metadata.namespace, pod.metadata.name)
-        self._edit(Patch(PODS, key, PatchBody("merge", {"metadata": body})))
+        self._perform_edit(Patch(PODS, key, PatchBody("merge", {"metadata": body})))
 
-    def _edit(self, patch: Patch) -> None:
-        self.faults.ledger.inject("foreign-edit")
-        self.faults.ledger.expect(("about", patch.key), "foreign-edit")
-        self._do(patch)
+    def _label_node(self) -> None:
+        names = self._undisturbed_nodes()
+        if names:
+            key = Key("", self.faults.choose("edited node", names))
+            self._perform_edit(Patch(NODES, key, PatchBody("merge", {"metadata": {"labels": {ACTOR: "here"}}})))
 
-    def _scale(self) -> None:
-        found = self.faults.world.server.list(DEPLOYMENTS).items
-        free = [each for each in found if meta_of(each)["uid"] not in self._scaled and _is_complete(each)]
-        if not free:
+    def _perform_edit(self, patch: Patch) -> None:
+        self.faults.counts.count_injected("foreign-edit")
+        self.faults.counts.expect(("about", patch.key), "foreign-edit")
+        self._perform(patch)
+
+    def _scale_deployment(self) -> None:
+        deployments = [
+            deployment
+            for deployment in self.faults.world.server.list(DEPLOYMENTS).items
+            if meta_of(deployment)["uid"] not in self._scaled_deployments and _is_complete(deployment)
+        ]
+        if not deployments:
             return
-        chosen = self.faults.chosen("scaled", free)
-        key, uid = Key(meta_of(chosen)["namespace"], meta_of(chosen)["name"]), meta_of(chosen)["uid"]
-        self._scaled[uid] = None
-        before = chosen["spec"].get("replicas", 1)
-        after = max(0, before + (1 if self.faults.share("more") < 0.5 else -1))
-        self._edit(_sized(key, after))
-        self._later(5.0, 60.0, partial(self._restore, key, uid, before, after))
+        deployment = self.faults.choose("scaled", deployments)
+        meta = meta_of(deployment)
+        key, uid = Key(meta["namespace"], meta["name"]), meta["uid"]
+        self._scaled_deployments[uid] = None
+        before = deployment["spec"].get("replicas", 1)
+        after = max(0, before + (1 if self.faults.draw_fraction("more") < 0.5 else -1))
+        self._perform_edit(_build_scale_patch(key, after))
+        self._schedule(5.0, 60.0, partial(self._restore_replicas, key, uid, before, after))
 
-    def _restore(self, key: Key, uid: str, before: int, after: int) -> None:
-        """Unless somebody else has changed it since. Not in the middle of a rollout: Kubernetes itself never ends one
-        whose old ReplicaSet happens to have the size that is asked for now, but was sized for another."""
+    def _restore_replicas(self, key: Key, uid: str, before: int, after: int) -> None:
+        """Restore the size, unless somebody else has changed it since.
+
+        Not in the middle of a rollout: Kubernetes itself never ends one whose old ReplicaSet happens to have the size
+        that is asked for now, but was sized for another.
+        """
         try:
-            found = self.faults.world.server.get(DEPLOYMENTS, key)
+            deployment = self.faults.world.server.get(DEPLOYMENTS, key)
         except ClusterError:
-            self._scaled.pop(uid)
+            self._scaled_deployments.pop(uid)
             return
-        if found["spec"].get("replicas") == after and not _is_complete(found):
-            self._later(5.0, 5.0, partial(self._restore, key, uid, before, after))
+        if deployment["spec"].get("replicas") == after and not _is_complete(deployment):
+            self._schedule(5.0, 5.0, partial(self._restore_replicas, key, uid, before, after))
             return
-        self._scaled.pop(uid)
-        if found["spec"].get("replicas") == after:
-            self._do(_sized(key, before))
+        self._scaled_deployments.pop(uid)
+        if deployment["spec"].get("replicas") == after:
+            self._perform(_build_scale_patch(key, before))
 
-    def stuck_finalizer(self) -> None:
-        bound = [pod for pod in self._pods() if pod.spec.node_name]
+    def delete_pod_with_finalizer(self) -> None:
+        bound = [pod for pod in self._active_pods() if pod.spec.node_name]
         if not bound:
             return
-        pod = self.faults.chosen("stuck", bound)
+        pod = self.faults.choose("stuck", bound)
         key = Key(pod.metadata.namespace, pod.metadata.name)
-        self.faults.ledger.inject("stuck-finalizer")
-        self._do(Patch(PODS, key, PatchBody("merge", {"metadata": {"finalizers": [FINALIZER]}})))
-        self._do(Delete(PODS, key, uid=pod.metadata.uid))
-        self._later(10.0, 90.0, partial(self._let_go, key, pod.metadata.uid))
+        self.faults.counts.count_injected("stuck-finalizer")
+        self._perform(Patch(PODS, key, PatchBody("merge", {"metadata": {"finalizers": [FINALIZER]}})))
+        self._perform(Delete(PODS, key, uid=pod.metadata.uid))
+        self._schedule(10.0, 90.0, partial(self._remove_finalizer, key, pod.metadata.uid))
 
-    def _let_go(self, key: Key, uid: str) -> None:
+    def _remove_finalizer(self, key: Key, uid: str) -> None:
         try:
-            found = self.faults.world.server.get(PODS, key)
+            pod = self.faults.world.server.get(PODS, key)
         except ClusterError:
             return
-        if meta_of(found)["uid"] != uid:
+        if meta_of(pod)["uid"] != uid:
             return
-        if meta_of(found).get("deletionGracePeriodSeconds") == 0:  # its kubelet is done with it
-            self.faults.ledger.confirm("stuck-finalizer")
-        self._do(Patch(PODS, key, PatchBody("merge", {"metadata": {"finalizers": None}})))
+        if meta_of(pod).get("deletionGracePeriodSeconds") == 0:  # its kubelet is done with it
+            self.faults.counts.count_effective("stuck-finalizer")
+        self._perform(Patch(PODS, key, PatchBody("merge", {"metadata": {"finalizers": None}})))
 
-    # ---- small change
+    # ---- helpers
 
-    def _begin(self, fault: str, node: str) -> None:
-        self.faults.ledger.inject(fault)
-        self._busy[node] = None
+    def _begin_on_node(self, fault: str, node: str) -> None:
+        self.faults.counts.count_injected(fault)
+        self._disturbed_nodes[node] = None
 
-    def _nodes(self) -> list[str]:
-        """Nodes nothing is the matter with."""
-        found = self.faults.world.state.all(Node)
+    def _undisturbed_nodes(self) -> list[str]:
+        """The names of nodes that no disturbance is on."""
         return [
-            it.metadata.name
-            for it in found
-            if it.metadata.name not in self._busy and SILENT not in it.metadata.annotations
+            node.metadata.name
+            for node in self.faults.world.state.all(Node)
+            if node.metadata.name not in self._disturbed_nodes and SILENT not in node.metadata.annotations
         ]
 
-    def _pick_node(self) -> str | None:
-        """One in three at most is troubled at a time: somebody must be left to carry on."""
-        free = self._nodes()
-        total = len(free) + len(self._busy)
-        return self.faults.chosen("node", free) if free and 3 * len(self._busy) < total else None
+    def _choose_node(self) -> str | None:
+        """One node in three at most is disturbed at a time, so that there is room for the pods."""
+        names = self._undisturbed_nodes()
+        total = len(names) + len(self._disturbed_nodes)
+        return self.faults.choose("node", names) if names and 3 * len(self._disturbed_nodes) < total else None
 
-    def _node(self, name: str) -> Document | None:
+    def _get_node(self, name: str) -> Document | None:
         try:
             return self.faults.world.server.get(NODES, Key("", name))
         except ClusterError:
             return None
 
-    def _pods(self) -> list[Pod]:
+    def _active_pods(self) -> list[Pod]:
         return [pod for pod in self.faults.world.state.all(Pod) if not pod.is_terminating and not pod.is_finished]
 
-    def _later(self, least: float, most: float, happen: partial[None]) -> None:
-        seconds = least + (most - least) * self.faults.share("later")
-        self.faults.world.agenda.at(self.faults.world.clock.now() + seconds, happen)
+    def _schedule(self, least: float, most: float, act: partial[None]) -> None:
+        """Call `act` after so many seconds, at least and at most."""
+        seconds = least + (most - least) * self.faults.draw_fraction("later")
+        self.faults.world.agenda.at(self.faults.world.clock.now() + seconds, act)
 
-    def _do(self, action: Action) -> None:
+    def _perform(self, action: Action) -> None:
         world, error = self.faults.world, ""
         try:
             perform(world.server, action)
-        except ClusterError as refusal:  # somebody was faster
+        except ClusterError as refusal:  # somebody else has changed or removed it
             error = f"{type(refusal).__name__}: {refusal}"
-        world.trace.append(Step(world.clock.now(), Item(NAME, Key("", "")), action, error))
+        world.trace.append(Step(world.clock.now(), Item(ACTOR, Key("", "")), action, error))
 
 
-def _on_node(name: str, body: Document) -> Patch:
-    return Patch(NODES, Key("", name), PatchBody("merge", body, manager=NAME))
+def _patch_node(name: str, body: Document) -> Patch:
+    return Patch(NODES, Key("", name), PatchBody("merge", body, manager=ACTOR))
 
 
-def _sized(key: Key, replicas: int) -> Patch:
-    return Patch(DEPLOYMENTS, key, PatchBody("merge", {"spec": {"replicas": replicas}}, manager=NAME))
+def _build_scale_patch(key: Key, replicas: int) -> Patch:
+    return Patch(DEPLOYMENTS, key, PatchBody("merge", {"spec": {"replicas": replicas}}, manager=ACTOR))
 
 
 def _is_complete(deployment: Document) -> bool:
@@ -277,18 +302,21 @@ def _is_complete(deployment: Document) -> bool:
     return is_seen and all(count == wanted for count in counts)
 
 
-def _fresh(node: Document) -> Document:
+def _build_new_node(node: Document) -> Document:
     """The same machine, new: as it first registered."""
     meta = {"name": meta_of(node)["name"], "labels": meta_of(node).get("labels") or {}}
-    theirs = [each for each in node["spec"].get("taints") or [] if "kubernetes.io/" not in each["key"]]
-    taints = [each for each in theirs if each["key"] != TAINTS[0]]
+    taints = [
+        taint
+        for taint in node["spec"].get("taints") or []
+        if "kubernetes.io/" not in taint["key"] and taint["key"] != TAINTS[0]
+    ]
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
     status = {name: node["status"][name] for name in ("capacity", "allocatable") if name in node["status"]}
     spec = {"taints": taints} if taints else {}
     return {"metadata": meta, "spec": spec, "status": {**status, "conditions": [ready]}}
 
 
-def _again(pod: Document) -> Document:
+def _build_new_pod(pod: Document) -> Document:
     meta = meta_of(pod)
-    kept = {name: meta[name] for name in ("name", "labels", "annotations") if name in meta}
-    return {"metadata": kept, "spec": without(pod["spec"], "nodeName")}
+    new_meta = {name: meta[name] for name in ("name", "labels", "annotations") if name in meta}
+    return {"metadata": new_meta, "spec": without_fields(pod["spec"], "nodeName")}

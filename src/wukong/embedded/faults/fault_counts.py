@@ -10,18 +10,19 @@ import msgspec
 class FaultCounts(msgspec.Struct):
     injected: Tally[str] = msgspec.field(default_factory=Tally)
     effective: Tally[str] = msgspec.field(default_factory=Tally)
-    _owed: dict[object, list[str]] = msgspec.field(default_factory=dict)  # what would show that a fault had an effect
+    # Sign that a fault had an effect → the faults that wait for it.
+    _awaited: dict[object, list[str]] = msgspec.field(default_factory=dict)
 
-    def inject(self, name: str) -> None:
-        self.injected[name] += 1
+    def count_injected(self, fault: str) -> None:
+        self.injected[fault] += 1
 
-    def confirm(self, name: str) -> None:
-        self.effective[name] += 1
+    def count_effective(self, fault: str) -> None:
+        self.effective[fault] += 1
 
-    def expect(self, sign: object, name: str) -> None:
-        """The fault has had an effect once `saw` is told this sign."""
-        self._owed.setdefault(sign, []).append(name)
+    def expect(self, sign: object, fault: str) -> None:
+        """Count the fault as effective once `observe` is called with this sign."""
+        self._awaited.setdefault(sign, []).append(fault)
 
-    def saw(self, sign: object) -> None:
-        for name in self._owed.pop(sign, ()):
-            self.confirm(name)
+    def observe(self, sign: object) -> None:
+        for fault in self._awaited.pop(sign, ()):
+            self.count_effective(fault)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,60 +14,64 @@ if TYPE_CHECKING:
 LONGEST_OVERLAP, FARTHEST_AHEAD, LONGEST_AHEAD = 30.0, 60.0, 60.0
 
 
-class Processes:
+class ProcessFaults:
     def __init__(self, faults: Faults) -> None:
         self.faults = faults
-        self._rivals: list[tuple[Process, Process]] = []  # the old leader and the new one, while both act
-        self._wrote: set[Process] = set()
-        self._jumped: set[Process] = set()  # ahead, and nothing has come of it yet
+        self.by_type: dict[str, Callable[[], None]] = {
+            "two-leaders": self.start_second_leader,
+            "clock-jump": self.move_clock_ahead,
+        }
+        self._leader_pairs: list[tuple[Process, Process]] = []  # the old leader and the new one, while both act
+        self._writers: set[Process] = set()  # of those leaders, the ones that have written
+        self._ahead: set[Process] = set()  # processes whose clock is ahead, without an effect so far
 
-    def two_leaders(self) -> None:
-        """A second instance starts. The first lost its lease because it is slow, and does not know until it goes."""
+    def start_second_leader(self) -> None:
+        """A second instance starts. The first lost its lease because it is slow, and does not know until it stops."""
         world = self.faults.world
-        leading = [each for each in world.processes if each.role.is_elected]
-        if not leading:
+        elected = [process for process in world.processes if process.role.is_elected]
+        if not elected:
             return
-        old = self.faults.chosen("leader", leading)
-        if any(each.role.name == old.role.name for each in world.processes if each is not old):
+        old = self.faults.choose("leader", elected)
+        if any(process.role.name == old.role.name for process in world.processes if process is not old):
             return
         new = world.start(old.role)
-        self._rivals.append((old, new))
-        self.faults.ledger.inject("two-leaders")
-        seconds = 2.0 + LONGEST_OVERLAP * self.faults.share("overlap")
+        self._leader_pairs.append((old, new))
+        self.faults.counts.count_injected("two-leaders")
+        seconds = 2.0 + LONGEST_OVERLAP * self.faults.draw_fraction("overlap")
         self.faults.slow_down(old, seconds)
-        world.agenda.at(world.clock.now() + seconds, partial(self._step_down, old, new))
+        world.agenda.at(world.clock.now() + seconds, partial(self._stop_old_leader, old, new))
 
-    def _step_down(self, old: Process, new: Process) -> None:
-        if {old, new} <= self._wrote:
-            self.faults.ledger.confirm("two-leaders")
-        self._rivals.remove((old, new))
-        self._wrote -= {old, new}
+    def _stop_old_leader(self, old: Process, new: Process) -> None:
+        if {old, new} <= self._writers:
+            self.faults.counts.count_effective("two-leaders")
+        self._leader_pairs.remove((old, new))
+        self._writers -= {old, new}
         world = self.faults.world
         if old in world.processes and new in world.processes:
             world.stop(old)
 
-    def wrote(self, process: Process) -> None:
-        if any(process in pair for pair in self._rivals):
-            self._wrote.add(process)
+    def observe_write(self, process: Process) -> None:
+        if any(process in pair for pair in self._leader_pairs):
+            self._writers.add(process)
 
-    def clock_jump(self) -> None:
+    def move_clock_ahead(self) -> None:
         world = self.faults.world
         if not world.processes:
             return
-        process = self.faults.chosen("clock", world.processes)
+        process = self.faults.choose("clock", world.processes)
         if process.skew:
             return
-        process.skew = 5.0 + FARTHEST_AHEAD * self.faults.share("ahead")
-        self._jumped.add(process)
-        self.faults.ledger.inject("clock-jump")
-        world.agenda.at(world.clock.now() + LONGEST_AHEAD, partial(self._set_right, process))
+        process.skew = 5.0 + FARTHEST_AHEAD * self.faults.draw_fraction("ahead")
+        self._ahead.add(process)
+        self.faults.counts.count_injected("clock-jump")
+        world.agenda.at(world.clock.now() + LONGEST_AHEAD, partial(self._set_clock_right, process))
 
-    def _set_right(self, process: Process) -> None:
+    def _set_clock_right(self, process: Process) -> None:
         process.skew = 0.0
-        self._jumped.discard(process)
+        self._ahead.discard(process)
 
-    def decided(self, process: Process, due: float) -> None:
-        """`due` is when the key was to be taken, by the process's own clock."""
-        if process in self._jumped and due > self.faults.world.clock.now():
-            self._jumped.remove(process)
-            self.faults.ledger.confirm("clock-jump")
+    def observe_decision(self, process: Process, due: float) -> None:
+        """`due` is when the key was due, by the process's own clock."""
+        if process in self._ahead and due > self.faults.world.clock.now():
+            self._ahead.remove(process)
+            self.faults.counts.count_effective("clock-jump")

@@ -1,6 +1,7 @@
-"""Watches with faults in them: they lag, break and list again, tell twice, or tell out of order.
+"""Faults of watches: they lag, break and list again, deliver an event twice, or out of order.
 
-Called by feeding.py, for every event.."""
+Called by world/watch_stream.py for every event.
+"""
 
 from __future__ import annotations
 
@@ -20,94 +21,94 @@ _BREAKS = ("missed", "gone", "cut")
 
 
 class Lag:
-    """Watches of one process that lag by so many seconds, for a while."""
+    """Watches of one process lag by so many seconds until a moment. `is_counted`: it has counted as effective."""
 
     def __init__(self, seconds: float, until: float) -> None:
-        self.seconds, self.until, self.has_counted = seconds, until, False
+        self.seconds, self.until, self.is_counted = seconds, until, False
 
 
-class Watches:
+class WatchFaults:
     def __init__(self, faults: Faults) -> None:
         self.faults = faults
         self._lags: dict[Process, dict[WatchStream, Lag]] = {}
         self._newest: dict[WatchStream, int] = {}  # the newest version that has arrived
-        self._late: dict[tuple[WatchStream, int], None] = {}  # what was sent on a detour
+        self._detours: dict[tuple[WatchStream, int], None] = {}  # versions that others may overtake
 
-    def join(self, process: Process, feeds: list[WatchStream]) -> None:
-        for feed in feeds:
-            feed.route, feed.told = self.route, self.arrived
+    def attach(self, streams: list[WatchStream]) -> None:
+        for stream in streams:
+            stream.route, stream.told = self.route, self.observe_arrival
 
-    def decided(self, process: Process) -> None:
-        """A decision on a mirror that lags behind."""
+    def observe_decision(self, process: Process) -> None:
+        """A decision on a mirror that lags behind makes the lag effective."""
         lags, now = self._lags.get(process, {}), self.faults.world.clock.now()
-        for feed, lag in list(lags.items()):
-            if feed.is_behind and not lag.has_counted:
-                lag.has_counted = True
-                self.faults.ledger.confirm("stale")
+        for stream, lag in list(lags.items()):
+            if stream.is_behind and not lag.is_counted:
+                lag.is_counted = True
+                self.faults.counts.count_effective("stale")
             elif lag.until < now:
-                del lags[feed]
+                del lags[stream]
 
-    def route(self, feed: WatchStream, news: StreamEvent) -> Arrival | None:
-        """None: the watch broke, and this is lost with it."""
-        name = self.faults.drawn("event", lambda _: True)
-        if name is not None:
-            self.faults.ledger.inject(name)
-        if name in _BREAKS:
-            self._break(feed, name)
+    def route(self, stream: WatchStream, event: StreamEvent) -> Arrival | None:
+        """How this event arrives; None if the watch breaks and the event is lost with it."""
+        fault = self.faults.draw_fault("event", lambda _: True)
+        if fault is not None:
+            self.faults.counts.count_injected(fault)
+        if fault in _BREAKS:
+            self._break(stream, fault)
             return None
-        if name == "stale":
-            self._begin_to_lag(feed)
-        if name == "reordered":
-            self._late[feed, news.version] = None
-            return Arrival(delay=LONGEST_DETOUR * self.faults.share("detour"), may_be_overtaken=True)
-        lag, now = self._lags.get(feed.process, {}).get(feed), self.faults.world.clock.now()
-        copies = 2 if name == "duplicated" else 1
+        if fault == "stale":
+            self._begin_lag(stream)
+        if fault == "reordered":
+            self._detours[stream, event.version] = None
+            return Arrival(delay=LONGEST_DETOUR * self.faults.draw_fraction("detour"), may_be_overtaken=True)
+        lag, now = self._lags.get(stream.process, {}).get(stream), self.faults.world.clock.now()
+        copies = 2 if fault == "duplicated" else 1
         if lag is not None and lag.until > now:
             return Arrival(delay=lag.seconds, copies=copies)
         return AT_ONCE if copies == 1 else Arrival(copies=copies)
 
-    def arrived(self, feed: WatchStream, news: StreamEvent, changes: list[Change], copy: int) -> None:
+    def observe_arrival(self, stream: WatchStream, event: StreamEvent, changes: list[Change], copy: int) -> None:
         if copy and not changes:
-            self.faults.ledger.confirm("duplicated")
-        if (feed, news.version) in self._late:
-            del self._late[feed, news.version]
-            if self._newest.get(feed, 0) > news.version:
-                self.faults.ledger.confirm("reordered")
-        self._newest[feed] = max(self._newest.get(feed, 0), news.version)
+            self.faults.counts.count_effective("duplicated")
+        if (stream, event.version) in self._detours:
+            del self._detours[stream, event.version]
+            if self._newest.get(stream, 0) > event.version:
+                self.faults.counts.count_effective("reordered")
+        self._newest[stream] = max(self._newest.get(stream, 0), event.version)
 
-    def _begin_to_lag(self, feed: WatchStream) -> None:
-        """This watch, or all of its process: a busy process is late with everything."""
-        lag = self._lag(LONGEST_LAGGING * self.faults.share("lagging"))
-        is_whole = self.faults.share("whole") < 0.5
-        for each in self.faults.world.streams_of(feed.process) if is_whole else [feed]:
-            self._lags.setdefault(feed.process, {})[each] = lag
+    def _begin_lag(self, stream: WatchStream) -> None:
+        """Of this watch, or of all of its process: a busy process is late with everything."""
+        lag = self._draw_lag(LONGEST_LAGGING * self.faults.draw_fraction("lagging"))
+        is_whole_process = self.faults.draw_fraction("whole") < 0.5
+        streams = self.faults.world.streams_of(stream.process) if is_whole_process else [stream]
+        self._lags.setdefault(stream.process, {}).update(dict.fromkeys(streams, lag))
 
     def slow_down(self, process: Process, seconds: float) -> None:
-        """All its watches lag for so long, each as it likes, and that is not counted as a fault of its own."""
-        self._lags[process] = {feed: self._lag(seconds) for feed in self.faults.world.streams_of(process)}
+        """All its watches lag for so long, each by its own delay. This is not counted as a fault of its own."""
+        self._lags[process] = {stream: self._draw_lag(seconds) for stream in self.faults.world.streams_of(process)}
         for lag in self._lags[process].values():
-            lag.has_counted = True
+            lag.is_counted = True
 
-    def _lag(self, seconds: float) -> Lag:
-        return Lag(LONGEST_LAG * self.faults.share("lag"), self.faults.world.clock.now() + seconds)
+    def _draw_lag(self, seconds: float) -> Lag:
+        return Lag(LONGEST_LAG * self.faults.draw_fraction("lag"), self.faults.world.clock.now() + seconds)
 
-    def _break(self, feed: WatchStream, name: str) -> None:
-        feed.disconnect()
-        until = self.faults.world.clock.now() + 0.1 + LONGEST_BREAK * self.faults.share("break")
-        self.faults.world.agenda.at(until, partial(self._mend, feed, name))
+    def _break(self, stream: WatchStream, fault: str) -> None:
+        stream.disconnect()
+        until = self.faults.world.clock.now() + 0.1 + LONGEST_BREAK * self.faults.draw_fraction("break")
+        self.faults.world.agenda.at(until, partial(self._reconnect, stream, fault))
 
-    def _mend(self, feed: WatchStream, name: str) -> None:
+    def _reconnect(self, stream: WatchStream, fault: str) -> None:
         world = self.faults.world
-        if feed.process not in world.processes or feed.is_connected:
+        if stream.process not in world.processes or stream.is_connected:
             return
-        if name == "gone":
+        if fault == "gone":
             world.compact()
         try:
-            changes = feed.relist() if name == "missed" else feed.resume()
+            changes = stream.relist() if fault == "missed" else stream.resume()
         except Gone:
-            if name == "gone":
-                self.faults.ledger.confirm("gone")
-            feed.relist()
+            if fault == "gone":
+                self.faults.counts.count_effective("gone")
+            stream.relist()
             return
         if changes:
-            self.faults.ledger.confirm(name)
+            self.faults.counts.count_effective(fault)

@@ -13,160 +13,211 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from wukong.api.kinds import OURS
-from wukong.api.resources import RESOURCES, Resource
+from wukong.api.kinds import (
+    CONTROLLER_REVISIONS,
+    DEPLOYMENTS,
+    KINDS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    Kind,
+)
+from wukong.api.resources import Resource, group_kind, group_of
 from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.snapshot import pods, revisions
+from wukong.embedded.snapshot.revisions import DocumentsByKind
 from wukong.embedded.store import defaults
-from wukong.embedded.store.documents import at, condition_of, copied, meta_of, seconds, stamp
-from wukong.embedded.store.normalize import normal
+from wukong.embedded.store.documents import condition_of, copy_document, format_time, meta_of, parse_time, value_at
+from wukong.embedded.store.normalize import normalize
 from wukong.embedded.world.clock import START
-from wukong.embedded.world.objects import CONTROLLER_REVISIONS, JOBS
 from wukong.errors import ClusterError, InputError
 from wukong.ports import Document
 
-LOADABLE: dict[str, Resource] = {**RESOURCES, "Job": JOBS, "ControllerRevision": CONTROLLER_REVISIONS}
-_WORKLOADS = ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job")
 _TIMES = ("lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime")
 _NAMED = 3  # so many are named in a note
 
 
-class Loaded(msgspec.Struct):
+class LoadedSnapshot(msgspec.Struct):
     """What to restore, kind by kind; when it was; pods that stay as they are; what there is to say about it."""
 
     objects: list[tuple[Resource, list[Document]]]
     now: float
-    held: frozenset[str] = frozenset()
+    stuck_pods: frozenset[str] = frozenset()  # their uids
     notes: list[str] = []
 
 
-def loaded(documents: Iterable[Document], now: float | None = None) -> Loaded:
+def load_snapshot(documents: Iterable[Document], now: float | None = None) -> LoadedSnapshot:
     """`now`: when the snapshot was taken, if that is known; else it is when the latest of its objects changed."""
-    by_kind: dict[str, list[Document]] = {kind: [] for kind in LOADABLE}
+    by_kind: DocumentsByKind = {kind.group_kind: [] for kind in KINDS if kind.loads}
     for document in documents:
-        by_kind[document["kind"]].append(_headed(copied(document)))
+        kind = kind_of(document)
+        by_kind[kind.group_kind].append(_complete_head(copy_document(document), kind.resource))
     taken = max([*_times(by_kind), now or 0.0]) or START  # never before what it shows
     now = taken + 1.0  # the API's times are whole seconds: what was just then is past
-    notes = [*_without_templates(by_kind), *_without_ordinals(by_kind), *_linked(by_kind)]
-    _filled(by_kind, taken)
-    notes += revisions.named(by_kind)
-    held, more = pods.held(by_kind["Pod"], now)
-    notes += [*more, *_lonely(by_kind)]
+    notes = [*_drop_without_templates(by_kind), *_drop_without_ordinals(by_kind), *_link_owners(by_kind)]
+    _fill_in(by_kind, taken)
+    notes += revisions.add_missing_revisions(by_kind)
+    stuck_pods, more_notes = pods.find_stuck(by_kind[PODS.group_kind], now)
+    notes += [*more_notes, *_note_workloads_without_pods(by_kind)]
     _add_namespaces(by_kind)
-    return Loaded([(LOADABLE[kind], found) for kind, found in by_kind.items() if found], now, held, notes)
+    objects = [(KINDS[kind].resource, documents) for kind, documents in by_kind.items() if documents]
+    return LoadedSnapshot(objects, now, stuck_pods, notes)
 
 
-def _headed(document: Document) -> Document:
+def kind_of(document: Document) -> Kind:
+    """The kind of a document that can be loaded."""
+    kind = KINDS.of_document(document["kind"], document.get("apiVersion") or "")
+    assert kind is not None, f"{document['kind']} is not in the table of kinds"
+    assert kind.loads, f"{kind.group_kind} is not loaded"
+    return kind
+
+
+def _complete_head(document: Document, resource: Resource) -> Document:
     meta = document.setdefault("metadata", {})
-    resource = LOADABLE[document["kind"]]
     document["apiVersion"] = resource.api_version
     if resource.namespaced:
         meta.setdefault("namespace", "default")
     if not meta.get("uid"):
-        meta["uid"] = "-".join(filter(None, ("snapshot", resource.plural, meta.get("namespace"), meta.get("name"))))
+        place = resource.plural if KINDS[resource.group_kind].is_built_in else f"{resource.plural}.{resource.group}"
+        meta["uid"] = "-".join(filter(None, ("snapshot", place, meta.get("namespace"), meta.get("name"))))
     for name in ("managedFields", "resourceVersion", "selfLink"):
         meta.pop(name, None)
     return document
 
 
-def _times(by_kind: dict[str, list[Document]]) -> Iterator[float]:
-    for found in by_kind.values():
-        for document in found:
-            stamps = [meta_of(document).get("creationTimestamp"), at(document, "status.startTime")]
-            conditions = at(document, "status.conditions") or []
+def _times(by_kind: DocumentsByKind) -> Iterator[float]:
+    for documents in by_kind.values():
+        for document in documents:
+            stamps = [meta_of(document).get("creationTimestamp"), value_at(document, "status.startTime")]
+            conditions = value_at(document, "status.conditions") or []
             stamps += [condition.get(name) for condition in conditions for name in _TIMES]
-            yield from (seconds(each) for each in stamps if each)
+            yield from (parse_time(text) for text in stamps if text)
 
 
-def _without_templates(by_kind: dict[str, list[Document]]) -> list[str]:
+def _drop_without_templates(by_kind: DocumentsByKind) -> list[str]:
     """Workloads that do not say what their pods are like are left out: nobody could act for them."""
-    lost = []
-    for kind in _WORKLOADS:
-        lost += [f"{kind} {name_of(each)}" for each in by_kind[kind] if not at(each, "spec.template.spec.containers")]
-        by_kind[kind] = [each for each in by_kind[kind] if at(each, "spec.template.spec.containers")]
-    if not lost:
+    dropped = []
+    for kind in _in_story_order([kind for kind in KINDS.workloads() if kind.is_built_in]):
+        workloads = by_kind[kind.group_kind]
+        has_template = [bool(value_at(document, "spec.template.spec.containers")) for document in workloads]
+        dropped += [
+            f"{kind.resource.kind} {name_of(document)}"
+            for document, is_whole in zip(workloads, has_template, strict=True)
+            if not is_whole
+        ]
+        by_kind[kind.group_kind] = [
+            document for document, is_whole in zip(workloads, has_template, strict=True) if is_whole
+        ]
+    if not dropped:
         return []
     return [
-        f"{_some(lost)}: without a pod template nobody can act for them. Their pods stay, and nobody replaces them."
+        f"{_name_some(dropped)}: without a pod template nobody can act for them. Their pods stay, and nobody replaces "
+        "them."
     ]
 
 
-def _without_ordinals(by_kind: dict[str, list[Document]]) -> list[str]:
+def _in_story_order(kinds: Sequence[Kind]) -> list[Kind]:
+    """Deployments before the ReplicaSets they own, else as in the table."""
+    return sorted(kinds, key=lambda kind: kind.resource != DEPLOYMENTS)
+
+
+def _drop_without_ordinals(by_kind: DocumentsByKind) -> list[str]:
     """StatefulSets know their pods by name, which an anonymous snapshot does not tell: they are left out."""
-    pods: dict[str, list[str]] = {}  # key of a StatefulSet → names of its pods
-    for pod in by_kind["Pod"]:
+    pod_names: dict[str, list[str]] = {}  # key of a StatefulSet → names of its pods
+    for pod in by_kind[PODS.group_kind]:
         for owner in _owners(pod):
             if owner.get("kind") == "StatefulSet":
-                pods.setdefault(f"{meta_of(pod)['namespace']}/{owner.get('name')}", []).append(meta_of(pod)["name"])
-    lost = [
-        each
-        for each in by_kind["StatefulSet"]
-        if any(not _is_ordinal(meta_of(each)["name"], name) for name in pods.get(name_of(each), ()))
+                key = f"{meta_of(pod)['namespace']}/{owner.get('name')}"
+                pod_names.setdefault(key, []).append(meta_of(pod)["name"])
+    dropped = [
+        stateful_set
+        for stateful_set in by_kind[STATEFUL_SETS.group_kind]
+        if any(
+            not _is_ordinal(meta_of(stateful_set)["name"], name) for name in pod_names.get(name_of(stateful_set), ())
+        )
     ]
-    by_kind["StatefulSet"] = [each for each in by_kind["StatefulSet"] if each not in lost]
-    if not lost:
+    by_kind[STATEFUL_SETS.group_kind] = [
+        stateful_set for stateful_set in by_kind[STATEFUL_SETS.group_kind] if stateful_set not in dropped
+    ]
+    if not dropped:
         return []
-    told = "their pods are not numbered, as in an anonymous snapshot. They stay, and nobody replaces them."
-    return [f"{_some([f'StatefulSet {name_of(each)}' for each in lost])}: {told}"]
+    names = _name_some([f"StatefulSet {name_of(stateful_set)}" for stateful_set in dropped])
+    return [f"{names}: their pods are not numbered, as in an anonymous snapshot. They stay, and nobody replaces them."]
 
 
 def _is_ordinal(owner: str, name: str) -> bool:
     return name.startswith(f"{owner}-") and name.removeprefix(f"{owner}-").isdigit()
 
 
-def _linked(by_kind: dict[str, list[Document]]) -> list[str]:
+def _link_owners(by_kind: DocumentsByKind) -> list[str]:
     """Owners by uid, or by name where the snapshot has no uids; an owner that is not there owns nothing."""
-    uids = {meta_of(each)["uid"] for found in by_kind.values() for each in found}
-    names = {(kind, name_of(each)): meta_of(each)["uid"] for kind, found in by_kind.items() for each in found}
-    lost: Tally[str] = Tally()
-    for found in by_kind.values():
-        for document in found:
-            meta, kept = document["metadata"], []
+    uids = {meta_of(document)["uid"] for documents in by_kind.values() for document in documents}
+    uid_of = {
+        (kind, name_of(document)): meta_of(document)["uid"]
+        for kind, documents in by_kind.items()
+        for document in documents
+    }
+    missing: Tally[str] = Tally()
+    for documents in by_kind.values():
+        for document in documents:
+            meta, owners = document["metadata"], []
             for owner in meta.get("ownerReferences") or []:
                 key = "/".join(filter(None, (meta.get("namespace"), owner.get("name", ""))))
-                uid = owner["uid"] if owner.get("uid") in uids else names.get((owner.get("kind", ""), key))
+                uid = owner["uid"] if owner.get("uid") in uids else uid_of.get((_owner_kind(owner), key))
                 if uid is None:
-                    lost[f"{owner.get('kind')} {key}"] += 1
+                    missing[f"{owner.get('kind')} {key}"] += 1
                 else:
-                    kept.append({**owner, "uid": uid})
-            meta["ownerReferences"] = kept
-            if not kept:
+                    owners.append({**owner, "uid": uid})
+            meta["ownerReferences"] = owners
+            if not owners:
                 del meta["ownerReferences"]
-    if not lost:
+    if not missing:
         return []
-    number = sum(lost.values())
+    number = sum(missing.values())
     return [
-        f"{number} object{'s' if number > 1 else ''} of {_some(sorted(lost))}, which the snapshot does not hold: "
-        "taken as nobody's; nobody replaces them."
+        f"{number} object{'s' if number > 1 else ''} of {_name_some(sorted(missing))}, which the snapshot does not "
+        "hold: taken as nobody's; nobody replaces them."
     ]
 
 
-def _filled(by_kind: dict[str, list[Document]], now: float) -> None:
+def _owner_kind(owner: Document) -> str:
+    """The group and kind of an owner reference; where it lacks an apiVersion, the usual kind of that name."""
+    kind, api_version = owner.get("kind", ""), owner.get("apiVersion") or ""
+    entry = KINDS.of_document(kind, api_version)
+    return entry.group_kind if entry is not None else group_kind(kind, group_of(api_version))
+
+
+def _fill_in(by_kind: DocumentsByKind, now: float) -> None:
     """Objects written by hand, or reduced, get what the API server gives those it stores."""
-    for kind, found in by_kind.items():
-        for index, document in enumerate(found):
-            document["metadata"].setdefault("creationTimestamp", stamp(now))
-            is_built_in = kind in RESOURCES and kind not in OURS
-            made = found[index] = _as_stored(kind, document) if is_built_in else document
-            if kind == "ControllerRevision" and at(made, "data.spec.template"):  # to be compared with what is asked for
-                stored = _as_stored("StatefulSet", {"spec": {"template": _unpatched(made)}})
-                made["data"] = {"spec": {"template": stored["spec"]["template"]}}
-            if kind == "Node":
-                _complete_node(made, now)
-            elif kind == "Pod":
-                pods.complete(made, now)
+    for group, documents in by_kind.items():
+        kind = KINDS[group]
+        for index, document in enumerate(documents):
+            document["metadata"].setdefault("creationTimestamp", format_time(now))
+            has_defaults = kind.is_built_in and kind.decides
+            stored = documents[index] = _with_defaults(kind.resource.kind, document) if has_defaults else document
+            if kind.resource == CONTROLLER_REVISIONS and value_at(
+                stored, "data.spec.template"
+            ):  # compared with what is asked
+                whole = _with_defaults("StatefulSet", {"spec": {"template": _without_directive(stored)}})
+                stored["data"] = {"spec": {"template": whole["spec"]["template"]}}
+            if kind.resource == NODES:
+                _complete_node(stored, now)
+            elif kind.resource == PODS:
+                pods.complete_pod(stored, now)
 
 
-def _as_stored(kind: str, document: Document) -> Document:
+def _with_defaults(kind: str, document: Document) -> Document:
     try:
-        made = normal(document)
-        defaults.fill(kind, made)
+        stored = normalize(document)
+        defaults.fill(kind, stored)
     except ClusterError as error:
         raise InputError(f"{kind} {name_of(document)}: {error}") from None
-    return made
+    return stored
 
 
-def _unpatched(revision: Document) -> Document:
+def _without_directive(revision: Document) -> Document:
     return {name: value for name, value in revision["data"]["spec"]["template"].items() if name != "$patch"}
 
 
@@ -176,35 +227,43 @@ def _complete_node(node: Document, now: float) -> None:
     status.setdefault("allocatable", status.get("capacity") or {})
     ready = condition_of(node, "Ready")
     if ready is None:
-        made = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": stamp(now)}
-        status["conditions"] = [*(status.get("conditions") or []), made]
+        condition = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "KubeletReady",
+            "lastTransitionTime": format_time(now),
+        }
+        status["conditions"] = [*(status.get("conditions") or []), condition]
     elif ready.get("status") != "True":
         node["metadata"].setdefault("annotations", {})[SILENT] = "true"
 
 
-def _lonely(by_kind: dict[str, list[Document]]) -> list[str]:
+def _note_workloads_without_pods(by_kind: DocumentsByKind) -> list[str]:
     """Workloads that should have pods and of which the snapshot shows nothing: they will make them anew."""
-    owners = {owner["uid"] for found in by_kind.values() for each in found for owner in _owners(each)}
-    lonely = [
-        f"{kind} {name_of(each)}"
-        for kind in ("Deployment", "ReplicaSet", "StatefulSet")
-        for each in by_kind[kind]
-        if at(each, "spec.replicas") and meta_of(each)["uid"] not in owners
+    owner_uids = {
+        owner["uid"] for documents in by_kind.values() for document in documents for owner in _owners(document)
+    }
+    alone = [
+        f"{resource.kind} {name_of(document)}"
+        for resource in (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS)
+        for document in by_kind[resource.group_kind]
+        if value_at(document, "spec.replicas") and meta_of(document)["uid"] not in owner_uids
     ]
-    if not lonely:
+    if not alone:
         return []
-    told = "the snapshot holds nothing that they own, so they make their pods anew. Take it again, with owners"
-    return [f"{_some(lonely)}: {told}: wukong snapshot."]
+    advice = "the snapshot holds nothing that they own, so they make their pods anew. Take it again, with owners"
+    return [f"{_name_some(alone)}: {advice}: wukong snapshot."]
 
 
-def _add_namespaces(by_kind: dict[str, list[Document]]) -> None:
-    named = {meta_of(each).get("namespace", "") for found in by_kind.values() for each in found} - {""}
-    known = {meta_of(each)["name"] for each in by_kind["Namespace"]}
+def _add_namespaces(by_kind: DocumentsByKind) -> None:
+    namespaces = by_kind[NAMESPACES.group_kind]
+    named = {meta_of(document).get("namespace", "") for documents in by_kind.values() for document in documents} - {""}
+    known = {meta_of(namespace)["name"] for namespace in namespaces}
     for name in sorted(named - known):
-        by_kind["Namespace"].append(_headed({"kind": "Namespace", "metadata": {"name": name}}))
-    for each in by_kind["Namespace"]:
-        each.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
-        each.setdefault("status", {}).setdefault("phase", "Active")
+        namespaces.append(_complete_head({"kind": "Namespace", "metadata": {"name": name}}, NAMESPACES))
+    for namespace in namespaces:
+        namespace.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
+        namespace.setdefault("status", {}).setdefault("phase", "Active")
 
 
 def name_of(document: Document) -> str:
@@ -213,10 +272,10 @@ def name_of(document: Document) -> str:
 
 
 def _owners(document: Document) -> list[Document]:
-    found: list[Document] = meta_of(document).get("ownerReferences") or []
-    return found
+    owners: list[Document] = meta_of(document).get("ownerReferences") or []
+    return owners
 
 
-def _some(names: Sequence[str]) -> str:
+def _name_some(names: Sequence[str]) -> str:
     rest = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,4 +1,4 @@
-"""The pods of a snapshot: what they lack is completed, and those that do not come up are found. Called by loading.py.
+"""The pods of a snapshot: what they lack is completed, and those that do not come up are found. Called by load.py.
 
 A pod that runs is taken as running, with the times it says. One that was not ready for longer than any start takes, or
 whose container cannot start, is held: its kubelet leaves it as it is, for nothing says that it would ever be ready.
@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wukong.embedded.store.documents import at, condition_of, meta_of, seconds, stamp
+from wukong.embedded.store.documents import condition_of, format_time, meta_of, parse_time, value_at
 from wukong.ports import Document
 
 PATIENCE = 300.0  # a pod that is not ready after so many seconds is not merely starting
 _CANNOT = ("BackOff", "Err", "Invalid", "Config", "CreateContainerError", "RunContainerError")
 
 
-def complete(pod: Document, now: float) -> None:
+def complete_pod(pod: Document, now: float) -> None:
     """One written by hand that has a node and says nothing else runs, and is ready."""
     spec, status = pod.setdefault("spec", {}), pod.setdefault("status", {})
     spec.setdefault("containers", [])
     if not spec.get("nodeName"):
         status.setdefault("phase", "Pending")
         return
-    born = meta_of(pod).get("creationTimestamp") or stamp(now)
+    born = meta_of(pod).get("creationTimestamp") or format_time(now)
     if status.setdefault("phase", "Running") == "Running" and not status.get("conditions"):
         status.setdefault("startTime", born)
         status["conditions"] = [
@@ -31,30 +31,31 @@ def complete(pod: Document, now: float) -> None:
         ]
     if status["phase"] == "Running" and not status.get("containerStatuses"):
         status["containerStatuses"] = [
-            {"name": each.get("name", ""), "ready": True, "state": {"running": {"startedAt": born}}}
-            for each in spec["containers"]
+            {"name": container.get("name", ""), "ready": True, "state": {"running": {"startedAt": born}}}
+            for container in spec["containers"]
         ]
 
 
-def held(pods: Iterable[Document], now: float) -> tuple[frozenset[str], list[str]]:
+def find_stuck(pods: Iterable[Document], now: float) -> tuple[frozenset[str], list[str]]:
     """The uids of pods that stay as they are, and what to say of them."""
-    found = [pod for pod in pods if _is_stuck(pod, now)]
-    if not found:
+    stuck = [pod for pod in pods if _is_stuck(pod, now)]
+    if not stuck:
         return frozenset(), []
-    names = ", ".join(f"{meta_of(pod)['namespace']}/{meta_of(pod)['name']}" for pod in found[:3])
-    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-    told = f"{names}{more}: not ready in the snapshot, for long or for a reason that does not pass; they stay so."
-    return frozenset(meta_of(pod)["uid"] for pod in found), [told]
+    names = ", ".join(f"{meta_of(pod)['namespace']}/{meta_of(pod)['name']}" for pod in stuck[:3])
+    more = f" and {len(stuck) - 3} more" if len(stuck) > 3 else ""
+    note = f"{names}{more}: not ready in the snapshot, for long or for a reason that does not pass; they stay so."
+    return frozenset(meta_of(pod)["uid"] for pod in stuck), [note]
 
 
 def _is_stuck(pod: Document, now: float) -> bool:
-    is_bound = bool(at(pod, "spec.nodeName"))
-    if not is_bound or at(pod, "status.phase") in ("Succeeded", "Failed") or "deletionTimestamp" in meta_of(pod):
+    is_bound = bool(value_at(pod, "spec.nodeName"))
+    if not is_bound or value_at(pod, "status.phase") in ("Succeeded", "Failed") or "deletionTimestamp" in meta_of(pod):
         return False
     if (condition_of(pod, "Ready") or {}).get("status") == "True":
         return False
-    waits = [at(each, "state.waiting.reason") or "" for each in at(pod, "status.containerStatuses") or []]
-    if any(word in reason for reason in waits for word in _CANNOT):
+    statuses = value_at(pod, "status.containerStatuses") or []
+    reasons = [value_at(status, "state.waiting.reason") or "" for status in statuses]
+    if any(word in reason for reason in reasons for word in _CANNOT):
         return True
-    began = at(pod, "status.startTime") or meta_of(pod).get("creationTimestamp") or stamp(now)
-    return now - seconds(began) > PATIENCE
+    began = value_at(pod, "status.startTime") or meta_of(pod).get("creationTimestamp") or format_time(now)
+    return now - parse_time(began) > PATIENCE

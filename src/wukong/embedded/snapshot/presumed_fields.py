@@ -16,39 +16,41 @@ from collections.abc import Iterable
 import msgspec
 
 from wukong.api.resources import Key
-from wukong.embedded.snapshot.load import LOADABLE
+from wukong.embedded.snapshot.load import kind_of
 from wukong.embedded.store import Server
-from wukong.embedded.store.documents import at, copied, meta_of, without
-from wukong.embedded.store.ownership.field_managers import Writer, claimed
+from wukong.embedded.store.documents import copy_document, meta_of, value_at, without_fields
+from wukong.embedded.store.ownership.field_managers import Writer, claim_fields
 from wukong.ports import Document
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def claim(server: Server, documents: Iterable[Document], manager: str) -> None:
+def presume_fields(server: Server, documents: Iterable[Document], manager: str) -> None:
     """Have the objects that these documents will be applied to be `manager`'s."""
     for document in documents:
-        resource, meta = LOADABLE[document["kind"]], meta_of(document)
+        resource, meta = kind_of(document).resource, meta_of(document)
         kind = server.kinds.of(resource)
         namespace = meta.get("namespace") or "default" if resource.namespaced else ""
         live = server.database.get(kind.name, Key(namespace, meta["name"]))
         if live is not None:
             before = _last_applied(live) or _presumed(live, document)
-            server.database.put(kind.name, claimed(kind, live, before, Writer(manager, "Apply"), server.clock.now()))
+            server.database.put(
+                kind.name, claim_fields(kind, live, before, Writer(manager, "Apply"), server.clock.now())
+            )
 
 
 def _last_applied(live: Document) -> Document | None:
     try:
-        found = msgspec.json.decode((meta_of(live).get("annotations") or {}).get(LAST_APPLIED, ""))
+        applied = msgspec.json.decode((meta_of(live).get("annotations") or {}).get(LAST_APPLIED, ""))
     except msgspec.DecodeError:
         return None
-    return without(found, "status") if isinstance(found, dict) else None
+    return without_fields(applied, "status") if isinstance(applied, dict) else None
 
 
 def _presumed(live: Document, wanted: Document) -> Document:
-    made = copied(without(live, "status", "metadata"))
-    if at(wanted, "spec.replicas") is None and isinstance(made.get("spec"), dict):
-        made["spec"].pop("replicas", None)
-    if isinstance(meta := at(made, "spec.template.metadata"), dict):
+    presumed = copy_document(without_fields(live, "status", "metadata"))
+    if value_at(wanted, "spec.replicas") is None and isinstance(presumed.get("spec"), dict):
+        presumed["spec"].pop("replicas", None)
+    if isinstance(meta := value_at(presumed, "spec.template.metadata"), dict):
         meta.pop("annotations", None)
-    return made
+    return presumed

@@ -1,4 +1,7 @@
-"""What the API server says when it says no, in its own words, as the errors of errors.py. Decides nothing."""
+"""The errors of the API server in its own words, as exceptions of errors.py. Each function builds one; none raises.
+
+Raised by every module of the store. The texts are those of a real server.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from wukong.errors import (
     TooManyRequests,
 )
 
-BUDGET_RETRY_SECONDS = 10.0  # what a server says of a budget whose pods are not counted yet
+BUDGET_RETRY_SECONDS = 10.0  # Retry-After for a budget whose pods are not counted yet
 
 
 def not_found(plural: str, key: Key) -> NotFound:
@@ -32,58 +35,65 @@ def already_exists(plural: str, key: Key) -> AlreadyExists:
     return AlreadyExists(f'{plural} "{key.name}" already exists', reason="AlreadyExists")
 
 
-def conflict(plural: str, key: Key, why: str) -> Conflict:
-    return Conflict(f'Operation cannot be fulfilled on {plural} "{key.name}": {why}', reason="Conflict")
+def conflict(plural: str, key: Key, detail: str) -> Conflict:
+    return Conflict(f'Operation cannot be fulfilled on {plural} "{key.name}": {detail}', reason="Conflict")
 
 
-def modified(plural: str, key: Key) -> Conflict:
+def modified_conflict(plural: str, key: Key) -> Conflict:
     advice = "the object has been modified; please apply your changes to the latest version and try again"
     return conflict(plural, key, advice)
 
 
-def recreated(kind: str, key: Key, asked: str, found: str) -> Conflict:
-    why = f"the UID in the precondition ({asked}) does not match the UID in record ({found}). "
-    return conflict(kind, key, why + "The object might have been deleted and then recreated")
+def uid_mismatch(kind: str, key: Key, expected: str, actual: str) -> Conflict:
+    """For a deletion or an eviction that names another uid."""
+    detail = f"the UID in the precondition ({expected}) does not match the UID in record ({actual}). "
+    return conflict(kind, key, detail + "The object might have been deleted and then recreated")
 
 
-def changed_since(kind: str, key: Key, asked: str, found: str) -> Conflict:
-    why = f"the ResourceVersion in the precondition ({asked}) does not match the ResourceVersion in record ({found}). "
-    return conflict(kind, key, why + "The object might have been modified")
+def version_mismatch(kind: str, key: Key, expected: str, actual: str) -> Conflict:
+    """For a deletion that names another version."""
+    detail = (
+        f"the ResourceVersion in the precondition ({expected}) does not match the ResourceVersion in record ({actual})"
+    )
+    return conflict(kind, key, detail + ". The object might have been modified")
 
 
-def another(plural: str, key: Key, asked: str, found: str) -> Conflict:
-    return conflict(plural, key, f"Precondition failed: UID in precondition: {asked}, UID in object meta: {found}")
+def storage_uid_mismatch(plural: str, key: Key, expected: str, actual: str) -> Conflict:
+    """For a binding that names another uid: the storage below the API server words it differently."""
+    return conflict(plural, key, f"Precondition failed: UID in precondition: {expected}, UID in object meta: {actual}")
 
 
 def invalid(kind: str, name: str, problems: Iterable[str]) -> Invalid:
-    found = list(problems)
-    said = found[0] if len(found) == 1 else f"[{', '.join(found)}]"
-    return Invalid(f'{kind} "{name}" is invalid: {said}', reason="Invalid")
+    details = list(problems)
+    text = details[0] if len(details) == 1 else f"[{', '.join(details)}]"
+    return Invalid(f'{kind} "{name}" is invalid: {text}', reason="Invalid")
 
 
 def bad_request(message: str) -> Invalid:
     return Invalid(message, reason="BadRequest", code=400)
 
 
-def unfit_patch(why: str) -> Invalid:
-    """A patch that can be read but not carried out on this object."""
-    return Invalid(f"the server rejected our request due to an error in our request: {why}", reason="Invalid")
+def unprocessable_patch(detail: str) -> Invalid:
+    """For a patch that can be read but cannot be applied to this object."""
+    return Invalid(f"the server rejected our request due to an error in our request: {detail}", reason="Invalid")
 
 
-def unsupported(message: str, code: int, reason: str) -> Invalid:
+def unsupported_request(message: str, code: int, reason: str) -> Invalid:
+    """For a method (405) or a media type (415) that the resource does not support."""
     return Invalid(message, reason=reason, code=code)
 
 
-def forbidden(plural: str, name: str, why: str) -> Denied:
-    return Denied(f'{plural} "{name}" is forbidden: {why}', reason="Forbidden")
+def forbidden(plural: str, name: str, detail: str) -> Denied:
+    return Denied(f'{plural} "{name}" is forbidden: {detail}', reason="Forbidden")
 
 
-def no_version(text: str) -> Invalid:
+def invalid_version(text: str) -> Invalid:
+    """For a resourceVersion that is no number."""
     return bad_request(f'invalid resource version: resourceVersion: Invalid value: "{text}": invalid syntax')
 
 
-def too_old(asked: int, oldest: int) -> Gone:
-    return Gone(f"too old resource version: {asked} ({oldest})", reason="Expired")
+def version_too_old(version: int, oldest: int) -> Gone:
+    return Gone(f"too old resource version: {version} ({oldest})", reason="Expired")
 
 
 def expired_token() -> Gone:
@@ -91,15 +101,17 @@ def expired_token() -> Gone:
     return Gone(message, reason="Expired")
 
 
-def too_large(asked: int, current: int) -> ClusterError:
-    return ServerFailed(f"Too large resource version: {asked}, current: {current}", reason="Timeout", code=504)
+def version_too_large(version: int, current: int) -> ClusterError:
+    """For a resourceVersion that the server has not reached yet."""
+    return ServerFailed(f"Too large resource version: {version}, current: {current}", reason="Timeout", code=504)
 
 
-def budget_says_not_now(retry_after: float | None) -> TooManyRequests:
+def budget_violation(retry_after: float | None) -> TooManyRequests:
+    """For an eviction that a PodDisruptionBudget does not allow now."""
     message = "Cannot evict pod as it would violate the pod's disruption budget."
     return TooManyRequests(message, reason="TooManyRequests", retry_after=retry_after, cause="DisruptionBudget")
 
 
-def two_budgets() -> ServerFailed:
+def multiple_budgets() -> ServerFailed:
     message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
     return ServerFailed(message)

@@ -1,7 +1,8 @@
-"""All objects, and what happened to them: one version counter, one log per kind, owners and uids by index.
+"""All objects and their history: one version counter, one log of changes per kind, indexes by uid and by owner.
 
-Written by server.py and its helpers only; read by watches and garbage collection. Knows no rules: what is put is put.
-The log of a kind is bounded. Who asks for what it no longer holds is told Gone, and lists again.
+Written only by server.py and the modules it calls; read by watches and garbage collection. Checks nothing: whatever is
+put is stored. The log of a kind is bounded: who asks for changes it no longer holds gets Gone and has to list again.
+`name` is always the name of a kind, such as `deployments.apps`.
 """
 
 from __future__ import annotations
@@ -11,20 +12,20 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from wukong.api.resources import Key
-from wukong.embedded.store.api_errors import too_old
-from wukong.embedded.store.documents import meta_of, with_meta
+from wukong.embedded.store.api_errors import version_too_old
+from wukong.embedded.store.documents import meta_of, with_metadata
 from wukong.embedded.world.clock import Chance
 from wukong.ports import Document, EventType
 
-KEPT = 10_000  # changes of each kind, at least
+LOG_SIZE = 10_000  # changes that the log of each kind keeps, at least
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # of generated names: no vowels, so that no words come out
-_NAMES = len(_LETTERS) ** 5
-_UID, _UIDS = "00000000-0000-4000-8000-", 16**12
+_SUFFIX_COUNT = len(_LETTERS) ** 5
+_UID_PREFIX, _UID_COUNT = "00000000-0000-4000-8000-", 16**12
 _STRIDE = 6_700_417  # prime, and prime to _NAMES: the suffixes differ until all of them have been used
 
 
 class Change(NamedTuple):
-    """One write. Of a deletion `document` is the object's last state, at the version of the deletion."""
+    """One write. For a deletion `document` is the object's last state, at the version of the deletion."""
 
     version: int
     type: EventType
@@ -33,144 +34,146 @@ class Change(NamedTuple):
     before: Document | None
 
 
-class Place(NamedTuple):
-    """Where an object is: the name of its kind, and its key."""
+class ObjectRef(NamedTuple):
+    """Names an object: the name of its kind, and its key."""
 
     name: str
     key: Key
 
 
 class Database:
-    def __init__(self, kept: int = KEPT, seed: int = 0) -> None:
-        """`seed` shuffles uids and generated names, by which Kubernetes orders what is otherwise equal."""
+    def __init__(self, log_size: int = LOG_SIZE, seed: int = 0) -> None:
+        """`seed` shuffles uids and generated names, by which Kubernetes sorts objects that are otherwise equal."""
         self.version = 0
-        self.dependents: dict[str, set[Place]] = {}  # owner's uid → who names it as an owner
-        self.by_uid: dict[str, Place] = {}
-        self._kept = kept
-        self._rows: dict[str, dict[str, dict[str, Document]]] = {}  # kind → namespace → name
+        self.dependents: dict[str, set[ObjectRef]] = {}  # owner's uid → the objects that name it as an owner
+        self.by_uid: dict[str, ObjectRef] = {}
+        self._log_size = log_size
+        self._objects: dict[str, dict[str, dict[str, Document]]] = {}  # kind → namespace → name
         self._logs: dict[str, list[Change]] = {}
-        self._oldest: dict[str, int] = {}  # kind → the version after which its log is whole
-        self._floor = 0  # the same for all kinds, after `compact`
+        self._oldest: dict[str, int] = {}  # kind → the version after which its log is complete
+        self._compacted = 0  # the same for all kinds, set by `compact`
         self._listeners: list[Callable[[str], None]] = []
         self._followers: list[Callable[[str, Change], None]] = []
-        drawn = int(Chance(seed, "names").share() * _NAMES) if seed else 0
-        self._uids, self._suffixes = 0, drawn // 2
-        self._uid_step = 2 * drawn * drawn + 1  # odd, so that no two are the same
+        offset = int(Chance(seed, "names").share() * _SUFFIX_COUNT) if seed else 0
+        self._uids, self._suffixes = 0, offset // 2
+        self._uid_step = 2 * offset * offset + 1  # odd, so that no two uids are the same
 
     # Objects -------------------------------------------------------------------------------------------------------
 
     def get(self, name: str, key: Key) -> Document | None:
-        return self._rows.get(name, {}).get(key.namespace, {}).get(key.name)
+        return self._objects.get(name, {}).get(key.namespace, {}).get(key.name)
 
-    def all(self, name: str, namespace: str = "") -> list[Document]:
-        """Sorted as etcd sorts its keys: `a-b/x` comes before `a/x`."""
-        spaces = self._rows.get(name, {})
-        chosen = {namespace: spaces.get(namespace, {})} if namespace else spaces
+    def list_objects(self, name: str, namespace: str = "") -> list[Document]:
+        """Return all objects of a kind, sorted as etcd sorts its keys: `a-b/x` comes before `a/x`."""
+        by_namespace = self._objects.get(name, {})
+        selected = {namespace: by_namespace.get(namespace, {})} if namespace else by_namespace
         return [
-            chosen[space][each] for space in sorted(chosen, key=lambda it: f"{it}/") for each in sorted(chosen[space])
+            selected[namespace_name][object_name]
+            for namespace_name in sorted(selected, key="{}/".format)
+            for object_name in sorted(selected[namespace_name])
         ]
 
-    def all_at(self, name: str, namespace: str, version: int) -> list[Document]:
-        """As it was: the changes since then are undone. Raises Gone when they are no longer known."""
-        found = {key_of(each): each for each in self.all(name, namespace)}
-        for change in reversed(self.since(name, version)):
+    def list_objects_at(self, name: str, namespace: str, version: int) -> list[Document]:
+        """Return the objects as of `version`, by undoing the changes since. Raises Gone when the log lacks some."""
+        objects = {key_of(document): document for document in self.list_objects(name, namespace)}
+        for change in reversed(self.changes_since(name, version)):
             if namespace in ("", change.key.namespace):
-                found.pop(change.key, None)
+                objects.pop(change.key, None)
                 if change.before is not None:
-                    found[change.key] = change.before
-        return sorted(found.values(), key=lambda each: str(key_of(each)))
+                    objects[change.key] = change.before
+        return sorted(objects.values(), key=lambda document: str(key_of(document)))
 
     def put(self, name: str, document: Document) -> Document:
-        """Stores it at the next version. The document is the database's from now on."""
+        """Store the document at the next version and return it so. From now on nobody may change it in place."""
         key = key_of(document)
         before = self.get(name, key)
         self.version += 1
-        stored = with_meta(document, resourceVersion=str(self.version))
-        self._rows.setdefault(name, {}).setdefault(key.namespace, {})[key.name] = stored
+        stored = with_metadata(document, resourceVersion=str(self.version))
+        self._objects.setdefault(name, {}).setdefault(key.namespace, {})[key.name] = stored
         self._index(name, key, before, stored)
         self._log(name, Change(self.version, "ADDED" if before is None else "MODIFIED", key, stored, before))
         return stored
 
     def remove(self, name: str, key: Key) -> Document:
-        """Takes it away. Watchers see it as it was stored last, at the version of the deletion."""
-        before = self._rows[name][key.namespace].pop(key.name)
+        """Remove the object. Watchers see it as it was stored last, at the version of the deletion."""
+        before = self._objects[name][key.namespace].pop(key.name)
         self.version += 1
-        gone = with_meta(before, resourceVersion=str(self.version))
+        removed = with_metadata(before, resourceVersion=str(self.version))
         self._index(name, key, before, None)
-        self._log(name, Change(self.version, "DELETED", key, gone, before))
-        return gone
+        self._log(name, Change(self.version, "DELETED", key, removed, before))
+        return removed
 
-    def new_uid(self) -> str:
+    def generate_uid(self) -> str:
         self._uids += 1
-        return f"{_UID}{self._uids * self._uid_step % _UIDS:012x}"
+        return f"{_UID_PREFIX}{self._uids * self._uid_step % _UID_COUNT:012x}"
 
-    def new_suffix(self) -> str:
+    def generate_suffix(self) -> str:
         self._suffixes += 1
-        number, text = self._suffixes * _STRIDE % _NAMES, ""
+        number, text = self._suffixes * _STRIDE % _SUFFIX_COUNT, ""
         for _ in range(5):
             number, digit = divmod(number, len(_LETTERS))
             text += _LETTERS[digit]
         return text
 
-    def pass_over(self, document: Document) -> None:
-        """Never give the uid or the name that this object has, which was made elsewhere, to another."""
+    def reserve_identity(self, document: Document) -> None:
+        """Never generate the uid or the name of this object, which was created elsewhere, for another one."""
         uid, name = meta_of(document).get("uid", ""), meta_of(document).get("name", "")
-        number = uid.removeprefix(_UID)
+        number = uid.removeprefix(_UID_PREFIX)
         if number != uid and all(letter in "0123456789abcdef" for letter in number):
-            self._uids = max(self._uids, int(number, 16) * pow(self._uid_step, -1, _UIDS) % _UIDS)
+            self._uids = max(self._uids, int(number, 16) * pow(self._uid_step, -1, _UID_COUNT) % _UID_COUNT)
         suffix = name.rpartition("-")[2]
         if len(suffix) == 5 and all(letter in _LETTERS for letter in suffix):
-            turn = sum(_LETTERS.index(letter) * len(_LETTERS) ** place for place, letter in enumerate(suffix))
-            self._suffixes = max(self._suffixes, turn * pow(_STRIDE, -1, _NAMES) % _NAMES)
+            value = sum(_LETTERS.index(letter) * len(_LETTERS) ** place for place, letter in enumerate(suffix))
+            self._suffixes = max(self._suffixes, value * pow(_STRIDE, -1, _SUFFIX_COUNT) % _SUFFIX_COUNT)
 
     # History -------------------------------------------------------------------------------------------------------
 
-    def since(self, name: str, version: int) -> list[Change]:
-        """Every change of this kind after `version`. Raises Gone when some of them are forgotten."""
-        oldest = max(self._floor, self._oldest.get(name, 0))
+    def changes_since(self, name: str, version: int) -> list[Change]:
+        """Return every change of this kind after `version`. Raises Gone when the log lacks some of them."""
+        oldest = max(self._compacted, self._oldest.get(name, 0))
         if version < oldest:
-            raise too_old(version, oldest)
+            raise version_too_old(version, oldest)
         log = self._logs.get(name, [])
         return log[bisect_right(log, version, key=lambda change: change.version) :]
 
     def compact(self, version: int | None = None) -> None:
-        """Forget what happened up to this version, or up to now."""
-        self._floor = max(self._floor, self.version if version is None else version)
+        """Forget all changes up to this version, or up to now."""
+        self._compacted = max(self._compacted, self.version if version is None else version)
         for name, log in self._logs.items():
-            self._logs[name] = log[bisect_right(log, self._floor, key=lambda change: change.version) :]
+            self._logs[name] = log[bisect_right(log, self._compacted, key=lambda change: change.version) :]
 
-    def listen(self, hear: Callable[[str], None]) -> Callable[[], None]:
-        """`hear` is called with the name of the kind after every change. Gives what ends it."""
-        self._listeners.append(hear)
-        return lambda: self._listeners.remove(hear)
+    def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
+        """Call `listener` with the name of the kind after every change. Returns a function that ends it."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
-    def follow(self, note: Callable[[str, Change], None]) -> None:
-        """`note` is given every change before anybody hears of it: for indexes that others keep."""
-        self._followers.append(note)
+    def follow(self, follower: Callable[[str, Change], None]) -> None:
+        """Call `follower` with every change before any listener: for indexes that other modules keep."""
+        self._followers.append(follower)
 
     def _log(self, name: str, change: Change) -> None:
         log = self._logs.setdefault(name, [])
         log.append(change)
-        if len(log) > 2 * self._kept:
-            self._oldest[name] = log[-self._kept - 1].version
-            del log[: -self._kept]
-        for note in self._followers:
-            note(name, change)
-        for hear in tuple(self._listeners):
-            hear(name)
+        if len(log) > 2 * self._log_size:
+            self._oldest[name] = log[-self._log_size - 1].version
+            del log[: -self._log_size]
+        for follower in self._followers:
+            follower(name, change)
+        for listener in tuple(self._listeners):
+            listener(name)
 
     def _index(self, name: str, key: Key, before: Document | None, after: Document | None) -> None:
-        place = Place(name, key)
+        ref = ObjectRef(name, key)
         for document in (before, after):
             if document is not None and (uid := meta_of(document).get("uid")):
-                self.by_uid.pop(uid, None) if document is before else self.by_uid.__setitem__(uid, place)
+                self.by_uid.pop(uid, None) if document is before else self.by_uid.__setitem__(uid, ref)
         for uid in owners_of(before):
-            named = self.dependents.get(uid, set())
-            named.discard(place)
-            if not named:
+            dependents = self.dependents.get(uid, set())
+            dependents.discard(ref)
+            if not dependents:
                 self.dependents.pop(uid, None)
         for uid in owners_of(after):
-            self.dependents.setdefault(uid, set()).add(place)
+            self.dependents.setdefault(uid, set()).add(ref)
 
 
 def key_of(document: Document) -> Key:
@@ -179,5 +182,6 @@ def key_of(document: Document) -> Key:
 
 
 def owners_of(document: Document | None) -> list[str]:
+    """Return the uids of its owners."""
     references = meta_of(document).get("ownerReferences") or [] if document else []
     return [reference["uid"] for reference in references]

@@ -1,134 +1,143 @@
-"""Deletion: at once, after a grace, or when the last finalizer is gone.
+"""Deletion: at once, after a grace period, or when the last finalizer is gone.
 
-    delete ─► nobody to wait for ────────────────────────────────► removed
+    delete ─► nothing to wait for ───────────────────────────────► removed
        │  ─► a bound pod: deletionTimestamp = now + grace ─► its kubelet deletes with grace 0 ─► removed
-       └──► finalizers: deletionTimestamp ─► the last of them is taken away (writing.py) ─► removed
+       └──► finalizers: deletionTimestamp ─► the last of them is removed (writes.py) ─► removed
 
-Follows rest.BeforeDelete and registry.Store.Delete of the API server. What becomes of dependents is garbage.py's.
+Follows rest.BeforeDelete and registry.Store.Delete of the API server. Dependents are left to garbage_collection.py.
+Called by server.py and eviction.py.
 """
 
 from __future__ import annotations
 
 import msgspec
 
+from wukong.api.kinds import NAMESPACES
 from wukong.api.resources import Key
-from wukong.embedded.store.api_errors import changed_since, forbidden, not_found, recreated
+from wukong.embedded.store.api_errors import forbidden, not_found, uid_mismatch, version_mismatch
 from wukong.embedded.store.database import Database, key_of
-from wukong.embedded.store.documents import at, is_leaving, meta_of, seconds, stamp, with_meta
-from wukong.embedded.store.kinds import NAMESPACES, Kind
+from wukong.embedded.store.documents import format_time, is_terminating, meta_of, parse_time, value_at, with_metadata
+from wukong.embedded.store.kinds import ServedKind
 from wukong.ports import Document, Propagation
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
-_IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
+_PROTECTED_NAMESPACES = frozenset({"default", "kube-system", "kube-public"})
 
 
-class Options(msgspec.Struct, frozen=True):
+class DeleteOptions(msgspec.Struct, frozen=True):
+    """What a deletion asks for: preconditions, grace period and propagation policy."""
+
     uid: str = ""
     resource_version: str = ""
     grace_seconds: int | None = None
     propagation: Propagation = ""
 
 
-def delete(database: Database, kind: Kind, key: Key, options: Options, now: float) -> None:
-    """Raises NotFound, or Conflict where uid or version are not those of the object."""
-    found = database.get(kind.name, key)
-    if found is None:
+def delete(database: Database, kind: ServedKind, key: Key, options: DeleteOptions, now: float) -> None:
+    """Delete an object, or mark it as terminating.
+
+    Raises NotFound, or Conflict where the uid or the version is not the object's.
+    """
+    document = database.get(kind.name, key)
+    if document is None:
         raise not_found(kind.name, key)
-    _check(kind, key, found, options)
+    _check_preconditions(kind, key, document, options)
     if kind.resource == NAMESPACES:
-        _delete_namespace(database, kind, found, now)
+        _delete_namespace(database, kind, document, now)
         return
-    finalizers = _finalizers(found, options.propagation)
+    finalizers = _finalizers_for(document, options.propagation)
     if kind.is_graceful:
-        _delete_gracefully(database, kind, found, finalizers, options, now)
+        _delete_gracefully(database, kind, document, finalizers, options, now)
     elif finalizers:
-        marked = _marked(_with_finalizers(found, finalizers), now)
-        if marked != found:
+        marked = _with_deletion_timestamp(_with_finalizers(document, finalizers), now)
+        if marked != document:
             database.put(kind.name, marked)
     else:
-        database.remove(kind.name, key_of(found))
+        database.remove(kind.name, key_of(document))
 
 
-def _check(kind: Kind, key: Key, found: Document, options: Options) -> None:
-    meta = meta_of(found)
+def _check_preconditions(kind: ServedKind, key: Key, document: Document, options: DeleteOptions) -> None:
+    meta = meta_of(document)
     if options.uid and options.uid != meta["uid"]:
-        raise recreated(kind.title, key, options.uid, meta["uid"])
+        raise uid_mismatch(kind.title, key, options.uid, meta["uid"])
     if options.resource_version and options.resource_version != meta["resourceVersion"]:
-        raise changed_since(kind.title, key, options.resource_version, meta["resourceVersion"])
+        raise version_mismatch(kind.title, key, options.resource_version, meta["resourceVersion"])
 
 
 def _delete_gracefully(
-    database: Database, kind: Kind, pod: Document, finalizers: list[str], options: Options, now: float
+    database: Database, kind: ServedKind, pod: Document, finalizers: list[str], options: DeleteOptions, now: float
 ) -> None:
     meta = meta_of(pod)
-    pending = meta.get("deletionGracePeriodSeconds")
-    if is_leaving(pod) and pending:  # only a shorter grace changes anything now
-        asked = options.grace_seconds
-        if asked is None or max(asked, 0) >= pending:
+    pending_grace = meta.get("deletionGracePeriodSeconds")
+    if is_terminating(pod) and pending_grace:  # only a shorter grace period changes anything now
+        requested = options.grace_seconds
+        if requested is None or max(requested, 0) >= pending_grace:
             return
-        asked = 1 if asked < 0 else asked
-        until = stamp(seconds(meta["deletionTimestamp"]) - pending + asked)
-        changed = with_meta(pod, deletionTimestamp=until, deletionGracePeriodSeconds=asked)
-        _end_or_wait(database, kind, _with_finalizers(changed, finalizers), asked)
-    elif is_leaving(pod):
+        requested = 1 if requested < 0 else requested
+        until = format_time(parse_time(meta["deletionTimestamp"]) - pending_grace + requested)
+        changed = with_metadata(pod, deletionTimestamp=until, deletionGracePeriodSeconds=requested)
+        _store_deletion(database, kind, _with_finalizers(changed, finalizers), requested)
+    elif is_terminating(pod):
         if not finalizers:
             database.remove(kind.name, key_of(pod))
     else:
-        grace = _grace(pod, options.grace_seconds)
-        changed = with_meta(pod, deletionTimestamp=stamp(now + grace), deletionGracePeriodSeconds=grace)
-        _end_or_wait(database, kind, _with_finalizers(_counted(changed), finalizers), grace)
+        grace = _grace_seconds_for(pod, options.grace_seconds)
+        changed = with_metadata(pod, deletionTimestamp=format_time(now + grace), deletionGracePeriodSeconds=grace)
+        _store_deletion(database, kind, _with_finalizers(_bump_generation(changed), finalizers), grace)
 
 
-def _end_or_wait(database: Database, kind: Kind, marked: Document, grace: int) -> None:
-    """The mark is a write of its own: who watches a pod that goes at once sees it change, then go."""
+def _store_deletion(database: Database, kind: ServedKind, marked: Document, grace: int) -> None:
+    """Store a terminating pod, and remove it if nothing holds it. Two writes: watchers see it change, then go."""
     stored = database.put(kind.name, marked)
     if grace == 0 and not meta_of(stored).get("finalizers"):
         database.remove(kind.name, key_of(stored))
 
 
-def _grace(pod: Document, asked: int | None) -> int:
-    """A pod without a node, or one that is over, has nothing to finish."""
-    if not at(pod, "spec.nodeName") or at(pod, "status.phase") in ("Succeeded", "Failed"):
+def _grace_seconds_for(pod: Document, requested: int | None) -> int:
+    """Return the grace period of a deletion. A pod without a node, or a finished one, needs none."""
+    if not value_at(pod, "spec.nodeName") or value_at(pod, "status.phase") in ("Succeeded", "Failed"):
         return 0
-    own = at(pod, "spec.terminationGracePeriodSeconds")
-    grace = asked if asked is not None else (own if own is not None else 0)
+    own_grace = value_at(pod, "spec.terminationGracePeriodSeconds")
+    grace = requested if requested is not None else (own_grace if own_grace is not None else 0)
     return 1 if grace < 0 else int(grace)
 
 
-def _delete_namespace(database: Database, kind: Kind, found: Document, now: float) -> None:
-    """It stays, terminating, until namespaces.py finds it empty and it is finalized."""
-    name = meta_of(found)["name"]
-    if name in _IMMORTAL:
+def _delete_namespace(database: Database, kind: ServedKind, namespace: Document, now: float) -> None:
+    """Mark a namespace as terminating. It stays until namespaces.py finds it empty and it is finalized."""
+    name = meta_of(namespace)["name"]
+    if name in _PROTECTED_NAMESPACES:
         raise forbidden("namespaces", name, "this namespace may not be deleted")
-    if not is_leaving(found):
-        status = {**(found.get("status") or {}), "phase": "Terminating"}
-        found = database.put(kind.name, {**_marked(found, now, grace=None), "status": status})
-    if not at(found, "spec.finalizers") and not meta_of(found).get("finalizers"):
-        database.remove(kind.name, key_of(found))
+    if not is_terminating(namespace):
+        status = {**(namespace.get("status") or {}), "phase": "Terminating"}
+        namespace = database.put(kind.name, {**_with_deletion_timestamp(namespace, now, grace=None), "status": status})
+    if not value_at(namespace, "spec.finalizers") and not meta_of(namespace).get("finalizers"):
+        database.remove(kind.name, key_of(namespace))
 
 
-def _finalizers(found: Document, propagation: Propagation) -> list[str]:
-    """Those it has, and the garbage collector's own as the propagation asks for them."""
-    have: list[str] = meta_of(found).get("finalizers") or []
-    rest = [each for each in have if each not in (FOREGROUND, ORPHAN)]
-    if propagation == "Orphan" or (not propagation and ORPHAN in have):
-        return [*rest, ORPHAN]
-    if propagation == "Foreground" or (not propagation and FOREGROUND in have):
-        return [*rest, FOREGROUND]
-    return rest
+def _finalizers_for(document: Document, propagation: Propagation) -> list[str]:
+    """Return the finalizers it has, with the garbage collector's own as the propagation policy asks for them."""
+    current: list[str] = meta_of(document).get("finalizers") or []
+    others = [finalizer for finalizer in current if finalizer not in (FOREGROUND, ORPHAN)]
+    if propagation == "Orphan" or (not propagation and ORPHAN in current):
+        return [*others, ORPHAN]
+    if propagation == "Foreground" or (not propagation and FOREGROUND in current):
+        return [*others, FOREGROUND]
+    return others
 
 
-def _with_finalizers(found: Document, finalizers: list[str]) -> Document:
-    return with_meta(found, finalizers=finalizers or None)
+def _with_finalizers(document: Document, finalizers: list[str]) -> Document:
+    return with_metadata(document, finalizers=finalizers or None)
 
 
-def _marked(found: Document, now: float, grace: int | None = 0) -> Document:
-    if is_leaving(found):
-        return found
-    return with_meta(_counted(found), deletionTimestamp=stamp(now), deletionGracePeriodSeconds=grace)
+def _with_deletion_timestamp(document: Document, now: float, grace: int | None = 0) -> Document:
+    if is_terminating(document):
+        return document
+    return with_metadata(
+        _bump_generation(document), deletionTimestamp=format_time(now), deletionGracePeriodSeconds=grace
+    )
 
 
-def _counted(found: Document) -> Document:
-    """To be told to go is a new wish, where wishes are counted."""
-    generation = meta_of(found).get("generation", 0)
-    return with_meta(found, generation=generation + 1) if generation else found
+def _bump_generation(document: Document) -> Document:
+    """Count the deletion as a change of the desired state, for kinds that have a generation."""
+    generation = meta_of(document).get("generation", 0)
+    return with_metadata(document, generation=generation + 1) if generation else document

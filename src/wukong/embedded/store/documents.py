@@ -1,6 +1,6 @@
-"""Objects as JSON has them: copies, looking into them, times. Used by every module of the store; knows no kinds.
+"""Objects as JSON documents: copying, comparing, reading fields, times. Used by every module of the store.
 
-What is stored is never changed in place: who wants to change a document takes a copy first.
+Knows no kinds. A stored document is never changed in place: whoever wants to change one copies it first.
 """
 
 from __future__ import annotations
@@ -15,92 +15,94 @@ import msgspec
 from wukong.ports import Document
 
 
-def copied(document: Document) -> Document:
-    """A copy that shares nothing. Tuples become lists, and what JSON cannot say is refused with a TypeError."""
-    made: Document = msgspec.json.decode(msgspec.json.encode(document))
-    return made
+def copy_document(document: Document) -> Document:
+    """Return a deep copy. Tuples become lists; raises TypeError for values that JSON cannot represent."""
+    copy: Document = msgspec.json.decode(msgspec.json.encode(document))
+    return copy
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two values are alike in JSON: unlike Python, where 1, 1.0 and True are."""
-    if one is other:
+def is_same_json(left: Any, right: Any) -> bool:
+    """Whether two values are equal in JSON. In Python 1, 1.0 and True are equal, here they differ."""
+    if left is right:
         return True
-    if type(one) is not type(other):
+    if type(left) is not type(right):
         return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(value, other[name]) for name, value in one.items())
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other)
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(is_same_json(value, right[name]) for name, value in left.items())
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(is_same_json, left, right))
+    return bool(left == right)
 
 
-def has_same_values(one: Document, other: Document) -> bool:
-    """Whether two maps hold the very same objects."""
-    return one.keys() == other.keys() and all(value is other[name] for name, value in one.items())
+def has_same_values(left: Document, right: Document) -> bool:
+    """Whether two maps have the same keys with identical objects as values."""
+    return left.keys() == right.keys() and all(value is right[name] for name, value in left.items())
 
 
-def has_same_items(one: list[Any], other: list[Any]) -> bool:
-    """Whether two lists hold the very same objects, in the same order."""
-    return len(one) == len(other) and all(map(is_, one, other))
+def has_same_items(left: list[Any], right: list[Any]) -> bool:
+    """Whether two lists hold identical objects in the same order."""
+    return len(left) == len(right) and all(map(is_, left, right))
 
 
 def meta_of(document: Document) -> Document:
-    found: Document = document.get("metadata") or {}
-    return found
+    metadata: Document = document.get("metadata") or {}
+    return metadata
 
 
-def at(document: Document, path: str) -> Any:
-    """The value at `spec.nodeName`, or None."""
-    found: Any = document
+def value_at(document: Document, path: str) -> Any:
+    """Return the value at a path such as `spec.nodeName`, or None."""
+    value: Any = document
     for name in path.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
-def without(document: Document, *names: str) -> Document:
-    """A shallow copy that lacks these fields."""
+def without_fields(document: Document, *names: str) -> Document:
+    """Return a shallow copy without these fields."""
     return {name: value for name, value in document.items() if name not in names}
 
 
-def with_meta(document: Document, **fields: Any) -> Document:
-    """A copy, shallow but for its metadata, with these fields set there; None takes one away."""
-    meta = {**meta_of(document), **fields}
-    return {**document, "metadata": {name: value for name, value in meta.items() if value is not None}}
+def with_metadata(document: Document, **fields: Any) -> Document:
+    """Return a copy with these fields of its metadata set; None removes a field. All but the metadata is shared."""
+    metadata = {**meta_of(document), **fields}
+    return {**document, "metadata": {name: value for name, value in metadata.items() if value is not None}}
 
 
-def stamp(now: float) -> str:
-    """Seconds since the epoch as the API writes times."""
-    return _stamp(int(now // 1))
+def format_time(now: float) -> str:
+    """Format seconds since the epoch as the API writes times, in whole seconds."""
+    return _format_second(int(now // 1))
 
 
 @lru_cache(4096)
-def _stamp(now: int) -> str:
+def _format_second(now: int) -> str:
     return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @lru_cache(4096)
-def seconds(stamped: str) -> float:
-    return datetime.fromisoformat(stamped).timestamp()
+def parse_time(text: str) -> float:
+    """Return the seconds since the epoch of a time as the API writes it."""
+    return datetime.fromisoformat(text).timestamp()
 
 
-def is_leaving(document: Document) -> bool:
+def is_terminating(document: Document) -> bool:
+    """Whether somebody deleted the object and it still waits for its grace period or its finalizers."""
     return "deletionTimestamp" in meta_of(document)
 
 
-def condition_of(document: Document, kind: str) -> Document | None:
-    conditions: list[Document] = at(document, "status.conditions") or []
-    return next((each for each in conditions if each.get("type") == kind), None)
+def condition_of(document: Document, type_: str) -> Document | None:
+    conditions: list[Document] = value_at(document, "status.conditions") or []
+    return next((condition for condition in conditions if condition.get("type") == type_), None)
 
 
 def with_condition(document: Document, condition: Document, now: float) -> Document:
-    """The same document with this condition set; it keeps its time where its status did not change."""
-    conditions: list[Document] = list(at(document, "status.conditions") or [])
-    places = [index for index, each in enumerate(conditions) if each.get("type") == condition["type"]]
-    before = conditions[places[0]] if places else {}
+    """Return a copy with this condition set. lastTransitionTime changes only where the condition's status does."""
+    conditions: list[Document] = list(value_at(document, "status.conditions") or [])
+    indexes = [index for index, existing in enumerate(conditions) if existing.get("type") == condition["type"]]
+    before = conditions[indexes[0]] if indexes else {}
     is_same = before.get("status") == condition["status"] and "lastTransitionTime" in before
-    made = {**condition, "lastTransitionTime": before["lastTransitionTime"] if is_same else stamp(now)}
-    if places:
-        conditions[places[0]] = made
+    updated = {**condition, "lastTransitionTime": before["lastTransitionTime"] if is_same else format_time(now)}
+    if indexes:
+        conditions[indexes[0]] = updated
     else:
-        conditions.append(made)
+        conditions.append(updated)
     return {**document, "status": {**(document.get("status") or {}), "conditions": conditions}}

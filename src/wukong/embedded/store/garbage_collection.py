@@ -1,11 +1,11 @@
-"""What the garbage collector would do: objects whose owners are gone, owners that wait for their dependents, orphans.
+"""What the garbage collector has to do about objects without owners, owners that wait for dependents, and orphans.
 
     background   owner removed ─► dependents deleted, each with its own dependents
     foreground   owner marked ─► dependents deleted ─► when none blocks it any more, the owner's finalizer goes
-    orphan       owner marked ─► dependents forget it ─► the owner's finalizer goes
+    orphan       owner marked ─► its ownerReferences are removed from dependents ─► the owner's finalizer goes
 
-`due` says what to do about the objects near a change; an actor performs it and asks again after each change. It lists
-and never writes. Owners are found by uid; a reference to an owner that never was is treated as one that is gone.
+`plan_actions` returns what to do about some objects; actors/garbage performs it and asks again after each change.
+Nothing here writes. Owners are found by uid; an owner that never existed is treated as one that is gone.
 """
 
 from __future__ import annotations
@@ -13,163 +13,178 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from wukong.actions import Action, Delete, Patch
-from wukong.api.resources import EVENTS, Resource
-from wukong.embedded.store.database import Change, Database, Place, key_of, owners_of
+from wukong.api.kinds import EVENTS
+from wukong.api.resources import Resource
+from wukong.embedded.store.database import Change, Database, ObjectRef, key_of, owners_of
 from wukong.embedded.store.deletion import FOREGROUND, ORPHAN
-from wukong.embedded.store.documents import is_leaving, meta_of, seconds
+from wukong.embedded.store.documents import is_terminating, meta_of, parse_time
 from wukong.embedded.store.kinds import Kinds
 from wukong.ports import Document, PatchBody, Propagation
 
-EVENT_SECONDS = 3600.0  # Events are forgotten after an hour
+EVENT_SECONDS = 3600.0  # Events are deleted after an hour
 
 
-def near(database: Database, name: str, change: Change) -> list[Place]:
-    """The objects a change may concern: itself, its owners, its dependents. Sorted, each once."""
+def find_affected_objects(database: Database, name: str, change: Change) -> list[ObjectRef]:
+    """Return the objects that a change may affect: itself, its owners, its dependents. Sorted, each once."""
     uid = meta_of(change.document).get("uid", "")
     owners = [*owners_of(change.document), *owners_of(change.before)]
-    found = {Place(name, change.key), *database.dependents.get(uid, ())}
-    found |= {database.by_uid[owner] for owner in owners if owner in database.by_uid}
-    return sorted(found)
+    affected = {ObjectRef(name, change.key), *database.dependents.get(uid, ())}
+    affected |= {database.by_uid[owner] for owner in owners if owner in database.by_uid}
+    return sorted(affected)
 
 
-class Doubts:
-    """The objects about which `due` has something to say, kept current write by write."""
+class GarbageCandidates:
+    """The objects for which `plan_actions` has actions, updated with every write."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._places: set[Place] = set()
-        for place in list(database.by_uid.values()):
-            self._look_at(place)
-        database.follow(self._note)
+        self._refs: set[ObjectRef] = set()
+        for ref in list(database.by_uid.values()):
+            self._update(ref)
+        database.follow(self._follow_change)
 
-    def near(self, uid: str) -> list[Place]:
-        """Of the object with this uid and of those that name it as an owner, the doubtful ones. Sorted."""
-        own, named = self._database.by_uid.get(uid), self._database.dependents.get(uid, set())
-        return sorted((named & self._places) | ({own} & self._places if own else set()))
+    def list_near(self, uid: str) -> list[ObjectRef]:
+        """Return the candidates among the object with this uid and its dependents. Sorted."""
+        ref, dependents = self._database.by_uid.get(uid), self._database.dependents.get(uid, set())
+        return sorted((dependents & self._refs) | ({ref} & self._refs if ref else set()))
 
-    def is_near(self, uid: str) -> bool:
-        """Whether `near` has any."""
-        own, named = self._database.by_uid.get(uid), self._database.dependents.get(uid)
-        return own in self._places or (named is not None and not self._places.isdisjoint(named))
+    def has_near(self, uid: str) -> bool:
+        """Whether `list_near` returns any."""
+        ref, dependents = self._database.by_uid.get(uid), self._database.dependents.get(uid)
+        return ref in self._refs or (dependents is not None and not self._refs.isdisjoint(dependents))
 
-    def _note(self, name: str, change: Change) -> None:
-        self._look_at(Place(name, change.key))
+    def _follow_change(self, name: str, change: Change) -> None:
+        self._update(ObjectRef(name, change.key))
         after = None if change.type == "DELETED" else change.document
         if _is_solid(change.before) != _is_solid(after):
-            for place in self._database.dependents.get(meta_of(change.document).get("uid", ""), ()):
-                self._look_at(place)
+            for ref in self._database.dependents.get(meta_of(change.document).get("uid", ""), ()):
+                self._update(ref)
 
-    def _look_at(self, place: Place) -> None:
-        if self._is_doubtful(place):
-            self._places.add(place)
+    def _update(self, ref: ObjectRef) -> None:
+        if self._is_candidate(ref):
+            self._refs.add(ref)
         else:
-            self._places.discard(place)
+            self._refs.discard(ref)
 
-    def _is_doubtful(self, place: Place) -> bool:
-        found = self._database.get(place.name, place.key)
-        if found is None:
+    def _is_candidate(self, ref: ObjectRef) -> bool:
+        document = self._database.get(ref.name, ref.key)
+        if document is None:
             return False
-        if is_leaving(found):
-            return bool({ORPHAN, FOREGROUND} & {*(meta_of(found).get("finalizers") or ())})
-        return any(_state(self._database, place, uid) != "solid" for uid in owners_of(found))
+        if is_terminating(document):
+            return bool({ORPHAN, FOREGROUND} & {*(meta_of(document).get("finalizers") or ())})
+        return any(_owner_state(self._database, ref, uid) != "solid" for uid in owners_of(document))
 
 
 def _is_solid(owner: Document | None) -> bool:
-    """Whether it is there, and not about to go as soon as its dependents have."""
-    return owner is not None and not (is_leaving(owner) and FOREGROUND in (meta_of(owner).get("finalizers") or ()))
+    """Whether the owner exists and is not waiting for its dependents to be deleted (the real collector's word)."""
+    return owner is not None and not (is_terminating(owner) and FOREGROUND in (meta_of(owner).get("finalizers") or ()))
 
 
-def due(database: Database, kinds: Kinds, places: Iterable[Place]) -> list[Action]:
+def plan_actions(database: Database, kinds: Kinds, refs: Iterable[ObjectRef]) -> list[Action]:
+    """Return the deletions and patches that are due for these objects."""
     resources = {kind.name: kind.resource for kind in kinds}
-    return [action for place in places for action in _due(database, resources, place)]
+    return [action for ref in refs for action in _plan_object(database, resources, ref)]
 
 
-def expired_events(database: Database, now: float) -> list[Delete]:
+def plan_event_deletions(database: Database, now: float) -> list[Delete]:
+    """Return the deletions of Events older than EVENT_SECONDS."""
     name = f"{EVENTS.plural}.{EVENTS.group}"
-    old = [each for each in database.all(name) if now - seconds(meta_of(each)["creationTimestamp"]) > EVENT_SECONDS]
-    return [Delete(EVENTS, key_of(each), uid=meta_of(each)["uid"]) for each in old]
+    expired = [
+        event
+        for event in database.list_objects(name)
+        if now - parse_time(meta_of(event)["creationTimestamp"]) > EVENT_SECONDS
+    ]
+    return [Delete(EVENTS, key_of(event), uid=meta_of(event)["uid"]) for event in expired]
 
 
-def _due(database: Database, resources: dict[str, Resource], place: Place) -> Iterator[Action]:
-    found = database.get(place.name, place.key)
-    if found is None or place.name not in resources:
+def _plan_object(database: Database, resources: dict[str, Resource], ref: ObjectRef) -> Iterator[Action]:
+    document = database.get(ref.name, ref.key)
+    if document is None or ref.name not in resources:
         return
-    resource, finalizers = resources[place.name], meta_of(found).get("finalizers") or []
-    if is_leaving(found) and ORPHAN in finalizers:
-        yield from _orphaned(database, resources, place, found)
-    elif is_leaving(found) and FOREGROUND in finalizers:
-        yield from _waiting(database, resources, place, found)
-    elif meta_of(found).get("ownerReferences") and not is_leaving(found):
-        yield from _owned(database, resource, place, found)
+    resource, finalizers = resources[ref.name], meta_of(document).get("finalizers") or []
+    if is_terminating(document) and ORPHAN in finalizers:
+        yield from _plan_orphaning(database, resources, ref, document)
+    elif is_terminating(document) and FOREGROUND in finalizers:
+        yield from _plan_foreground_deletion(database, resources, ref, document)
+    elif meta_of(document).get("ownerReferences") and not is_terminating(document):
+        yield from _plan_dependent(database, resource, ref, document)
 
 
-def _orphaned(database: Database, resources: dict[str, Resource], place: Place, owner: Document) -> Iterator[Action]:
+def _plan_orphaning(
+    database: Database, resources: dict[str, Resource], ref: ObjectRef, owner: Document
+) -> Iterator[Action]:
     uid = meta_of(owner)["uid"]
-    children = sorted(database.dependents.get(uid, ()))
-    for child in children:
-        document = database.get(child.name, child.key)
-        if document is not None and child.name in resources:
-            yield _forgetting(resources[child.name], document, {uid})
-    if not children:
-        yield _released(resources[place.name], owner, ORPHAN)
+    dependents = sorted(database.dependents.get(uid, ()))
+    for dependent in dependents:
+        document = database.get(dependent.name, dependent.key)
+        if document is not None and dependent.name in resources:
+            yield _remove_owners(resources[dependent.name], document, {uid})
+    if not dependents:
+        yield _remove_finalizer(resources[ref.name], owner, ORPHAN)
 
 
-def _waiting(database: Database, resources: dict[str, Resource], place: Place, owner: Document) -> Iterator[Action]:
+def _plan_foreground_deletion(
+    database: Database, resources: dict[str, Resource], ref: ObjectRef, owner: Document
+) -> Iterator[Action]:
     uid = meta_of(owner)["uid"]
-    blocking = False
-    for child in sorted(database.dependents.get(uid, ())):
-        document = database.get(child.name, child.key)
-        if document is None or child.name not in resources:
+    is_blocked = False
+    for dependent in sorted(database.dependents.get(uid, ())):
+        document = database.get(dependent.name, dependent.key)
+        if document is None or dependent.name not in resources:
             continue
-        blocking = blocking or any(
+        is_blocked = is_blocked or any(
             reference["uid"] == uid and reference.get("blockOwnerDeletion")
             for reference in meta_of(document)["ownerReferences"]
         )
-        if not is_leaving(document):
-            yield from _owned(database, resources[child.name], child, document)
-    if not blocking:
-        yield _released(resources[place.name], owner, FOREGROUND)
+        if not is_terminating(document):
+            yield from _plan_dependent(database, resources[dependent.name], dependent, document)
+    if not is_blocked:
+        yield _remove_finalizer(resources[ref.name], owner, FOREGROUND)
 
 
-def _owned(database: Database, resource: Resource, place: Place, found: Document) -> Iterator[Action]:
-    owners = {uid: _state(database, place, uid) for uid in owners_of(found)}
-    lost = {uid for uid, state in owners.items() if state != "solid"}
-    if not lost:
+def _plan_dependent(database: Database, resource: Resource, ref: ObjectRef, document: Document) -> Iterator[Action]:
+    owner_states = {uid: _owner_state(database, ref, uid) for uid in owners_of(document)}
+    lost_owners = {uid for uid, state in owner_states.items() if state != "solid"}
+    if not lost_owners:
         return
-    if len(lost) < len(owners):
-        yield _forgetting(resource, found, lost)
+    if len(lost_owners) < len(owner_states):
+        yield _remove_owners(resource, document, lost_owners)
         return
-    meta = meta_of(found)
+    meta = meta_of(document)
     finalizers = meta.get("finalizers") or []
     propagation: Propagation = "Background"
     if ORPHAN in finalizers:
         propagation = "Orphan"
-    elif FOREGROUND in finalizers or ("waiting" in owners.values() and database.dependents.get(meta["uid"])):
+    elif FOREGROUND in finalizers or ("waiting" in owner_states.values() and database.dependents.get(meta["uid"])):
         propagation = "Foreground"
-    yield Delete(resource, place.key, meta["uid"], meta["resourceVersion"], propagation=propagation)
+    yield Delete(resource, ref.key, meta["uid"], meta["resourceVersion"], propagation=propagation)
 
 
-def _state(database: Database, dependent: Place, uid: str) -> str:
-    """Of an owner: solid, waiting for its dependents to go, or gone. One of another namespace is none."""
-    place = database.by_uid.get(uid)
-    if place is None or place.key.namespace not in ("", dependent.key.namespace):
+def _owner_state(database: Database, dependent: ObjectRef, uid: str) -> str:
+    """Return whether an owner is solid, waiting for its dependents to go, or gone. In another namespace it is gone."""
+    ref = database.by_uid.get(uid)
+    if ref is None or ref.key.namespace not in ("", dependent.key.namespace):
         return "gone"
-    owner = database.get(place.name, place.key)
+    owner = database.get(ref.name, ref.key)
     assert owner is not None, "the index names what is there"
     return "solid" if _is_solid(owner) else "waiting"
 
 
-def _forgetting(resource: Resource, found: Document, lost: set[str]) -> Patch:
-    meta = meta_of(found)
-    left = [reference for reference in meta["ownerReferences"] if reference["uid"] not in lost]
+def _remove_owners(resource: Resource, document: Document, owner_uids: set[str]) -> Patch:
+    meta = meta_of(document)
+    remaining = [reference for reference in meta["ownerReferences"] if reference["uid"] not in owner_uids]
     body = {
-        "metadata": {"ownerReferences": left or None, "uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+        "metadata": {
+            "ownerReferences": remaining or None,
+            "uid": meta["uid"],
+            "resourceVersion": meta["resourceVersion"],
+        }
     }
-    return Patch(resource, key_of(found), PatchBody("merge", body, manager="kube-controller-manager"))
+    return Patch(resource, key_of(document), PatchBody("merge", body, manager="kube-controller-manager"))
 
 
-def _released(resource: Resource, owner: Document, finalizer: str) -> Patch:
+def _remove_finalizer(resource: Resource, owner: Document, finalizer: str) -> Patch:
     meta = meta_of(owner)
-    left = [each for each in meta["finalizers"] if each != finalizer]
-    body = {"metadata": {"finalizers": left or None, "resourceVersion": meta["resourceVersion"]}}
+    remaining = [name for name in meta["finalizers"] if name != finalizer]
+    body = {"metadata": {"finalizers": remaining or None, "resourceVersion": meta["resourceVersion"]}}
     return Patch(resource, key_of(owner), PatchBody("merge", body, manager="kube-controller-manager"))

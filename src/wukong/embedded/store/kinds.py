@@ -11,67 +11,36 @@ from collections.abc import Iterator
 import msgspec
 
 from wukong.api.crds import Schema
-from wukong.api.kinds import OURS
-from wukong.api.resources import EVENTS, LEASES, RESOURCES, Resource
+from wukong.api.kinds import KINDS, PODS, Kind, MergeKeys
+from wukong.api.resources import Resource
 from wukong.embedded.store.api_errors import no_such_kind
 from wukong.ports import Document
 
-CONFIG_MAPS = Resource(kind="ConfigMap", plural="configmaps")
-SECRETS = Resource(kind="Secret", plural="secrets")
-SERVICE_ACCOUNTS = Resource(kind="ServiceAccount", plural="serviceaccounts")
-DEFINITIONS = Resource(
-    kind="CustomResourceDefinition", group="apiextensions.k8s.io", plural="customresourcedefinitions", namespaced=False
-)
-PODS = RESOURCES["Pod"]
-NAMESPACES = RESOURCES["Namespace"]
-BUDGETS = RESOURCES["PodDisruptionBudget"]
-
-_WITH_SCALE = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"})
-_WITHOUT_STATUS = frozenset(
-    {"ConfigMap", "Secret", "ServiceAccount", "Event", "Lease", "PriorityClass"}
-)  # and so nothing that a status subresource would write
-_COUNTED = frozenset(
-    {*_WITH_SCALE, "Pod", "DaemonSet", "PodDisruptionBudget", "PriorityClass", "CustomResourceDefinition"}
-)
+OwnKeys = tuple[tuple[str, tuple[str, ...]], ...]  # merge keys of one built-in kind alone: fields and their keys
 _NAME_AND_NAMESPACE = frozenset({"metadata.name", "metadata.namespace"})
-_MORE_FIELDS: dict[str, frozenset[str]] = {
-    "Pod": frozenset(
-        {
-            "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
-            "status.phase", "status.podIP", "status.nominatedNodeName",
-        }
-    ),
-    "Node": frozenset({"spec.unschedulable"}),
-    "Namespace": frozenset({"status.phase"}),
-    "ReplicationController": frozenset({"status.replicas"}),
-    "ReplicaSet": frozenset({"status.replicas"}),
-    "Service": frozenset({"spec.clusterIP", "spec.type"}),
-    "Secret": frozenset({"type"}),
-    "Event": frozenset({
-        "regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid", "reason", "type",
-        "reportingController",
-    }),
-}  # fmt: skip
 
 
-class Kind(msgspec.Struct, frozen=True):
+class ServedKind(msgspec.Struct, frozen=True):
+    """A kind as the store serves it."""
+
     resource: Resource
     has_status: bool = True
     has_scale: bool = False
-    is_counted: bool = True  # has a generation
+    has_generation: bool = True
     fields: frozenset[str] = _NAME_AND_NAMESPACE
     schema: Schema | None = None  # of a CustomResourceDefinition
+    merge_keys: OwnKeys = ()
     since: int = 0  # the version before which no watch of this kind can begin
 
     @property
     def name(self) -> str:
         """`pods`, `deployments.apps`: as in messages, and as the key of its objects."""
-        return f"{self.resource.plural}.{self.resource.group}" if self.resource.group else self.resource.plural
+        return store_name(self.resource)
 
     @property
     def title(self) -> str:
         """`Pod`, `Deployment.apps`: as in messages about what is wrong with one."""
-        return f"{self.resource.kind}.{self.resource.group}" if self.resource.group else self.resource.kind
+        return self.resource.group_kind
 
     @property
     def is_custom(self) -> bool:
@@ -87,39 +56,38 @@ class Kinds:
     """Looked up by group, version and plural, for that is what a path says."""
 
     def __init__(self) -> None:
-        more = [CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, DEFINITIONS, LEASES, EVENTS]
-        known = [resource for kind, resource in RESOURCES.items() if kind not in OURS]
-        self._served: dict[tuple[str, str, str], Kind] = {}
-        for resource in [*known, *more]:
-            self.add(_built_in(resource))
+        self._served: dict[tuple[str, str, str], ServedKind] = {}
+        for entry in KINDS:
+            if entry.origin != "ours":  # our own come with their CustomResourceDefinitions
+                self.add(_serve(entry))
 
-    def of(self, resource: Resource) -> Kind:
+    def of(self, resource: Resource) -> ServedKind:
         found = self._served.get((resource.group, resource.version, resource.plural))
         if found is None:
             raise no_such_kind()
         return found
 
-    def add(self, kind: Kind) -> None:
+    def add(self, kind: ServedKind) -> None:
         self._served[(kind.resource.group, kind.resource.version, kind.resource.plural)] = kind
 
-    def remove(self, kind: Kind) -> None:
+    def remove(self, kind: ServedKind) -> None:
         del self._served[(kind.resource.group, kind.resource.version, kind.resource.plural)]
 
-    def __iter__(self) -> Iterator[Kind]:
+    def __iter__(self) -> Iterator[ServedKind]:
         return iter(sorted(self._served.values(), key=lambda kind: kind.name))
 
-    def by_owner(self, api_version: str, kind: str) -> Kind | None:
+    def by_owner(self, api_version: str, kind: str) -> ServedKind | None:
         """What an ownerReference names, whatever its version."""
         group = api_version.rpartition("/")[0]
         return next((each for each in self if (each.resource.group, each.resource.kind) == (group, kind)), None)
 
 
-def custom(definition: Document, since: int) -> list[Kind]:
+def custom(definition: Document, since: int) -> list[ServedKind]:
     """The kinds that a CustomResourceDefinition adds, one for each version it serves."""
     spec = definition["spec"]
     names = spec["names"]
     return [
-        Kind(
+        ServedKind(
             resource=Resource(
                 kind=names["kind"],
                 version=version["name"],
@@ -136,11 +104,32 @@ def custom(definition: Document, since: int) -> list[Kind]:
     ]
 
 
-def _built_in(resource: Resource) -> Kind:
-    return Kind(
-        resource=resource,
-        has_status=resource.kind not in _WITHOUT_STATUS,
-        has_scale=resource.kind in _WITH_SCALE,
-        is_counted=resource.kind in _COUNTED,
-        fields=_NAME_AND_NAMESPACE | _MORE_FIELDS.get(resource.kind, frozenset()),
+def store_name(resource: Resource) -> str:
+    """`pods`, `deployments.apps`: as in messages, and as the key of the objects of a kind."""
+    return f"{resource.plural}.{resource.group}" if resource.group else resource.plural
+
+
+def _serve(entry: Kind) -> ServedKind:
+    """Somebody else's kind is served as if its CustomResourceDefinition allowed anything."""
+    return ServedKind(
+        resource=entry.resource,
+        has_status=entry.has_status,
+        has_scale=entry.has_scale,
+        has_generation=entry.has_generation,
+        fields=_NAME_AND_NAMESPACE.union(entry.field_selectors),
+        schema=_schema_of_anything(entry.merge_keys) if entry.origin == "foreign" else None,
+        merge_keys=tuple(entry.merge_keys.items()),
     )
+
+
+def _schema_of_anything(merge_keys: MergeKeys) -> Schema:
+    """A schema that allows any field, and knows only by which keys lists are merged."""
+    schema: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    for path, keys in merge_keys.items():
+        place = schema
+        for name in path.split("."):
+            place = place.setdefault("properties", {}).setdefault(name, {"x-kubernetes-preserve-unknown-fields": True})
+        items = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        place |= {"type": "array", "items": items, "x-kubernetes-list-type": "map"}
+        place["x-kubernetes-list-map-keys"] = list(keys)
+    return schema

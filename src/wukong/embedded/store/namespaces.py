@@ -1,38 +1,40 @@
-"""What the namespace controller would do about a namespace that is being deleted: what is in it goes first.
+"""What the namespace controller has to do about a terminating namespace: its content is deleted first.
 
-`content_due` lists the deletions still to be made; when nothing is left, `Server.finalize` ends the namespace. Lists
-and never writes; an actor performs it.
+`plan_deletions` returns the deletions still to be made; when the namespace is empty, `Server.finalize` ends it. Nothing
+here writes; actors/garbage performs it.
 """
 
 from __future__ import annotations
 
 from wukong.actions import Delete
 from wukong.embedded.store.database import Database, key_of
-from wukong.embedded.store.documents import is_leaving, meta_of
+from wukong.embedded.store.documents import is_terminating, meta_of
 from wukong.embedded.store.kinds import Kinds
 from wukong.ports import Document
 
 
-def leaving(database: Database) -> list[str]:
-    """Names of the namespaces that are being deleted."""
-    return [meta_of(each)["name"] for each in database.all("namespaces") if is_leaving(each)]
-
-
-def content_due(database: Database, kinds: Kinds, namespace: str) -> list[Delete]:
-    """Deletions that nobody has asked for yet."""
+def list_terminating(database: Database) -> list[str]:
+    """Return the names of the namespaces that are being deleted."""
     return [
-        Delete(kind.resource, key_of(each), uid=meta_of(each)["uid"], propagation="Background")
+        meta_of(namespace)["name"] for namespace in database.list_objects("namespaces") if is_terminating(namespace)
+    ]
+
+
+def plan_deletions(database: Database, kinds: Kinds, namespace: str) -> list[Delete]:
+    """Return the deletions of all objects in the namespace that are not terminating yet."""
+    return [
+        Delete(kind.resource, key_of(document), uid=meta_of(document)["uid"], propagation="Background")
         for kind in kinds
         if kind.resource.namespaced
-        for each in database.all(kind.name, namespace)
-        if not is_leaving(each)
+        for document in database.list_objects(kind.name, namespace)
+        if not is_terminating(document)
     ]
 
 
 def is_empty(database: Database, kinds: Kinds, namespace: str) -> bool:
-    return not any(database.all(kind.name, namespace) for kind in kinds if kind.resource.namespaced)
+    return not any(database.list_objects(kind.name, namespace) for kind in kinds if kind.resource.namespaced)
 
 
-def finalized(namespace: Document) -> Document:
-    """The namespace without the finalizer that the namespace controller holds."""
+def without_finalizers(namespace: Document) -> Document:
+    """Return the namespace without the finalizers in its spec, which the namespace controller holds."""
     return {**namespace, "spec": {**(namespace.get("spec") or {}), "finalizers": []}}

@@ -1,7 +1,7 @@
-"""How a document of Kubernetes' own kinds looks after the API server has read and written it.
+"""Brings a document of a built-in kind into the form in which the API server stores it.
 
-Go leaves out nulls, empty lists, and the zero values of fields that are no pointers; quantities are written in their
-shortest form. Unlike Go we keep fields that no struct knows. Called by server.py on every write of a built-in kind.
+Go omits nulls, empty lists, and the zero values of fields that are no pointers; quantities are written in their
+canonical form. Unlike Go we keep fields that no struct knows. Called by writes.py on every write of a built-in kind.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from wukong.errors import InputError
 from wukong.ports import Document
 
 QUANTITIES = frozenset({"limits", "requests", "capacity", "allocatable", "overhead", "allocatedResources", "hard"})
-_TEXTS = frozenset({
+_TEXT_MAPS = frozenset({
     "labels", "annotations", "matchLabels", "nodeSelector", "data", "binaryData", "stringData", "disruptedPods",
     "volumeAttributes", "parameters",
 })  # fmt: skip
-_NULL_IS_EMPTY = _TEXTS - {"disruptedPods"}  # Go reads null as the empty text, or the quantity 0
+_NULL_IS_EMPTY = _TEXT_MAPS - {"disruptedPods"}  # Go reads null as the empty text, or the quantity 0
 # Maps by any name: their entries stay even when they are empty. Without entries they are left out themselves.
-MAPS = QUANTITIES | _TEXTS
+MAPS = QUANTITIES | _TEXT_MAPS
 _ZERO_IS_ABSENT = frozenset({  # plain booleans and numbers; those that are pointers keep their zero
     "hostNetwork", "hostPID", "hostIPC", "paused", "unschedulable", "stdin", "stdinOnce", "tty", "readOnly", "hostPort",
     "minReadySeconds", "globalDefault", "generation", "observedGeneration", "updatedReplicas",
@@ -31,38 +31,42 @@ _OPAQUE = frozenset({"fieldsV1", "openAPIV3Schema"})  # documents of another kin
 _EMPTY_LIST_STAYS = frozenset({"nodeSelectorTerms"})
 _BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL = ("k", "M", "G", "T", "P", "E")
-_SMALL = ("m", "u", "n")
+_FRACTIONAL = ("m", "u", "n")
 _NANO = 10**9
 
 
-def normal(document: Document, known: Any = None) -> Document:
-    """A new document; what is given stays as it is. Raises Invalid for a quantity that is none.
+def normalize(document: Document, known: Any = None) -> Document:
+    """Return a normalized copy. Raises Invalid for a quantity that cannot be read.
 
-    `known` is a document that is normal already: what both share is taken as it is.
+    `known` is a document that is normalized already: values that both share are not looked at again.
     """
     if not isinstance(known, dict):
-        return {name: made for name, value in document.items() if (made := _field(name, value, None)) is not None}
-    found: Document = {}
+        return {
+            name: normalized
+            for name, value in document.items()
+            if (normalized := _normalize_field(name, value, None)) is not None
+        }
+    result: Document = {}
     for name, value in document.items():
         before = known.get(name)
-        made = value if value is before else _field(name, value, before)
-        if made is not None:
-            found[name] = made
-    return found
+        normalized = value if value is before else _normalize_field(name, value, before)
+        if normalized is not None:
+            result[name] = normalized
+    return result
 
 
-def _field(name: str, value: Any, known: Any) -> Any:
-    """The value as it is written, or None where it is left out."""
+def _normalize_field(name: str, value: Any, known: Any) -> Any:
+    """Return the value as it is stored, or None where it is omitted."""
     if name in _OPAQUE:
         return value
     if isinstance(value, dict):
         if name in MAPS:
-            return _map(name, value) or None
-        return normal(value, known)
+            return _normalize_map(name, value) or None
+        return normalize(value, known)
     if isinstance(value, list):
         shared = {id(item) for item in known} if isinstance(known, list) else ()
-        made = [normal(it) if isinstance(it, dict) and id(it) not in shared else it for it in value]
-        return made if made or name in _EMPTY_LIST_STAYS else None
+        items = [normalize(item) if isinstance(item, dict) and id(item) not in shared else item for item in value]
+        return items if items or name in _EMPTY_LIST_STAYS else None
     if value == "":
         return None
     if name in _ZERO_IS_ABSENT and not value:
@@ -70,49 +74,50 @@ def _field(name: str, value: Any, known: Any) -> Any:
     return value
 
 
-def _map(name: str, entries: Document) -> Document:
+def _normalize_map(name: str, entries: Document) -> Document:
     if name in QUANTITIES:
-        return {key: _quantity(value or "0", f"{name}.{key}") for key, value in entries.items()}
+        return {key: _normalize_quantity(value or "0", f"{name}.{key}") for key, value in entries.items()}
     if name in _NULL_IS_EMPTY:
         return {key: "" if value is None else value for key, value in entries.items()}
     return {key: value for key, value in entries.items() if value is not None}
 
 
-def _quantity(value: Any, place: str) -> Any:
+def _normalize_quantity(value: Any, place: str) -> Any:
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return value
     try:
-        return canonical(value)
+        return format_quantity(value)
     except InputError as error:
         raise bad_request(f"{place}: {error}") from None
 
 
-def canonical(quantity: str | int | float) -> str:
-    """Kubernetes' shortest form: 1000m is 1, 0.5 is 500m, 1024Mi is 1Gi, 1024 stays 1024."""
+def format_quantity(quantity: str | int | float) -> str:
+    """Format a quantity in Kubernetes' canonical form: 1000m is 1, 0.5 is 500m, 1024Mi is 1Gi, 1024 stays 1024."""
     nanos = parse_quantity(quantity)
     text = str(quantity).strip()
     if text.endswith("i") and (nanos % _NANO == 0) and abs(nanos) >= 1024 * _NANO:
-        number, suffix = _divided(nanos // _NANO, 1024, _BINARY)
+        number, suffix = _divide_out(nanos // _NANO, 1024, _BINARY)
         return f"{number}{suffix}"
     if "e" in text.lower() and not text.endswith("E"):
-        return _exponential(nanos)
+        return _format_exponential(nanos)
     if nanos % _NANO == 0:
-        number, suffix = _divided(nanos // _NANO, 1000, _DECIMAL)
+        number, suffix = _divide_out(nanos // _NANO, 1000, _DECIMAL)
         return f"{number}{suffix}"
-    small = next(index for index in (1, 2, 3) if nanos % (_NANO // 1000**index) == 0)
-    return f"{nanos // (_NANO // 1000**small)}{_SMALL[small - 1]}"
+    power = next(index for index in (1, 2, 3) if nanos % (_NANO // 1000**index) == 0)
+    return f"{nanos // (_NANO // 1000**power)}{_FRACTIONAL[power - 1]}"
 
 
-def _divided(number: int, by: int, suffixes: tuple[str, ...]) -> tuple[int, str]:
+def _divide_out(number: int, base: int, suffixes: tuple[str, ...]) -> tuple[int, str]:
+    """Divide by the base as often as it goes evenly. Returns what remains and the suffix that stands for the rest."""
     suffix = ""
-    for each in suffixes:
-        if number == 0 or number % by:
+    for next_suffix in suffixes:
+        if number == 0 or number % base:
             break
-        number, suffix = number // by, each
+        number, suffix = number // base, next_suffix
     return number, suffix
 
 
-def _exponential(nanos: int) -> str:
+def _format_exponential(nanos: int) -> str:
     exponent = -9
     while nanos and nanos % 1000 == 0:
         nanos, exponent = nanos // 1000, exponent + 3

@@ -1,8 +1,8 @@
-"""Pods that are made alike: what the API server makes of a pod's spec is worked out once, not for every replica.
+"""A cache of created pods: what the API server makes of a pod's spec is worked out once, not for every replica.
 
 Defaults, admission, validation and field ownership of a new pod depend on its spec as it was sent, its labels, its
-namespace, and the PriorityClasses. Pods alike in these get the same stored spec, the very same object, for stored
-documents are never changed in place. Used by writing.py for pods, where no mutating function has its say.
+namespace, and the PriorityClasses. Pods that are alike in these share one stored spec, the same object, for stored
+documents are never changed in place. Used by writes.py for pods, unless there are mutating functions.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from wukong.embedded.store.admission import CLASSES
+from wukong.embedded.store.admission import PRIORITY_CLASSES
 from wukong.embedded.store.database import Change, Database
-from wukong.embedded.store.kinds import Kind
 from wukong.embedded.store.ownership import field_managers
 from wukong.embedded.store.ownership.field_sets import Fields
 from wukong.embedded.store.patch.merge_keys import Named
 from wukong.ports import Document
 
-_MOST = 1024
-_PARTS = frozenset({"kind", "apiVersion", "metadata", "spec"})
+_MAX_CACHED = 1024
+_CACHEABLE_FIELDS = frozenset({"kind", "apiVersion", "metadata", "spec"})
 _encode = msgspec.json.Encoder().encode
 
 
@@ -32,28 +31,28 @@ class CachedPod(NamedTuple):
 
 class PodCache:
     def __init__(self, database: Database) -> None:
-        self._known: dict[bytes, CachedPod] = {}
-        database.follow(self._forget)
+        self._cached_pods: dict[bytes, CachedPod] = {}
+        database.follow(self._clear_on_priority_class)
 
     def find(self, pod: Document) -> CachedPod | None:
-        """Of a pod as it was sent, with its head."""
-        return self._known.get(_key(pod)) if pod.keys() <= _PARTS else None
+        """Return what became of an earlier pod like this one. `pod` is as it was sent, with its new metadata."""
+        return self._cached_pods.get(_cache_key_of(pod)) if pod.keys() <= _CACHEABLE_FIELDS else None
 
-    def note(self, kind: Kind, sent: Document, made: Document) -> CachedPod | None:
-        """Remember what became of it. `made` is a pod just before it is stored."""
-        if not sent.keys() <= _PARTS:
+    def add(self, request: Document, stored: Document) -> CachedPod | None:
+        """Remember what became of a pod. `stored` is the pod just before it is stored."""
+        if not request.keys() <= _CACHEABLE_FIELDS:
             return None
-        if len(self._known) >= _MOST:
-            self._known.clear()
-        fields = {name: field_managers.fields_of(Named(), name, made[name]) for name in ("spec", "status")}
-        recipe = self._known[_key(sent)] = CachedPod(made["spec"], made["status"], fields)
-        return recipe
+        if len(self._cached_pods) >= _MAX_CACHED:
+            self._cached_pods.clear()
+        fields = {name: field_managers.fields_of(Named(), name, stored[name]) for name in ("spec", "status")}
+        cached = self._cached_pods[_cache_key_of(request)] = CachedPod(stored["spec"], stored["status"], fields)
+        return cached
 
-    def _forget(self, name: str, _: Change) -> None:
-        if name == CLASSES:
-            self._known.clear()
+    def _clear_on_priority_class(self, name: str, _: Change) -> None:
+        if name == PRIORITY_CLASSES:
+            self._cached_pods.clear()
 
 
-def _key(pod: Document) -> bytes:
+def _cache_key_of(pod: Document) -> bytes:
     meta = pod["metadata"]
     return _encode((pod.get("spec"), meta.get("labels"), meta.get("namespace")))

@@ -1,6 +1,6 @@
-"""Which objects a list or a watch is about: label and field selectors in kubectl's syntax, read once, asked often.
+"""Label and field selectors of lists and watches: parsed once from kubectl's syntax, matched often.
 
-Called by server.py and watching.py. A selector that cannot be read is refused as the API server refuses it (400).
+Called by server.py and store.py. A selector that cannot be parsed is refused as the API server refuses it (400).
 """
 
 from __future__ import annotations
@@ -9,20 +9,24 @@ import re
 from typing import NamedTuple
 
 from wukong.embedded.store.api_errors import bad_request
-from wukong.embedded.store.documents import at, meta_of
-from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.documents import meta_of, value_at
+from wukong.embedded.store.kinds import ServedKind
 from wukong.ports import Document, Selection
 from wukong.rules.selectors import Requirement, is_valid, selects
 
-_SET = re.compile(r"(?P<key>[^\s=!,()]+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)")
-_COMPARED = re.compile(r"(?P<key>[^\s=!,()<>]+)\s*(?P<operator>==|=|!=|>|<)\s*(?P<value>[^\s=!,()<>]*)")
-_PRESENT = re.compile(r"(?P<not>!?)\s*(?P<key>[^\s=!,()]+)")
+_SET_TERM = re.compile(r"(?P<key>[^\s=!,()]+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)")
+_COMPARISON_TERM = re.compile(r"(?P<key>[^\s=!,()<>]+)\s*(?P<operator>==|=|!=|>|<)\s*(?P<value>[^\s=!,()<>]*)")
+_EXISTENCE_TERM = re.compile(r"(?P<not>!?)\s*(?P<key>[^\s=!,()]+)")
 _OPERATORS = {"in": "In", "notin": "NotIn", "=": "In", "==": "In", "!=": "NotIn", ">": "Gt", "<": "Lt"}
-_FIELD = re.compile(r"(?P<path>[^=!]*)(?P<operator>==|=|!=)(?P<value>.*)", re.DOTALL)
+_FIELD_TERM = re.compile(r"(?P<path>[^=!]*)(?P<operator>==|=|!=)(?P<value>.*)", re.DOTALL)
 _COMMA = re.compile(r"(?<!\\),")
 _ESCAPED = re.compile(r"\\([\\,=])")
 _UNESCAPED = re.compile(r"(?<!\\)=")
-_ABSENT = {"spec.unschedulable": False, "spec.hostNetwork": False, "status.replicas": 0}  # what Go reads from nothing
+_ZERO_VALUES = {
+    "spec.unschedulable": False,
+    "spec.hostNetwork": False,
+    "status.replicas": 0,
+}  # what Go reads from nothing
 
 
 class FieldRequirement(NamedTuple):
@@ -30,9 +34,9 @@ class FieldRequirement(NamedTuple):
     value: str
     is_equal: bool
 
-    def holds(self, document: Document) -> bool:
-        found = at(document, self.path)
-        return (_text(_ABSENT.get(self.path) if found is None else found) == self.value) == self.is_equal
+    def matches(self, document: Document) -> bool:
+        value = value_at(document, self.path)
+        return (_text_of(_ZERO_VALUES.get(self.path) if value is None else value) == self.value) == self.is_equal
 
 
 class Selector(NamedTuple):
@@ -45,48 +49,50 @@ class Selector(NamedTuple):
         return (
             self.namespace in ("", meta.get("namespace", ""))
             and selects(self.labels, meta.get("labels") or {})
-            and all(field.holds(document) for field in self.fields)
+            and all(field.matches(document) for field in self.fields)
         )
 
 
-def read(kind: Kind, selection: Selection) -> Selector:
-    """Raises Invalid where a selector cannot be read or names a field this kind cannot be selected by."""
-    return Selector(selection.namespace, read_labels(selection.labels), read_fields(kind, selection.fields))
+def parse_selection(kind: ServedKind, selection: Selection) -> Selector:
+    """Parse both selectors. Raises Invalid where one cannot be parsed or names a field this kind does not offer."""
+    return Selector(
+        selection.namespace, parse_label_selector(selection.labels), parse_field_selector(kind, selection.fields)
+    )
 
 
-def read_labels(text: str) -> tuple[Requirement, ...]:
-    found: list[Requirement] = []
+def parse_label_selector(text: str) -> tuple[Requirement, ...]:
+    requirements: list[Requirement] = []
     position = 0
     while text[position:].strip():
         rest = text[position:].lstrip()
-        match = _SET.match(rest) or _COMPARED.match(rest) or _PRESENT.match(rest)
-        requirement = _requirement(match) if match else None
+        match = _SET_TERM.match(rest) or _COMPARISON_TERM.match(rest) or _EXISTENCE_TERM.match(rest)
+        requirement = _build_label_requirement(match) if match else None
         after = rest[match.end() :].lstrip() if match else ""
         if requirement is None or not is_valid(requirement) or (after and not after.startswith(",")):
             raise bad_request(f'unable to parse requirement: "{text}" is no label selector')
-        found.append(requirement)
+        requirements.append(requirement)
         position = len(text) - len(after) + 1 if after else len(text)
         if after and not text[position:].strip():
             raise bad_request(f'unable to parse requirement: "{text}" ends with a comma')
-    return tuple(found)
+    return tuple(requirements)
 
 
-def read_fields(kind: Kind, text: str) -> tuple[FieldRequirement, ...]:
-    return tuple(_field(kind, term) for term in _COMMA.split(text) if term.strip())
+def parse_field_selector(kind: ServedKind, text: str) -> tuple[FieldRequirement, ...]:
+    return tuple(_parse_field_requirement(kind, term) for term in _COMMA.split(text) if term.strip())
 
 
-def _requirement(match: re.Match[str]) -> Requirement:
-    found = match.groupdict()
-    if "values" in found:
-        values = tuple(sorted({each.strip() for each in found["values"].split(",")}))
-        return Requirement(found["key"], _OPERATORS[found["operator"]], values)
-    if "operator" in found:
-        return Requirement(found["key"], _OPERATORS[found["operator"]], (found["value"],))
-    return Requirement(found["key"], "DoesNotExist" if found["not"] else "Exists")
+def _build_label_requirement(match: re.Match[str]) -> Requirement:
+    groups = match.groupdict()
+    if "values" in groups:
+        values = tuple(sorted({value.strip() for value in groups["values"].split(",")}))
+        return Requirement(groups["key"], _OPERATORS[groups["operator"]], values)
+    if "operator" in groups:
+        return Requirement(groups["key"], _OPERATORS[groups["operator"]], (groups["value"],))
+    return Requirement(groups["key"], "DoesNotExist" if groups["not"] else "Exists")
 
 
-def _field(kind: Kind, term: str) -> FieldRequirement:
-    match = _FIELD.fullmatch(term.strip())
+def _parse_field_requirement(kind: ServedKind, term: str) -> FieldRequirement:
+    match = _FIELD_TERM.fullmatch(term.strip())
     if match is None or _UNESCAPED.search(match["value"]):
         raise bad_request(f"invalid selector: '{term}'; can't understand '{term}'")
     path = match["path"].strip()
@@ -96,7 +102,7 @@ def _field(kind: Kind, term: str) -> FieldRequirement:
     return FieldRequirement(path, _ESCAPED.sub(r"\1", match["value"]), match["operator"] != "!=")
 
 
-def _text(value: object) -> str:
+def _text_of(value: object) -> str:
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)

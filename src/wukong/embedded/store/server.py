@@ -1,8 +1,8 @@
-"""The API server of the embedded cluster, synchronous: what `Store` is a port to, and what actors and tests call.
+"""The synchronous API server of the embedded cluster. `Store` is the port to it; actors and tests call it directly.
 
-Reads and writes plain documents; every rule is in the modules beside this one. Deterministic: versions, uids and
-generated names come from counters, the time from the clock it is given, and every list is sorted. What it returns is
-what is stored: callers copy before they change anything (`Store` does so for its callers).
+Reads and writes plain documents; the rules are in the modules beside this one. Deterministic: versions, uids and
+generated names come from counters, the time comes from the given clock, and every list is sorted. It returns the stored
+documents themselves: callers copy them before they change anything (`Store` does so for its callers).
 """
 
 from __future__ import annotations
@@ -15,17 +15,25 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from wukong.api.crds import crds
-from wukong.api.resources import RESOURCES, Key, Resource
+from wukong.api.kinds import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, POD_DISRUPTION_BUDGETS, PODS, PRIORITY_CLASSES
+from wukong.api.resources import Key, Resource
 from wukong.embedded.store import binding_and_scale, custom_resources, deletion, eviction, namespaces, selectors
 from wukong.embedded.store.admission import Mutator
-from wukong.embedded.store.api_errors import bad_request, expired_token, no_such_kind, no_version, not_found, too_large
-from wukong.embedded.store.database import KEPT, Database, key_of
-from wukong.embedded.store.deletion import Options
-from wukong.embedded.store.garbage_collection import Doubts
-from wukong.embedded.store.kinds import BUDGETS, DEFINITIONS, NAMESPACES, PODS, Kind, Kinds
+from wukong.embedded.store.api_errors import (
+    bad_request,
+    expired_token,
+    invalid_version,
+    no_such_kind,
+    not_found,
+    version_too_large,
+)
+from wukong.embedded.store.database import LOG_SIZE, Database, key_of
+from wukong.embedded.store.deletion import DeleteOptions
+from wukong.embedded.store.garbage_collection import GarbageCandidates
+from wukong.embedded.store.kinds import Kinds, ServedKind
 from wukong.embedded.store.ownership import field_managers
 from wukong.embedded.store.ownership.field_managers import Writer
-from wukong.embedded.store.patch.patch import patched
+from wukong.embedded.store.patch.patch import apply_patch
 from wukong.embedded.store.writes import ObjectWriter
 from wukong.errors import Gone
 from wukong.ports import EVERYTHING, Clock, Document, PatchBody, Selection
@@ -36,14 +44,14 @@ _SYSTEM = Writer("kube-apiserver")
 Documents: TypeAlias = list[Document]  # for Server, whose own `list` hides the type
 
 
-class Listed(NamedTuple):
+class ListResult(NamedTuple):
     items: list[Document]
     version: int
     token: str = ""
 
 
 class _Token(msgspec.Struct):
-    """Where a list goes on: its moment, and the last object given."""
+    """The continue token of a list: the version it shows, and the last object of the page before."""
 
     version: int
     namespace: str
@@ -51,7 +59,7 @@ class _Token(msgspec.Struct):
 
 
 class Server:
-    """`kept` bounds the history of each kind; `mutators` see every new object, as mutating webhooks do."""
+    """`log_size` bounds the history of each kind; `mutators` change new objects, as mutating webhooks do."""
 
     def __init__(
         self,
@@ -59,34 +67,34 @@ class Server:
         *,
         mutators: Sequence[Mutator] = (),
         definitions: Iterable[Document] | None = None,
-        kept: int = KEPT,
+        log_size: int = LOG_SIZE,
         seed: int = 0,
     ) -> None:
-        self.clock, self.kinds, self.database = clock, Kinds(), Database(kept, seed)
-        self._writing = ObjectWriter(self.database, self.kinds, mutators)
-        self._begin(crds() if definitions is None else definitions)
+        self.clock, self.kinds, self.database = clock, Kinds(), Database(log_size, seed)
+        self._object_writer = ObjectWriter(self.database, self.kinds, mutators)
+        self._create_first_objects(crds() if definitions is None else definitions)
 
     @cached_property
-    def doubts(self) -> Doubts:
-        """What garbage collection has to look at; kept once, however many collectors there are or have been."""
-        return Doubts(self.database)
+    def garbage_candidates(self) -> GarbageCandidates:
+        """What garbage collection has to look at. There is one index, however many collectors are started."""
+        return GarbageCandidates(self.database)
 
-    def _begin(self, definitions: Iterable[Document]) -> None:
+    def _create_first_objects(self, definitions: Iterable[Document]) -> None:
         for name in FIRST_NAMESPACES:
             self.create(NAMESPACES, {"metadata": {"name": name}}, writer=_SYSTEM)
         for name, value in sorted(BUILT_IN_CLASSES.items()):
-            self.create(RESOURCES["PriorityClass"], {"metadata": {"name": name}, "value": value}, writer=_SYSTEM)
+            self.create(PRIORITY_CLASSES, {"metadata": {"name": name}, "value": value}, writer=_SYSTEM)
         for definition in definitions:
-            self.create(DEFINITIONS, definition, writer=_SYSTEM)
+            self.create(CUSTOM_RESOURCE_DEFINITIONS, definition, writer=_SYSTEM)
 
     # Read ----------------------------------------------------------------------------------------------------------
 
     def get(self, resource: Resource, key: Key) -> Document:
         kind = self.kinds.of(resource)
-        found = self.database.get(kind.name, _placed(kind, key))
-        if found is None:
+        document = self.database.get(kind.name, _scope_key(kind, key))
+        if document is None:
             raise not_found(kind.name, key)
-        return found
+        return document
 
     def list(
         self,
@@ -96,49 +104,53 @@ class Server:
         limit: int = 0,
         token: str = "",
         resource_version: str | None = None,
-    ) -> Listed:
+    ) -> ListResult:
         kind = self.kinds.of(resource)
-        selector = selectors.read(kind, selection)
+        selector = selectors.parse_selection(kind, selection)
         limit = 0 if resource_version == "0" and not token else limit  # a cache answers whole
-        version, after = self._moment(limit, token, resource_version)
+        version, after = self._list_start(limit, token, resource_version)
         namespace = selection.namespace if kind.resource.namespaced else ""
         if version == self.database.version:
-            found = self.database.all(kind.name, namespace)
+            documents = self.database.list_objects(kind.name, namespace)
         else:
-            found = self._past(kind, namespace, version, token)
-        chosen = [each for each in found if selector.selects(each) and (not after or str(key_of(each)) > after)]
-        if not limit or len(chosen) <= limit:
-            return Listed(chosen, version)
-        last = key_of(chosen[limit - 1])
-        return Listed(chosen[:limit], version, _written(_Token(version, last.namespace, last.name)))
+            documents = self._list_past(kind, namespace, version, token)
+        selected = [
+            document
+            for document in documents
+            if selector.selects(document) and (not after or str(key_of(document)) > after)
+        ]
+        if not limit or len(selected) <= limit:
+            return ListResult(selected, version)
+        last = key_of(selected[limit - 1])
+        return ListResult(selected[:limit], version, _encode_token(_Token(version, last.namespace, last.name)))
 
-    def _moment(self, limit: int, token: str, resource_version: str | None) -> tuple[int, str]:
-        """The version a list is about, and the last object of the page before."""
+    def _list_start(self, limit: int, token: str, resource_version: str | None) -> tuple[int, str]:
+        """Return the version that a list shows, and the last object of the page before."""
         current = self.database.version
         if token:
-            read = _read(token)
-            return read.version, str(Key(read.namespace, read.name))
+            position = _decode_token(token)
+            return position.version, str(Key(position.namespace, position.name))
         if not (resource_version or "0").isdigit():
-            raise no_version(str(resource_version))
-        asked = int(resource_version or "0")
-        if asked > current:
-            raise too_large(asked, current)
-        return (asked if limit and asked else current), ""
+            raise invalid_version(str(resource_version))
+        version = int(resource_version or "0")
+        if version > current:
+            raise version_too_large(version, current)
+        return (version if limit and version else current), ""
 
-    def _past(self, kind: Kind, namespace: str, version: int, token: str) -> Documents:
+    def _list_past(self, kind: ServedKind, namespace: str, version: int, token: str) -> Documents:
         try:
-            return self.database.all_at(kind.name, namespace, version)
+            return self.database.list_objects_at(kind.name, namespace, version)
         except Gone:
             if token:
                 raise expired_token() from None
             raise
 
     def restore(self, resource: Resource, documents: Iterable[Document]) -> None:
-        """Objects of a snapshot as they were: nothing is filled in but what the store itself needs, nothing refused."""
+        """Store the objects of a snapshot as they are. Adds only what the store itself needs; refuses nothing."""
         kind = self.kinds.of(resource)
         for document in documents:
-            self.database.pass_over(document)
-            self.database.put(kind.name, self._writing.restored(kind, document, self.clock.now()))
+            self.database.reserve_identity(document)
+            self.database.put(kind.name, self._object_writer.complete_restored(kind, document, self.clock.now()))
 
     # Write ---------------------------------------------------------------------------------------------------------
 
@@ -146,20 +158,20 @@ class Server:
         return self._create(self.kinds.of(resource), body, namespace, writer or Writer("wukong"))
 
     def _create(
-        self, kind: Kind, body: Document, namespace: str, writer: Writer, *, is_applied: bool = False
+        self, kind: ServedKind, body: Document, namespace: str, writer: Writer, *, is_applied: bool = False
     ) -> Document:
         now = self.clock.now()
-        if kind.resource == DEFINITIONS:
-            custom_resources.check(body)
-        made = self._writing.create(kind, body, namespace, writer, now, is_applied=is_applied)
-        if kind.resource == DEFINITIONS:
-            made = self.database.put(kind.name, custom_resources.established(made, now))
-            custom_resources.serve(self.kinds, made, self.database.version)
-        return made
+        if kind.resource == CUSTOM_RESOURCE_DEFINITIONS:
+            custom_resources.check_definition(body)
+        created = self._object_writer.create(kind, body, namespace, writer, now, is_applied=is_applied)
+        if kind.resource == CUSTOM_RESOURCE_DEFINITIONS:
+            created = self.database.put(kind.name, custom_resources.establish(created, now))
+            custom_resources.serve(self.kinds, created, self.database.version)
+        return created
 
     def patch(self, resource: Resource, key: Key, patch: PatchBody, subresource: str = "") -> Document:
         kind = self.kinds.of(resource)
-        key = _placed(kind, key)
+        key = _scope_key(kind, key)
         if subresource not in ("", *(["status"] if kind.has_status else []), *(["scale"] if kind.has_scale else [])):
             raise no_such_kind()
         live = self.database.get(kind.name, key)
@@ -169,74 +181,74 @@ class Server:
             raise not_found(kind.name, key)
         writer, now = Writer(patch.manager, subresource=subresource), self.clock.now()
         if subresource == "scale":
-            after = binding_and_scale.scaled(kind, live, patched(kind, binding_and_scale.scale_of(live), patch))
-            return binding_and_scale.scale_of(self._writing.update(kind, live, after, writer, now))
-        after = self._writing.update(kind, live, patched(kind, live, patch), writer, now)
-        self._redefine(kind, after)
+            after = binding_and_scale.apply_scale(live, apply_patch(kind, binding_and_scale.scale_of(live), patch))
+            return binding_and_scale.scale_of(self._object_writer.update(kind, live, after, writer, now))
+        after = self._object_writer.update(kind, live, apply_patch(kind, live, patch), writer, now)
+        self._update_served_kinds(kind, after)
         return after
 
-    def _apply(self, kind: Kind, key: Key, live: Document | None, patch: PatchBody, subresource: str) -> Document:
+    def _apply(self, kind: ServedKind, key: Key, live: Document | None, patch: PatchBody, subresource: str) -> Document:
         writer, now = Writer(patch.manager, "Apply", subresource), self.clock.now()
         head = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind}
-        given = dict(patch.body.get("metadata") or {})
+        metadata = dict(patch.body.get("metadata") or {})
         for name, value in (("name", key.name), ("namespace", key.namespace)):
-            if given.setdefault(name, value) != value:
-                told = f"the {name} of the object ({given[name]}) does not match the {name} on the URL ({value})"
-                raise bad_request(told)
-        if "managedFields" in given:
+            if metadata.setdefault(name, value) != value:
+                message = f"the {name} of the object ({metadata[name]}) does not match the {name} on the URL ({value})"
+                raise bad_request(message)
+        if "managedFields" in metadata:
             raise bad_request("metadata.managedFields must be nil")
-        configuration = {**head, **patch.body, "metadata": {name: value for name, value in given.items() if value}}
+        configuration = {**head, **patch.body, "metadata": {name: value for name, value in metadata.items() if value}}
         if live is None and subresource:
             raise not_found(kind.name, key)
-        made = field_managers.applied(kind, live, configuration, writer, force=patch.force, now=now)
+        applied = field_managers.apply_configuration(kind, live, configuration, writer, force=patch.force, now=now)
         if live is None:
-            return self._create(kind, made, key.namespace, writer, is_applied=True)
-        after = self._writing.update(kind, live, made, writer, now, is_applied=True)
-        self._redefine(kind, after)
+            return self._create(kind, applied, key.namespace, writer, is_applied=True)
+        after = self._object_writer.update(kind, live, applied, writer, now, is_applied=True)
+        self._update_served_kinds(kind, after)
         return after
 
-    def delete(self, resource: Resource, key: Key, options: Options | None = None) -> None:
+    def delete(self, resource: Resource, key: Key, options: DeleteOptions | None = None) -> None:
         kind = self.kinds.of(resource)
-        key = _placed(kind, key)
+        key = _scope_key(kind, key)
         before = self.database.get(kind.name, key)
-        deletion.delete(self.database, kind, key, options or Options(), self.clock.now())
-        if kind.resource == DEFINITIONS and before and self.database.get(kind.name, key) is None:
-            custom_resources.withdraw(self.database, self.kinds, before)
+        deletion.delete(self.database, kind, key, options or DeleteOptions(), self.clock.now())
+        if kind.resource == CUSTOM_RESOURCE_DEFINITIONS and before and self.database.get(kind.name, key) is None:
+            custom_resources.stop_serving(self.database, self.kinds, before)
 
-    def evict(self, key: Key, options: Options | None = None) -> None:
-        pods, budgets = self.kinds.of(PODS), self.kinds.of(BUDGETS)
-        eviction.evict(self.database, pods, budgets, key, options or Options(), self.clock.now())
+    def evict(self, key: Key, options: DeleteOptions | None = None) -> None:
+        pods, budgets = self.kinds.of(PODS), self.kinds.of(POD_DISRUPTION_BUDGETS)
+        eviction.evict(self.database, pods, budgets, key, options or DeleteOptions(), self.clock.now())
 
     def bind(self, key: Key, node: str, uid: str = "") -> None:
         binding_and_scale.bind(self.database, self.kinds.of(PODS), key, node, uid, self.clock.now())
 
     def finalize(self, namespace: str) -> None:
-        """The namespace controller's last word. The namespace goes, unless it has finalizers of others."""
+        """Remove the namespace controller's finalizer. The namespace is removed with it unless it has other ones."""
         kind, key = self.kinds.of(NAMESPACES), Key("", namespace)
         writer = Writer("kube-controller-manager", subresource="finalize")
-        found = self.get(NAMESPACES, key)
-        self._writing.update(kind, found, namespaces.finalized(found), writer, self.clock.now())
+        document = self.get(NAMESPACES, key)
+        self._object_writer.update(kind, document, namespaces.without_finalizers(document), writer, self.clock.now())
 
-    def _redefine(self, kind: Kind, after: Document) -> None:
-        """A definition that changed, or went with its last finalizer, changes what is served."""
-        if kind.resource != DEFINITIONS:
+    def _update_served_kinds(self, kind: ServedKind, after: Document) -> None:
+        """Serve the kinds of a changed definition, or no longer those of one removed with its last finalizer."""
+        if kind.resource != CUSTOM_RESOURCE_DEFINITIONS:
             return
         if self.database.get(kind.name, key_of(after)) is None:
-            custom_resources.withdraw(self.database, self.kinds, after)
+            custom_resources.stop_serving(self.database, self.kinds, after)
         else:
             custom_resources.serve(self.kinds, after, self.database.version)
 
 
-def _placed(kind: Kind, key: Key) -> Key:
-    """What is not namespaced has no namespace, whatever the caller says: so it is with paths, too."""
+def _scope_key(kind: ServedKind, key: Key) -> Key:
+    """Return the key without a namespace for a kind that has none, as a path to such an object has none."""
     return key if kind.resource.namespaced else Key("", key.name)
 
 
-def _written(token: _Token) -> str:
+def _encode_token(token: _Token) -> str:
     return urlsafe_b64encode(msgspec.json.encode(token)).decode()
 
 
-def _read(token: str) -> _Token:
+def _decode_token(token: str) -> _Token:
     try:
         return msgspec.json.decode(urlsafe_b64decode(token.encode()), type=_Token)
     except (ValueError, msgspec.DecodeError):

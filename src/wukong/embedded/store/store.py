@@ -1,10 +1,10 @@
-"""The embedded API server behind the port `wukong.ports.Cluster`: the same doors as cluster.kube, without a network.
+"""The embedded API server behind the port `wukong.ports.Cluster`: the same methods as cluster.kube, without a network.
 
     async with Store(clock) as store:
-        await store.create(RESOURCES["Namespace"], {"metadata": {"name": "shop"}})
+        await store.create(NAMESPACES, {"metadata": {"name": "shop"}})
 
-Every method does all its work before it returns, and nothing sleeps: a watch waits for the next change, and only for
-that. It says a bookmark when it has passed over changes that its selection does not see.
+Every method does all its work before it returns, and nothing sleeps: a watch waits for the next change and for nothing
+else. It sends a bookmark after changes that its selection does not include.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import msgspec
 from wukong.api.decode import readable
 from wukong.api.resources import Key, Resource
 from wukong.embedded.store import selectors, watch_events
-from wukong.embedded.store.api_errors import no_version, too_old
-from wukong.embedded.store.deletion import Options
-from wukong.embedded.store.documents import copied
+from wukong.embedded.store.api_errors import invalid_version, version_too_old
+from wukong.embedded.store.deletion import DeleteOptions
+from wukong.embedded.store.documents import copy_document
 from wukong.embedded.store.ownership.field_managers import Writer
 from wukong.embedded.store.server import Server
 from wukong.errors import ClusterError
@@ -30,39 +30,39 @@ T = TypeVar("T")
 
 
 class Store:
-    """Give it a clock, or a Server that exists. Leaving the `async with` ends all watches."""
+    """Takes a clock, or an existing Server. Leaving the `async with` ends all watches."""
 
     def __init__(self, clock: Clock | None = None, *, server: Server | None = None) -> None:
         if server is None:
             assert clock is not None, "a Store needs a clock, or a Server that has one"
             server = Server(clock)
         self.server = server
-        # Name of a kind → who waits for its next change. In the order they came, so that they always wake in the same.
-        self._wakings: dict[str, dict[asyncio.Event, None]] = {}
-        self._era = 0
-        self._deafen = server.database.listen(self._wake)
+        # Name of a kind → the watches that wait for its next change, in the order they came, so that they wake in it.
+        self._wakeups: dict[str, dict[asyncio.Event, None]] = {}
+        self._epoch = 0
+        self._stop_listening = server.database.listen(self._wake)
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self.end_watches()
-        self._deafen()
+        self._stop_listening()
 
     def end_watches(self) -> None:
-        """As a server does that restarts: every watch ends, and its owner begins another."""
-        self._era += 1
-        for name in list(self._wakings):
+        """End every watch, as a server does that restarts. Their owners begin new ones."""
+        self._epoch += 1
+        for name in list(self._wakeups):
             self._wake(name)
 
     def _wake(self, name: str) -> None:
-        for waking in self._wakings.get(name, {}):
-            waking.set()
+        for wakeup in self._wakeups.get(name, {}):
+            wakeup.set()
 
     # The port ------------------------------------------------------------------------------------------------------
 
     async def get(self, resource: Resource, key: Key, read: type[T]) -> T:
-        return _read(self.server.get(resource, key), read, resource)
+        return _decode(self.server.get(resource, key), read, resource)
 
     async def list(
         self,
@@ -74,46 +74,48 @@ class Store:
         token: str = "",
         resource_version: str | None = None,
     ) -> Page[T]:
-        found = self.server.list(resource, selection, limit=limit, token=token, resource_version=resource_version)
-        return Page([_read(each, read, resource) for each in found.items], str(found.version), found.token)
+        result = self.server.list(resource, selection, limit=limit, token=token, resource_version=resource_version)
+        return Page([_decode(document, read, resource) for document in result.items], str(result.version), result.token)
 
     async def watch(
         self, resource: Resource, read: type[T], selection: Selection = EVERYTHING, *, resource_version: str
     ) -> AsyncGenerator[Event[T], None]:
         database, kind = self.server.database, self.server.kinds.of(resource)
-        selector = selectors.read(kind, selection)
+        selector = selectors.parse_selection(kind, selection)
         if not (resource_version or "0").isdigit():
-            raise no_version(resource_version)
+            raise invalid_version(resource_version)
         version = int(resource_version or "0")
-        if version == 0:  # the state as of now comes first, as if it had just been made
+        if version == 0:  # the current state comes first, as if it had just been created
             version = database.version
-            for each in self.server.list(resource, selection).items:
-                yield Event("ADDED", _read(each, read, resource))
+            for document in self.server.list(resource, selection).items:
+                yield Event("ADDED", _decode(document, read, resource))
         elif version < kind.since:
-            raise too_old(version, kind.since)
-        era, waking = self._era, asyncio.Event()
-        self._wakings.setdefault(kind.name, {})[waking] = None
+            raise version_too_old(version, kind.since)
+        epoch, wakeup = self._epoch, asyncio.Event()
+        self._wakeups.setdefault(kind.name, {})[wakeup] = None
         try:
-            while era == self._era:
-                waking.clear()
-                changes = database.since(kind.name, version)
+            while epoch == self._epoch:
+                wakeup.clear()
+                changes = database.changes_since(kind.name, version)
                 seen = version
-                for event in watch_events.events(changes, selector):
+                for event in watch_events.build_events(changes, selector):
                     seen = int(event.object["metadata"]["resourceVersion"])
-                    yield Event(event.type, _read(event.object, read, resource))
+                    yield Event(event.type, _decode(event.object, read, resource))
                 if changes:
                     version = changes[-1].version
                     if seen < version:
-                        yield Event("BOOKMARK", _read(watch_events.bookmark(kind, version).object, read, resource))
-                await waking.wait()
+                        yield Event(
+                            "BOOKMARK", _decode(watch_events.build_bookmark(kind, version).object, read, resource)
+                        )
+                await wakeup.wait()
         finally:
-            self._wakings[kind.name].pop(waking)
+            self._wakeups[kind.name].pop(wakeup)
 
     async def create(self, resource: Resource, body: Document, namespace: str = "") -> Document:
-        return copied(self.server.create(resource, body, namespace, Writer("wukong")))
+        return copy_document(self.server.create(resource, body, namespace, Writer("wukong")))
 
     async def patch(self, resource: Resource, key: Key, patch: PatchBody, subresource: str = "") -> Document:
-        return copied(self.server.patch(resource, key, patch, subresource))
+        return copy_document(self.server.patch(resource, key, patch, subresource))
 
     async def delete(
         self,
@@ -125,10 +127,10 @@ class Store:
         grace_seconds: int | None = None,
         propagation: Propagation = "",
     ) -> None:
-        self.server.delete(resource, key, Options(uid, resource_version, grace_seconds, propagation))
+        self.server.delete(resource, key, DeleteOptions(uid, resource_version, grace_seconds, propagation))
 
     async def evict(self, key: Key, *, uid: str = "", grace_seconds: int | None = None) -> None:
-        self.server.evict(key, Options(uid=uid, grace_seconds=grace_seconds))
+        self.server.evict(key, DeleteOptions(uid=uid, grace_seconds=grace_seconds))
 
     async def bind(self, key: Key, node: str, *, uid: str = "") -> None:
         self.server.bind(key, node, uid)
@@ -139,10 +141,10 @@ class Store:
         self.server.patch(resource, key, PatchBody("merge", body), "scale")
 
 
-def _read(document: Document, read: type[T], resource: Resource) -> T:
-    """Into a struct, or a copy of one's own. What is stored stays out of reach."""
+def _decode(document: Document, read: type[T], resource: Resource) -> T:
+    """Decode a document into a struct, or copy it for `dict`: callers never get the stored document itself."""
     if cast(Any, read) is dict:
-        return cast(T, copied(document))
+        return cast(T, copy_document(document))
     try:
         return msgspec.convert(document, read)
     except msgspec.ValidationError as error:

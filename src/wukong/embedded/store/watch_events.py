@@ -1,6 +1,6 @@
-"""Changes as watch events: what a selection sees of the log of a kind. Pure; called by store.py.
+"""Changes of a kind as the watch events of a selection. Pure; called by store.py.
 
-To enter a selection looks like being added, to leave it like being deleted.
+An object that enters the selection is ADDED, one that leaves it is DELETED.
 """
 
 from __future__ import annotations
@@ -8,29 +8,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from wukong.embedded.store.database import Change
-from wukong.embedded.store.documents import with_meta
-from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.documents import with_metadata
+from wukong.embedded.store.kinds import ServedKind
 from wukong.embedded.store.selectors import Selector
 from wukong.ports import Document, Event
 
 
-def events(changes: Iterable[Change], selector: Selector) -> Iterator[Event[Document]]:
+def build_events(changes: Iterable[Change], selector: Selector) -> Iterator[Event[Document]]:
     for change in changes:
-        was = change.before is not None and selector.selects(change.before)
+        was_selected = change.before is not None and selector.selects(change.before)
         if change.type != "DELETED" and selector.selects(change.document):
-            yield Event("MODIFIED" if was else "ADDED", change.document)
-        elif was:
-            yield Event("DELETED", _last(change))
+            yield Event("MODIFIED" if was_selected else "ADDED", change.document)
+        elif was_selected:
+            yield Event("DELETED", _last_state_of(change))
 
 
-def bookmark(kind: Kind, version: int) -> Event[Document]:
+def build_bookmark(kind: ServedKind, version: int) -> Event[Document]:
     resource = kind.resource
-    head = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": {"resourceVersion": str(version)}}
-    return Event("BOOKMARK", head)
+    document = {
+        "kind": resource.kind,
+        "apiVersion": resource.api_version,
+        "metadata": {"resourceVersion": str(version)},
+    }
+    return Event("BOOKMARK", document)
 
 
-def _last(change: Change) -> Document:
-    """What left: an object that is deleted as it was last; one that left the selection as it was while in it."""
+def _last_state_of(change: Change) -> Document:
+    """Return the object of a DELETED event: its last state, or its last state within the selection."""
     if change.type == "DELETED" or change.before is None:
         return change.document
-    return with_meta(change.before, resourceVersion=str(change.version))
+    return with_metadata(change.before, resourceVersion=str(change.version))

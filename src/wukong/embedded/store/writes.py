@@ -1,279 +1,322 @@
-"""Creating and changing objects: what happens between a request and the database, in the API server's order.
+"""Creating and updating objects: what happens between a request and the database, in the API server's order.
 
-    create: head, name, namespace ─► defaults ─► admission ─► validation ─► status reset, generation ─► stored
-    update: head kept ─► defaults ─► spec or status, not both ─► validation ─► generation, owners ─► stored, or removed
+    create: metadata, name, namespace ─► defaults ─► admission ─► validation ─► status reset, generation ─► stored
+    update: metadata kept ─► defaults ─► spec or status, not both ─► validation ─► generation ─► stored, or removed
 
-Called by server.py and the subresources. Never looks at a clock: `now` is given.
+Called by server.py. Never looks at a clock: `now` is an argument.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wukong.api.kinds import DEPLOYMENTS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES
 from wukong.api.resources import Key
 from wukong.embedded.store import defaults
-from wukong.embedded.store.admission import Mutator, admitted, mutated, not_ready, prepared, readmitted
+from wukong.embedded.store.admission import (
+    Mutator,
+    add_not_ready_taint,
+    admit_pod,
+    admit_pod_update,
+    mutate,
+    prepare_pod_for_create,
+)
 from wukong.embedded.store.api_errors import (
     already_exists,
     bad_request,
     forbidden,
     invalid,
-    modified,
+    modified_conflict,
     not_found,
-    unfit_patch,
-    unsupported,
+    unprocessable_patch,
+    unsupported_request,
 )
 from wukong.embedded.store.database import Database, key_of
-from wukong.embedded.store.documents import copied, is_leaving, meta_of, stamp, with_meta, without
-from wukong.embedded.store.kinds import NAMESPACES, Kind, Kinds
-from wukong.embedded.store.normalize import normal
+from wukong.embedded.store.documents import (
+    copy_document,
+    format_time,
+    is_terminating,
+    meta_of,
+    with_metadata,
+    without_fields,
+)
+from wukong.embedded.store.kinds import Kinds, ServedKind
+from wukong.embedded.store.normalize import normalize
 from wukong.embedded.store.ownership import field_managers
 from wukong.embedded.store.ownership.field_managers import Writer
 from wukong.embedded.store.pod_cache import PodCache
 from wukong.embedded.store.validation import custom_schemas
 from wukong.embedded.store.validation.objects import (
-    check_changed,
     check_new,
-    check_new_meta,
+    check_new_metadata,
     check_types,
-    reading,
-    wants_the_same,
+    check_update,
+    has_same_desired_state,
+    refuse_wrong_types,
 )
 from wukong.errors import Invalid, ServerFailed
 from wukong.ports import Document
 
-_GIVEN_AT_BIRTH = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
-_DEFAULTED_BEYOND_SPEC = frozenset({"Node", "Namespace", "ReplicationController"})  # see defaults.py
-_NAME_LENGTH = 63 - 5
-_TRIES = 8
+_SET_ON_CREATE = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+_DEFAULTED_OUTSIDE_SPEC = frozenset({"Node", "Namespace", "ReplicationController"})  # see defaults.py
+_MAX_PREFIX_LENGTH = 63 - 5
+_NAME_ATTEMPTS = 8
 
 
 class ObjectWriter:
+    """Creates and updates objects of all kinds in one database."""
+
     def __init__(self, database: Database, kinds: Kinds, mutators: Sequence[Mutator] = ()) -> None:
         self.database, self.kinds, self.mutators = database, kinds, list(mutators)
-        self._recipes = PodCache(database)
-        self._unread: set[str] = set()  # uids of objects that came as they were, and were never looked at
+        self._pod_cache = PodCache(database)
+        self._unchecked_uids: set[str] = set()  # of objects stored without validation
 
     # Create --------------------------------------------------------------------------------------------------------
 
     def create(
-        self, kind: Kind, body: Document, namespace: str, writer: Writer, now: float, *, is_applied: bool = False
+        self, kind: ServedKind, body: Document, namespace: str, writer: Writer, now: float, *, is_applied: bool = False
     ) -> Document:
-        """`is_applied`: the body has its managedFields already."""
-        document = self._headed(kind, body, namespace, now)
+        """Create an object and return it as stored. `is_applied`: the body has its managedFields already."""
+        document = self._build_object(kind, body, namespace, now)
         if self.mutators:
-            self._unread.add(document["metadata"]["uid"])  # they may leave anything
+            self._unchecked_uids.add(document["metadata"]["uid"])  # mutators may leave anything behind
         key = Key(namespace, document["metadata"]["name"])
         if self.database.get(kind.name, key) is not None:
             raise already_exists(kind.name, key)
         self._check_namespace(kind, key)
-        if kind.resource.kind == "Pod":
+        if kind.resource == PODS:
             return self._create_pod(kind, document, writer, now, is_applied=is_applied)
-        document = self._filled(kind, copied(document))
-        if kind.resource.kind == "Node":
-            document = mutated(kind.resource, not_ready(document), self.mutators)
+        document = self._normalize_and_default(kind, copy_document(document))
+        if kind.resource == NODES:
+            document = mutate(kind.resource, add_not_ready_taint(document), self.mutators)
         elif self.mutators:
-            document = self._filled(kind, mutated(kind.resource, document, self.mutators))
+            document = self._normalize_and_default(kind, mutate(kind.resource, document, self.mutators))
         check_new(kind, document)
-        document = _with_first_status(kind, document)
-        if kind.is_counted:
-            document = with_meta(document, generation=1)
+        document = _with_initial_status(kind, document)
+        if kind.has_generation:
+            document = with_metadata(document, generation=1)
         if not is_applied:
-            document = field_managers.updated(kind, None, document, writer, now)
+            document = field_managers.update_managed_fields(kind, None, document, writer, now)
         return self.database.put(kind.name, document)
 
-    def _create_pod(self, kind: Kind, document: Document, writer: Writer, now: float, *, is_applied: bool) -> Document:
-        recipe = self._recipes.find(document) if not self.mutators else None
-        if recipe is not None:
-            meta = normal(copied({"metadata": document["metadata"]}))
+    def _create_pod(
+        self, kind: ServedKind, document: Document, writer: Writer, now: float, *, is_applied: bool
+    ) -> Document:
+        cached = self._pod_cache.find(document) if not self.mutators else None
+        if cached is not None:
+            meta = normalize(copy_document({"metadata": document["metadata"]}))
             check_types(kind, meta)
-            check_new_meta(kind, meta)
-            document = {**document, **meta, "spec": recipe.spec, "status": recipe.status}
+            check_new_metadata(kind, meta)
+            document = {**document, **meta, "spec": cached.spec, "status": cached.status}
         else:
-            given, document = document, self._filled(kind, copied(document))
-            document = admitted(document, self.database, self.mutators)
+            request, document = document, self._normalize_and_default(kind, copy_document(document))
+            document = admit_pod(document, self.database, self.mutators)
             check_new(kind, document)
-            document = prepared(document)
+            document = prepare_pod_for_create(document)
             if not self.mutators:
-                recipe = self._recipes.note(kind, given, document)
-        document = with_meta(document, generation=1)
+                cached = self._pod_cache.add(request, document)
+        document = with_metadata(document, generation=1)
         if not is_applied:
-            known = recipe.fields if recipe is not None else {}
-            document = field_managers.created(kind, document, writer, now, known)
+            known_fields = cached.fields if cached is not None else {}
+            document = field_managers.set_managed_fields(kind, document, writer, now, known_fields)
         return self.database.put(kind.name, document)
 
-    def restored(self, kind: Kind, document: Document, now: float) -> Document:
-        """An object that lived elsewhere: what it lacks to live here is added, with its uid and generation kept."""
+    def complete_restored(self, kind: ServedKind, document: Document, now: float) -> Document:
+        """Return an object of another cluster with what it lacks to be stored here. Keeps its uid and generation."""
         meta = dict(meta_of(document))
-        meta.setdefault("uid", self.database.new_uid())
-        meta.setdefault("creationTimestamp", stamp(now))
+        meta.setdefault("uid", self.database.generate_uid())
+        meta.setdefault("creationTimestamp", format_time(now))
         if kind.resource.namespaced:
             meta.setdefault("namespace", "default")
-        if kind.is_counted:
+        if kind.has_generation:
             meta.setdefault("generation", 1)
         head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
-        self._unread.add(meta["uid"])
-        return copied({**head, **_body(document), "metadata": without(meta, "resourceVersion")})
+        self._unchecked_uids.add(meta["uid"])
+        return copy_document({**head, **_body_of(document), "metadata": without_fields(meta, "resourceVersion")})
 
-    def _headed(self, kind: Kind, document: Document, namespace: str, now: float) -> Document:
+    def _build_object(self, kind: ServedKind, document: Document, namespace: str, now: float) -> Document:
+        """Return a new object with its kind, name, namespace, uid and creation time. Raises where they do not fit."""
         if kind.resource.namespaced and not namespace:
-            raise unsupported(
+            raise unsupported_request(
                 "the server does not allow this method on the requested resource", 405, "MethodNotAllowed"
             )
-        meta = without(meta_of(document), *_GIVEN_AT_BIRTH, "selfLink")
+        meta = without_fields(meta_of(document), *_SET_ON_CREATE, "selfLink")
         if meta.pop("resourceVersion", ""):
             raise ServerFailed("resourceVersion should not be set on objects to be created")
         if meta.get("namespace", namespace) != namespace and kind.resource.namespaced:
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         meta.pop("namespace", None)
         meta |= {"namespace": namespace} if kind.resource.namespaced else {}
-        meta["name"] = meta.get("name") or self._generated(kind, meta, namespace)
-        meta |= {"uid": self.database.new_uid(), "creationTimestamp": stamp(now)}
+        meta["name"] = meta.get("name") or self._generate_name(kind, meta, namespace)
+        meta |= {"uid": self.database.generate_uid(), "creationTimestamp": format_time(now)}
         return {
             "kind": kind.resource.kind,
             "apiVersion": kind.resource.api_version,
-            **_body(document),
+            **_body_of(document),
             "metadata": meta,
         }
 
-    def _generated(self, kind: Kind, meta: Document, namespace: str) -> str:
+    def _generate_name(self, kind: ServedKind, meta: Document, namespace: str) -> str:
         prefix = meta.get("generateName")
         if not prefix:
             raise invalid(kind.resource.kind, "", ["metadata.name: Required value: name or generateName is required"])
-        for _ in range(_TRIES):
-            name = f"{prefix[:_NAME_LENGTH]}{self.database.new_suffix()}"
+        for _ in range(_NAME_ATTEMPTS):
+            name = f"{prefix[:_MAX_PREFIX_LENGTH]}{self.database.generate_suffix()}"
             if self.database.get(kind.name, Key(namespace, name)) is None:
                 return name
         raise already_exists(kind.name, Key(namespace, name))
 
-    def _check_namespace(self, kind: Kind, key: Key) -> None:
+    def _check_namespace(self, kind: ServedKind, key: Key) -> None:
         if not kind.resource.namespaced:
             return
-        found = self.database.get("namespaces", Key("", key.namespace))
-        if found is None:
+        namespace = self.database.get("namespaces", Key("", key.namespace))
+        if namespace is None:
             raise not_found("namespaces", Key("", key.namespace))
-        if is_leaving(found):
-            why = f"unable to create new content in namespace {key.namespace} because it is being terminated"
-            raise forbidden(kind.name, key.name, why)
+        if is_terminating(namespace):
+            detail = f"unable to create new content in namespace {key.namespace} because it is being terminated"
+            raise forbidden(kind.name, key.name, detail)
 
-    def _filled(self, kind: Kind, document: Document, known: Document | None = None) -> Document:
-        """As it looks when it is written: normal and with its defaults. What it shares with `known` is so already."""
+    def _normalize_and_default(self, kind: ServedKind, document: Document, known: Document | None = None) -> Document:
+        """Return the document normalized and with its defaults. What it shares with `known` is so already."""
         if kind.schema is not None:
-            meta = normal({"metadata": document["metadata"]})
-            return custom_schemas.filled({**document, **meta}, kind.schema)
-        document = normal(document, known)
+            meta = normalize({"metadata": document["metadata"]})
+            return custom_schemas.prune_and_default({**document, **meta}, kind.schema)
+        document = normalize(document, known)
         document.setdefault("metadata", {})
-        if known is not None and kind.resource.kind not in _DEFAULTED_BEYOND_SPEC and wants_the_same(known, document):
+        if (
+            known is not None
+            and kind.resource.kind not in _DEFAULTED_OUTSIDE_SPEC
+            and has_same_desired_state(known, document)
+        ):
             check_types(kind, {name: document[name] for name in ("metadata", "status") if name in document})
             return document
         check_types(kind, document)
-        with reading(kind):
+        with refuse_wrong_types(kind):
             defaults.fill(kind.resource.kind, document)
         return document
 
     # Update --------------------------------------------------------------------------------------------------------
 
     def update(
-        self, kind: Kind, before: Document, after: Document, writer: Writer, now: float, *, is_applied: bool = False
+        self,
+        kind: ServedKind,
+        before: Document,
+        after: Document,
+        writer: Writer,
+        now: float,
+        *,
+        is_applied: bool = False,
     ) -> Document:
-        """`after` is a document of its own. Gives what is stored, or was last: an object let go may end here."""
-        after = _with_head(kind, before, after)
-        known = None if before["metadata"]["uid"] in self._unread else before
+        """Store a changed object and return it, or remove it if its last finalizer went, and return its last state.
+
+        `after` is a new document, which may share parts with `before`.
+        """
+        after = _keep_head(kind, before, after)
+        known = None if before["metadata"]["uid"] in self._unchecked_uids else before
         try:
-            after = self._filled(kind, after, known)
-        except Invalid as error:  # the same that is a bad request for a new object is an unfit patch of an old one
-            raise unfit_patch(str(error)) from None
-        if kind.resource.kind == "Pod" and not writer.subresource:
-            after = readmitted(before, after)
+            after = self._normalize_and_default(kind, after, known)
+        except Invalid as error:  # a bad request for a new object is an unprocessable patch of an old one
+            raise unprocessable_patch(str(error)) from None
+        if kind.resource == PODS and not writer.subresource:
+            after = admit_pod_update(before, after)
         after = (
-            _only_status(kind, before, after)
+            _change_only_status(kind, before, after)
             if writer.subresource == "status"
-            else _all_but_status(kind, before, after)
+            else _keep_status(kind, before, after)
         )
-        check_changed(kind, before, after, is_known=known is not None)
-        if writer.subresource != "status":  # the Deployment controller writes its revision through that door
-            after = _counted(kind, before, after)
+        check_update(kind, before, after, is_known=known is not None)
+        if writer.subresource != "status":  # the Deployment controller writes its revision with the status
+            after = _bump_generation(kind, before, after)
         if not is_applied:
-            after = with_meta(after, managedFields=meta_of(before).get("managedFields"))
-            after = field_managers.updated(kind, before, after, writer, now)
+            after = with_metadata(after, managedFields=meta_of(before).get("managedFields"))
+            after = field_managers.update_managed_fields(kind, before, after, writer, now)
         if after == before:
             return before
-        self._unread.discard(before["metadata"]["uid"])
-        if _ends(before, after):
+        self._unchecked_uids.discard(before["metadata"]["uid"])
+        if _completes_deletion(before, after):
             self.database.remove(kind.name, key_of(after))
             return after
         return self.database.put(kind.name, after)
 
 
-def _body(document: Document) -> Document:
-    return without(document, "kind", "apiVersion", "metadata")
+def _body_of(document: Document) -> Document:
+    return without_fields(document, "kind", "apiVersion", "metadata")
 
 
-def _with_first_status(kind: Kind, document: Document) -> Document:
-    """A new object says nothing about itself yet, but for nodes, which come with their capacity."""
+def _with_initial_status(kind: ServedKind, document: Document) -> Document:
+    """Return a new object with an empty status, but for nodes, which come with their capacity."""
     if kind.resource == NAMESPACES:
         spec = {**(document.get("spec") or {}), "finalizers": ["kubernetes"]}
         return {**document, "spec": spec, "status": {"phase": "Active"}}
-    if kind.resource.kind == "Node" or not kind.has_status:
+    if kind.resource == NODES or not kind.has_status:
         return document
-    rest = without(document, "status")
+    rest = without_fields(document, "status")
     return rest if kind.is_custom else {**rest, "status": {}}
 
 
-def _with_head(kind: Kind, before: Document, after: Document) -> Document:
-    """What a change cannot touch. Raises where it names another object, or another version of it."""
+def _keep_head(kind: ServedKind, before: Document, after: Document) -> Document:
+    """Return `after` with the metadata that an update cannot change.
+
+    Raises Invalid where it names another object, and Conflict where it names another version.
+    """
     old, new = meta_of(before), meta_of(after)
     key = Key(old.get("namespace", ""), old["name"])
     for field in ("name", "namespace"):
         if new.get(field, old.get(field)) != old.get(field):
-            given, own = new.get(field), old.get(field)
-            raise bad_request(f"the {field} of the object ({given}) does not match the {field} on the URL ({own})")
+            new_value, old_value = new.get(field), old.get(field)
+            raise bad_request(
+                f"the {field} of the object ({new_value}) does not match the {field} on the URL ({old_value})"
+            )
     if new.get("uid", old["uid"]) != old["uid"]:
         raise invalid(kind.title, key.name, [f'metadata.uid: Invalid value: "{new["uid"]}": field is immutable'])
     if new.get("resourceVersion") not in (None, "", old["resourceVersion"]):
-        raise modified(kind.name, key)
-    kept = {name: old[name] for name in (*_GIVEN_AT_BIRTH, "name", "namespace", "resourceVersion") if name in old}
-    meta = {**without(new, *_GIVEN_AT_BIRTH), **kept}
+        raise modified_conflict(kind.name, key)
+    kept_metadata = {
+        name: old[name] for name in (*_SET_ON_CREATE, "name", "namespace", "resourceVersion") if name in old
+    }
+    meta = {**without_fields(new, *_SET_ON_CREATE), **kept_metadata}
     return {**after, "kind": before["kind"], "apiVersion": kind.resource.api_version, "metadata": meta}
 
 
-def _all_but_status(kind: Kind, before: Document, after: Document) -> Document:
+def _keep_status(kind: ServedKind, before: Document, after: Document) -> Document:
     if not kind.has_status:
         return after
-    rest = without(after, "status")
+    rest = without_fields(after, "status")
     return {**rest, "status": before["status"]} if "status" in before else rest
 
 
-def _only_status(kind: Kind, before: Document, after: Document) -> Document:
-    """Through this door labels and annotations of Kubernetes' own kinds can be changed, too: some kubelets need it."""
+def _change_only_status(kind: ServedKind, before: Document, after: Document) -> Document:
+    """Return `before` with the status of `after`. For built-in kinds an update of the status may change labels and
+    annotations, too: some kubelets need that.
+    """
     old, new = meta_of(before), meta_of(after)
     meta = old
     if not kind.is_custom:
-        kept = ("ownerReferences", "labels") if kind.resource.group == "apps" else ("ownerReferences",)
-        meta = {**without(new, *kept), **{name: old[name] for name in kept if name in old}}
-    made = {**without(before, "status"), "metadata": meta}
-    return {**made, "status": after["status"]} if "status" in after else made
+        kept_fields = ("ownerReferences", "labels") if kind.resource.group == "apps" else ("ownerReferences",)
+        meta = {**without_fields(new, *kept_fields), **{name: old[name] for name in kept_fields if name in old}}
+    changed = {**without_fields(before, "status"), "metadata": meta}
+    return {**changed, "status": after["status"]} if "status" in after else changed
 
 
-def _counted(kind: Kind, before: Document, after: Document) -> Document:
-    """The generation counts changes of what is wanted. A Deployment's annotations are: they flow to its ReplicaSets."""
-    if not kind.is_counted or kind.resource.kind == "PriorityClass":
+def _bump_generation(kind: ServedKind, before: Document, after: Document) -> Document:
+    """Count a change of the desired state. A Deployment's annotations belong to it: its ReplicaSets get them."""
+    if not kind.has_generation or kind.resource == PRIORITY_CLASSES:
         return after
-    is_same = _wanted(kind, before) == _wanted(kind, after)
-    if kind.resource.kind == "Deployment":
+    is_same = _desired_state_of(kind, before) == _desired_state_of(kind, after)
+    if kind.resource == DEPLOYMENTS:
         is_same = is_same and meta_of(before).get("annotations") == meta_of(after).get("annotations")
-    return after if is_same else with_meta(after, generation=meta_of(before).get("generation", 0) + 1)
+    return after if is_same else with_metadata(after, generation=meta_of(before).get("generation", 0) + 1)
 
 
-def _wanted(kind: Kind, document: Document) -> Document:
+def _desired_state_of(kind: ServedKind, document: Document) -> Document:
     if not kind.is_custom:
         return {"spec": document.get("spec")}
-    return without(document, "apiVersion", "kind", "metadata", *(("status",) if kind.has_status else ()))
+    return without_fields(document, "apiVersion", "kind", "metadata", *(("status",) if kind.has_status else ()))
 
 
-def _ends(before: Document, after: Document) -> bool:
-    """Whether this was the last thing a deleted object waited for."""
-    if meta_of(after).get("finalizers") or not is_leaving(before):
+def _completes_deletion(before: Document, after: Document) -> bool:
+    """Whether this update removes the last thing that a terminating object waited for."""
+    if meta_of(after).get("finalizers") or not is_terminating(before):
         return False
     if after["kind"] == "Namespace" and (after.get("spec") or {}).get("finalizers"):
         return False

@@ -7,20 +7,17 @@ the state for a Pod is given one. Read by `world`, used by the actors; never wri
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, cast
 
 import msgspec
 from msgspec import field
 
-from wukong.api import apps, core
+from wukong.api import apps, batch, core
+from wukong.api.documents import without_nulls
 from wukong.api.kinds import KINDS
-from wukong.api.meta import Base, LabelSelector, Object
-from wukong.api.resources import Resource
+from wukong.api.meta import Base, Object
 from wukong.ports import Document
-
-O = TypeVar("O", bound=Object)  # noqa: E741
-CONTROLLER_REVISIONS = Resource(kind="ControllerRevision", group="apps", plural="controllerrevisions")
-JOBS = Resource(kind="Job", group="batch", plural="jobs")
 
 
 class Counts(Base):
@@ -76,69 +73,58 @@ class Namespace(core.Namespace):
     document: Document = {}
 
 
-class ControllerRevision(Object):
-    data: Document = {}
-    revision: int = 0
+class ControllerRevision(apps.ControllerRevision):
     document: Document = {}
 
 
-class JobSpec(Base):
-    parallelism: int | None = None
-    completions: int | None = None
-    backoff_limit: int | None = None
-    selector: LabelSelector | None = None
-    suspend: bool = False
-
-
-class Job(Object):
-    spec: JobSpec = field(default_factory=JobSpec)
+class Job(batch.Job):
     document: Document = {}
 
 
-WHOLE: dict[str, type[Object]] = {
-    struct.__name__: struct
-    for struct in (
-        *(Pod, Node, ReplicaSet, Deployment, StatefulSet, DaemonSet, PodDisruptionBudget, Namespace),
-        *(ControllerRevision, Job),
-    )
-}
+_WHOLE_STRUCTS = (
+    *(Pod, Node, ReplicaSet, Deployment, StatefulSet, DaemonSet, PodDisruptionBudget, Namespace),
+    *(ControllerRevision, Job),
+)
 
 
-def read(kind: str, document: Document, struct: type[Object] | None = None, before: Object | None = None) -> Object:
-    """The object as the mirror holds it. `struct` is for kinds that are neither here nor in wukong.api.
+@cache
+def whole_struct(struct: type[Object]) -> type[Object]:
+    """The struct that also holds the document of an object: one of those above, or one made like them."""
+    for whole in _WHOLE_STRUCTS:
+        if issubclass(whole, struct) and whole.__name__ == struct.__name__:
+            return whole
+    fields: list[tuple[str, Any, Any]] = [("document", Document, {})]
+    return cast(type[Object], msgspec.defstruct(struct.__name__, fields, bases=(struct,), rename="camel", kw_only=True))
+
+
+def read(
+    group_kind: str, document: Document, struct: type[Object] | None = None, before: Object | None = None
+) -> Object:
+    """The object as the mirror holds it. `struct` is for kinds that the table of kinds does not have.
 
     `before` is what was read of it last: a spec that is the same in both documents is not read again.
     """
-    chosen = WHOLE.get(kind) or struct or KINDS.get(kind, Object)
+    entry = KINDS.find(group_kind)
+    chosen = whole_struct(entry.struct if entry is not None else struct or Object)
     if isinstance(before, Pod) and before.document.get("spec") is document.get("spec") and chosen is Pod:
         return _with_spec(document, before)
     try:
-        found = msgspec.convert(document, chosen)
+        subject = msgspec.convert(document, chosen)
     except msgspec.ValidationError:
-        found = msgspec.convert(without_nulls(document), chosen)  # only then pay for the slow way
-    found.kind = kind
-    if kind in WHOLE:
-        found.document = document  # type: ignore[attr-defined]
-    return found
+        subject = msgspec.convert(without_nulls(document), chosen)  # only then pay for the slow way
+    subject.kind = group_kind.partition(".")[0]
+    subject.document = document  # type: ignore[attr-defined]
+    return subject
 
 
 def _with_spec(document: Document, before: Pod) -> Pod:
     rest = {name: value for name, value in document.items() if name != "spec"}
     try:
-        found = msgspec.convert(rest, Pod)
+        pod = msgspec.convert(rest, Pod)
     except msgspec.ValidationError:
-        found = msgspec.convert(without_nulls(rest), Pod)
-    found.kind, found.spec, found.document = "Pod", before.spec, document
-    return found
-
-
-def without_nulls(value: Any) -> Any:
-    """Kubernetes reads null as an absent field."""
-    if isinstance(value, dict):
-        return {name: without_nulls(entry) for name, entry in value.items() if entry is not None}
-    if isinstance(value, list):
-        return [without_nulls(entry) for entry in value if entry is not None]
-    return value
+        pod = msgspec.convert(without_nulls(rest), Pod)
+    pod.kind, pod.spec, pod.document = "Pod", before.spec, document
+    return pod
 
 
 def template_of(workload: Object) -> Document:

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from wukong.actions import Action, Note, Outcome
 from wukong.api.meta import Object
 from wukong.api.resources import Resource
-from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.kinds import store_name
 from wukong.embedded.world.clock import Chance, VirtualClock
 from wukong.errors import ClusterError, GateRefusal, OutcomeUnknown
 from wukong.runtime.delivery import described, subject
@@ -86,7 +86,7 @@ class Process:
         self.structs: Structs = {}
         for controller in self.dispatch.controllers.values():
             for watch in controller.watches:
-                self.structs.setdefault(Kind(resource=watch.resource).name, (watch.resource, watch.struct))
+                self.structs.setdefault(store_name(watch.resource), (watch.resource, watch.struct))
         # What nobody knows the outcome of. Before its key is decided again we look, for the watch may not show it yet.
         self._doubts: dict[Item, Action] = {}
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Scale
 from wukong.api.resources import Key, Resource
 from wukong.embedded.store import Server
-from wukong.embedded.store.deletion import Options
+from wukong.embedded.store.deletion import DeleteOptions
 from wukong.errors import ClusterError, NotFound
 from wukong.ports import Document, PatchBody
 from wukong.runtime import delivery
@@ -85,9 +85,9 @@ class RetryingTransport:
 def _remove(server: Server, action: Delete | Evict) -> None:
     try:
         if isinstance(action, Evict):
-            server.evict(action.key, Options(uid=action.uid, grace_seconds=action.grace_seconds))
+            server.evict(action.key, DeleteOptions(uid=action.uid, grace_seconds=action.grace_seconds))
         else:
-            options = Options(action.uid, action.resource_version, action.grace_seconds, action.propagation)
+            options = DeleteOptions(action.uid, action.resource_version, action.grace_seconds, action.propagation)
             server.delete(action.resource, action.key, options)
     except NotFound:
         return

@@ -73,7 +73,7 @@ class WatchStream:
     def __init__(
         self, process: Process, name: str, *, truth: State, server: Server, clock: VirtualClock, agenda: Agenda
     ) -> None:
-        self.process, self.name, self.kind = process, name, process.structs[name][0].kind
+        self.process, self.name, self.kind = process, name, process.structs[name][0].group_kind
         self.is_connected, self.seen = False, 0
         self.route: Route | None = None
         self.told: Callable[[WatchStream, StreamEvent, list[Change], int], None] | None = (
@@ -138,7 +138,7 @@ class WatchStream:
 
     def resume(self) -> list[Change]:
         """Watch on from what was seen last; gives what was missed. Raises Gone if the server no longer knows."""
-        missed = self._server.database.since(self.name, self.seen)
+        missed = self._server.database.changes_since(self.name, self.seen)
         self.is_connected, changes = True, list[Change]()
         for change in missed:
             held = self.process.state.objects.get(self.kind, {}).get(change.key)

@@ -228,7 +228,7 @@ class World:
         for name, (resource, struct) in sorted(self._structs.items()):
             found = self.server.list(resource).items
             self._seen[name] = self.server.database.version
-            kind = resource.kind
+            kind = resource.group_kind
             self._observe(self.state.replace(kind, [objects.read(kind, each, struct) for each in found]))
         if self._direct is None:
             for process in self.processes:
@@ -244,11 +244,12 @@ class World:
         if name not in self._structs:
             return
         resource, struct = self._structs[name]
-        for change in self.server.database.since(name, self._seen[name]):
+        for change in self.server.database.changes_since(name, self._seen[name]):
             self._seen[name] = change.version
-            before = self.state.objects.get(resource.kind, {}).get(change.key)
-            found = objects.read(resource.kind, change.document, struct, before)
-            self._observe(self.state.apply(change.type, found, resource.kind))
+            kind = resource.group_kind
+            before = self.state.objects.get(kind, {}).get(change.key)
+            found = objects.read(kind, change.document, struct, before)
+            self._observe(self.state.apply(change.type, found, kind))
             for feed in self._feeds.get(name, ()):
                 feed.hear(StreamEvent(change.version, change.type, change.key, found))
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from wukong.actions import Note
 from wukong.api.core import Node, Pod
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, NAMESPACES, PLACEMENT_POLICIES, PODS
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key
 from wukong.engine.arrays import Index, Ints, Mask
 from wukong.engine.requests import read_requests
 from wukong.errors import InputError
@@ -32,7 +33,7 @@ from wukong.rules.selectors import node_selector_selects
 from wukong.state import State
 
 CRITICAL = "on-demand-first"  # what critical pods get instead of a strategy that prefers spot
-_KINDS = ("PlacementPolicy", "ClusterPlacementPolicy", "Namespace")
+_KINDS = tuple(resource.group_kind for resource in (PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES, NAMESPACES))
 Victim = str | Pod  # a uid, where the scheduler keeps node details to itself
 
 
@@ -193,7 +194,7 @@ def _might_use(pod: Pod, fleet: Fleet, spot: bool) -> bool:
 
 def _note(pod: Pod, reason: str, text: str) -> tuple[Note, ...]:
     key = Key(pod.metadata.namespace or "default", pod.metadata.name)
-    return (Note(RESOURCES["Pod"], key, reason, text, uid=pod.metadata.uid),)
+    return (Note(PODS, key, reason, text, uid=pod.metadata.uid),)
 
 
 def _fallback(pod: Pod, strategy: str, plan: Plan) -> tuple[Note, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from wukong.actions import Note
 from wukong.api.core import Pod
-from wukong.api.resources import RESOURCES
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, NAMESPACES, NODES, PLACEMENT_POLICIES, PODS
 from wukong.app.component import Component, Context, SchedulerExtension, Server
 from wukong.app.components.extender.install import build_manifests
 from wukong.app.components.extender.options import (
@@ -24,13 +24,13 @@ from wukong.replies.extender.plugin import SHIPPED, with_extender
 from wukong.replies.extender.verbs import Extender
 from wukong.state.controller import Watch
 
-POLICIES = ("PlacementPolicy", "ClusterPlacementPolicy")
-KINDS = ("Node", "Pod", "Namespace", *POLICIES)  # what it decides by
+POLICIES = (PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES)
+READS = (NODES, PODS, NAMESPACES, *POLICIES)  # what it decides by
 
 
 def permissions(options: ExtenderOptions) -> tuple[Permission, ...]:
     return (
-        *(Permission(RESOURCES[kind].group, RESOURCES[kind].plural, ("list", "watch")) for kind in KINDS),
+        *(Permission(resource.group, resource.plural, ("list", "watch")) for resource in READS),
         Permission("events.k8s.io", "events", ("create", "patch")),
     )
 
@@ -72,7 +72,7 @@ EXTENDER = Component(
     options=ExtenderOptions,
     find_problems=find_problems,
     permissions=permissions,
-    watches=tuple(Watch(RESOURCES[kind]) for kind in KINDS),
+    watches=tuple(map(Watch, READS)),
     build_servers=build_servers,
     build_extensions=build_extensions,
     build_manifests=build_manifests,

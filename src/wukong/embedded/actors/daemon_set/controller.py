@@ -8,8 +8,11 @@ pods are replaced at once, where the real one waits a little longer each time.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from wukong.actions import DONE, Action, Outcome
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import DAEMON_SETS, NODES, PODS
+from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.adoption import claims, concerned
 from wukong.embedded.actors.controller_revisions import hash_for
@@ -18,22 +21,21 @@ from wukong.embedded.actors.daemon_set.update import Plan, Update, is_rolling, l
 from wukong.embedded.actors.events import CreatedPods, deleted
 from wukong.embedded.actors.replica_set.controller import BURST, writing_status
 from wukong.embedded.actors.stateful_set.ordinals import revision_of
-from wukong.embedded.store.documents import seconds
+from wukong.embedded.store.documents import parse_time
 from wukong.embedded.world.objects import DaemonSet, Pod
 from wukong.ports import Document
-from wukong.state import State
-from wukong.state.controller import Watch
-
-DAEMON_SETS = RESOURCES["DaemonSet"]
+from wukong.state import Change, State
+from wukong.state.controller import PodRight, Watch
 
 
-def _every(_: object, state: State) -> list[Key]:
-    return [pods.key_of(each) for each in state.all(DaemonSet)]
+def _every(_: Change, state: State) -> list[Key]:
+    return [key_of(daemon_set) for daemon_set in state.all(DaemonSet)]
 
 
 class DaemonSets:
     name = "daemonset"
-    watches = (Watch(DAEMON_SETS), Watch(pods.PODS, concerned(DaemonSet)), Watch(RESOURCES["Node"], _every))
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_ONE_PER_NODE, PodRight.DELETE_DAEMON_PODS})
+    watches = (Watch(DAEMON_SETS), Watch(PODS, concerned(DaemonSet)), Watch(NODES, _every))
 
     def __init__(self) -> None:
         self._newborn, self._doors = CreatedPods(DAEMON_SETS), Doors()
@@ -44,14 +46,14 @@ class DaemonSets:
             self._doors.forget(key)
             return DONE
         owned = pods.owned_pods(state, daemon_set)
-        actions: list[Action] = [*self._newborn.told(daemon_set, map(pods.key_of, owned))]
+        actions: list[Action] = [*self._newborn.told(daemon_set, map(key_of, owned))]
         if patches := claims(daemon_set, state):
             return Outcome((*actions, *patches))
         revision = hash_for(daemon_set, state)
         sync = _Sync(daemon_set, revision, self._doors.welcome(daemon_set, state), owned, now)
         plan = sync.plan()
         if plan.nodes:
-            self._newborn.asked(daemon_set, map(pods.key_of, owned))
+            self._newborn.asked(daemon_set, map(key_of, owned))
         actions += [new_pod(daemon_set, node, sync.revision) for node in plan.nodes[:BURST]]
         actions += deleted(DAEMON_SETS, daemon_set, plan.leaving[:BURST])
         status, before = sync.counted(), daemon_set.document.get("status") or {}
@@ -134,4 +136,4 @@ class _Sync:
 
 def _oldest_first(pod: Pod) -> tuple[bool, float, str]:
     created = pod.metadata.creation_timestamp
-    return not pod.spec.node_name, seconds(created) if created else 0.0, pod.metadata.name
+    return not pod.spec.node_name, parse_time(created) if created else 0.0, pod.metadata.name

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from wukong.actions import Create
 from wukong.api.core import Pod as AnyPod
 from wukong.api.core import PodSpec, Toleration
-from wukong.api.resources import Key
+from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.stateful_set.ordinals import REVISION
 from wukong.embedded.world.objects import DaemonSet, Node, Pod, template_of
@@ -56,7 +56,7 @@ class Doors:
         self._known: dict[Key, tuple[str, dict[str, tuple[str, Welcome]]]] = {}  # set → its spec → node → its answer
 
     def welcome(self, daemon_set: DaemonSet, state: State) -> dict[str, Welcome]:
-        key, spec = pods.key_of(daemon_set), f"{daemon_set.metadata.uid}/{daemon_set.metadata.generation}"
+        key, spec = key_of(daemon_set), f"{daemon_set.metadata.uid}/{daemon_set.metadata.generation}"
         before, known = self._known.get(key, ("", {}))
         known = known if before == spec else {}
         answers = {}

@@ -11,28 +11,26 @@ adopted. A sync that writes a ReplicaSet leaves the rest to the next.
 from __future__ import annotations
 
 from wukong.actions import DONE, Outcome
-from wukong.api.meta import Object, controller_of
+from wukong.api.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
+from wukong.api.meta import Object
 from wukong.api.resources import Key
-from wukong.embedded.actors import pods
 from wukong.embedded.actors.adoption import adopted_sets, concerned
-from wukong.embedded.actors.deployment.sync import DEPLOYMENTS, Sync, strategy_of
-from wukong.embedded.actors.replica_set.controller import REPLICA_SETS, controlled_by
+from wukong.embedded.actors.deployment.sync import Sync, strategy_of
+from wukong.embedded.actors.replica_set.controller import controller_key
 from wukong.embedded.world.objects import Deployment, ReplicaSet
 from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state.controller import Watch, each_side
 
 
+@each_side
 def _of_pod(pod: Object, state: State) -> list[Key]:
     """Deployments wait for pods only where they recreate: for the last old one to go."""
-    owner = controller_of(pod.metadata)
-    if owner is None or owner.kind != "ReplicaSet":
-        return []
-    replica_set = state.get(ReplicaSet, Key(pod.metadata.namespace, owner.name))
-    if replica_set is None:
-        return []
-    keys = list(controlled_by("Deployment")(replica_set, state))
-    found = state.get(Deployment, keys[0]) if keys else None
-    return keys if found is not None and strategy_of(found) == "Recreate" else []
+    owner = controller_key(pod, REPLICA_SETS)
+    replica_set = state.get(ReplicaSet, owner) if owner is not None else None
+    key = controller_key(replica_set, DEPLOYMENTS) if replica_set is not None else None
+    deployment = state.get(Deployment, key) if key is not None else None
+    is_waiting = deployment is not None and strategy_of(deployment) == "Recreate"
+    return [key] if key is not None and is_waiting else []
 
 
 class Deployments:
@@ -40,7 +38,7 @@ class Deployments:
     watches = (
         Watch(DEPLOYMENTS),
         Watch(REPLICA_SETS, concerned(Deployment)),
-        Watch(pods.PODS, _of_pod),
+        Watch(PODS, _of_pod),
     )
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from wukong.actions import Create
-from wukong.api.resources import RESOURCES
+from wukong.api.kinds import REPLICA_SETS
 from wukong.embedded.actors.pods import reference
 from wukong.embedded.world.objects import Deployment, ReplicaSet, template_of
 from wukong.ports import Document
@@ -28,7 +28,7 @@ _NOT_COPIED = {
     *("kubectl.kubernetes.io/last-applied-configuration", "deprecated.deployment.rollback.to"),
 }
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-_REPLICA_SETS = RESOURCES["ReplicaSet"]
+_REPLICA_SETS = REPLICA_SETS
 
 
 def hash_of(template: Document, collisions: int = 0) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wukong.embedded.actors.deployment.sizes import Limits
-from wukong.embedded.store.documents import seconds, stamp
+from wukong.embedded.store.documents import format_time, parse_time
 from wukong.embedded.world.objects import Counts, Deployment, ReplicaSet
 from wukong.ports import Document
 
@@ -30,9 +30,9 @@ def with_condition(conditions: Conditions, kind: str, status: str, reason: str, 
     before = find(conditions, kind)
     if before is not None and (before["status"], before["reason"]) == (status, reason):
         return conditions
-    since = before["lastTransitionTime"] if before is not None and before["status"] == status else stamp(now)
+    since = before["lastTransitionTime"] if before is not None and before["status"] == status else format_time(now)
     made = {"type": kind, "status": status, "reason": reason, "message": message}
-    return [*without(conditions, kind), {**made, "lastUpdateTime": stamp(now), "lastTransitionTime": since}]
+    return [*without(conditions, kind), {**made, "lastUpdateTime": format_time(now), "lastTransitionTime": since}]
 
 
 def without(conditions: Conditions, kind: str) -> Conditions:
@@ -134,7 +134,7 @@ def has_timed_out(deployment: Deployment, current: Document, now: float) -> bool
     if current["reason"] in (AVAILABLE, TIMED_OUT):
         return bool(current["reason"] == TIMED_OUT)
     deadline = deployment.spec.progress_deadline_seconds or 0
-    return seconds(current["lastUpdateTime"]) + deadline < now
+    return parse_time(current["lastUpdateTime"]) + deadline < now
 
 
 def seconds_to_deadline(deployment: Deployment, conditions: Conditions, now: float) -> float | None:
@@ -143,7 +143,7 @@ def seconds_to_deadline(deployment: Deployment, conditions: Conditions, now: flo
     if current is None or not has_deadline(deployment) or current["reason"] in (AVAILABLE, TIMED_OUT):
         return None
     deadline = deployment.spec.progress_deadline_seconds or 0
-    return max(1.0, seconds(current["lastUpdateTime"]) + deadline - now + 1.0)
+    return max(1.0, parse_time(current["lastUpdateTime"]) + deadline - now + 1.0)
 
 
 def failures(conditions: Conditions, new: ReplicaSet | None, old: Sequence[ReplicaSet], now: float) -> Conditions:

@@ -10,18 +10,17 @@ from typing import Any
 import msgspec
 
 from wukong.actions import Action, Delete, Patch
-from wukong.api.resources import RESOURCES
+from wukong.api.kinds import DEPLOYMENTS, REPLICA_SETS
+from wukong.api.resources import key_of
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.deployment import revisions, rollout_status, sizes
 from wukong.embedded.actors.deployment.sizes import Limits, Version
 from wukong.embedded.actors.events import note
-from wukong.embedded.actors.replica_set.controller import REPLICA_SETS, writing_status
-from wukong.embedded.store.documents import seconds
+from wukong.embedded.actors.replica_set.controller import writing_status
+from wukong.embedded.store.documents import parse_time
 from wukong.embedded.world.objects import Counts, Deployment, ReplicaSet
 from wukong.ports import PatchBody
 from wukong.state import State
-
-DEPLOYMENTS = RESOURCES["Deployment"]
 
 
 class Sync:
@@ -60,7 +59,7 @@ class Sync:
         """Keep the annotations of the new version, and the Deployment's revision, as they should be."""
         if self.new is None:
             return
-        key, has = pods.key_of(self.new), self.new.metadata.annotations
+        key, has = key_of(self.new), self.new.metadata.annotations
         wanted = revisions.annotated(self.deployment, self.new, self.old)
         at_least = self.deployment.spec.min_ready_seconds
         patch: dict[str, Any] = {}
@@ -80,7 +79,7 @@ class Sync:
             body = {"metadata": {"annotations": {revisions.REVISION: revision}}}
             patch = PatchBody("merge", body, manager=pods.MANAGER)
             # Through the status, as Kubernetes does: otherwise annotations count as a new generation.
-            self.actions.append(Patch(DEPLOYMENTS, pods.key_of(self.deployment), patch, "status"))
+            self.actions.append(Patch(DEPLOYMENTS, key_of(self.deployment), patch, "status"))
 
     def _create(self) -> None:
         grown = sizes.grown(self.limits, 0, self._total())
@@ -102,7 +101,7 @@ class Sync:
         for each in sorted(alive, key=revisions.revision_of)[: max(0, surplus)]:
             is_seen = each.metadata.generation <= each.status.observed_generation
             if each.status.replicas == 0 and self.sizes[each.metadata.name] == 0 and is_seen:
-                self.actions.append(Delete(REPLICA_SETS, pods.key_of(each), uid=each.metadata.uid))
+                self.actions.append(Delete(REPLICA_SETS, key_of(each), uid=each.metadata.uid))
 
     # ---- sizes
 
@@ -123,7 +122,7 @@ class Sync:
         if is_new_size or not is_told:
             body = {"metadata": {"annotations": desired}, "spec": {"replicas": replicas}}
             patch = PatchBody("merge", body, manager=pods.MANAGER)
-            self.actions.append(Patch(REPLICA_SETS, pods.key_of(each), patch))
+            self.actions.append(Patch(REPLICA_SETS, key_of(each), patch))
         if is_new_size:
             self._tell_scaled(name, self.sizes[name], replicas)
         self.sizes[name] = replicas
@@ -210,19 +209,19 @@ class Sync:
             status["conditions"] = conditions
         before = self.deployment.document.get("status") or {}
         if status != before:
-            self.actions.append(writing_status(DEPLOYMENTS, pods.key_of(self.deployment), before, status))
+            self.actions.append(writing_status(DEPLOYMENTS, key_of(self.deployment), before, status))
         if is_rollout:  # a paused one has all the time in the world
             self.again = rollout_status.seconds_to_deadline(self.deployment, conditions, self.now)
 
 
 def _owned(state: State, deployment: Deployment) -> list[ReplicaSet]:
-    found = [state.get(ReplicaSet, key) for key in state.owners.owned_by(deployment.metadata.uid, "ReplicaSet")]
+    found = [state.get(ReplicaSet, key) for key in state.owners.owned_by(deployment.metadata.uid, REPLICA_SETS)]
     return [each for each in found if each is not None and pods.is_controlled_by(each, deployment)]
 
 
 def _age(replica_set: ReplicaSet) -> tuple[float, str]:
     created = replica_set.metadata.creation_timestamp
-    return (seconds(created) if created else 0.0, replica_set.metadata.name)
+    return (parse_time(created) if created else 0.0, replica_set.metadata.name)
 
 
 def strategy_of(deployment: Deployment) -> str:

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import Pod
+from wukong.api.kinds import POD_DISRUPTION_BUDGETS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.rules.selectors import requirements, selects
@@ -19,13 +20,13 @@ _MOST = 4096  # label classes to remember
 
 
 class BudgetIndex:
-    kinds: ClassVar[frozenset[str]] = frozenset({"PodDisruptionBudget"})
+    kinds: ClassVar[frozenset[str]] = frozenset({POD_DISRUPTION_BUDGETS.group_kind})
 
     def __init__(self) -> None:
         self._budgets: dict[Key, PodDisruptionBudget] = {}
         self._found: dict[tuple[str, LabelClass], list[Key]] = {}
 
-    def note(self, kind: str, key: Key, old: Object | None, new: Object | None) -> None:
+    def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         if isinstance(new, PodDisruptionBudget):
             self._budgets[key] = new
         else:

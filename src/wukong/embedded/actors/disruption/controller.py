@@ -14,19 +14,19 @@ from msgspec.structs import replace
 from wukong.actions import DONE, Outcome
 from wukong.api.apps import PodDisruptionBudget as AnyBudget
 from wukong.api.core import Pod as AnyPod
+from wukong.api.kinds import DEPLOYMENTS, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS, STATEFUL_SETS
 from wukong.api.meta import Object, controller_of
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key, key_of, refers_to
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.deployment.sizes import percent
 from wukong.embedded.actors.disruption.budget_index import BudgetIndex
 from wukong.embedded.actors.replica_set.controller import writing_status
-from wukong.embedded.store.documents import seconds, stamp
+from wukong.embedded.store.documents import format_time, parse_time
 from wukong.embedded.world.objects import Deployment, Pod, PodDisruptionBudget, ReplicaSet, StatefulSet
 from wukong.ports import Document
-from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state import Change, State
+from wukong.state.controller import Watch, each_side
 
-BUDGETS = RESOURCES["PodDisruptionBudget"]
 DISRUPTED_SECONDS = 120.0
 
 
@@ -34,23 +34,22 @@ class TooVague(Exception):  # noqa: N818
     """A budget whose pods cannot be counted; its condition says why."""
 
 
+@each_side
 def _covering(pod: Object, state: State) -> Iterable[Key]:
     assert isinstance(pod, AnyPod)
     return state.derived(BudgetIndex).of(pod)
 
 
-def _of_workload(found: Object, state: State) -> Iterable[Key]:
-    return [
-        pods.key_of(budget) for budget in state.all(AnyBudget) if budget.metadata.namespace == found.metadata.namespace
-    ]
+def _of_workload(change: Change, state: State) -> Iterable[Key]:
+    return [key_of(budget) for budget in state.all(AnyBudget) if budget.metadata.namespace == change.key.namespace]
 
 
 class Disruption:
     name = "disruption"
     watches = (
-        Watch(BUDGETS),
-        Watch(pods.PODS, _covering),
-        *(Watch(RESOURCES[kind], _of_workload) for kind in ("Deployment", "StatefulSet", "ReplicaSet")),
+        Watch(POD_DISRUPTION_BUDGETS),
+        Watch(PODS, _covering),
+        *(Watch(resource, _of_workload) for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS)),
     )
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
@@ -59,7 +58,7 @@ class Disruption:
             return DONE
         found = _pods(budget, state)
         disrupted = dict(_disrupted(budget, found, now))
-        again = min((seconds(at) + DISRUPTED_SECONDS - now for at in disrupted.values()), default=None)
+        again = min((parse_time(at) + DISRUPTED_SECONDS - now for at in disrupted.values()), default=None)
         try:
             expected, desired = _expected(budget, found, state)
         except TooVague as error:
@@ -72,7 +71,7 @@ class Disruption:
         before = budget.document.get("status") or {}
         if status == before:
             return Outcome(requeue_after=again)
-        written = writing_status(BUDGETS, key, _cleared(before, status), status)
+        written = writing_status(POD_DISRUPTION_BUDGETS, key, _cleared(before, status), status)
         # At this version only: an eviction charged meanwhile must not be forgotten by a count that did not know of it.
         body = {"metadata": {"resourceVersion": budget.metadata.resource_version}, **written.patch.body}
         return Outcome((replace(written, patch=replace(written.patch, body=body)),), again)
@@ -87,7 +86,7 @@ def _disrupted(budget: PodDisruptionBudget, found: list[Pod], now: float) -> Ite
     there = {pod.metadata.name: pod for pod in found}
     for name, at in sorted(budget.status.disrupted_pods.items()):
         pod = there.get(name)
-        if pod is not None and not pod.is_terminating and at and seconds(at) + DISRUPTED_SECONDS > now:
+        if pod is not None and not pod.is_terminating and at and parse_time(at) + DISRUPTED_SECONDS > now:
             yield name, at
 
 
@@ -120,13 +119,13 @@ def _sized(pod: AnyPod, state: State) -> tuple[str, int]:
     owner = controller_of(pod.metadata)
     assert owner is not None
     key = Key(pod.metadata.namespace, owner.name)
-    if owner.kind == "ReplicaSet" and (replica_set := state.get(ReplicaSet, key)) is not None:
+    if refers_to(owner, REPLICA_SETS) and (replica_set := state.get(ReplicaSet, key)) is not None:
         above = controller_of(replica_set.metadata)
-        if above is None or above.kind != "Deployment":
+        if above is None or not refers_to(above, DEPLOYMENTS):
             return owner.uid, replica_set.spec.replicas or 0
         deployment = state.get(Deployment, Key(key.namespace, above.name))
         return above.uid, (deployment.spec.replicas or 0) if deployment is not None else 0
-    if owner.kind == "StatefulSet" and (stateful_set := state.get(StatefulSet, key)) is not None:
+    if refers_to(owner, STATEFUL_SETS) and (stateful_set := state.get(StatefulSet, key)) is not None:
         return owner.uid, stateful_set.spec.replicas or 0
     raise TooVague(f"{owner.kind}.{owner.api_version.partition('/')[0]} does not implement the scale subresource")
 
@@ -160,7 +159,7 @@ def _condition(budget: PodDisruptionBudget, status: str, reason: str, message: s
     before: Document = next(iter((budget.document.get("status") or {}).get("conditions") or []), {})
     since = before.get("lastTransitionTime") if before.get("status") == status else None
     made = {"type": "DisruptionAllowed", "status": status, "reason": reason, "message": message}
-    return {**made, "observedGeneration": budget.metadata.generation, "lastTransitionTime": since or stamp(now)}
+    return {**made, "observedGeneration": budget.metadata.generation, "lastTransitionTime": since or format_time(now)}
 
 
 def _cleared(before: Document, status: Document) -> Document:

@@ -7,60 +7,65 @@ near every change and handed to the world to perform. Garbage's keys are uids: o
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from wukong.actions import DONE, Delete, Outcome, Patch
 from wukong.api.core import Pod
+from wukong.api.kinds import EVENTS, LEASES, NAMESPACES, NODES, PODS
 from wukong.api.meta import Object
-from wukong.api.resources import EVENTS, LEASES, RESOURCES, Key
+from wukong.api.resources import Key
 from wukong.embedded.actors.node_lifecycle.zones import is_ready
+from wukong.embedded.actors.pods import keys_on_node
 from wukong.embedded.store import Server, garbage_collection, namespaces
 from wukong.embedded.world.objects import Node
 from wukong.embedded.world.transport import FINALIZE
 from wukong.ports import PatchBody
 from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state.controller import PodRight, Watch, each_side
 
-_PODS, _NODES, _NAMESPACES = RESOURCES["Pod"], RESOURCES["Node"], RESOURCES["Namespace"]
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 _PERIOD, _QUARANTINE = 20.0, 40.0
 
 
 class Garbage:
     name = "garbage"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.DELETE_DEPENDENTS})
 
     def __init__(self, server: Server) -> None:
         self.database, self.kinds = server.database, server.kinds
-        self._doubts = server.doubts
+        self._candidates = server.garbage_candidates
         watched = [kind.resource for kind in server.kinds if kind.resource not in (EVENTS, LEASES)]
-        self.watches = tuple(Watch(resource, self._concerned) for resource in watched)
+        self.watches = tuple(Watch(resource, each_side(self._concerned)) for resource in watched)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
-        places = self._doubts.near(key.name)
-        return Outcome(tuple(garbage_collection.due(self.database, self.kinds, places))) if places else DONE
+        refs = self._candidates.list_near(key.name)
+        return Outcome(tuple(garbage_collection.plan_actions(self.database, self.kinds, refs))) if refs else DONE
 
     def _concerned(self, found: Object, _: State) -> Iterable[Key]:
-        """Of it and its owners, those near a doubt. Most changes raise none."""
+        """The uids of it and its owners that have garbage candidates near. Most changes have none."""
         uids = (found.metadata.uid, *(each.uid for each in found.metadata.owner_references))
-        return [Key("", uid) for uid in uids if self._doubts.is_near(uid)]
+        return [Key("", uid) for uid in uids if self._candidates.has_near(uid)]
 
 
 class Namespaces:
     """Empties a namespace that is being deleted, then ends it. Looks again every second while it is not empty."""
 
     name = "namespace"
-    watches = (Watch(_NAMESPACES),)
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.DELETE_WITH_NAMESPACE})
+    watches = (Watch(NAMESPACES),)
 
     def __init__(self, server: Server) -> None:
         self.database, self.kinds = server.database, server.kinds
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
-        if key.name not in namespaces.leaving(self.database):
+        if key.name not in namespaces.list_terminating(self.database):
             return DONE
         if namespaces.is_empty(self.database, self.kinds, key.name):
-            return Outcome((Patch(_NAMESPACES, key, PatchBody("merge", {}), FINALIZE),))
-        return Outcome(tuple(namespaces.content_due(self.database, self.kinds, key.name)), requeue_after=1.0)
+            return Outcome((Patch(NAMESPACES, key, PatchBody("merge", {}), FINALIZE),))
+        return Outcome(tuple(namespaces.plan_deletions(self.database, self.kinds, key.name)), requeue_after=1.0)
 
 
+@each_side
 def _abandoned(pod: Object, state: State) -> Iterable[Key]:
     """Only pods whose node is not there, or was never chosen, are of interest."""
     assert isinstance(pod, Pod)
@@ -76,9 +81,10 @@ class PodGarbage:
     """
 
     name = "podgc"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.DELETE_FROM_MISSING_NODES})
     watches = (
-        Watch(_PODS, _abandoned),
-        Watch(_NODES, lambda node, state: state.pods.on_node(node.metadata.name)),
+        Watch(PODS, _abandoned),
+        Watch(NODES, keys_on_node),
     )
 
     def __init__(self) -> None:
@@ -118,7 +124,7 @@ def _next_round(now: float) -> float:
 
 
 def _forced(key: Key, pod: Pod) -> Delete:
-    return Delete(_PODS, key, uid=pod.metadata.uid, grace_seconds=0)
+    return Delete(PODS, key, uid=pod.metadata.uid, grace_seconds=0)
 
 
 def _failing(key: Key, pod: Pod, *conditions: dict[str, str]) -> tuple[Patch, ...]:
@@ -127,4 +133,4 @@ def _failing(key: Key, pod: Pod, *conditions: dict[str, str]) -> tuple[Patch, ..
         return ()
     status = {"phase": "Failed", **({"conditions": [*conditions]} if conditions else {})}
     patch = {"metadata": {"uid": pod.metadata.uid}, "status": status}
-    return (Patch(_PODS, key, PatchBody("strategic", patch, manager="kube-controller-manager"), "status"),)
+    return (Patch(PODS, key, PatchBody("strategic", patch, manager="kube-controller-manager"), "status"),)

@@ -7,19 +7,22 @@ podReplacementPolicy Failed. Pods that are over are counted by finished_pods.py.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from wukong.actions import Action, Delete, Outcome, Patch
+from wukong.api.kinds import JOBS, PODS
 from wukong.api.meta import LabelSelector
-from wukong.api.resources import Key
+from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.events import CreatedPods, deleted, note
 from wukong.embedded.actors.job import finished_pods
 from wukong.embedded.actors.job.finished_pods import Record
 from wukong.embedded.actors.replica_set.controller import controlled_by, writing_status
-from wukong.embedded.store.documents import at, seconds, stamp
-from wukong.embedded.world.objects import JOBS, Job, Pod, template_of
+from wukong.embedded.store.documents import format_time, parse_time, value_at
+from wukong.embedded.world.objects import Job, Pod, template_of
 from wukong.ports import Document, PatchBody
 from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state.controller import PodRight, Watch
 
 LIMIT = 6
 _GIVEN_UP = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
@@ -29,7 +32,8 @@ _DONE = ("CompletionsReached", "Reached expected number of succeeded pods")
 
 class Jobs:
     name = "job"
-    watches = (Watch(JOBS, read=Job), Watch(pods.PODS, controlled_by("Job")))
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_JOB_PODS, PodRight.DELETE_JOB_PODS})
+    watches = (Watch(JOBS), Watch(PODS, controlled_by(JOBS)))
 
     def __init__(self) -> None:
         self._newborn = CreatedPods(JOBS)
@@ -40,7 +44,7 @@ class Jobs:
         if job is None or job.metadata.deletion_timestamp is not None:
             return Outcome(tuple(finished_pods.released(_left_behind(key, state))))
         owned = pods.owned_pods(state, job)
-        told: list[Action] = [*self._newborn.told(job, map(pods.key_of, owned))]
+        told: list[Action] = [*self._newborn.told(job, map(key_of, owned))]
         if _finish(job) is not None:
             self._records.pop(job.metadata.uid, None)
             gone, again = _outlived(job, now)
@@ -49,7 +53,7 @@ class Jobs:
         self._records[job.metadata.uid] = sync.record
         actions = sync.play()
         if sync.is_asking:
-            self._newborn.asked(job, map(pods.key_of, owned))
+            self._newborn.asked(job, map(key_of, owned))
         before = job.document.get("status") or {}
         if sync.status != before:
             told.append(writing_status(JOBS, key, _cleared(before, sync.status), sync.status))
@@ -79,7 +83,7 @@ class _Sync:
         if before.get("conditions"):
             self.status["conditions"] = before["conditions"]
         if (started := before.get("startTime")) or not job.spec.suspend:
-            self.status["startTime"] = started or stamp(now)
+            self.status["startTime"] = started or format_time(now)
 
     def play(self) -> list[Action]:
         """What to do with pods; completes the status."""
@@ -89,7 +93,7 @@ class _Sync:
         made = self._managed()
         if self._is_complete():
             self._end("Complete", "SuccessCriteriaMet", _DONE)
-            self.status["completionTime"] = stamp(self.now)
+            self.status["completionTime"] = format_time(self.now)
             return [note(JOBS, self.job, "Completed", "Job completed")]
         return [*self._suspended(), *made]
 
@@ -97,10 +101,10 @@ class _Sync:
         limit = LIMIT if self.job.spec.backoff_limit is None else self.job.spec.backoff_limit
         if self.failed > limit:
             return _GIVEN_UP
-        deadline = at(self.job.document, "spec.activeDeadlineSeconds")
+        deadline = value_at(self.job.document, "spec.activeDeadlineSeconds")
         if deadline is None or self.job.spec.suspend or "startTime" not in self.status:
             return None
-        left = seconds(self.status["startTime"]) + deadline - self.now
+        left = parse_time(self.status["startTime"]) + deadline - self.now
         if left > 0:
             self.again = left
         return None if left > 0 else _TOO_LATE
@@ -147,7 +151,7 @@ class _Sync:
         others = [it for it in self.status.get("conditions") or () if it["type"] != "Suspended"]
         self.status["conditions"] = [*others, {**told, **self._times()}]
         if not is_wanted:
-            self.status["startTime"] = stamp(self.now)
+            self.status["startTime"] = format_time(self.now)
         return [note(JOBS, self.job, word.title(), f"Job {word}")]
 
     def _end(self, kind: str, first: str, why: tuple[str, str]) -> None:
@@ -158,18 +162,18 @@ class _Sync:
         self.again = None
 
     def _times(self) -> Document:
-        return {"lastProbeTime": stamp(self.now), "lastTransitionTime": stamp(self.now)}
+        return {"lastProbeTime": format_time(self.now), "lastTransitionTime": format_time(self.now)}
 
 
 def _finish(job: Job) -> Document | None:
     """The condition by which it is over."""
-    found = at(job.document, "status.conditions") or ()
+    found = value_at(job.document, "status.conditions") or ()
     return next((it for it in found if it["type"] in ("Complete", "Failed") and it["status"] == "True"), None)
 
 
 def _forgotten(key: Key, job: Job, owned: list[Pod]) -> list[Patch]:
     """The uids of the last pods that were counted, once those are let go."""
-    held = at(job.document, "status.uncountedTerminatedPods") or {}
+    held = value_at(job.document, "status.uncountedTerminatedPods") or {}
     if not held or any(map(finished_pods.is_tracked, owned)):
         return []
     cleared = {"status": {"uncountedTerminatedPods": dict.fromkeys(held)}}
@@ -178,13 +182,13 @@ def _forgotten(key: Key, job: Job, owned: list[Pod]) -> list[Patch]:
 
 def _outlived(job: Job, now: float) -> tuple[tuple[Delete, ...], float | None]:
     """A Job that says how long it stays after its end goes then, and its pods with it."""
-    over, ttl = _finish(job), at(job.document, "spec.ttlSecondsAfterFinished")
+    over, ttl = _finish(job), value_at(job.document, "spec.ttlSecondsAfterFinished")
     if ttl is None or over is None:
         return (), None
-    left = seconds(over["lastTransitionTime"]) + ttl - now
+    left = parse_time(over["lastTransitionTime"]) + ttl - now
     if left > 0:
         return (), left
-    return (Delete(JOBS, pods.key_of(job), uid=job.metadata.uid, propagation="Foreground"),), None
+    return (Delete(JOBS, key_of(job), uid=job.metadata.uid, propagation="Foreground"),), None
 
 
 def _left_behind(key: Key, state: State) -> list[Pod]:

@@ -12,8 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from wukong.actions import Patch
+from wukong.api.kinds import PODS
+from wukong.api.resources import key_of
 from wukong.embedded.actors import pods
-from wukong.embedded.store.documents import at, seconds
+from wukong.embedded.store.documents import parse_time, value_at
 from wukong.embedded.world.objects import Pod
 from wukong.ports import Document, PatchBody
 
@@ -56,7 +58,7 @@ class Record(NamedTuple):
 
 
 def is_tracked(pod: Pod) -> bool:
-    return FINALIZER in (at(pod.document, "metadata.finalizers") or ())
+    return FINALIZER in (value_at(pod.document, "metadata.finalizers") or ())
 
 
 def ended(owned: list[Pod], uncounted: Document) -> Ended:
@@ -82,8 +84,8 @@ def released(found: list[Pod]) -> list[Patch]:
     body = {"metadata": {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}}
     return [
         Patch(
-            pods.PODS,
-            pods.key_of(pod),
+            PODS,
+            key_of(pod),
             PatchBody("strategic", {"metadata": {**body["metadata"], "uid": pod.metadata.uid}}, manager=pods.MANAGER),
         )
         for pod in found
@@ -93,6 +95,6 @@ def released(found: list[Pod]) -> list[Patch]:
 
 def ended_at(pod: Pod, now: float) -> float:
     """When its last container stopped; else when it was deleted; else now."""
-    statuses = at(pod.document, "status.containerStatuses") or ()
-    stops = [at(each, "state.terminated.finishedAt") for each in statuses]
-    return max((seconds(stop) for stop in stops if stop), default=now)
+    statuses = value_at(pod.document, "status.containerStatuses") or ()
+    stops = [value_at(each, "state.terminated.finishedAt") for each in statuses]
+    return max((parse_time(stop) for stop in stops if stop), default=now)

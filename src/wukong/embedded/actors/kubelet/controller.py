@@ -15,8 +15,9 @@ from functools import lru_cache
 from math import inf
 
 from wukong.actions import DONE, Delete, Note, Outcome, Patch
+from wukong.api.kinds import NODES, PODS
 from wukong.api.meta import Object
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key
 from wukong.embedded.actors.events import of_pod
 from wukong.embedded.actors.kubelet import pod_status
 from wukong.embedded.actors.kubelet.behaviour import (
@@ -28,14 +29,14 @@ from wukong.embedded.actors.kubelet.behaviour import (
     stage_at,
     timeline,
 )
-from wukong.embedded.store.documents import at, seconds
+from wukong.embedded.actors.pods import keys_on_node
+from wukong.embedded.store.documents import parse_time, value_at
 from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import Node, Pod
 from wukong.ports import PatchBody
 from wukong.state import State
 from wukong.state.controller import Watch
 
-_PODS, _NODES = RESOURCES["Pod"], RESOURCES["Node"]
 _HOSTS = int(ipaddress.ip_address("172.16.0.0"))
 _ADDRESSES = int(ipaddress.ip_address("10.0.0.0"))
 
@@ -51,7 +52,7 @@ class Kubelets:
         self._since: dict[str, float] = {}  # uid → when its kubelet first saw the pod
         self._stopping: dict[str, float] = {}  # uid → when its kubelet first saw it deleted
 
-    watches = (Watch(_PODS), Watch(_NODES, lambda node, state: state.pods.on_node(node.metadata.name)))
+    watches = (Watch(PODS), Watch(NODES, keys_on_node))
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         pod = state.get(Pod, key)
@@ -82,7 +83,7 @@ class Kubelets:
                     del known[uid]
 
     def _show_stage(self, key: Key, pod: Pod, behaviour: Behaviour, since: float, now: float) -> Outcome:
-        policy = at(pod.document, "spec.restartPolicy") or "Always"
+        policy = value_at(pod.document, "spec.restartPolicy") or "Always"
         chance = self.chance.share(pod.metadata.uid)
         rows = timeline(behaviour, may_exit=may_exit(policy, behaviour.exit_code), chance=chance)
         stage, left = stage_at(rows, now - since)
@@ -99,13 +100,13 @@ class Kubelets:
         uid = pod.metadata.uid
         told = () if uid in self._stopping else _killing(pod)
         began = self._stopping.setdefault(uid, now)
-        grace = at(pod.document, "metadata.deletionGracePeriodSeconds") or 0
+        grace = value_at(pod.document, "metadata.deletionGracePeriodSeconds") or 0
         left = began + min(behaviour.stop_seconds, grace) - now
         if left > 1e-6:
             return Outcome(told, requeue_after=left)
         self._since.pop(uid, None)
         self._stopping.pop(uid, None)
-        return Outcome((*told, Delete(_PODS, key, uid=uid, grace_seconds=0)))
+        return Outcome((*told, Delete(PODS, key, uid=uid, grace_seconds=0)))
 
 
 def is_silent(node: Object) -> bool:
@@ -119,12 +120,12 @@ def address_of(node: str) -> str:
 
 
 def _pod_address(pod: Pod) -> str:
-    known = at(pod.document, "status.podIP")
+    known = value_at(pod.document, "status.podIP")
     return known or str(ipaddress.ip_address(_ADDRESSES + zlib.crc32(pod.metadata.uid.encode()) % 2**24))
 
 
 def _started(pod: Pod, now: float) -> float:
-    return seconds(pod.status.start_time) if pod.status.start_time else now
+    return parse_time(pod.status.start_time) if pod.status.start_time else now
 
 
 def _killing(pod: Pod) -> tuple[Note, ...]:
@@ -135,4 +136,4 @@ def _killing(pod: Pod) -> tuple[Note, ...]:
 
 
 def _writing(key: Key, patch: dict[str, object], again: float | None = None) -> Outcome:
-    return Outcome((Patch(_PODS, key, PatchBody("strategic", patch, manager="kubelet"), "status"),), again)
+    return Outcome((Patch(PODS, key, PatchBody("strategic", patch, manager="kubelet"), "status"),), again)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 
 from wukong.embedded.actors.kubelet.behaviour import Stage
-from wukong.embedded.store.documents import at, condition_of, meta_of, stamp
+from wukong.embedded.store.documents import condition_of, format_time, meta_of, value_at
 from wukong.ports import Document
 
 
@@ -18,7 +18,7 @@ def patch(pod: Document, stage: Stage, now: float, *, pod_address: str, host_add
     status: Document = {
         "phase": stage.phase,
         "observedGeneration": meta_of(pod).get("generation", 0),
-        "startTime": at(pod, "status.startTime") or stamp(now),
+        "startTime": value_at(pod, "status.startTime") or format_time(now),
         "hostIP": host_address,
         "hostIPs": [{"ip": host_address}],
         "conditions": _conditions(pod, stage, now),
@@ -40,9 +40,9 @@ def refusal(pod: Document, message: str) -> Document:
 def is_shown(pod: Document, stage: Stage) -> bool:
     """Whether the pod's status already says what this stage says."""
     ready = condition_of(pod, "Ready")
-    states = [at(each, "state.waiting.reason") or "" for each in at(pod, "status.containerStatuses") or ()]
+    states = [value_at(each, "state.waiting.reason") or "" for each in value_at(pod, "status.containerStatuses") or ()]
     return (
-        at(pod, "status.phase") == stage.phase
+        value_at(pod, "status.phase") == stage.phase
         and ready is not None
         and (ready["status"] == "True") == (stage.is_ready and _gates_are_open(pod))
         and states == [stage.waiting] * len(pod["spec"]["containers"])
@@ -67,7 +67,7 @@ def _condition(pod: Document, kind: str, is_true: bool, now: float, reason: str 
     text = "True" if is_true else "False"
     before = condition_of(pod, kind) or {}
     since = before.get("lastTransitionTime") if before.get("status") == text else None
-    made = {"type": kind, "status": text, "lastTransitionTime": since or stamp(now)}
+    made = {"type": kind, "status": text, "lastTransitionTime": since or format_time(now)}
     # A reason that stands there from before (the node controller's NodeNotReady) is taken away by null.
     return {**made, "reason": reason, "message": None, "observedGeneration": meta_of(pod).get("generation", 0)}
 
@@ -95,23 +95,23 @@ def _init(pod: Document, container: Document, stage: Stage, now: float) -> Docum
     made = _container(pod, container, stage, now)
     if stage.waiting or container.get("restartPolicy") == "Always":
         return made
-    over = {"terminated": _terminated(0, at(pod, "status.startTime") or stamp(now), now)}
+    over = {"terminated": _terminated(0, value_at(pod, "status.startTime") or format_time(now), now)}
     return {**made, "ready": True, "started": False, "state": over}
 
 
 def _state(pod: Document, container: Document, stage: Stage, now: float) -> Document:
     if stage.waiting:
         return {"waiting": {"reason": stage.waiting}}
-    found = [each for each in at(pod, "status.containerStatuses") or () if each["name"] == container["name"]]
-    started = at(found[0], "state.running.startedAt") if found else None
+    found = [each for each in value_at(pod, "status.containerStatuses") or () if each["name"] == container["name"]]
+    started = value_at(found[0], "state.running.startedAt") if found else None
     if stage.exit_code is not None:
-        return {"terminated": _terminated(stage.exit_code, started or stamp(now), now)}
-    return {"running": {"startedAt": started or stamp(now)}}
+        return {"terminated": _terminated(stage.exit_code, started or format_time(now), now)}
+    return {"running": {"startedAt": started or format_time(now)}}
 
 
 def _terminated(code: int, started: str, now: float) -> Document:
     reason = "Error" if code else "Completed"
-    return {"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": stamp(now)}
+    return {"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": format_time(now)}
 
 
 def _identifiers(pod: Document, container: Document) -> Document:

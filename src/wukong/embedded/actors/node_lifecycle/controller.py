@@ -12,25 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import inf
+from typing import ClassVar
 
 from wukong.actions import DONE, Action, Outcome, Patch
 from wukong.api.core import Taint
+from wukong.api.kinds import NODES, PODS
 from wukong.api.meta import Object
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.events import note, of_pod
 from wukong.embedded.actors.kubelet.controller import is_silent
 from wukong.embedded.actors.node_lifecycle import zones
 from wukong.embedded.actors.node_lifecycle.zones import Zones
-from wukong.embedded.store.documents import at, condition_of, seconds, stamp
+from wukong.embedded.store.documents import condition_of, format_time, parse_time, value_at
 from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import Node, Pod
 from wukong.ports import Document, PatchBody
 from wukong.rules.taints import tolerates
-from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state import Change, State
+from wukong.state.controller import PodRight, Watch, each_side
 
-NODES = RESOURCES["Node"]
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 PRESSURES = {
@@ -42,6 +43,7 @@ PRESSURES = {
 GRACE, HEARTBEAT, MONITOR = 50.0, 10.0, 5.0
 
 
+@each_side
 def _unready_node(pod: Object, state: State) -> Iterable[Key]:
     """Pods matter only where their node is not ready: then they are not, either."""
     assert isinstance(pod, Pod)
@@ -51,11 +53,12 @@ def _unready_node(pod: Object, state: State) -> Iterable[Key]:
     return (key,) if node is not None and (ready is None or ready.get("status") != "True") else ()
 
 
+@each_side
 def _endangered(pod: Object, state: State) -> Iterable[Key]:
     assert isinstance(pod, Pod)
     node = state.get(Node, Key("", pod.spec.node_name))
     is_tainted = node is not None and any(taint.effect == "NoExecute" for taint in node.spec.taints)
-    return (pods.key_of(pod),) if is_tainted else ()
+    return (key_of(pod),) if is_tainted else ()
 
 
 class NodeLifecycle:
@@ -66,11 +69,11 @@ class NodeLifecycle:
         self._heard: dict[str, float] = {}  # silent node → its last heartbeat
         self._last: dict[str, float] = {}  # zone → when the last of its nodes was tainted NoExecute
         self._was_ready: dict[str, bool] = {}
-        self.watches = (Watch(NODES, self._concerned), Watch(pods.PODS, _unready_node))
+        self.watches = (Watch(NODES, self._concerned), Watch(PODS, _unready_node))
 
-    def _concerned(self, found: Object, state: State) -> list[Key]:
+    def _concerned(self, change: Change, state: State) -> list[Key]:
         """The node itself; all that are not ready when one becomes so, ceases to be, or goes."""
-        name = found.metadata.name
+        name = change.key.name
         node = state.get(Node, Key("", name))
         is_ready = node is not None and zones.is_ready(node)
         if self._was_ready.get(name) == is_ready and node is not None:
@@ -110,8 +113,8 @@ class NodeLifecycle:
             wait = self._wait(node, wanted[-1], state.derived(Zones), now)
             if wait > 0:
                 wanted = wanted[:-1]
-        made = [*kept, *(_has(node, each) or {**each, "timeAdded": stamp(now)} for each in wanted)]
-        if made != (at(node.document, "spec.taints") or []):
+        made = [*kept, *(_has(node, each) or {**each, "timeAdded": format_time(now)} for each in wanted)]
+        if made != (value_at(node.document, "spec.taints") or []):
             # The list is written whole, as read at this version: what others put into it meanwhile must not be lost.
             meta = {"uid": node.metadata.uid, "resourceVersion": node.metadata.resource_version}
             patch = {"metadata": meta, "spec": {"taints": made or None}}
@@ -133,9 +136,10 @@ class NodeLifecycle:
 
 class TaintEviction:
     name = "tainteviction"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.DELETE_FROM_TAINTED_NODES})
     watches = (
-        Watch(pods.PODS, _endangered),
-        Watch(NODES, lambda node, state: state.pods.on_node(node.metadata.name)),
+        Watch(PODS, _endangered),
+        Watch(NODES, pods.keys_on_node),
     )
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
@@ -153,12 +157,12 @@ class TaintEviction:
         marked = {"metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [told]}}
         patch = PatchBody("strategic", marked, manager=pods.MANAGER)
         said = of_pod(pod, "TaintManagerEviction", f"Marking for deletion Pod {key}")
-        return Outcome((said, Patch(pods.PODS, key, patch, "status"), pods.deletion(pod)))
+        return Outcome((said, Patch(PODS, key, patch, "status"), pods.deletion(pod)))
 
 
 def seconds_left(pod: Pod, node: Node, now: float) -> float:
     """Until the pod must leave: at once where a taint is not tolerated, else the shortest time it tolerates one."""
-    found = [each for each in at(node.document, "spec.taints") or () if each.get("effect") == "NoExecute"]
+    found = [each for each in value_at(node.document, "spec.taints") or () if each.get("effect") == "NoExecute"]
     left = inf
     for each in found:
         taint = Taint(key=each["key"], value=each.get("value", ""), effect="NoExecute")
@@ -167,7 +171,7 @@ def seconds_left(pod: Pod, node: Node, now: float) -> float:
             return 0.0
         limits = [limit for limit in matching if limit is not None]
         if limits:
-            since = seconds(each["timeAdded"]) if each.get("timeAdded") else now
+            since = parse_time(each["timeAdded"]) if each.get("timeAdded") else now
             left = min(left, max(0.0, since + max(0, min(limits)) - now))
     return left
 
@@ -193,11 +197,13 @@ def _others(node: Node) -> list[Document]:
     """Taints that are not ours to keep: those of other keys, and what somebody else made NoExecute of ours."""
     ours = {(key, effect) for key in (NOT_READY, UNREACHABLE) for effect in ("NoSchedule", "NoExecute")}
     ours |= {(key, "NoSchedule") for key in (UNSCHEDULABLE, *PRESSURES.values())}
-    return [each for each in at(node.document, "spec.taints") or () if (each["key"], each.get("effect")) not in ours]
+    return [
+        each for each in value_at(node.document, "spec.taints") or () if (each["key"], each.get("effect")) not in ours
+    ]
 
 
 def _has(node: Node, taint: Document) -> Document | None:
-    found = at(node.document, "spec.taints") or ()
+    found = value_at(node.document, "spec.taints") or ()
     same = (each for each in found if (each["key"], each["effect"]) == (taint["key"], taint["effect"]))
     return next(same, None)
 
@@ -205,9 +211,9 @@ def _has(node: Node, taint: Document) -> Document | None:
 def _unknown(node: Node, heard: float, now: float) -> list[Document]:
     """What the node last said of itself is not believed any more."""
     made = []
-    for each in at(node.document, "status.conditions") or [{"type": "Ready", "status": "Unknown"}]:
+    for each in value_at(node.document, "status.conditions") or [{"type": "Ready", "status": "Unknown"}]:
         told = {"reason": "NodeStatusUnknown", "message": "Kubelet stopped posting node status."}
-        times = {"lastHeartbeatTime": stamp(heard), "lastTransitionTime": stamp(now)}
+        times = {"lastHeartbeatTime": format_time(heard), "lastTransitionTime": format_time(now)}
         made.append({**each, "status": "Unknown", **told, **times})
     return made
 
@@ -215,13 +221,15 @@ def _unknown(node: Node, heard: float, now: float) -> list[Document]:
 def _recovered(node: Node, now: float) -> list[Document]:
     """What a kubelet says that starts or comes back."""
     made = []
-    for each in at(node.document, "status.conditions") or [{"type": "Ready"}]:
+    for each in value_at(node.document, "status.conditions") or [{"type": "Ready"}]:
         is_ready = each["type"] == "Ready"
         reason = "KubeletReady" if is_ready else f"KubeletHasNo{each['type']}"
-        times = {"lastHeartbeatTime": stamp(now), "lastTransitionTime": stamp(now)}
+        times = {"lastHeartbeatTime": format_time(now), "lastTransitionTime": format_time(now)}
         made.append({**each, "status": "True" if is_ready else "False", "reason": reason, "message": "", **times})
     if not any(each["type"] == "Ready" for each in made):
-        made.append({"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": stamp(now)})
+        made.append(
+            {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": format_time(now)}
+        )
     return made
 
 
@@ -238,8 +246,8 @@ def _marked_pods(state: State, node: str, now: float) -> list[Action]:
         if not pods.is_ready(found):
             continue
         told = {"type": "Ready", "status": "False"}  # the real one gives no reason either
-        status = {"conditions": [{**told, "lastTransitionTime": stamp(now)}]}
+        status = {"conditions": [{**told, "lastTransitionTime": format_time(now)}]}
         patch = {"metadata": {"uid": found.metadata.uid}, "status": status}
-        made.append(Patch(pods.PODS, pods.key_of(found), PatchBody("strategic", patch, manager=pods.MANAGER), "status"))
+        made.append(Patch(PODS, key_of(found), PatchBody("strategic", patch, manager=pods.MANAGER), "status"))
         made.append(of_pod(found, "NodeNotReady", "Node is not ready", is_warning=True))
     return made

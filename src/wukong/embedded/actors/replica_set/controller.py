@@ -8,38 +8,46 @@ nobody controls are adopted, those that no longer match are released. ReplicaFai
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from wukong.actions import DONE, Action, Create, Outcome, Patch
+from wukong.api.kinds import PODS, REPLICA_SETS
 from wukong.api.meta import Object, controller_of
-from wukong.api.resources import RESOURCES, Key, Resource
+from wukong.api.resources import Key, Resource, refers_to
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.adoption import claims, concerned
 from wukong.embedded.actors.events import CreatedPods, deleted, note
 from wukong.embedded.actors.owned_pods import OwnedPods, OwnedPodsIndex
-from wukong.embedded.store.documents import stamp
+from wukong.embedded.store.documents import format_time
 from wukong.embedded.world.objects import ReplicaSet, template_of
 from wukong.ports import Document, PatchBody
 from wukong.state import State
 from wukong.state.attempts import Attempt
-from wukong.state.controller import KeysOf, Watch
+from wukong.state.controller import KeysOf, PodRight, Watch, each_side
 
-REPLICA_SETS = RESOURCES["ReplicaSet"]
 BURST = 500  # pods made or deleted in one go
 
 
-def controlled_by(kind: str) -> KeysOf:
+def controlled_by(resource: Resource) -> KeysOf:
     """Keys of the controllers of this kind that own a changed object."""
 
-    def keys(found: Object, _: State) -> Iterable[Key]:
-        owner = controller_of(found.metadata)
-        return (Key(found.metadata.namespace, owner.name),) if owner is not None and owner.kind == kind else ()
+    def keys(owned: Object, _: State) -> Iterable[Key]:
+        key = controller_key(owned, resource)
+        return (key,) if key is not None else ()
 
-    return keys
+    return each_side(keys)
+
+
+def controller_key(owned: Object, resource: Resource) -> Key | None:
+    """The key of the object's controller, if that is of this kind."""
+    owner = controller_of(owned.metadata)
+    return Key(owned.metadata.namespace, owner.name) if owner is not None and refers_to(owner, resource) else None
 
 
 class ReplicaSets:
     name = "replicaset"
-    watches = (Watch(REPLICA_SETS), Watch(pods.PODS, concerned(ReplicaSet)))
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_REPLICAS, PodRight.DELETE_SURPLUS_REPLICAS})
+    watches = (Watch(REPLICA_SETS), Watch(PODS, concerned(ReplicaSet)))
 
     def __init__(self) -> None:
         self._newborn = CreatedPods(REPLICA_SETS)
@@ -88,7 +96,7 @@ def _related(replica_set: ReplicaSet, state: State) -> list[Mapping[str, int]]:
     owner = controller_of(replica_set.metadata)
     if owner is None:
         return []
-    found = [state.get(ReplicaSet, key) for key in state.owners.owned_by(owner.uid, "ReplicaSet")]
+    found = [state.get(ReplicaSet, key) for key in state.owners.owned_by(owner.uid, REPLICA_SETS)]
     crews = state.derived(OwnedPodsIndex)
     return [crew.nodes for each in found if each is not None and (crew := crews.of(each)).active]
 
@@ -114,7 +122,7 @@ def _conditions(replica_set: ReplicaSet, now: float, failure: Attempt | None) ->
         return others
     before = [each for each in replica_set.status.conditions if each["type"] == "ReplicaFailure"]
     made = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": _said(failure)}
-    return [*others, before[0] if before else {**made, "lastTransitionTime": stamp(now)}]
+    return [*others, before[0] if before else {**made, "lastTransitionTime": format_time(now)}]
 
 
 def _said(failure: Attempt) -> str:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from wukong.api.resources import Key
 from wukong.embedded.actors.pods import is_ready, ready_since
-from wukong.embedded.store.documents import at, seconds
+from wukong.embedded.store.documents import parse_time, value_at
 from wukong.embedded.world.objects import Pod
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -94,7 +94,7 @@ class Ranks:
 def rank_of(key: Key, pod: Pod) -> Rank:
     ready = is_ready(pod)
     worth = (bool(pod.spec.node_name), _PHASES.get(pod.status.phase, 0), ready, deletion_cost(pod))
-    created = seconds(pod.metadata.creation_timestamp) if pod.metadata.creation_timestamp else 0.0
+    created = parse_time(pod.metadata.creation_timestamp) if pod.metadata.creation_timestamp else 0.0
     return Rank(key, pod, worth, ready_since(pod) if ready else 0.0, _restarts(pod), created)
 
 
@@ -143,5 +143,5 @@ def _magnitude(at: float, now: float) -> int:
 
 
 def _restarts(pod: Pod) -> int:
-    statuses = at(pod.document, "status.containerStatuses") or ()
+    statuses = value_at(pod.document, "status.containerStatuses") or ()
     return max((each.get("restartCount", 0) for each in statuses), default=0)

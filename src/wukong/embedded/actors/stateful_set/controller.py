@@ -10,29 +10,31 @@ Pods that it adopts are not given the labels they lack.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from wukong.actions import DONE, Action, Outcome
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
+from wukong.api.resources import Key
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.adoption import claims, concerned
 from wukong.embedded.actors.events import note
 from wukong.embedded.actors.replica_set.controller import controlled_by, writing_status
 from wukong.embedded.actors.stateful_set import ordinals, volume_claims
 from wukong.embedded.actors.stateful_set.history import History
-from wukong.embedded.world.objects import CONTROLLER_REVISIONS, ControllerRevision, Pod, StatefulSet
+from wukong.embedded.world.objects import Pod, StatefulSet
 from wukong.ports import Document
 from wukong.state import State
-from wukong.state.controller import Watch
-
-STATEFUL_SETS = RESOURCES["StatefulSet"]
+from wukong.state.controller import PodRight, Watch, no_keys
 
 
 class StatefulSets:
     name = "statefulset"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_ORDINALS, PodRight.DELETE_ORDINALS})
     watches = (
         Watch(STATEFUL_SETS),
-        Watch(pods.PODS, concerned(StatefulSet)),
-        Watch(CONTROLLER_REVISIONS, controlled_by("StatefulSet"), ControllerRevision),
-        Watch(volume_claims.CLAIMS, lambda _, __: ()),  # looked up, not acted upon
+        Watch(PODS, concerned(StatefulSet)),
+        Watch(CONTROLLER_REVISIONS, controlled_by(STATEFUL_SETS)),
+        Watch(PERSISTENT_VOLUME_CLAIMS, no_keys),
     )
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:

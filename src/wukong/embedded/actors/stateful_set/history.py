@@ -7,11 +7,12 @@ new ones are made of our own hash of the template; see revisions.py.
 from __future__ import annotations
 
 from wukong.actions import Action, Create, Delete, Patch
+from wukong.api.kinds import CONTROLLER_REVISIONS
 from wukong.api.meta import controller_of
-from wukong.api.resources import Key
+from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.controller_revisions import hash_for
-from wukong.embedded.world.objects import CONTROLLER_REVISIONS, ControllerRevision, StatefulSet, template_of
+from wukong.embedded.world.objects import ControllerRevision, StatefulSet, template_of
 from wukong.ports import Document, PatchBody
 from wukong.state import State
 
@@ -21,7 +22,8 @@ _LIMIT = 10
 class History:
     def __init__(self, stateful_set: StatefulSet, state: State) -> None:
         self.set, meta = stateful_set, stateful_set.metadata
-        kept = [state.get(ControllerRevision, key) for key in state.owners.owned_by(meta.uid, "ControllerRevision")]
+        owned = state.owners.owned_by(meta.uid, CONTROLLER_REVISIONS)
+        kept = [state.get(ControllerRevision, key) for key in owned]
         self.kept = {it.metadata.name: it for it in kept if it is not None}
         self.update = f"{meta.name}-{hash_for(stateful_set, state)}"
         found = state.get(ControllerRevision, Key(meta.namespace, self.update))
@@ -62,4 +64,4 @@ class History:
         old = [it for name, it in self.kept.items() if name not in in_use | {self.update, self.current}]
         surplus = len(old) - (_LIMIT if limit is None else limit)
         leaving = sorted(old, key=lambda it: (it.revision, it.metadata.name))[: max(0, surplus)]
-        return [Delete(CONTROLLER_REVISIONS, pods.key_of(it), uid=it.metadata.uid) for it in leaving]
+        return [Delete(CONTROLLER_REVISIONS, key_of(it), uid=it.metadata.uid) for it in leaving]

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from wukong.actions import Action, Create, Patch
 from wukong.api.core import PersistentVolumeClaim
+from wukong.api.kinds import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
 from wukong.api.meta import Object
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.events import note
 from wukong.embedded.world.objects import Pod, StatefulSet
 from wukong.ports import Document, PatchBody
 from wukong.state import State
-
-CLAIMS, _STATEFUL_SETS = RESOURCES["PersistentVolumeClaim"], RESOURCES["StatefulSet"]
 
 
 def templates(stateful_set: StatefulSet) -> list[Document]:
@@ -45,9 +44,11 @@ def missing(stateful_set: StatefulSet, pod: str, state: State) -> list[Action]:
             body["annotations"] = given["annotations"]
         if _policy(stateful_set, "whenDeleted"):
             body["ownerReferences"] = [pods.reference("StatefulSet", "apps/v1", stateful_set)]
-        made.append(Create(CLAIMS, {"metadata": body, "spec": template.get("spec") or {}}, meta.namespace))
+        made.append(
+            Create(PERSISTENT_VOLUME_CLAIMS, {"metadata": body, "spec": template.get("spec") or {}}, meta.namespace)
+        )
         text = f"create Claim {name} Pod {pod} in StatefulSet {meta.name} success"
-        made.append(note(_STATEFUL_SETS, stateful_set, "SuccessfulCreate", text))
+        made.append(note(STATEFUL_SETS, stateful_set, "SuccessfulCreate", text))
     return made
 
 
@@ -69,7 +70,7 @@ def retained(stateful_set: StatefulSet, pod: Pod, state: State, *, is_condemned:
             continue
         refs = [*({"$patch": "delete", "uid": uid} for uid in ours), *wanted]
         body = {"metadata": {"uid": claim.metadata.uid, "ownerReferences": refs}}
-        made.append(Patch(CLAIMS, key, PatchBody("strategic", body, manager=pods.MANAGER)))
+        made.append(Patch(PERSISTENT_VOLUME_CLAIMS, key, PatchBody("strategic", body, manager=pods.MANAGER)))
     return made
 
 

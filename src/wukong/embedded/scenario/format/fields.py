@@ -10,11 +10,10 @@ from typing import Any
 
 import msgspec
 
-from wukong.api.resources import RESOURCES
-from wukong.embedded.world.objects import JOBS
+from wukong.api.kinds import KINDS
 from wukong.ports import Document
 
-RESOURCE_OF = {**RESOURCES, JOBS.kind: JOBS}  # the kinds that scenarios know
+RESOURCE_OF = {kind.resource.kind: kind.resource for kind in KINDS.manifests()}  # the kinds that scenarios know
 _BOUND = re.compile(r"(>=|<=|>|<)\s*(\d+(?:\.\d+)?)")
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 

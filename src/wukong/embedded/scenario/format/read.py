@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 import msgspec
 import yaml
 
-from wukong.api.decode import is_ours, readable
+from wukong.api.decode import find_kind, readable
+from wukong.api.kinds import KINDS
 from wukong.api.quantity import parse_quantity
 from wukong.api.strict import unknown_fields
-from wukong.embedded.faults.catalogue import TYPES, unknown
+from wukong.embedded.faults.catalogue import TYPES, describe_unknown
 from wukong.embedded.scenario.format.fields import (
     ACTS,
     RESOURCE_OF,
@@ -28,7 +29,6 @@ from wukong.embedded.scenario.format.fields import (
     bound_of,
     seconds_of,
 )
-from wukong.embedded.world.objects import JOBS
 from wukong.errors import InputError, nearest
 from wukong.ports import Document
 
@@ -96,10 +96,11 @@ def _unfolded(documents: list[Any]) -> Iterator[Any]:
 def _is_skipped(document: Any, skipped: Tally[str]) -> bool:
     if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
         return False
-    if document["kind"] == JOBS.kind and document.get("apiVersion") == JOBS.api_version:
+    kind = KINDS.of_document(document["kind"], str(document.get("apiVersion") or ""))
+    if kind is not None and kind.loads and kind.is_manifest:
         return False
     try:
-        return not is_ours(document["kind"], str(document.get("apiVersion") or ""), skipped)
+        return find_kind(document["kind"], str(document.get("apiVersion") or ""), skipped) is None
     except InputError:
         return False  # a typo: told with the others
 
@@ -221,7 +222,7 @@ def _moment(moment: TimelineEntry) -> Iterator[str]:
 
 def _fault(fault: Fault) -> Iterator[str]:
     if fault.type not in TYPES:
-        yield f".fault.type: {unknown(fault.type)}"
+        yield f".fault.type: {describe_unknown(fault.type)}"
         return
     if not seconds_of(fault.for_):
         yield f".fault.for: {_DURATION}, got {fault.for_!r}."

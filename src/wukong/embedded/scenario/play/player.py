@@ -16,7 +16,8 @@ from typing import Protocol
 import msgspec
 
 from wukong.actions import Action, Delete
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import NAMESPACES
+from wukong.api.resources import Key
 from wukong.embedded.checkers import Checkers
 from wukong.embedded.faults import Faults
 from wukong.embedded.scenario.format.fields import Scenario, TimelineEntry, seconds_of
@@ -205,7 +206,7 @@ class Play:
             self.world.trace.append(Step(self.world.clock.now(), item, action, told))
 
     def _namespaces(self) -> frozenset[str]:
-        return frozenset(each["metadata"]["name"] for each in self.world.server.list(RESOURCES["Namespace"]).items)
+        return frozenset(each["metadata"]["name"] for each in self.world.server.list(NAMESPACES).items)
 
 
 def by_time(timeline: list[TimelineEntry]) -> list[tuple[int, list[tuple[int, TimelineEntry]]]]:

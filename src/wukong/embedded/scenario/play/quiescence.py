@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from math import inf
 
 from wukong.api.meta import Object
-from wukong.api.resources import Key
+from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.actors.deployment.rollout_status import AVAILABLE, TIMED_OUT
 from wukong.embedded.actors.kubelet.controller import is_silent
@@ -39,7 +39,7 @@ def is_over(scene: ObservedCluster, quiet_seconds: float) -> bool:
     state = scene.state
     unplaced = [pod for pod in state.all(Pod) if podlike.is_active(pod) and not pod.spec.node_name]
     missing = [each for each in _tops(state) if not workload_status.counted(each).is_complete]
-    refused = any(scene.attempt(Item(Drains.name, podlike.key_of(pod))) for pod in state.all(Pod))
+    refused = any(scene.attempt(Item(Drains.name, key_of(pod))) for pod in state.all(Pod))
     if not (unplaced or missing or refused):
         return True
     is_clear = unplaced or all(workload_status.troubles(each) for each in missing)

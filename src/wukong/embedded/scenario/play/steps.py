@@ -7,20 +7,21 @@ only vanishes or falls silent, and the embedded cluster's own controllers see to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import ClassVar
 
 from wukong.actions import DONE, Action, Create, Delete, Evict, Outcome, Patch, Scale
 from wukong.api.core import Pod
+from wukong.api.kinds import NODES, POD_DISRUPTION_BUDGETS, PODS
 from wukong.api.meta import Object, controller_of
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.resources import Key
 from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.scenario.format.fields import RESOURCE_OF, NodeGroup, Target, TimelineEntry, as_list
 from wukong.placement.capacity import OWN_LABEL
 from wukong.ports import Document, PatchBody
-from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state import Change, State
+from wukong.state.controller import PodRight, Watch, each_side
 
 MANAGER = "scenario"
-NODES, NAMESPACES = RESOURCES["Node"], RESOURCES["Namespace"]
 USUAL = {"cpu": "4", "memory": "16Gi", "pods": "110"}
 
 
@@ -28,24 +29,25 @@ class Drains:
     """`kubectl drain`: evicts what is on these nodes, but for DaemonSets' pods; a budget's no is asked again later."""
 
     name = "drain"
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.EVICT})
 
     def __init__(self, is_ours: Callable[[Pod], bool] = lambda pod: True) -> None:
         """On a cluster that others use, too, `is_ours` says which pods may be evicted."""
         self.nodes: set[str] = set()
         self.is_ours = is_ours
-        self.watches = (Watch(RESOURCES["Pod"], self._leaving), Watch(RESOURCES["PodDisruptionBudget"], self._waiting))
+        self.watches = (Watch(PODS, each_side(self._leaving)), Watch(POD_DISRUPTION_BUDGETS, self._waiting))
 
     def _leaving(self, pod: Object, _: State) -> Iterable[Key]:
         assert isinstance(pod, Pod)
         return (Key(pod.metadata.namespace, pod.metadata.name),) if pod.spec.node_name in self.nodes else ()
 
-    def _waiting(self, budget: Object, state: State) -> list[Key]:
+    def _waiting(self, change: Change, state: State) -> list[Key]:
         """The pods that a changed budget may let go."""
         return [
             key
             for node in sorted(self.nodes)
             for key in sorted(state.pods.on_node(node))
-            if key.namespace == budget.metadata.namespace
+            if key.namespace == change.key.namespace
         ]
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:

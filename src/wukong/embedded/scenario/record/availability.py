@@ -19,7 +19,7 @@ class Availability:
 
     def hear(self, change: Change) -> None:
         found = change.new
-        if found is None or change.kind not in workload_status.KINDS or not workload_status.is_top(found):
+        if found is None or change.group_kind not in workload_status.KINDS or not workload_status.is_top(found):
             return
         if not self.recorder.is_told(found.kind, found.key):
             return

@@ -10,7 +10,6 @@ from collections import Counter as Tally
 from typing import NamedTuple
 
 from wukong.api.meta import OwnerReference, controller_of
-from wukong.api.resources import Key
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
 from wukong.embedded.scenario.record.recorder import Recorder
@@ -70,7 +69,7 @@ class Moves:
 
     def _wanted(self, namespace: str, owner: OwnerReference) -> int:
         """0 where nobody says how many: a DaemonSet's pods never move, nor does what runs only once."""
-        found = self.scene.state.objects.get(owner.kind, {}).get(Key(namespace, owner.name))
+        found = self.scene.state.owner(namespace, owner)
         replicas = getattr(getattr(found, "spec", None), "replicas", 0)
         return 1 if replicas is None and owner.kind != "DaemonSet" else replicas or 0
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from wukong.api.core import Pod as AnyPod
 from wukong.api.meta import Object, controller_of
-from wukong.api.resources import Key
+from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.scenario.play.steps import Drains
 from wukong.embedded.scenario.record import workload_status
@@ -64,7 +64,7 @@ class Recorder:
             self._pod(change, found)
         elif isinstance(found, Node):
             self._node(change)
-        elif found is not None and found.kind in workload_status.KINDS:
+        elif found is not None and change.group_kind in workload_status.KINDS:
             self._maker(change, found)
             if workload_status.is_top(found) and self.is_told(found.kind, found.key):
                 self._workload(change, found)
@@ -201,7 +201,7 @@ class Recorder:
                 told = scheduled.message if scheduled is not None and scheduled.message else "not scheduled"
                 reasons = found.setdefault(self._workload_of(pod), [])
                 reasons.extend([f"pending: {told}"] if f"pending: {told}" not in reasons else [])
-            attempt = self.scene.attempt(Item(Drains.name, podlike.key_of(pod)))
+            attempt = self.scene.attempt(Item(Drains.name, key_of(pod)))
             if attempt is not None:
                 found.setdefault(f"node {pod.spec.node_name}", []).append(f"drain: pod {pod.key}: {attempt.error}")
         for name, reasons in found.items():

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from wukong.api.kinds import KINDS as TABLE
+from wukong.api.kinds import group_kind_of
 from wukong.api.meta import Object, controller_of
-from wukong.embedded.store.documents import at, condition_of
+from wukong.embedded.store.documents import condition_of, value_at
 from wukong.ports import Document
 
-KINDS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
+KINDS = tuple(kind.group_kind for kind in TABLE.workloads())
 
 
 class Counted(NamedTuple):
@@ -27,7 +29,7 @@ def document_of(found: Object) -> Document:
 
 def is_top(found: Object) -> bool:
     """A workload that nobody else manages."""
-    return found.kind in KINDS and controller_of(found.metadata) is None
+    return group_kind_of(found) in KINDS and controller_of(found.metadata) is None
 
 
 def counted(found: Object) -> Counted:
@@ -40,7 +42,7 @@ def counted(found: Object) -> Counted:
         wanted, available = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
         updated, there = status.get("updatedNumberScheduled", 0), status.get("currentNumberScheduled", 0)
     else:
-        replicas = at(document, "spec.replicas")
+        replicas = value_at(document, "spec.replicas")
         wanted, available = 1 if replicas is None else replicas, status.get("availableReplicas", 0)
         there = status.get("replicas", 0)
         updated = status.get("updatedReplicas", 0) if found.kind == "Deployment" else there
@@ -51,15 +53,15 @@ def counted(found: Object) -> Counted:
 
 def _job(document: Document, status: Document) -> Counted:
     """Wanted are completions, available are successes. Without completions one success is enough."""
-    wanted = at(document, "spec.completions")
+    wanted = value_at(document, "spec.completions")
     is_complete = (condition_of(document, "Complete") or {}).get("status") == "True"
     return Counted(1 if wanted is None else wanted, status.get("succeeded", 0), is_complete)
 
 
 def _is_partial(document: Document) -> bool:
     """A StatefulSet that is not meant to be wholly of its latest revision."""
-    strategy = at(document, "spec.updateStrategy") or {}
-    return strategy.get("type") == "OnDelete" or bool(at(strategy, "rollingUpdate.partition"))
+    strategy = value_at(document, "spec.updateStrategy") or {}
+    return strategy.get("type") == "OnDelete" or bool(value_at(strategy, "rollingUpdate.partition"))
 
 
 def troubles(found: Object) -> list[str]:

@@ -1,174 +1,184 @@
-"""Field managers: what a write adds to and takes from metadata.managedFields, and server-side apply.
+"""Field managers: what a write changes in metadata.managedFields, and server-side apply.
 
-Called by server.py. As deep as our own writes need it: values and owners are merged and compared by field, but no
-field is reset by a strategy, and managers of versions other than the one written are not converted.
+Called by server.py and writes.py. As deep as our own writes need it: values and owners are merged and compared by
+field, but no field is reset by a strategy, and managers of versions other than the one written are not converted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
-from wukong.embedded.store.documents import copied, meta_of, stamp, with_meta, without
-from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.documents import copy_document, format_time, meta_of, with_metadata, without_fields
+from wukong.embedded.store.kinds import ServedKind
 from wukong.embedded.store.ownership import field_sets as sets
 from wukong.embedded.store.ownership.field_sets import Fields, Path
 from wukong.embedded.store.patch.merge_keys import Described, Named, Shape
 from wukong.errors import Conflict
 from wukong.ports import Document
 
-_SYSTEM = (
+_SYSTEM_METADATA = (
     "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
     "deletionGracePeriodSeconds", "selfLink", "managedFields",
 )  # fmt: skip
-_HEAD: Fields = {"f:metadata": {}}  # nobody owns it, and it stays
+_METADATA_ITSELF: Fields = {"f:metadata": {}}  # nobody owns it, and it is never removed
 
 
 class Writer(msgspec.Struct, frozen=True):
-    """Who writes, in which way, and through which subresource."""
+    """Who writes: the field manager, the operation (Update or Apply), and the subresource."""
 
     manager: str
     operation: str = "Update"
     subresource: str = ""
 
 
-def updated(kind: Kind, before: Document | None, after: Document, writer: Writer, now: float) -> Document:
-    """`after` with its managedFields as they are when `writer` made it of `before`."""
-    changes = list(sets.differences(_owned(before or {}), _owned(after), _shape(kind)))
-    made: list[Document] = meta_of(before).get("managedFields") or [] if before else []
+def update_managed_fields(
+    kind: ServedKind, before: Document | None, after: Document, writer: Writer, now: float
+) -> Document:
+    """Return `after` with the managedFields it has when `writer` changed `before` into it."""
+    changes = list(sets.diff_fields(_owned_part_of(before or {}), _owned_part_of(after), _shape_of(kind)))
+    entries: list[Document] = meta_of(before).get("managedFields") or [] if before else []
     if not changes:
-        return with_meta(after, managedFields=made or None)
-    gained, kept, mine = [path for path, is_set in changes if is_set], [], Fields()
-    for entry in made:
-        is_mine = _is_of(entry, writer)
-        lost = [path for path, is_set in changes if not is_set or not is_mine]
-        known = entry.get("fieldsV1") or {}
-        left = sets.removed(known, lost)
-        if is_mine:
-            mine = left
-        elif left:
-            kept.append(entry if left is known else {**entry, "fieldsV1": left})
-    fields = sets.added(mine, gained)
+        return with_metadata(after, managedFields=entries or None)
+    gained, new_entries, own_fields = [path for path, is_set in changes if is_set], [], Fields()
+    for entry in entries:
+        is_own = _is_entry_of(entry, writer)
+        lost = [path for path, is_set in changes if not is_set or not is_own]
+        entry_fields = entry.get("fieldsV1") or {}
+        remaining = sets.remove_paths(entry_fields, lost)
+        if is_own:
+            own_fields = remaining
+        elif remaining:
+            new_entries.append(entry if remaining is entry_fields else {**entry, "fieldsV1": remaining})
+    fields = sets.add_paths(own_fields, gained)
     if fields:
-        kept.append(_entry(kind, writer, fields, stamp(now)))
-        kept.sort(key=_order)
-    return with_meta(after, managedFields=kept or None)
+        new_entries.append(_build_entry(kind, writer, fields, format_time(now)))
+        new_entries.sort(key=_sort_key_of)
+    return with_metadata(after, managedFields=new_entries or None)
 
 
-def created(kind: Kind, document: Document, writer: Writer, now: float, known: Mapping[str, Fields]) -> Document:
-    """A new document with its managedFields. `known` has what `fields_of` makes of some of its parts."""
-    shape, mine = _shape(kind), {}
-    for name, value in _owned(document).items():
-        mine[f"f:{name}"] = known.get(name) or fields_of(shape, name, value)
-    return _with(document, kind, {writer: (mine, stamp(now))})
+def set_managed_fields(
+    kind: ServedKind, document: Document, writer: Writer, now: float, known_fields: Mapping[str, Fields]
+) -> Document:
+    """Return a new document with its managedFields. `known_fields` has the `fields_of` some of its parts."""
+    shape, fields = _shape_of(kind), {}
+    for name, value in _owned_part_of(document).items():
+        fields[f"f:{name}"] = known_fields.get(name) or fields_of(shape, name, value)
+    return _with_entries(document, kind, {writer: (fields, format_time(now))})
 
 
 def fields_of(shape: Shape, name: str, value: object) -> Fields:
-    """The fields of one part of a new document."""
-    found = sets.added({}, (path for path, _ in sets.differences({}, {name: value}, shape)))
-    fields: Fields = found[f"f:{name}"]
+    """Return the fields of one part, such as the spec, of a new document."""
+    tree = sets.add_paths({}, (path for path, _ in sets.diff_fields({}, {name: value}, shape)))
+    fields: Fields = tree[f"f:{name}"]
     return fields
 
 
-def applied(
-    kind: Kind, live: Document | None, configuration: Document, writer: Writer, *, force: bool, now: float
+def apply_configuration(
+    kind: ServedKind, live: Document | None, configuration: Document, writer: Writer, *, force: bool, now: float
 ) -> Document:
-    """The object that an apply makes, managedFields included. Raises Conflict where others own what it would change."""
-    shape, wanted = _shape(kind), _owned(configuration)
+    """Return what an apply makes of the live object, with its managedFields.
+
+    Raises Conflict where other managers own a field it would change, unless `force` is given.
+    """
+    shape, applied_part = _shape_of(kind), _owned_part_of(configuration)
     if not writer.subresource and kind.has_status:
-        wanted = without(wanted, "status")
+        applied_part = without_fields(applied_part, "status")
     elif writer.subresource == "status":
-        wanted = {name: value for name, value in wanted.items() if name == "status"}
-    own: Fields = sets.added({}, sets.leaves(wanted, shape))
-    entries = _entries(live) if live else {}
-    previous, since = entries.pop(writer, ({}, ""))
-    result = sets.merged(live, copied(wanted), shape) if live else copied(configuration)
+        applied_part = {name: value for name, value in applied_part.items() if name == "status"}
+    own_fields: Fields = sets.add_paths({}, sets.leaf_paths_of(applied_part, shape))
+    entries = _entries_of(live) if live else {}
+    previous, time = entries.pop(writer, ({}, ""))
+    result = sets.merge_applied(live, copy_document(applied_part), shape) if live else copy_document(configuration)
     if live:
-        changed = {path for path, is_set in sets.differences(_owned(live), _owned(result), shape) if is_set}
-        entries = _without_conflicts(entries, sorted(changed), force)
-        holders = [own, _HEAD, *(known for known, _ in entries.values())]
-        for path in sets.removable(previous):
-            if not any(sets.reaches(known, path) for known in holders):
-                result = sets.cut(result, path, shape)
-    entries[writer] = own, since if live and own == previous and result == live else stamp(now)
-    return _with(result, kind, entries)
+        changed = {
+            path for path, is_set in sets.diff_fields(_owned_part_of(live), _owned_part_of(result), shape) if is_set
+        }
+        entries = _resolve_conflicts(entries, sorted(changed), force)
+        owned_sets = [own_fields, _METADATA_ITSELF, *(fields for fields, _ in entries.values())]
+        for path in sets.removable_paths_of(previous):
+            if not any(sets.covers_path(fields, path) for fields in owned_sets):
+                result = sets.remove_field(result, path, shape)
+    entries[writer] = own_fields, time if live and own_fields == previous and result == live else format_time(now)
+    return _with_entries(result, kind, entries)
 
 
-def claimed(kind: Kind, live: Document, configuration: Document, writer: Writer, now: float) -> Document:
-    """`live` as if `writer`, and nobody else, had applied this configuration before: for objects of a snapshot."""
-    own: Fields = sets.added({}, sets.leaves(_owned(configuration), _shape(kind)))
-    return _with(live, kind, {writer: (own, stamp(now))})
+def claim_fields(kind: ServedKind, live: Document, configuration: Document, writer: Writer, now: float) -> Document:
+    """Return `live` as if `writer`, and nobody else, had applied this configuration. For objects of a snapshot."""
+    fields: Fields = sets.add_paths({}, sets.leaf_paths_of(_owned_part_of(configuration), _shape_of(kind)))
+    return _with_entries(live, kind, {writer: (fields, format_time(now))})
 
 
-def _without_conflicts(
+def _resolve_conflicts(
     entries: dict[Writer, tuple[Fields, str]], changed: list[Path], force: bool
 ) -> dict[Writer, tuple[Fields, str]]:
-    """What the others own afterwards: with force, not what is taken from them."""
-    conflicts = [(other, path) for other, (known, _) in entries.items() for path in changed if sets.has(known, path)]
+    """Return what the other managers own afterwards. Raises Conflict, or with `force` takes the fields from them."""
+    conflicts = [
+        (owner, path) for owner, (fields, _) in entries.items() for path in changed if sets.has_path(fields, path)
+    ]
     if conflicts and not force:
-        raise _conflict(conflicts)
-    for other, path in conflicts:
-        known, since = entries[other]
-        entries[other] = sets.remove(known, path), since
+        raise _conflict_error(conflicts)
+    for owner, path in conflicts:
+        fields, time = entries[owner]
+        entries[owner] = sets.remove_path(fields, path), time
     return entries
 
 
-def _conflict(conflicts: list[tuple[Writer, Path]]) -> Conflict:
+def _conflict_error(conflicts: list[tuple[Writer, Path]]) -> Conflict:
     count = f"{len(conflicts)} conflict{'s' if len(conflicts) > 1 else ''}"
-    said = [f"{_named(other)}: {sets.shown(path)}" for other, path in conflicts]
-    text = said[0] if len(said) == 1 else "conflicts " + " ".join(said)
+    descriptions = [f"{_describe_owner(owner)}: {sets.format_path(path)}" for owner, path in conflicts]
+    text = descriptions[0] if len(descriptions) == 1 else "conflicts " + " ".join(descriptions)
     return Conflict(f"Apply failed with {count}: {text}", reason="Conflict")
 
 
-def _named(writer: Writer) -> str:
+def _describe_owner(writer: Writer) -> str:
     through = f' with subresource "{writer.subresource}"' if writer.subresource else ""
     return f'conflict with "{writer.manager}"{through}' + (" using v1" if writer.operation == "Update" else "")
 
 
-def _owned(document: Document) -> Document:
-    """The part of a document that managers own."""
-    rest = without(document, "apiVersion", "kind", "metadata")
-    meta = without(meta_of(document), *_SYSTEM)
+def _owned_part_of(document: Document) -> Document:
+    """Return the part of a document that field managers own."""
+    rest = without_fields(document, "apiVersion", "kind", "metadata")
+    meta = without_fields(meta_of(document), *_SYSTEM_METADATA)
     return {"metadata": meta, **rest} if meta else rest
 
 
-def _shape(kind: Kind) -> Shape:
-    return Named() if kind.schema is None else Described(kind.schema)
+def _shape_of(kind: ServedKind) -> Shape:
+    return Named(own=kind.merge_keys) if kind.schema is None else Described(kind.schema)
 
 
-def _entries(document: Document) -> dict[Writer, tuple[Fields, str]]:
-    return dict(_read(document))
-
-
-def _read(document: Document) -> Iterator[tuple[Writer, tuple[Fields, str]]]:
+def _entries_of(document: Document) -> dict[Writer, tuple[Fields, str]]:
+    """Return the fields and the time of every writer in managedFields."""
+    entries: dict[Writer, tuple[Fields, str]] = {}
     for entry in meta_of(document).get("managedFields") or []:
         writer = Writer(entry["manager"], entry["operation"], entry.get("subresource", ""))
-        yield writer, (entry.get("fieldsV1") or {}, entry.get("time", ""))
+        entries[writer] = entry.get("fieldsV1") or {}, entry.get("time", "")
+    return entries
 
 
-def _with(document: Document, kind: Kind, entries: dict[Writer, tuple[Fields, str]]) -> Document:
-    made = [_entry(kind, writer, known, since) for writer, (known, since) in entries.items() if known]
-    made.sort(key=_order)
-    return with_meta(document, managedFields=made or None)
+def _with_entries(document: Document, kind: ServedKind, entries: dict[Writer, tuple[Fields, str]]) -> Document:
+    managed_fields = [_build_entry(kind, writer, fields, time) for writer, (fields, time) in entries.items() if fields]
+    managed_fields.sort(key=_sort_key_of)
+    return with_metadata(document, managedFields=managed_fields or None)
 
 
-def _entry(kind: Kind, writer: Writer, known: Fields, since: str) -> Document:
+def _build_entry(kind: ServedKind, writer: Writer, fields: Fields, time: str) -> Document:
     return {
         "manager": writer.manager,
         "operation": writer.operation,
         "apiVersion": kind.resource.api_version,
-        "time": since,
+        "time": time,
         "fieldsType": "FieldsV1",
-        "fieldsV1": known,
+        "fieldsV1": fields,
         **({"subresource": writer.subresource} if writer.subresource else {}),
     }
 
 
-def _is_of(entry: Document, writer: Writer) -> bool:
-    has = (entry["manager"], entry["operation"], entry.get("subresource", ""))
-    return has == (writer.manager, writer.operation, writer.subresource)
+def _is_entry_of(entry: Document, writer: Writer) -> bool:
+    identity = (entry["manager"], entry["operation"], entry.get("subresource", ""))
+    return identity == (writer.manager, writer.operation, writer.subresource)
 
 
-def _order(entry: Document) -> tuple[str, ...]:
+def _sort_key_of(entry: Document) -> tuple[str, ...]:
     return entry["operation"], entry.get("time", ""), entry["manager"], entry.get("subresource", "")

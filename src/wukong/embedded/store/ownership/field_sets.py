@@ -1,9 +1,9 @@
-"""Who wrote which field: sets of fields as managedFields has them (FieldsV1), kept as nested maps.
+"""Sets of fields as managedFields has them (FieldsV1), as nested maps.
 
     {"f:spec": {"f:containers": {'k:{"name":"main"}': {".": {}, "f:image": {}}}}}
 
-A set is changed by its paths; shapes.py says which lists are merged by keys and which maps are one field. Used by
-ownership.py. Pure.
+A path is the sequence of steps to a field. patch/merge_keys.py says which lists are merged by keys and which maps are
+one field. Used by field_managers.py. Pure: every function returns a new set or document that shares unchanged parts.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ _SELF = "."
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-def leaves(value: Any, shape: Shape, path: Path = ()) -> Iterator[Path]:
-    """The fields that a document sets; an empty one sets none."""
-    steps = list(_steps(value, shape))
+def leaf_paths_of(value: Any, shape: Shape, path: Path = ()) -> Iterator[Path]:
+    """Yield the paths of the fields that a document sets; an empty document sets none."""
+    steps = list(_children_of(value, shape))
     if not steps and path:
         yield path
     for step, child, inner in steps:
         if step.startswith("k:"):
             yield (*path, step, _SELF)
-        yield from leaves(child, inner, (*path, step))
+        yield from leaf_paths_of(child, inner, (*path, step))
 
 
-def differences(before: Any, after: Any, shape: Shape, path: Path = ()) -> Iterator[tuple[Path, bool]]:
-    """Each field that differs, and whether it is set (or was taken away)."""
+def diff_fields(before: Any, after: Any, shape: Shape, path: Path = ()) -> Iterator[tuple[Path, bool]]:
+    """Yield the path of each field that differs, and whether it is set in `after` (else it was removed)."""
     if before is after or before == after:
         return
     if isinstance(before, dict) and isinstance(after, dict) and not shape.is_atomic:
-        yield from _differing(before, after, shape, path)
+        yield from _diff_maps(before, after, shape, path)
         return
     if not isinstance(before, dict | list) and not isinstance(after, dict | list):  # nothing is below them
         yield path, True
         return
     if isinstance(before, list) and isinstance(after, list) and before and after and shape.keys:
-        before, after = _unshared(before, after), _unshared(after, before)
-    old = {step: (value, inner) for step, value, inner in _steps(before, shape)}
-    new = {step: (value, inner) for step, value, inner in _steps(after, shape)}
+        before, after = _drop_shared(before, after), _drop_shared(after, before)
+    old = {step: (value, inner) for step, value, inner in _children_of(before, shape)}
+    new = {step: (value, inner) for step, value, inner in _children_of(after, shape)}
     if not old and not new:
         yield path, True
         return
@@ -57,75 +57,79 @@ def differences(before: Any, after: Any, shape: Shape, path: Path = ()) -> Itera
         here = (*path, step)
         if step not in new:
             value, inner = old[step]
-            yield from ((gone, False) for gone in _all_of(value, inner, here))
+            yield from ((removed_path, False) for removed_path in _all_paths_of(value, inner, here))
         elif step not in old:
             value, inner = new[step]
-            yield from ((made, True) for made in _all_of(value, inner, here))
+            yield from ((added_path, True) for added_path in _all_paths_of(value, inner, here))
         else:
-            yield from differences(old[step][0], new[step][0], new[step][1], here)
+            yield from diff_fields(old[step][0], new[step][0], new[step][1], here)
 
 
-def _unshared(items: list[Any], others: list[Any]) -> list[Any]:
-    """The items that are not in the other list, as the very same objects: those are the same in both."""
-    shared = {id(item) for item in others}
-    return [item for item in items if id(item) not in shared]
+def _drop_shared(items: list[Any], others: list[Any]) -> list[Any]:
+    """Return the items that are not in the other list as identical objects, for those do not differ."""
+    shared_ids = {id(item) for item in others}
+    return [item for item in items if id(item) not in shared_ids]
 
 
-def _differing(before: Document, after: Document, shape: Shape, path: Path) -> Iterator[tuple[Path, bool]]:
-    """The same for two maps that differ: most of their fields are the same, and cost nothing."""
+def _diff_maps(before: Document, after: Document, shape: Shape, path: Path) -> Iterator[tuple[Path, bool]]:
+    """Do the same for two maps. Most of their fields are identical objects and cost nothing."""
     if shape.is_map and bool(before) != bool(after):  # a map that comes or goes is a field itself
         yield (*path, _SELF), bool(after)
     for name, old in before.items():
         if name not in after:
-            yield from ((gone, False) for gone in _all_of(old, shape.child(name), (*path, f"f:{name}")))
+            yield from (
+                (removed_path, False) for removed_path in _all_paths_of(old, shape.child(name), (*path, f"f:{name}"))
+            )
         elif (new := after[name]) is not old:
-            yield from differences(old, new, shape.child(name), (*path, f"f:{name}"))
+            yield from diff_fields(old, new, shape.child(name), (*path, f"f:{name}"))
     for name, new in after.items():
         if name not in before:
-            yield from ((made, True) for made in _all_of(new, shape.child(name), (*path, f"f:{name}")))
+            yield from (
+                (added_path, True) for added_path in _all_paths_of(new, shape.child(name), (*path, f"f:{name}"))
+            )
 
 
-def added(fields: Fields, paths: Iterable[Path]) -> Fields:
-    """A copy of the set with these fields in it, sharing what did not change."""
+def add_paths(fields: Fields, paths: Iterable[Path]) -> Fields:
+    """Return a copy of the set with these fields added."""
     tree: Fields = {}
     for path in paths:
         here = tree
         for step in path:
             here = here.setdefault(step, {})
-    return _with_tree(fields, tree)
+    return _merge_tree(fields, tree)
 
 
-def _with_tree(fields: Fields, tree: Fields) -> Fields:
+def _merge_tree(fields: Fields, tree: Fields) -> Fields:
     if not fields:
         return tree
     changed = {}
     for step, inner in tree.items():
-        known = fields.get(step)
-        made = inner if known is None else _with_tree(known, inner) if inner else known
-        if made is not known:
-            changed[step] = made
+        present = fields.get(step)
+        merged = inner if present is None else _merge_tree(present, inner) if inner else present
+        if merged is not present:
+            changed[step] = merged
     return {**fields, **changed} if changed else fields
 
 
-def removed(fields: Fields, paths: Iterable[Path]) -> Fields:
-    """A copy without these fields; the set itself where it has none of them."""
+def remove_paths(fields: Fields, paths: Iterable[Path]) -> Fields:
+    """Return a copy without these fields, or the set itself where it has none of them."""
     for path in paths:
-        if path[0] in fields:  # most sets of others have nothing of what is written
-            fields = remove(fields, path)
+        if path[0] in fields:  # the sets of most other managers have none of them
+            fields = remove_path(fields, path)
     return fields
 
 
-def remove(fields: Fields, path: Path) -> Fields:
-    """A copy without this field and whatever is below it. Branches that held nothing else go, too."""
-    known = fields.get(path[0]) if path else None
-    if known is None:
+def remove_path(fields: Fields, path: Path) -> Fields:
+    """Return a copy without this field and all that is below it. Branches left empty are removed, too."""
+    below = fields.get(path[0]) if path else None
+    if below is None:
         return fields
-    if len(path) > 1 and (kept := remove(known, path[1:])):
-        return fields if kept is known else {**fields, path[0]: kept}
+    if len(path) > 1 and (remaining := remove_path(below, path[1:])):
+        return fields if remaining is below else {**fields, path[0]: remaining}
     return {step: inner for step, inner in fields.items() if step != path[0]}
 
 
-def has(fields: Fields, path: Path) -> bool:
+def has_path(fields: Fields, path: Path) -> bool:
     for step in path:
         if step not in fields:
             return False
@@ -133,10 +137,10 @@ def has(fields: Fields, path: Path) -> bool:
     return not fields or _SELF in fields
 
 
-def reaches(fields: Fields, path: Path) -> bool:
-    """Whether the field of this path, or one below it, is in the set. Of an item of a list only the item counts."""
+def covers_path(fields: Fields, path: Path) -> bool:
+    """Whether the field of this path, or one below it, is in the set. For an item of a list only the item counts."""
     if path[-1] == _SELF:
-        return has(fields, path[:-1])
+        return has_path(fields, path[:-1])
     for step in path:
         if step not in fields:
             return False
@@ -144,10 +148,10 @@ def reaches(fields: Fields, path: Path) -> bool:
     return True
 
 
-def removable(fields: Fields) -> list[Path]:
-    """The paths of a set and of all that holds them, the highest first. Items of lists go only with their "."."""
-    found = {path[:length] for path in paths_of(fields) for length in range(1, len(path) + 1)}
-    return sorted((path for path in found if not path[-1].startswith("k:")), key=lambda path: (len(path), path))
+def removable_paths_of(fields: Fields) -> list[Path]:
+    """Return the paths of a set and their prefixes, the shortest first. Items of lists go only with their "."."""
+    prefixes = {path[:length] for path in paths_of(fields) for length in range(1, len(path) + 1)}
+    return sorted((path for path in prefixes if not path[-1].startswith("k:")), key=lambda path: (len(path), path))
 
 
 def paths_of(fields: Fields, path: Path = ()) -> Iterator[Path]:
@@ -158,53 +162,55 @@ def paths_of(fields: Fields, path: Path = ()) -> Iterator[Path]:
             yield from paths_of(inner, (*path, step))
 
 
-def merged(live: Any, applied: Any, shape: Shape) -> Any:
-    """What is live, with what is applied put over it."""
+def merge_applied(live: Any, applied: Any, shape: Shape) -> Any:
+    """Return the live value with the applied one merged into it."""
     if shape.is_atomic or not isinstance(live, type(applied)):
         return applied
     if isinstance(applied, dict):
         both = {**live, **{name: value for name, value in applied.items() if name not in live}}
         return {
-            name: merged(live[name], applied[name], shape.child(name)) if name in live and name in applied else value
+            name: merge_applied(live[name], applied[name], shape.child(name))
+            if name in live and name in applied
+            else value
             for name, value in both.items()
         }
     if isinstance(applied, list) and (shape.keys or shape.is_set):
-        theirs, mine = dict(_items(live, shape)), dict(_items(applied, shape))
+        live_items, applied_items = dict(_keyed_items(live, shape)), dict(_keyed_items(applied, shape))
         return [
-            merged(theirs[step], mine[step], shape.item())
-            if step in theirs and step in mine
-            else (mine if step in mine else theirs)[step]
-            for step in _interleaved(list(theirs), list(mine))
+            merge_applied(live_items[step], applied_items[step], shape.item())
+            if step in live_items and step in applied_items
+            else (applied_items if step in applied_items else live_items)[step]
+            for step in _interleave(list(live_items), list(applied_items))
         ]
     return applied
 
 
-def _interleaved(live: list[str], applied: list[str]) -> list[str]:
-    """Items in the order structured-merge-diff gives them: as applied, and the others where they were among those."""
+def _interleave(live: list[str], applied: list[str]) -> list[str]:
+    """Order items as structured-merge-diff does: as applied, with the others where they were among those."""
     shared = [step for step in applied if step in live]
-    made: list[str] = []
+    order: list[str] = []
     left, right = 0, 0
     while left < len(live) or right < len(applied):
         if left < len(live):
             step = live[left]
-            if step in made:
+            if step in order:
                 left += 1
                 continue
             if right < len(applied) and step != applied[right] and step in shared and step != shared[0]:
-                left += 1  # its turn comes with another applied item
+                left += 1  # it comes later, with another applied item
                 continue
             if step not in applied:
-                made.append(step)
+                order.append(step)
                 left += 1
                 continue
-        made.append(applied[right])
+        order.append(applied[right])
         shared = [step for step in shared if step != applied[right]]
         right += 1
-    return made
+    return order
 
 
-def cut(document: Any, path: Path, shape: Shape) -> Any:
-    """The document without the field of this path. An item goes as a whole when its "." does."""
+def remove_field(document: Any, path: Path, shape: Shape) -> Any:
+    """Return the document without the field of this path. An item is removed as a whole with its "."."""
     step, rest = path[0], path[1:]
     if isinstance(document, dict):
         name = step.removeprefix("f:")
@@ -212,17 +218,17 @@ def cut(document: Any, path: Path, shape: Shape) -> Any:
             return document
         if not rest:
             return {key: value for key, value in document.items() if key != name}
-        return {**document, name: cut(document[name], rest, shape.child(name))}
+        return {**document, name: remove_field(document[name], rest, shape.child(name))}
     if isinstance(document, list):
-        items = list(_items(document, shape))
+        items = list(_keyed_items(document, shape))
         if not rest or rest == (_SELF,):
-            return [item for own, item in items if own != step]
-        return [cut(item, rest, shape.item()) if own == step else item for own, item in items]
+            return [item for item_step, item in items if item_step != step]
+        return [remove_field(item, rest, shape.item()) if item_step == step else item for item_step, item in items]
     return document
 
 
-def shown(path: Path) -> str:
-    """`.spec.containers[name="main"].image`, as in a conflict's message."""
+def format_path(path: Path) -> str:
+    """Format a path as in the message of a conflict: `.spec.containers[name="main"].image`."""
     text = ""
     for step in path:
         if step.startswith("f:"):
@@ -235,47 +241,47 @@ def shown(path: Path) -> str:
     return text
 
 
-def _all_of(value: Any, shape: Shape, path: Path) -> Iterator[Path]:
-    """All that comes or goes with a value: maps and items are fields themselves then."""
+def _all_paths_of(value: Any, shape: Shape, path: Path) -> Iterator[Path]:
+    """Yield all paths that are added or removed with a value: maps and items are fields themselves then."""
     if not shape.is_atomic and isinstance(value, dict) and value:
         if path[-1].startswith("k:") or shape.is_map:
             yield (*path, _SELF)
         for name, child in value.items():
-            yield from _all_of(child, shape.child(name), (*path, f"f:{name}"))
+            yield from _all_paths_of(child, shape.child(name), (*path, f"f:{name}"))
         return
     if path[-1].startswith("k:"):
         yield (*path, _SELF)
-    yield from leaves(value, shape, path)
+    yield from leaf_paths_of(value, shape, path)
 
 
-def _steps(value: Any, shape: Shape) -> Iterator[tuple[str, Any, Shape]]:
-    """The fields or items right below a value; none where it is one field by itself."""
+def _children_of(value: Any, shape: Shape) -> Iterator[tuple[str, Any, Shape]]:
+    """Yield step, value and shape of each field or item right below a value; none where it is one field by itself."""
     if shape.is_atomic:
         return
     if isinstance(value, dict):
         for name, child in value.items():
             yield f"f:{name}", child, shape.child(name)
     elif isinstance(value, list) and (shape.keys or shape.is_set):
-        for step, item in _items(value, shape):
+        for step, item in _keyed_items(value, shape):
             yield step, item, shape.item()
 
 
-def _items(items: list[Any], shape: Shape) -> Iterator[tuple[str, Any]]:
+def _keyed_items(items: list[Any], shape: Shape) -> Iterator[tuple[str, Any]]:
     for item in items:
         if shape.is_set or not isinstance(item, dict):
             yield f"v:{_encode(item).decode()}", item
         elif len(shape.keys) == 1 and isinstance(text := item.get(shape.keys[0]), str):
-            yield _step(shape.keys[0], text), item
+            yield _key_step(shape.keys[0], text), item
         else:
-            yield f"k:{_encode(_keys(item, shape)).decode()}", item
+            yield f"k:{_encode(_keys_of(item, shape)).decode()}", item
 
 
 @lru_cache(8192)
-def _step(key: str, text: str) -> str:
-    """Of an item with one key, as nearly all have."""
+def _key_step(key: str, text: str) -> str:
+    """Return the step to an item with one key, as nearly all have."""
     return f"k:{_encode({key: text}).decode()}"
 
 
-def _keys(item: Document, shape: Shape) -> Document:
-    found = {key: item.get(key, shape.default_of(key)) for key in shape.keys}
-    return {key: value for key, value in found.items() if value is not None}
+def _keys_of(item: Document, shape: Shape) -> Document:
+    values = {key: item.get(key, shape.default_of(key)) for key in shape.keys}
+    return {key: value for key, value in values.items() if value is not None}

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from wukong.api.crds import Schema
+from wukong.embedded.store.kinds import OwnKeys
 from wukong.embedded.store.normalize import MAPS
 
 _KEYS: dict[str, tuple[str, ...]] = {  # field, or parent.field → the keys of its items
@@ -31,7 +32,6 @@ _KEYS: dict[str, tuple[str, ...]] = {  # field, or parent.field → the keys of 
     "addresses": ("type",),
     "podIPs": ("ip",),
     "ownerReferences": ("uid",),
-    "spec.ports": ("port", "protocol"),  # of a Service
     "ports": ("containerPort", "protocol"),
 }
 _SETS = frozenset({"metadata.finalizers"})
@@ -67,21 +67,21 @@ class Shape(Protocol):
 
 
 class Named:
-    """A field of one of Kubernetes' own kinds, known by its name and its parent's."""
+    """A field of one of Kubernetes' own kinds, known by its name and its parent's. `own` are keys of its kind alone."""
 
-    def __init__(self, name: str = "", parent: str = "") -> None:
-        place = f"{parent}.{name}"
-        self.name = name
-        self.keys = _KEYS.get(place, _KEYS.get(name, ()))
+    def __init__(self, name: str = "", parent: str = "", own: OwnKeys = ()) -> None:
+        place, keys = f"{parent}.{name}", {**_KEYS, **dict(own)}
+        self.name, self.own = name, own
+        self.keys = keys.get(place, keys.get(name, ()))
         self.is_set = place in _SETS
         self.is_atomic = name in _ATOMIC
         self.is_map = name in MAPS
 
     def child(self, name: str) -> Shape:
-        return _named(name, self.name)
+        return _named(name, self.name, self.own)
 
     def item(self) -> Shape:
-        return _named("", self.name)  # its fields see the list as their grandparent, as no table minds
+        return _named("", self.name, self.own)  # its fields see the list as their grandparent, as no table minds
 
     def default_of(self, key: str) -> Any:
         return _DEFAULTS.get(key)

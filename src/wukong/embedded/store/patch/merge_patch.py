@@ -1,29 +1,30 @@
-"""JSON merge patches (RFC 7386): maps are merged, null takes away, everything else replaces. Pure; knows no kinds."""
+"""JSON merge patches (RFC 7386): maps are merged, null removes, everything else replaces. Pure; knows no kinds."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from wukong.embedded.store.api_errors import bad_request
-from wukong.embedded.store.documents import has_same_values, same
+from wukong.embedded.store.documents import has_same_values, is_same_json
 from wukong.ports import Document
 
 
-def patched(document: Document, patch: Any) -> Document:
+def apply_merge_patch(document: Document, patch: Any) -> Document:
+    """Return the patched document, which shares unchanged parts with the old. Raises Invalid if the patch is no map."""
     if not isinstance(patch, dict):
         raise bad_request("error decoding patch: expected an object")
-    return _merged(document, patch)
+    return _merge(document, patch)
 
 
-def _merged(document: Any, patch: Document) -> Document:
-    """What stays as it is stays the same object."""
+def _merge(document: Any, patch: Document) -> Document:
+    """Return the merged map; unchanged values stay the same objects."""
     result: Document = dict(document) if isinstance(document, dict) else {}
     for name, value in patch.items():
         if value is None:
             result.pop(name, None)
         elif isinstance(value, dict):
-            result[name] = _merged(result.get(name), value)
-        elif name not in result or not same(result[name], value):
+            result[name] = _merge(result.get(name), value)
+        elif name not in result or not is_same_json(result[name], value):
             result[name] = _without_nulls(value)
     return document if isinstance(document, dict) and has_same_values(document, result) else result
 

@@ -1,30 +1,30 @@
-"""A patch of any of the four types becomes the document it asks for. Called by server.py; pure."""
+"""Applies a JSON, merge or strategic merge patch to a document. Called by server.py; pure."""
 
 from __future__ import annotations
 
-from wukong.embedded.store.api_errors import unsupported
-from wukong.embedded.store.documents import copied
-from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.api_errors import unsupported_request
+from wukong.embedded.store.documents import copy_document
+from wukong.embedded.store.kinds import ServedKind
 from wukong.embedded.store.patch import json_patch, merge_patch, strategic_merge
 from wukong.ports import Document, PatchBody
 
 
-def patched(kind: Kind, document: Document, patch: PatchBody) -> Document:
-    """What json, merge and strategic patches make of a document. Apply needs to know the owners: see ownership.py.
+def apply_patch(kind: ServedKind, document: Document, patch: PatchBody) -> Document:
+    """Return the patched document. After merge and strategic patches it shares unchanged parts with the old one.
 
-    A new document; what merge and strategic patches do not touch it shares with the old, and nobody changes in place.
+    Server-side apply needs to know the owners of fields: see ownership/field_managers.py.
     """
-    body = copied({"body": patch.body})["body"]
+    body = copy_document({"body": patch.body})["body"]
     match patch.type:
         case "json":
-            return json_patch.patched(copied(document), body)
+            return json_patch.apply_json_patch(copy_document(document), body)
         case "merge":
-            return merge_patch.patched(document, body)
+            return merge_patch.apply_merge_patch(document, body)
         case "strategic":
             if kind.is_custom:
-                known = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
-                message = f"the body of the request was in an unknown format - accepted media types include: {known}"
-                raise unsupported(message, 415, "UnsupportedMediaType")
-            return strategic_merge.patched(kind.resource.kind, document, body)
+                accepted = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+                message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+                raise unsupported_request(message, 415, "UnsupportedMediaType")
+            return strategic_merge.apply_strategic_patch(kind.resource.group_kind, document, body, kind.merge_keys)
         case _:
             raise AssertionError("apply is not merged here")

@@ -1,8 +1,8 @@
-"""Custom objects against the schema of their CustomResourceDefinition: what is refused, pruned and filled in.
+"""Validates, prunes and defaults custom objects by the schema of their CustomResourceDefinition.
 
-Structural validation: types, required fields, enums, bounds, patterns; unknown fields are pruned; defaults are filled
-in. Messages are the API server's. CEL rules are not evaluated here: for our own kinds see policies.py, other kinds'
-rules are not kept. Formats are ignored but for the range of int32.
+Checks types, required fields, enums, bounds and patterns; prunes unknown fields; fills in defaults. Messages are the
+API server's. CEL rules are not evaluated here: for our own kinds see placement_policies.py, the rules of other kinds
+are ignored. So are formats, but for the range of int32. Called by objects.py and writes.py; pure.
 """
 
 from __future__ import annotations
@@ -28,109 +28,109 @@ _HEAD = frozenset({"apiVersion", "kind", "metadata"})
 _INT32 = (-(2**31), 2**31 - 1)
 
 
-def filled(document: Document, schema: Schema) -> Document:
-    """A copy, pruned and with the schema's defaults. The head is not the schema's business."""
-    inner = _filled({name: value for name, value in document.items() if name not in _HEAD}, schema)
+def prune_and_default(document: Document, schema: Schema) -> Document:
+    """Return a copy that is pruned and has the schema's defaults. The schema says nothing about the metadata."""
+    inner = _fill({name: value for name, value in document.items() if name not in _HEAD}, schema)
     return {**{name: document[name] for name in document if name in _HEAD}, **inner}
 
 
-def problems(document: Document, schema: Schema) -> list[str]:
-    return list(_problems({name: value for name, value in document.items() if name not in _HEAD}, schema, ""))
+def find_schema_problems(document: Document, schema: Schema) -> list[str]:
+    return list(_find_problems({name: value for name, value in document.items() if name not in _HEAD}, schema, ""))
 
 
-def _filled(value: Any, schema: Schema) -> Any:
+def _fill(value: Any, schema: Schema) -> Any:
     if isinstance(value, dict):
         properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
-        keeps = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
-        made = {}
+        keeps_unknown = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+        result = {}
         for name, entry in value.items():
             inner = properties.get(name, more if isinstance(more, dict) else None)
             if inner is not None:
                 if entry is None and "default" in inner and not inner.get("nullable"):
                     continue
-                made[name] = _filled(entry, inner)
-            elif keeps or more is True:
-                made[name] = entry
+                result[name] = _fill(entry, inner)
+            elif keeps_unknown or more is True:
+                result[name] = entry
         for name, inner in properties.items():
-            if name not in made and "default" in inner:
-                made[name] = _filled(msgspec.json.decode(msgspec.json.encode(inner["default"])), inner)
-        return made
+            if name not in result and "default" in inner:
+                result[name] = _fill(msgspec.json.decode(msgspec.json.encode(inner["default"])), inner)
+        return result
     if isinstance(value, list):
-        return [_filled(item, schema.get("items") or {}) for item in value]
+        return [_fill(item, schema.get("items") or {}) for item in value]
     return value
 
 
-def _problems(value: Any, schema: Schema, path: str) -> Iterator[str]:
+def _find_problems(value: Any, schema: Schema, path: str) -> Iterator[str]:
     if value is None:
         if schema.get("type") and not schema.get("nullable"):
-            yield _wrong_type(value, schema, path)
+            yield _describe_wrong_type(value, schema, path)
         return
     if schema.get("x-kubernetes-int-or-string"):
         if not isinstance(value, int | str) or isinstance(value, bool):
-            yield _wrong_type(value, {"type": "integer,string"}, path)
+            yield _describe_wrong_type(value, {"type": "integer,string"}, path)
             return
     elif not _is_of_type(value, schema.get("type")):
-        yield _wrong_type(value, schema, path)
+        yield _describe_wrong_type(value, schema, path)
         return
     if "enum" in schema and value not in schema["enum"]:
-        known = ", ".join(f'"{each}"' for each in schema["enum"])
-        yield f"{path}: Unsupported value: {_shown(value)}: supported values: {known}"
+        supported = ", ".join(f'"{option}"' for option in schema["enum"])
+        yield f"{path}: Unsupported value: {_format_value(value)}: supported values: {supported}"
     if isinstance(value, dict):
-        yield from _object_problems(value, schema, path)
+        yield from _find_object_problems(value, schema, path)
     elif isinstance(value, list):
-        yield from _list_problems(value, schema, path)
+        yield from _find_list_problems(value, schema, path)
     elif isinstance(value, str):
-        yield from _text_problems(value, schema, path)
+        yield from _find_text_problems(value, schema, path)
     elif not isinstance(value, bool):
-        yield from _number_problems(value, schema, path)
+        yield from _find_number_problems(value, schema, path)
 
 
-def _object_problems(value: Document, schema: Schema, path: str) -> Iterator[str]:
+def _find_object_problems(value: Document, schema: Schema, path: str) -> Iterator[str]:
     for name in schema.get("required") or []:
         if name not in value:
-            yield f"{_below(path, name)}: Required value"
+            yield f"{_join_path(path, name)}: Required value"
     if len(value) > schema.get("maxProperties", len(value)):
         yield f"{path}: Too many: {len(value)}: must have at most {schema['maxProperties']} items"
     properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
     for name, entry in value.items():
         inner = properties.get(name, more if isinstance(more, dict) else None)
         if inner is not None:
-            yield from _problems(entry, inner, _below(path, name))
+            yield from _find_problems(entry, inner, _join_path(path, name))
 
 
-def _list_problems(value: list[Any], schema: Schema, path: str) -> Iterator[str]:
+def _find_list_problems(value: list[Any], schema: Schema, path: str) -> Iterator[str]:
     if len(value) > schema.get("maxItems", len(value)):
         yield f"{path}: Too many: {len(value)}: must have at most {schema['maxItems']} items"
     if len(value) < schema.get("minItems", 0):
         yield f"{path}: Invalid value: {len(value)}: {path} in body should have at least {schema['minItems']} items"
     for index, item in enumerate(value):
-        yield from _problems(item, schema.get("items") or {}, f"{path}[{index}]")
-    yield from _repeated(value, schema, path)
+        yield from _find_problems(item, schema.get("items") or {}, f"{path}[{index}]")
+    yield from _find_duplicates(value, schema, path)
 
 
-def _repeated(value: list[Any], schema: Schema, path: str) -> Iterator[str]:
+def _find_duplicates(value: list[Any], schema: Schema, path: str) -> Iterator[str]:
     keys = schema.get("x-kubernetes-list-map-keys") or []
     if schema.get("x-kubernetes-list-type") not in ("map", "set"):
         return
     seen = []
     for index, item in enumerate(value):
-        own = [item.get(key) for key in keys] if keys and isinstance(item, dict) else item
-        if own in seen:
-            yield f"{path}[{index}]: Duplicate value: {_shown(item)}"
-        seen.append(own)
+        identity = [item.get(key) for key in keys] if keys and isinstance(item, dict) else item
+        if identity in seen:
+            yield f"{path}[{index}]: Duplicate value: {_format_value(item)}"
+        seen.append(identity)
 
 
-def _text_problems(value: str, schema: Schema, path: str) -> Iterator[str]:
+def _find_text_problems(value: str, schema: Schema, path: str) -> Iterator[str]:
     if len(value) > schema.get("maxLength", len(value)):
         yield f"{path}: Too long: may not be more than {schema['maxLength']} bytes"
     if len(value) < schema.get("minLength", 0):
-        said = f"{path} in body should be at least {schema['minLength']} chars long"
-        yield f"{path}: Invalid value: {_shown(value)}: {said}"
+        requirement = f"{path} in body should be at least {schema['minLength']} chars long"
+        yield f"{path}: Invalid value: {_format_value(value)}: {requirement}"
     if "pattern" in schema and re.search(schema["pattern"], value) is None:
-        yield f"{path}: Invalid value: {_shown(value)}: {path} in body should match '{schema['pattern']}'"
+        yield f"{path}: Invalid value: {_format_value(value)}: {path} in body should match '{schema['pattern']}'"
 
 
-def _number_problems(value: int | float, schema: Schema, path: str) -> Iterator[str]:
+def _find_number_problems(value: int | float, schema: Schema, path: str) -> Iterator[str]:
     least, most = _INT32 if schema.get("format") == "int32" else (None, None)
     least, most = schema.get("minimum", least), schema.get("maximum", most)
     if least is not None and value < least:
@@ -149,16 +149,16 @@ def _is_of_type(value: Any, type_: str | None) -> bool:
     return isinstance(value, _TYPES[type_])
 
 
-def _wrong_type(value: Any, schema: Schema, path: str) -> str:
-    found = (
+def _describe_wrong_type(value: Any, schema: Schema, path: str) -> str:
+    actual = (
         "null" if value is None else next(name for name, kind in _TYPES.items() if _is_of_type(value, name) and kind)
     )
-    return f'{path}: Invalid value: "{found}": {path} in body must be of type {schema["type"]}: "{found}"'
+    return f'{path}: Invalid value: "{actual}": {path} in body must be of type {schema["type"]}: "{actual}"'
 
 
-def _below(path: str, name: str) -> str:
+def _join_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return msgspec.json.encode(value).decode()

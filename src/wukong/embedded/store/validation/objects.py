@@ -1,7 +1,7 @@
-"""What the API server refuses to store: names, labels and finalizers of all kinds, and the rules of those we model.
+"""Validates objects before they are stored: names, labels and finalizers of all kinds, and the kinds we model.
 
-Pods and pod templates by rules.validate, so the wording of their problems is ours; custom kinds by custom_schemas and
-placement_policies. Called by writing.py. Fields we do not model may hold anything.
+Pods and pod templates are validated by rules.validate, so the wording of their problems is ours; custom kinds by
+custom_schemas and placement_policies. Called by writes.py. Fields we do not model may hold anything.
 """
 
 from __future__ import annotations
@@ -14,14 +14,27 @@ import msgspec
 
 from wukong.api.core import Pod
 from wukong.api.decode import readable
-from wukong.api.kinds import KINDS
+from wukong.api.kinds import (
+    CONFIG_MAPS,
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    KINDS,
+    NAMESPACES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    PRIORITY_CLASSES,
+    REPLICA_SETS,
+    SECRETS,
+    STATEFUL_SETS,
+)
 from wukong.api.meta import Object
+from wukong.api.resources import Resource
 from wukong.embedded.store.api_errors import bad_request, invalid
-from wukong.embedded.store.documents import at, is_leaving, meta_of, without
-from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.documents import is_terminating, meta_of, value_at, without_fields
+from wukong.embedded.store.kinds import ServedKind
 from wukong.embedded.store.validation import custom_schemas, placement_policies
-from wukong.embedded.store.validation.pod_specs import pod_spec_problems
-from wukong.embedded.store.validation.updates import changes_refused
+from wukong.embedded.store.validation.pod_specs import find_pod_spec_problems
+from wukong.embedded.store.validation.updates import find_forbidden_changes
 from wukong.ports import Document
 from wukong.rules import validate
 from wukong.rules.findings import shown
@@ -29,7 +42,7 @@ from wukong.rules.labels import is_label_key, is_subdomain
 from wukong.rules.selectors import requirements, selects
 from wukong.rules.validate_affinity import label_selector_problems, labels_problems
 
-_TEMPLATED = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"})
+_WITH_POD_TEMPLATE = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS)
 _STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DATA_KEY = re.compile(r"[-._a-zA-Z0-9]+")
@@ -41,89 +54,99 @@ _SUBDOMAIN = (
 HIGHEST_USER_PRIORITY = 1_000_000_000
 
 
-def as_struct(kind: str, document: Document) -> Object:
-    """The document as the struct of its kind; refused as unreadable where a type is wrong."""
+def decode_object(resource: Resource, document: Document) -> Object:
+    """Decode a document into the struct of its kind. Raises Invalid (400) where a field has the wrong type."""
     try:
-        return msgspec.convert(document, KINDS[kind])
+        return msgspec.convert(document, KINDS[resource.group_kind].struct)
     except msgspec.ValidationError as error:
-        version = document.get("apiVersion", "v1")
+        kind, version = resource.kind, document.get("apiVersion", "v1")
         message = f'{kind} in version "{version}" cannot be handled as a {kind}: {readable(error)}'
         raise bad_request(message) from None
 
 
-def as_pod(document: Document) -> Pod:
-    pod = as_struct("Pod", document)
+def has_struct(kind: ServedKind) -> bool:
+    """Whether a struct checks the types of its fields, as the API server checks those of its own kinds."""
+    entry = KINDS.of_resource(kind.resource)
+    return entry is not None and entry.decides and entry.origin != "foreign"
+
+
+def decode_pod(document: Document) -> Pod:
+    pod = decode_object(PODS, document)
     assert isinstance(pod, Pod)
     return pod
 
 
 @contextmanager
-def reading(kind: Kind) -> Iterator[None]:
-    """Around code that trusts a document's types: a field that none of our structs reads may still have another one."""
+def refuse_wrong_types(kind: ServedKind) -> Iterator[None]:
+    """Turn type errors of the code within into Invalid (400): fields that our structs do not read may have any type."""
     try:
         yield
     except (AttributeError, TypeError) as error:
         raise bad_request(f"{kind.resource.kind} cannot be read: {error}") from None
 
 
-def check_types(kind: Kind, document: Document) -> None:
-    """Raises Invalid (400) where the document cannot be read: a field has another type than Kubernetes gives it."""
+def check_types(kind: ServedKind, document: Document) -> None:
+    """Raise Invalid (400) where a field has another type than Kubernetes gives it."""
     name, meta = kind.resource.kind, meta_of(document)
-    if name in KINDS:
-        as_struct(name, document)
+    if has_struct(kind):
+        decode_object(kind.resource, document)
     texts = {"metadata.labels": meta.get("labels"), "metadata.annotations": meta.get("annotations")}
-    if name in ("ConfigMap", "Secret"):
+    if kind.resource in (CONFIG_MAPS, SECRETS):
         texts["data"] = document.get("data")
     for place, entries in texts.items():
-        if entries and not (isinstance(entries, dict) and all(isinstance(each, str) for each in entries.values())):
+        if entries and not (isinstance(entries, dict) and all(isinstance(text, str) for text in entries.values())):
             raise bad_request(f'{name} in version "v1" cannot be handled as a {name}: {place} is no map of texts')
 
 
-def check_new(kind: Kind, document: Document) -> None:
-    """Raises Invalid with every problem. A pod comes here before its label keys are merged."""
-    with reading(kind):
-        found = [*_meta_problems(kind, document), *_own_problems(kind, document)]
-    _refuse(kind, document, found)
+def check_new(kind: ServedKind, document: Document) -> None:
+    """Raise Invalid with every problem of a new object. A pod is checked before its label keys are merged."""
+    with refuse_wrong_types(kind):
+        problems = [*_find_metadata_problems(kind, document), *_find_kind_problems(kind, document)]
+    _raise_problems(kind, document, problems)
 
 
-def check_new_meta(kind: Kind, document: Document) -> None:
-    """The same for a document of which all but its metadata is known to be fine."""
-    with reading(kind):
-        found = list(_meta_problems(kind, document))
-    _refuse(kind, document, found)
+def check_new_metadata(kind: ServedKind, document: Document) -> None:
+    """Do the same for a new object of which all but the metadata is known to be valid."""
+    with refuse_wrong_types(kind):
+        problems = list(_find_metadata_problems(kind, document))
+    _raise_problems(kind, document, problems)
 
 
-def check_changed(kind: Kind, before: Document, after: Document, *, is_known: bool) -> None:
-    """`is_known`: what is stored was checked once, so that what did not change need not be looked at again."""
-    with reading(kind):
-        is_labelled_alike = is_known and _is_labelled_alike(before, after)
-        found = [] if is_labelled_alike else list(_meta_problems(kind, after))
-        found += _finalizer_changes(before, after)
-        if kind.is_custom or not is_labelled_alike or not wants_the_same(before, after):
-            found += _changed_problems(kind, before if is_known else {}, after)
-        found += changes_refused(kind.resource.kind, before, after)
-    _refuse(kind, after, found)
+def check_update(kind: ServedKind, before: Document, after: Document, *, is_known: bool) -> None:
+    """Raise Invalid with every problem of a changed object.
+
+    `is_known`: the stored object was validated before, so that what did not change is not checked again.
+    """
+    with refuse_wrong_types(kind):
+        has_same_labels = is_known and _has_same_labels_and_owners(before, after)
+        problems = [] if has_same_labels else list(_find_metadata_problems(kind, after))
+        problems += _find_finalizer_problems(before, after)
+        if kind.is_custom or not has_same_labels or not has_same_desired_state(before, after):
+            problems += _find_update_problems(kind, before if is_known else {}, after)
+        if not kind.is_custom:
+            problems += find_forbidden_changes(kind.resource.kind, before, after)
+    _raise_problems(kind, after, problems)
 
 
-def wants_the_same(before: Document, after: Document) -> bool:
-    """Whether two documents share all but metadata and status."""
+def has_same_desired_state(before: Document, after: Document) -> bool:
+    """Whether two documents share all but metadata and status, as identical objects."""
     if not before.keys() <= after.keys():
         return False
     return all(before.get(name) is value for name, value in after.items() if name not in ("metadata", "status"))
 
 
-def _is_labelled_alike(before: Document, after: Document) -> bool:
+def _has_same_labels_and_owners(before: Document, after: Document) -> bool:
     old, new = meta_of(before), meta_of(after)
     return all(old.get(name) == new.get(name) for name in ("labels", "finalizers", "ownerReferences"))
 
 
-def _changed_problems(kind: Kind, known: Document, after: Document) -> list[str]:
-    if kind.resource.kind == "Pod":
-        return _changed_pod_problems(after)
-    return _own_problems(kind, after, known)
+def _find_update_problems(kind: ServedKind, known: Document, after: Document) -> list[str]:
+    if kind.resource == PODS:
+        return _find_pod_update_problems(after)
+    return _find_kind_problems(kind, after, known)
 
 
-def _refuse(kind: Kind, document: Document, problems: list[str]) -> None:
+def _raise_problems(kind: ServedKind, document: Document, problems: list[str]) -> None:
     if problems:
         raise invalid(kind.title, meta_of(document).get("name", ""), problems)
 
@@ -131,18 +154,18 @@ def _refuse(kind: Kind, document: Document, problems: list[str]) -> None:
 # Metadata --------------------------------------------------------------------------------------------------------
 
 
-def _meta_problems(kind: Kind, document: Document) -> Iterator[str]:
+def _find_metadata_problems(kind: ServedKind, document: Document) -> Iterator[str]:
     meta = meta_of(document)
     name = meta.get("name", "")
-    if kind.resource.kind == "Namespace" and not (_LABEL.fullmatch(name) and len(name) <= 63):
+    if kind.resource == NAMESPACES and not (_LABEL.fullmatch(name) and len(name) <= 63):
         yield f'metadata.name: Invalid value: "{name}": a lowercase RFC 1123 label is needed'
     elif not is_subdomain(name):
         yield f'metadata.name: Invalid value: "{name}": {_SUBDOMAIN}'
-    yield from (_worded(each) for each in labels_problems(meta.get("labels") or {}, "$.metadata.labels"))
+    yield from (_format_problem(problem) for problem in labels_problems(meta.get("labels") or {}, "$.metadata.labels"))
     for finalizer in meta.get("finalizers") or []:
         if not is_label_key(finalizer) or ("/" not in finalizer and finalizer not in _STANDARD_FINALIZERS):
-            why = "name is neither a standard finalizer name nor is it fully qualified"
-            yield f'metadata.finalizers: Invalid value: "{finalizer}": {why}'
+            reason = "name is neither a standard finalizer name nor is it fully qualified"
+            yield f'metadata.finalizers: Invalid value: "{finalizer}": {reason}'
     for index, owner in enumerate(meta.get("ownerReferences") or []):
         for field in _OWNER_FIELDS:
             if not owner.get(field):
@@ -151,46 +174,51 @@ def _meta_problems(kind: Kind, document: Document) -> Iterator[str]:
         yield "metadata.ownerReferences: Invalid value: Only one reference can have Controller set to true"
 
 
-def _finalizer_changes(before: Document, after: Document) -> Iterator[str]:
+def _find_finalizer_problems(before: Document, after: Document) -> Iterator[str]:
     added = set(meta_of(after).get("finalizers") or []) - set(meta_of(before).get("finalizers") or [])
-    if added and is_leaving(before):
-        why = f"no new finalizers can be added if the object is being deleted, found new finalizers {sorted(added)}"
-        yield f"metadata.finalizers: Forbidden: {why}"
+    if added and is_terminating(before):
+        reason = f"no new finalizers can be added if the object is being deleted, found new finalizers {sorted(added)}"
+        yield f"metadata.finalizers: Forbidden: {reason}"
 
 
-# Kind by kind ----------------------------------------------------------------------------------------------------
+# Kind by kind ------------------------------------------------------------------------------------------------------
 
 
-def _own_problems(kind: Kind, document: Document, known: Document | None = None) -> list[str]:
+def _find_kind_problems(kind: ServedKind, document: Document, known: Document | None = None) -> list[str]:
     if kind.schema is not None:
-        found = custom_schemas.problems(document, kind.schema)
-        return found or (placement_policies.refused(kind, document) if placement_policies.is_ours(kind) else [])
-    name = kind.resource.kind
-    struct = as_struct(name, document) if name in KINDS else None
+        problems = custom_schemas.find_schema_problems(document, kind.schema)
+        return problems or (
+            placement_policies.find_policy_problems(kind, document) if placement_policies.is_ours(kind) else []
+        )
+    resource = kind.resource
+    struct = decode_object(kind.resource, document) if has_struct(kind) else None
     if isinstance(struct, Pod):
         spec = document.get("spec") or {}
-        return [*pod_spec_problems(spec, "spec"), *(_worded(each) for each in validate.problems(struct))]
-    if name in _TEMPLATED:
-        return list(_workload_problems(name, document, known or {}))
-    if name == "PodDisruptionBudget":
-        return list(_budget_problems(document))
-    if name == "PriorityClass":
-        return list(_priority_problems(document))
-    if name in ("ConfigMap", "Secret"):
-        return list(_data_problems(document))
+        return [
+            *find_pod_spec_problems(spec, "spec"),
+            *(_format_problem(problem) for problem in validate.problems(struct)),
+        ]
+    if resource in _WITH_POD_TEMPLATE:
+        return list(_find_workload_problems(kind.resource, document, known or {}))
+    if resource == POD_DISRUPTION_BUDGETS:
+        return list(_find_budget_problems(document))
+    if resource == PRIORITY_CLASSES:
+        return list(_find_priority_problems(document))
+    if resource in (CONFIG_MAPS, SECRETS):
+        return list(_find_data_problems(document))
     return []
 
 
-def _changed_pod_problems(document: Document) -> list[str]:
-    """Without its affinity and spread: they cannot change, and their selectors hold merged keys by now."""
+def _find_pod_update_problems(document: Document) -> list[str]:
+    """Check all but affinity and spread: they cannot change, and their selectors hold merged keys by now."""
     spec = document.get("spec") or {}
-    changeable = {**document, "spec": without(spec, "affinity", "topologySpreadConstraints")}
-    found = validate.problems(as_pod(changeable))
-    return [*pod_spec_problems(spec, "spec"), *(_worded(each) for each in found)]
+    changeable = {**document, "spec": without_fields(spec, "affinity", "topologySpreadConstraints")}
+    problems = validate.problems(decode_pod(changeable))
+    return [*find_pod_spec_problems(spec, "spec"), *(_format_problem(problem) for problem in problems)]
 
 
-def _workload_problems(kind: str, document: Document, known: Document) -> Iterator[str]:
-    spec, workload = document.get("spec") or {}, as_struct(kind, document)
+def _find_workload_problems(resource: Resource, document: Document, known: Document) -> Iterator[str]:
+    kind, spec, workload = resource.kind, document.get("spec") or {}, decode_object(resource, document)
     template, selector = spec.get("template") or {}, workload.spec.selector  # type: ignore[attr-defined]
     for field in ("replicas", "minReadySeconds", "revisionHistoryLimit"):
         if spec.get(field, 0) < 0 and (kind, field) != ("DaemonSet", "replicas"):
@@ -198,51 +226,51 @@ def _workload_problems(kind: str, document: Document, known: Document) -> Iterat
     if not spec.get("selector"):
         yield "spec.selector: Required value"
     else:
-        yield from (_worded(each) for each in label_selector_problems(selector, "$.spec.selector"))
+        yield from (_format_problem(problem) for problem in label_selector_problems(selector, "$.spec.selector"))
         labels = (template.get("metadata") or {}).get("labels") or {}
         if not selects(requirements(selector), labels):
-            why = "`selector` does not match template `labels`"
-            yield f"spec.template.metadata.labels: Invalid value: {shown(labels)}: {why}"
-    if template is not at(known, "spec.template"):
-        yield from _template_problems(template)
-    yield from _strategy_problems(document)
+            reason = "`selector` does not match template `labels`"
+            yield f"spec.template.metadata.labels: Invalid value: {shown(labels)}: {reason}"
+    if template is not value_at(known, "spec.template"):
+        yield from _find_template_problems(template)
+    yield from _find_strategy_problems(document)
 
 
-def _template_problems(template: Document) -> Iterator[str]:
+def _find_template_problems(template: Document) -> Iterator[str]:
     head = {"apiVersion": "v1", "kind": "Pod"}
-    pod = as_pod({**head, "metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}})
-    yield from pod_spec_problems(template.get("spec") or {}, "spec.template.spec")
-    yield from (_worded(f"$.spec.template{each.removeprefix('$')}") for each in validate.problems(pod))
-    if at(template, "spec.restartPolicy") not in (None, "Always"):
+    pod = decode_pod({**head, "metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}})
+    yield from find_pod_spec_problems(template.get("spec") or {}, "spec.template.spec")
+    yield from (_format_problem(f"$.spec.template{problem.removeprefix('$')}") for problem in validate.problems(pod))
+    if value_at(template, "spec.restartPolicy") not in (None, "Always"):
         yield 'spec.template.spec.restartPolicy: Unsupported value: supported values: "Always"'
 
 
-def _strategy_problems(document: Document) -> Iterator[str]:
-    """Of a Deployment's strategy."""
-    type_ = at(document, "spec.strategy.type")
+def _find_strategy_problems(document: Document) -> Iterator[str]:
+    """Check the strategy of a Deployment."""
+    type_ = value_at(document, "spec.strategy.type")
     if type_ not in (None, "Recreate", "RollingUpdate"):
-        known = '"Recreate", "RollingUpdate"'
-        yield f'spec.strategy.type: Unsupported value: "{type_}": supported values: {known}'
-    if type_ == "Recreate" and at(document, "spec.strategy.rollingUpdate") is not None:
+        supported = '"Recreate", "RollingUpdate"'
+        yield f'spec.strategy.type: Unsupported value: "{type_}": supported values: {supported}'
+    if type_ == "Recreate" and value_at(document, "spec.strategy.rollingUpdate") is not None:
         yield "spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'"
-    rolling = at(document, "spec.strategy.rollingUpdate") or {}
-    for name, value in rolling.items():
-        yield from _amount_problems(value, f"spec.strategy.rollingUpdate.{name}")
-    if [rolling.get(name) in (0, "0%") for name in ("maxSurge", "maxUnavailable")] == [True, True]:
-        why = "may not be 0 when `maxSurge` is 0"
-        yield f"spec.strategy.rollingUpdate.maxUnavailable: Invalid value: {rolling['maxUnavailable']}: {why}"
+    rolling_update = value_at(document, "spec.strategy.rollingUpdate") or {}
+    for name, value in rolling_update.items():
+        yield from _find_amount_problems(value, f"spec.strategy.rollingUpdate.{name}")
+    if [rolling_update.get(name) in (0, "0%") for name in ("maxSurge", "maxUnavailable")] == [True, True]:
+        reason = "may not be 0 when `maxSurge` is 0"
+        yield f"spec.strategy.rollingUpdate.maxUnavailable: Invalid value: {rolling_update['maxUnavailable']}: {reason}"
 
 
-def _budget_problems(document: Document) -> Iterator[str]:
+def _find_budget_problems(document: Document) -> Iterator[str]:
     spec = document.get("spec") or {}
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         yield "spec: Invalid value: minAvailable and maxUnavailable cannot be both set"
     for name in ("minAvailable", "maxUnavailable"):
-        yield from _amount_problems(spec.get(name), f"spec.{name}")
+        yield from _find_amount_problems(spec.get(name), f"spec.{name}")
 
 
-def _amount_problems(value: int | str | None, path: str) -> Iterator[str]:
-    """Of a number or percentage of pods."""
+def _find_amount_problems(value: int | str | None, path: str) -> Iterator[str]:
+    """Check a number or percentage of pods."""
     if isinstance(value, int) and value < 0:
         yield f"{path}: Invalid value: {value}: must be greater than or equal to 0"
     if isinstance(value, str) and not re.fullmatch(r"[0-9]+%", value):
@@ -251,7 +279,7 @@ def _amount_problems(value: int | str | None, path: str) -> Iterator[str]:
         yield f'{path}: Invalid value: "{value}": must not be greater than 100%'
 
 
-def _priority_problems(document: Document) -> Iterator[str]:
+def _find_priority_problems(document: Document) -> Iterator[str]:
     name, value = meta_of(document).get("name", ""), document.get("value", 0)
     if name.startswith("system-"):
         if name not in ("system-node-critical", "system-cluster-critical"):
@@ -260,13 +288,13 @@ def _priority_problems(document: Document) -> Iterator[str]:
         yield f"value: Forbidden: maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
 
 
-def _data_problems(document: Document) -> Iterator[str]:
+def _find_data_problems(document: Document) -> Iterator[str]:
     for key in document.get("data") or {}:
         if not _DATA_KEY.fullmatch(key):
             yield f'data[{key}]: Invalid value: "{key}": a valid config key must consist of alphanumeric characters'
 
 
-def _worded(problem: str) -> str:
-    """Our `$.spec.x: expected …` the way the API server names places."""
+def _format_problem(problem: str) -> str:
+    """Format our `$.spec.x: expected …` the way the API server writes it."""
     path, _, rest = problem.partition(": ")
     return f"{path.removeprefix('$.')}: Invalid value: {rest}"

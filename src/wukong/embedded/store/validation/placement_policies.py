@@ -1,9 +1,9 @@
-"""What the CEL rules of our own kinds would refuse, without evaluating CEL.
+"""Finds what the CEL rules of our own kinds refuse, without evaluating CEL.
 
-`placement.compile.problems` knows the same rules and more. Of its findings those count whose place has a CEL rule in
-the schema, and what is said is that rule's message; of two rules at one place, the one worded most alike. So a rule
-that `problems` does not know is not kept, and what only the `policy` controller can tell (a rule that is not installed,
-its config) is stored, as on a real server. Called by validation.py after the schema has been found to hold.
+`placement.compile.problems` knows the same rules and more. Of its findings those count whose path has a CEL rule in
+the schema, and that rule's message is reported; of two rules at one path, the one with the most similar wording. So a
+rule that `problems` does not know is not enforced, and what only the `policy` controller can tell (a rule that is not
+installed, its config) is stored, as on a real server. Called by objects.py for documents that fit the schema; pure.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from difflib import get_close_matches
 import msgspec
 
 from wukong.api.crds import Schema
-from wukong.api.kinds import OURS
-from wukong.api.placement import DEFAULT, GROUP, ClusterPlacementPolicy, PlacementPolicy
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES
+from wukong.api.placement import DEFAULT, ClusterPlacementPolicy, PlacementPolicy
 from wukong.embedded.store.documents import meta_of
-from wukong.embedded.store.kinds import Kind
+from wukong.embedded.store.kinds import ServedKind
 from wukong.placement.compile import problems
 from wukong.ports import Document
 
@@ -31,43 +31,43 @@ _STRUCTS: dict[str, type[PlacementPolicy | ClusterPlacementPolicy]] = {
 }
 
 
-def is_ours(kind: Kind) -> bool:
-    return kind.resource.group == GROUP and kind.resource.kind in OURS
+def is_ours(kind: ServedKind) -> bool:
+    return kind.resource in (PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES)
 
 
-def refused(kind: Kind, document: Document) -> list[str]:
-    """Sentences such as `spec.mode: Invalid value: expected Enforce or Observe`."""
-    schema, said = kind.schema or {}, defaultdict[str, list[str]](list)
-    for place, message in _rules(schema, "$"):
-        said[place].append(message)
+def find_policy_problems(kind: ServedKind, document: Document) -> list[str]:
+    """Return messages such as `spec.mode: Invalid value: expected Enforce or Observe`."""
+    schema, messages_at = kind.schema or {}, defaultdict[str, list[str]](list)
+    for place, message in _list_rules(schema, "$"):
+        messages_at[place].append(message)
     policy = msgspec.convert(document, _STRUCTS[kind.resource.kind])
-    found = [problem.partition(": ")[::2] for problem in problems(policy, {})]
+    findings = [problem.partition(": ")[::2] for problem in problems(policy, {})]
     return [
-        *_about_the_default(schema, document),
+        *_find_default_problems(schema, document),
         *(
-            f"{path.removeprefix('$.')}: Invalid value: {_closest(problem, messages)}"
-            for path, problem in found
-            if (messages := said.get(_INDEX.sub("[]", path)))
+            f"{path.removeprefix('$.')}: Invalid value: {_find_closest(problem, messages)}"
+            for path, problem in findings
+            if (messages := messages_at.get(_INDEX.sub("[]", path)))
         ),
     ]
 
 
-def _closest(problem: str, messages: list[str]) -> str:
+def _find_closest(problem: str, messages: list[str]) -> str:
     return get_close_matches(problem, messages, n=1, cutoff=0.0)[0]
 
 
-def _rules(schema: Schema, path: str) -> Iterator[tuple[str, str]]:
-    """Every rule's message, and the place it points to, with [] for any index."""
+def _list_rules(schema: Schema, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the path and the message of every rule, with [] for any index."""
     for rule in schema.get(_RULES) or []:
         yield path + rule.get("fieldPath", ""), rule["message"]
     for name, inner in (schema.get("properties") or {}).items():
-        yield from _rules(inner, f"{path}.{name}")
+        yield from _list_rules(inner, f"{path}.{name}")
     if isinstance(items := schema.get("items"), dict):
-        yield from _rules(items, f"{path}[]")
+        yield from _list_rules(items, f"{path}[]")
 
 
-def _about_the_default(schema: Schema, document: Document) -> Iterator[str]:
-    """The one rule about an object as a whole: written out, for `problems` forgives selectors that are empty."""
+def _find_default_problems(schema: Schema, document: Document) -> Iterator[str]:
+    """Check the one rule about a whole object. It is written out, for `problems` accepts empty selectors."""
     spec = document.get("spec") or {}
     is_default = meta_of(document).get("name") == DEFAULT
     if is_default and ("selector" in spec or "namespaceSelector" in spec):

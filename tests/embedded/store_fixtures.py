@@ -1,22 +1,22 @@
-"""What the tests of the embedded store share: a server with a clock that stands still, and small objects."""
+"""Builders for the tests of the embedded store: a server with a clock that stands still, and small objects."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from smallest import PODS, Still
-from wukong.api.resources import RESOURCES, Key
+from smallest import Still
+from wukong.api.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, POD_DISRUPTION_BUDGETS, PODS
+from wukong.api.resources import Key
 from wukong.embedded.store import Server
-from wukong.embedded.store.kinds import CONFIG_MAPS
 from wukong.ports import Document, PatchBody
 
 NAMESPACE = "shop"
-DEPLOYMENTS, BUDGETS = RESOURCES["Deployment"], RESOURCES["PodDisruptionBudget"]
+BUDGETS = POD_DISRUPTION_BUDGETS
 
 
 def a_server(**options: Any) -> Server:
     server = Server(Still(), **options)
-    server.create(RESOURCES["Namespace"], {"metadata": {"name": NAMESPACE}})
+    server.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
     return server
 
 
@@ -42,19 +42,19 @@ def a_running_pod(server: Server, name: str = "web", *, is_ready: bool = True, n
 
 
 def a_budget(server: Server, name: str = "budget", policy: str = "", **status: int) -> Document:
-    """For all pods of app=web. Its status is as given, and up to date."""
+    """Create a budget for all pods of app=web. Its status is as given, and up to date."""
     spec: Document = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
     spec |= {"unhealthyPodEvictionPolicy": policy} if policy else {}
     server.create(BUDGETS, {"metadata": {"name": name}, "spec": spec}, NAMESPACE)
-    counted = {"observedGeneration": 1, "disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, **status}
-    return server.patch(BUDGETS, key(name), merging(status=counted), "status")
+    counts = {"observedGeneration": 1, "disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, **status}
+    return server.patch(BUDGETS, key(name), merge_patch(status=counts), "status")
 
 
-def merging(**body: Any) -> PatchBody:
+def merge_patch(**body: Any) -> PatchBody:
     return PatchBody("merge", body)
 
 
 __all__ = [
     "BUDGETS", "CONFIG_MAPS", "DEPLOYMENTS", "NAMESPACE", "PODS",
-    "a_budget", "a_map", "a_pod", "a_running_pod", "a_server", "key", "merging",
+    "a_budget", "a_map", "a_pod", "a_running_pod", "a_server", "key", "merge_patch",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""A world with somebody in it who does what he should not, and the checkers that look on."""
+"""A world with controllers of the test's own in it, which do what they should not, and the checkers that observe it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from wukong.actions import DONE, Outcome
 from wukong.api.core import Pod
-from wukong.api.resources import RESOURCES, Key
+from wukong.api.kinds import NODES, PODS
+from wukong.api.resources import Key
 from wukong.embedded.actors import built_in
 from wukong.embedded.checkers import Checkers
 from wukong.embedded.store import Server
@@ -15,32 +16,33 @@ from wukong.embedded.world.clock import VirtualClock
 from wukong.embedded.world.world import World
 from wukong.ports import Document
 from wukong.state import State
-from wukong.state.controller import Watch
+from wukong.state.controller import PodRight, Watch
 
-PODS, NODES = RESOURCES["Pod"], RESOURCES["Node"]
 HOST = "kubernetes.io/hostname"
 
 
-class Actor:
-    """Calls itself what it likes, and does with each pod what it is told."""
+class PodController:
+    """Has the name and the rights it is given, and calls `act` with each pod."""
 
     watches = (Watch(PODS),)
 
-    def __init__(self, name: str, act: Callable[[Key, Pod, float], Outcome]) -> None:
-        self.name, self.act = name, act
+    def __init__(self, name: str, act: Callable[[Key, Pod, float], Outcome], *rights: PodRight) -> None:
+        self.name, self.act, self.pod_rights = name, act, frozenset(rights)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         pod = state.get(Pod, key)
         return self.act(key, pod, now) if pod is not None else DONE
 
 
-class Court:
-    def __init__(self, *actors: Actor) -> None:
+class CheckedCluster:
+    """The built-in controllers, less those whose name a controller of the test's own has taken."""
+
+    def __init__(self, *controllers: PodController) -> None:
         clock = VirtualClock()
         self.server = Server(clock)
-        names = {actor.name for actor in actors}
-        others = [each for each in built_in(self.server) if each.name not in names]
-        self.world = World([*others, *actors], server=self.server, clock=clock)
+        names = {controller.name for controller in controllers}
+        others = [controller for controller in built_in(self.server) if controller.name not in names]
+        self.world = World([*others, *controllers], server=self.server, clock=clock)
         self.checkers = Checkers(self.world)
 
     def node(self, name: str, *, cpu: str = "4", labels: dict[str, str] | None = None, **spec: Any) -> None:
@@ -55,6 +57,7 @@ class Court:
         body = {"metadata": {"name": name, "labels": {"app": app}}, "spec": {"containers": [container], **spec}}
         return self.server.create(PODS, body, "default")
 
-    def verdict(self) -> list[str]:
+    def findings(self) -> list[str]:
+        """Play until nothing is due; return what the checkers found."""
         self.world.run()
-        return [str(each) for each in self.checkers.finish(is_at_rest=True)]
+        return [str(finding) for finding in self.checkers.finish(is_at_rest=True)]

@@ -1,0 +1,42 @@
+"""Objects as JSON and YAML have them: what every reader of documents does first. Pure; knows no kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def without_nulls(value: Any) -> Any:
+    """A copy without nulls: Kubernetes reads an explicit null as an absent field."""
+    if isinstance(value, dict):
+        return {name: without_nulls(entry) for name, entry in value.items() if entry is not None}
+    if isinstance(value, list):
+        return [without_nulls(entry) for entry in value if entry is not None]
+    return value
+
+
+def times_as_text(value: Any) -> Any:
+    """A copy in which times that YAML understood are texts again."""
+    if isinstance(value, dict):
+        return {name: times_as_text(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [times_as_text(entry) for entry in value]
+    return value.isoformat().replace("+00:00", "Z") if hasattr(value, "isoformat") else value
+
+
+def as_json(value: Any) -> Any:
+    """What YAML made of a document as JSON has it: names are texts, and so are times."""
+    if isinstance(value, dict):
+        return {str(name): as_json(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [as_json(entry) for entry in value]
+    return times_as_text(value)
+
+
+def unfold_list(document: dict[str, Any]) -> list[Any]:
+    """The items of a List, each with the kind that a typed list such as NodeList implies; else the document itself."""
+    kind = str(document.get("kind") or "")
+    items = document.get("items")
+    if not kind.endswith("List") or not isinstance(items, list | None):
+        return [document]
+    implied = {"kind": kind.removesuffix("List"), "apiVersion": document.get("apiVersion")} if kind != "List" else {}
+    return [{**implied, **item} if isinstance(item, dict) else item for item in items or ()]

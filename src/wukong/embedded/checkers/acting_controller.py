@@ -1,0 +1,24 @@
+"""Which controller is performing its actions right now, and by what rights. Asked by checkers about each change."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from wukong.embedded.world.process import Process
+from wukong.embedded.world.world import World
+from wukong.state.controller import PodRight, pod_rights_of
+
+
+class ActingController(NamedTuple):
+    process: Process
+    name: str
+    pod_rights: frozenset[PodRight]
+
+
+def acting_controller(world: World) -> ActingController | None:
+    """None where no controller acts: what people do (the scenario, disturbances) needs no right."""
+    process = world.acting
+    if process is None or process.acting is None:
+        return None
+    name = process.acting.controller
+    return ActingController(process, name, pod_rights_of(process.dispatch.controllers[name]))
