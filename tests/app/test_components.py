@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from wukong.api.kinds import NODE_USAGES
 from wukong.app.assemble import assemble
 from wukong.app.component import Component, Context, permissions_of, with_needs
 from wukong.app.component_choice import EMBEDDED_COMPONENTS, LIVE_COMPONENTS, choose_components, split_names
@@ -22,6 +23,7 @@ from wukong.app.permissions import LEASE
 from wukong.controllers.load.controller import Load
 from wukong.errors import InputError
 from wukong.placement.rules import BUILT_IN
+from wukong.ports import Cluster
 from wukong.runtime import Metrics
 from wukong.state import State
 
@@ -75,8 +77,8 @@ def test_flags_are_unambiguous() -> None:
 def test_what_several_need_comes_along_once() -> None:
     assert with_needs([LOAD, EXTENDER]) == [LOAD, USAGE, EXTENDER]
     assembly = assemble([LOAD, EXTENDER], a_context())
-    [(_, controllers)] = assembly.build_sources()
-    assert controllers == ("load",)
+    [source] = assembly.build_sources(cast(Cluster, None))
+    assert source.resource == NODE_USAGES
 
 
 def test_a_component_reads_the_options_of_those_it_needs() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from builders import a_node
+from builders import a_node, a_usage, measure
 from wukong.app.components.extender.server import CountingExtender
-from wukong.ports import Usage
 from wukong.replies.extender.verbs import Extender
 from wukong.runtime.metrics import Metrics
 from wukong.state import State
@@ -23,7 +22,7 @@ class Hand:
 def test_usage_grows_old_and_stale_though_no_scheduler_asks() -> None:
     state, clock, metrics = State(), Hand(), Metrics()
     state.replace("Node", [a_node("quiet"), a_node("lost")])
-    state.usage = {"quiet": Usage(1000.0, cpu=10), "lost": Usage(990.0, cpu=10)}
+    measure(state, a_usage("quiet", 1000.0, cpu=10), a_usage("lost", 990.0, cpu=10))
     CountingExtender(Extender(state), metrics, clock)
     figures = metrics.registry.get_sample_value
     assert (figures("wukong_usage_stale_nodes"), figures("wukong_usage_age_seconds")) == (0, 10)

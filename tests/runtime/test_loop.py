@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from builders import a_usage
 from runtime.tiny import Changed, Synced, TinyCluster
 from runtime.virtual import LoopClock, VirtualLoop, play
 from wukong.actions import DONE, Action, Evict, Note, Outcome, Patch
 from wukong.api.core import Pod
-from wukong.api.kinds import LEASES, NODES, PODS
+from wukong.api.kinds import LEASES, NODE_USAGES, NODES, PODS
 from wukong.api.resources import Key, Resource
+from wukong.api.usage import NodeUsage
 from wukong.controllers import Watch
 from wukong.errors import Conflict, Denied, Invalid, OutcomeUnknown, ServerFailed, WukongError
 from wukong.ports import PatchBody
@@ -440,3 +442,37 @@ def test_what_the_gate_forbids_is_told_once_and_nothing_after_it_is_done(caplog:
 
     play(story())
     assert [record.message for record in caplog.records] == ["the gate forbids"]
+
+
+class Usages:
+    """Remembers of which nodes it was told, and what is known of them."""
+
+    name = "usages"
+    watches: tuple[Watch, ...] = (Watch(NODE_USAGES),)
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, float | None]] = []
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        usage = state.get(NodeUsage, key)
+        self.seen.append((key.name, usage.cpu if usage else None))
+        return DONE
+
+
+def test_what_a_source_hands_over_is_watched_like_any_object_and_nobody_follows_it_on_the_cluster() -> None:
+    async def story() -> None:
+        cluster, controller = with_pods(0), Usages()
+        loop = a_loop(cluster, controller)
+        async with running(loop):
+            await asyncio.sleep(1)
+            assert loop.is_synced
+            loop.take_in(NODE_USAGES, [a_usage("n1", cpu=10), a_usage("n2", cpu=20)])
+            await asyncio.sleep(1)
+            loop.take_in(NODE_USAGES, [a_usage("n1", cpu=30)])
+            await asyncio.sleep(1)
+        assert cluster.watchers == []
+        assert sorted(controller.seen[:2]) == [("n1", 10), ("n2", 20)]
+        assert sorted(controller.seen[2:]) == [("n1", 30), ("n2", None)]
+        assert b'wukong_mirror_objects{kind="NodeUsage"} 1.0' in loop.metrics.text()
+
+    play(story())

@@ -9,15 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from wukong.app.component import Component, Context, Server, Source, with_needs
+from wukong.app.component import Component, Context, Server, with_needs
+from wukong.ports import Cluster
+from wukong.runtime.source import Source
 from wukong.state.controller import Controller, Watch
-
-
-class FedSource(NamedTuple):
-    """A source, and the controllers of the components that need it."""
-
-    source: Source
-    controllers: tuple[str, ...]
 
 
 class Assembly(NamedTuple):
@@ -26,12 +21,12 @@ class Assembly(NamedTuple):
     watches: tuple[Watch, ...]
     context: Context
 
-    def build_sources(self) -> list[FedSource]:
-        """What must run beside the loop of a real cluster. An embedded one has what is outside as objects."""
+    def build_sources(self, cluster: Cluster) -> list[Source]:
+        """What runs beside the loop of a real cluster. In an embedded one, what is outside is written as objects."""
         return [
-            FedSource(source, self._controllers_needing(component))
+            source
             for component in self.components
-            for source in component.build_sources(self.context.options_of(component), self.context)
+            for source in component.build_sources(self.context.options_of(component), self.context, cluster)
         ]
 
     def build_servers(self) -> list[Server]:
@@ -41,10 +36,6 @@ class Assembly(NamedTuple):
             for component in self.components
             for server in component.build_servers(self.context.options_of(component), self.context)
         ]
-
-    def _controllers_needing(self, needed: Component[Any]) -> tuple[str, ...]:
-        needing = [component.name for component in self.components if needed in component.needs]
-        return tuple(controller.name for controller in self.controllers if controller.name in needing)
 
 
 def assemble(components: Sequence[Component[Any]], context: Context) -> Assembly:

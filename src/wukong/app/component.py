@@ -18,12 +18,13 @@ from wukong.app.permissions import LEASE, Permission
 from wukong.controllers.scheduler.choice import Extend
 from wukong.engine import FIRST_BY_NAME, Ties
 from wukong.placement.rule import Rules
-from wukong.ports import Clock, Document
+from wukong.ports import Clock, Cluster, Document
 from wukong.state import State
 from wukong.state.controller import Controller, Watch
 
 if TYPE_CHECKING:
     from wukong.runtime import Loop, Metrics
+    from wukong.runtime.source import Source
 
 O = TypeVar("O", bound=msgspec.Struct)  # noqa: E741
 PlaceOf = Callable[[str], str]  # field → what the user calls it: --label-step, or FILE: $.load.labelStep
@@ -59,14 +60,6 @@ class Context(NamedTuple):
         return options if isinstance(options, component.options) else component.options()
 
 
-class Source(Protocol):
-    """Brings in what is outside the cluster, beside the loop."""
-
-    async def run(self, loop: Loop, controllers: tuple[str, ...]) -> None:
-        """For ever. `controllers` are those whose keys come again when something changed."""
-        ...
-
-
 class Server(Protocol):
     async def start(self, stack: AsyncExitStack, loop: Loop) -> Coroutine[None, None, None]:
         """Listen until the stack is left. Returns what must run beside the loop."""
@@ -85,6 +78,10 @@ def build_nothing(options: Any, context: Context) -> tuple[Any, ...]:
     return ()
 
 
+def build_no_sources(options: Any, context: Context, cluster: Cluster) -> tuple[Any, ...]:
+    return ()
+
+
 class Component(msgspec.Struct, Generic[O], frozen=True, kw_only=True):
     """`name` is also the name of its section in a configuration file. `help` is one paragraph for `wukong run --help`.
 
@@ -98,7 +95,7 @@ class Component(msgspec.Struct, Generic[O], frozen=True, kw_only=True):
     permissions: Callable[[O], tuple[Permission, ...]] = need_no_permissions
     watches: tuple[Watch, ...] = ()  # kinds that no controller watches, but decisions read
     build_controllers: Callable[[O, Context], Iterable[Controller]] = build_nothing
-    build_sources: Callable[[O, Context], Iterable[Source]] = build_nothing
+    build_sources: Callable[[O, Context, Cluster], Iterable[Source]] = build_no_sources
     build_servers: Callable[[O, Context], Iterable[Server]] = build_nothing
     build_extensions: Callable[[O, Context], Iterable[SchedulerExtension]] = build_nothing
     build_manifests: Callable[[Any, Any], list[Document]] | None = None  # of an installation and its certificates

@@ -12,15 +12,15 @@ from typing import NamedTuple
 import msgspec
 
 from wukong.api.core import Pod
-from wukong.api.kinds import KINDS
+from wukong.api.kinds import KINDS, NODE_USAGES
 from wukong.api.objects import Objects
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.profile import ExtenderEntry, Profile
+from wukong.api.usage import NodeUsage
 from wukong.placement.compile import Policy
 from wukong.placement.fleet import Latencies
 from wukong.placement.prices import Prices
 from wukong.placement.rule import Rules
-from wukong.ports import Usage
 from wukong.replies.extender.plugin import SHIPPED, is_interested
 from wukong.replies.extender.verbs import Extender, Settings
 from wukong.state import State
@@ -60,7 +60,7 @@ def build_extender_question(
     objects: Objects,
     profile: Profile,
     inputs: ExtenderInputs,
-    measure: Callable[[], dict[str, Usage]],
+    measure: Callable[[], list[NodeUsage]],
     now: float,
     *,
     without: str = "",
@@ -75,7 +75,7 @@ def build_extender_question(
         notes.append(f"{pod.key} wants none of the extender's managedResources: it is not asked.")
         return None, notes
     state = mirror_objects(objects, inputs.policies, without)
-    state.usage = measure()
+    state.replace(NODE_USAGES.group_kind, measure())
     extender = Extender(state, inputs.settings, rules=inputs.rules, prices=inputs.prices, latencies=inputs.latencies)
     return ExtenderQuestion(extender, entry, now), notes
 

@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import AsyncExitStack
+from functools import partial
 
 import msgspec
 
@@ -62,7 +63,8 @@ async def run(credentials: Credentials, config: RunConfig, identity: str, stop: 
         beside: list[Coroutine[None, None, None]] = []
         for server in assembly.build_servers():
             beside.append(await server.start(stack, loop))
-        beside += [source.run(loop, controllers) for source, controllers in assembly.build_sources()]
+        for source in assembly.build_sources(cluster):
+            beside.append(source.run(partial(loop.take_in, source.resource)))
         log.info("started", extra={"components": [component.name for component in config.components]})
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(work) for work in beside]

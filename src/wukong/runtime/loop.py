@@ -16,6 +16,8 @@ from typing import Any
 import msgspec
 
 from wukong.actions import Action, Note, Outcome
+from wukong.api.meta import Object
+from wukong.api.resources import Resource
 from wukong.errors import ClusterError, GateRefusal, OutcomeUnknown, WukongError
 from wukong.ports import EVERYTHING, Clock, Cluster
 from wukong.runtime.dispatch import Dispatch, Item
@@ -24,6 +26,7 @@ from wukong.runtime.leader import Leader
 from wukong.runtime.metrics import Metrics
 from wukong.runtime.pending_writes import WrittenVersion
 from wukong.runtime.performer import Performer, described, subject
+from wukong.runtime.source import is_from_outside
 from wukong.runtime.watch_source import Changed, WatchSource
 from wukong.state import Change, State
 from wukong.state.controller import Controller, Watch
@@ -82,7 +85,7 @@ class Loop:
         if leader is not None:
             leader.on_change = self._lead
         watches = [watch for controller in self.dispatch.controllers.values() for watch in controller.watches]
-        self._watches = {watch.resource: watch for watch in (*also, *watches)}
+        self._watches = {watch.resource: watch for watch in (*also, *watches) if not is_from_outside(watch.resource)}
         self._unsynced = set(self._watches)
         self._listeners: list[Callable[[Change], None]] = []
         self._jobs: dict[asyncio.Task[None], Job] = {}
@@ -102,6 +105,10 @@ class Loop:
     def listen(self, hear: Callable[[Change], None]) -> None:
         """`hear` is called with every change of the mirror, in order."""
         self._listeners.append(hear)
+
+    def take_in(self, resource: Resource, objects: Sequence[Object]) -> None:
+        """What a source hands over: all objects of its kind. Their changes are watched like any other."""
+        self._observe(resource, self.state.replace(resource.group_kind, objects))
 
     def enqueue(self, items: Iterable[Item]) -> None:
         """Have these looked at now: something outside the cluster changed."""
@@ -135,13 +142,17 @@ class Loop:
             else:
                 changes = self.state.replace(kind, news.items)
                 self._unsynced.discard(watch.resource)
-            self.dispatch.observe(changes, self.clock.now())
-            for change in changes:
-                for hear in self._listeners:
-                    hear(change)
-            self.metrics.mirror_objects.labels(watch.resource.kind).set(len(self.state.objects.get(kind, ())))
-            self._wake.set()
+            self._observe(watch.resource, changes)
         raise WukongError(f"following {watch.resource.plural} has ended; it should not")
+
+    def _observe(self, resource: Resource, changes: list[Change]) -> None:
+        self.dispatch.observe(changes, self.clock.now())
+        for change in changes:
+            for hear in self._listeners:
+                hear(change)
+        count = len(self.state.objects.get(resource.group_kind, ()))
+        self.metrics.mirror_objects.labels(resource.kind).set(count)
+        self._wake.set()
 
     # ---- the pump
 

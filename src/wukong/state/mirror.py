@@ -20,7 +20,7 @@ from wukong.api.meta import Object, OwnerReference
 from wukong.api.objects import Objects
 from wukong.api.resources import Key, group_kind, group_of, key_of
 from wukong.engine import Snapshot
-from wukong.ports import EventType, Usage
+from wukong.ports import EventType
 from wukong.state.assumed_placements import AssumedPlacements
 from wukong.state.attempts import Attempts
 from wukong.state.derived_indexes import DerivedIndexes, I
@@ -53,7 +53,6 @@ class State:
         self.owners = OwnerIndex()
         self.placements = AssumedPlacements()
         self.attempts = Attempts()
-        self.usage: dict[str, Usage] = {}  # node → what a meter last said of it
         self.recent = RecentBindings()
         self.versions: Tally[str] = Tally()  # group and kind → how often something of it changed
         self._live = LiveSnapshot(self.objects)
@@ -108,7 +107,6 @@ class State:
         copy.objects = {kind: dict(found) for kind, found in self.objects.items()}
         copy.pods, copy.owners = self.pods.fork(), self.owners.fork()
         copy.placements, copy.attempts = self.placements.fork(), self.attempts.fork()
-        copy.usage = dict(self.usage)
         copy.recent, copy.versions = self.recent.fork(), Tally(self.versions)
         copy._live = self._live.fork(copy.objects)
         return copy

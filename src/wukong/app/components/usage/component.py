@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
-from wukong.app.component import Component, Context, PlaceOf, Source
+from wukong.api.kinds import NODE_USAGES
+from wukong.app.component import Component, Context, PlaceOf
 from wukong.app.permissions import Permission
 from wukong.cluster.usage_queries import Queries, find_url_problem
+from wukong.ports import Cluster
 
 if TYPE_CHECKING:
-    from wukong.runtime import Loop
+    from wukong.runtime.source import HandOver
 
 METRICS_API = Permission("metrics.k8s.io", "nodes", ("list",))  # where no Prometheus is named
 
@@ -40,12 +42,14 @@ class UsageOptions(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class UsageSource:
-    """Asks a meter now and then, for as long as the loop runs."""
+    """Asks Prometheus, or the cluster's own metrics.k8s.io, for as long as the loop runs."""
 
-    def __init__(self, options: UsageOptions, context: Context) -> None:
-        self.options, self.clock = options, context.clock
+    resource = NODE_USAGES
 
-    async def run(self, loop: Loop, controllers: tuple[str, ...]) -> None:
+    def __init__(self, options: UsageOptions, context: Context, cluster: Cluster) -> None:
+        self.options, self.clock, self.cluster = options, context.clock, cluster
+
+    async def run(self, hand_over: HandOver) -> None:
         import aiohttp
 
         from wukong.cluster.meters import MetricsApi, Prometheus
@@ -53,13 +57,13 @@ class UsageSource:
 
         options = self.options
         if not options.prometheus:
-            meter = MetricsApi(loop.cluster, self.clock.now)
-            await keep_measuring(meter, loop, controllers, options.measure_seconds)
+            meter = MetricsApi(self.cluster, self.clock.now)
+            await keep_measuring(meter, hand_over, options.measure_seconds)
             return
         queries = Queries(options.prometheus_cpu, options.prometheus_memory, options.prometheus_storage)
         async with aiohttp.ClientSession(trust_env=True) as session:
             prometheus = Prometheus(options.prometheus, queries, session=session)
-            await keep_measuring(prometheus, loop, controllers, options.measure_seconds)
+            await keep_measuring(prometheus, hand_over, options.measure_seconds)
 
 
 def find_problems(options: UsageOptions, place_of: PlaceOf) -> Iterator[str]:
@@ -71,8 +75,8 @@ def permissions(options: UsageOptions) -> tuple[Permission, ...]:
     return () if options.prometheus else (METRICS_API,)
 
 
-def build_sources(options: UsageOptions, context: Context) -> tuple[Source, ...]:
-    return (UsageSource(options, context),)
+def build_sources(options: UsageOptions, context: Context, cluster: Cluster) -> tuple[UsageSource, ...]:
+    return (UsageSource(options, context, cluster),)
 
 
 USAGE = Component(
