@@ -8,7 +8,7 @@ from builders import a_node, a_pod
 from wukong.api.core import Pod, PodCondition
 from wukong.api.resources import Key
 from wukong.state import State
-from wukong.state.recent_bindings import KEPT_SECONDS, Bound, RecentBindings
+from wukong.state.recent_bindings import KEPT_SECONDS, RecentBinding, RecentBindings
 
 WEB = Key("default", "web-1")
 AT = "1970-01-01T00:16:40Z"  # second 1000
@@ -24,7 +24,7 @@ def bound(name: str = "web-1", node: str = "n", at: str | None = AT, status: str
 def test_a_binding_seen_happening_is_remembered_with_what_the_pod_asks_for() -> None:
     recent = RecentBindings()
     recent.note(WEB, a_pod(), bound())
-    assert recent.on_node == {"n": {WEB: Bound(1000.0, "n", 500, 1 << 30)}}
+    assert recent.on_node == {"n": {WEB: RecentBinding(1000.0, "n", 500, 1 << 30)}}
 
 
 def test_what_a_pod_does_not_ask_for_counts_as_the_scheduler_counts_it() -> None:
@@ -32,7 +32,7 @@ def test_what_a_pod_does_not_ask_for_counts_as_the_scheduler_counts_it() -> None
     pod = bound()
     pod.spec.containers[0].resources.requests = {}
     recent.note(WEB, a_pod(), pod)
-    assert recent.on_node["n"][WEB] == Bound(1000.0, "n", 100, 200 << 20)
+    assert recent.on_node["n"][WEB] == RecentBinding(1000.0, "n", 100, 200 << 20)
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,8 @@ _SHARED: dict[type, dict[str, Schema]] = {
 
 def crds() -> list[Schema]:
     """Both documents, ready to be applied. No part of them is shared, so YAML needs no anchors."""
-    made: list[Schema] = msgspec.json.decode(msgspec.json.encode([_document(names) for names in DEFINITIONS]))
-    return made
+    documents: list[Schema] = msgspec.json.decode(msgspec.json.encode([_document(names) for names in DEFINITIONS]))
+    return documents
 
 
 def file_name(document: Schema) -> str:
@@ -174,15 +174,15 @@ def _union(types: list[inspect.Type]) -> Schema:
 
 def _struct(kind: inspect.StructType) -> Schema:
     words = _SHARED.get(kind.cls, {})
-    made: Schema = {"type": "object"}
+    schema: Schema = {"type": "object"}
     if kind.cls.__doc__:
-        made["description"] = kind.cls.__doc__.split("\n\n")[0]
-    made["properties"] = {
+        schema["description"] = kind.cls.__doc__.split("\n\n")[0]
+    schema["properties"] = {
         field.encode_name: {**_schema(field.type), **words.get(field.encode_name, {})} for field in kind.fields
     }
     if required := [field.encode_name for field in kind.fields if field.required]:
-        made["required"] = required
-    return {**made, **words.get("", {})}
+        schema["required"] = required
+    return {**schema, **words.get("", {})}
 
 
 _PLAIN: dict[type, str] = {

@@ -38,7 +38,10 @@ _NAMES = frozenset({
 _LISTS = frozenset({"values", "namespaces"})
 _IMAGES = frozenset({"image", "reference"})
 _DROPPED = frozenset({"resourceVersion", "finalizers", "disruptedPods", "uncountedTerminatedPods"})
-_NUMBERS = ("deployment.kubernetes.io/", "controller.kubernetes.io/pod-deletion-cost", "testbed.wukong/")  # annotations
+_NUMBERS = (  # annotations
+    *("deployment.kubernetes.io/", "controller.kubernetes.io/pod-deletion-cost"),
+    *("sim.novasphere.dev/", "testbed.wukong/"),
+)
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?%?")
 # What policies tell the built-in rules: maps whose keys are values of node labels, and texts that are none.
 _KEYED = frozenset({"byInstanceType", "matrix"})

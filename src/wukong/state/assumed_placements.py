@@ -53,10 +53,10 @@ class AssumedPlacements:
         assumed = self._assumed.get(key)
         if assumed is None:
             return None
-        fate = _fate(assumed, seen)
-        if fate != "assumed":
+        result = _settle(assumed, seen)
+        if result != "assumed":
             del self._assumed[key]
-        return fate
+        return result
 
     def next_expiry(self) -> float | None:
         while self._deadlines and self._is_dead(*self._deadlines[0]):
@@ -82,7 +82,7 @@ class AssumedPlacements:
         return copy
 
 
-def _fate(assumed: Assumed, seen: Pod | None) -> PlacementResult:
+def _settle(assumed: Assumed, seen: Pod | None) -> PlacementResult:
     if seen is None or seen.is_finished or seen.metadata.uid != assumed.pod.metadata.uid:
         return "corrected"
     if not seen.spec.node_name:

@@ -33,8 +33,8 @@ class PodIndex:
     def matching(self, namespace: str, selector: LabelSelector | None) -> list[Key]:
         """The pods of a namespace that a selector selects. Asks once per label class, not once per pod."""
         wanted = compile_selector(selector)
-        found = [labels for labels in self.classes.get(namespace, ()) if selects(wanted, dict(labels))]
-        return sorted(key for labels in found for key in self.by_class[namespace, labels])
+        chosen = [labels for labels in self.classes.get(namespace, ()) if selects(wanted, dict(labels))]
+        return sorted(key for labels in chosen for key in self.by_class[namespace, labels])
 
     def add(self, key: Key, pod: Pod) -> None:
         if pod.spec.node_name:
@@ -69,13 +69,13 @@ class OwnerIndex:
         group_kind = resource.group_kind
         return sorted(key for other, key in self.by_owner.get(uid, ()) if other == group_kind)
 
-    def add(self, kind: str, key: Key, found: Object) -> None:
-        for uid in _owners(found):
-            self.by_owner.own(uid)[kind, key] = None
+    def add(self, group_kind: str, key: Key, owned: Object) -> None:
+        for uid in _owner_uids(owned):
+            self.by_owner.own(uid)[group_kind, key] = None
 
-    def remove(self, kind: str, key: Key, found: Object) -> None:
-        for uid in _owners(found):
-            _discard(self.by_owner, uid, (kind, key))
+    def remove(self, group_kind: str, key: Key, owned: Object) -> None:
+        for uid in _owner_uids(owned):
+            _discard(self.by_owner, uid, (group_kind, key))
 
     def fork(self) -> OwnerIndex:
         copy = OwnerIndex()
@@ -87,8 +87,8 @@ def label_class(pod: Pod) -> LabelClass:
     return tuple(sorted(pod.metadata.labels.items()))
 
 
-def _owners(found: Object) -> set[str]:
-    return {owner.uid for owner in found.metadata.owner_references if owner.uid}
+def _owner_uids(owned: Object) -> set[str]:
+    return {owner.uid for owner in owned.metadata.owner_references if owner.uid}
 
 
 def _discard(shelf: CopyOnWriteDicts[Entry, Name, None], entry: Entry, name: Name) -> None:

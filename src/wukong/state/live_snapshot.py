@@ -15,9 +15,11 @@ from msgspec.structs import replace
 from wukong.api.core import Node, Pod
 from wukong.api.kinds import (
     NAMESPACES,
+    NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     POD_DISRUPTION_BUDGETS,
+    PODS,
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
     SERVICES,
@@ -33,18 +35,18 @@ Mirrored = Mapping[str, Mapping[Key, Object]]  # group and kind → key → obje
 
 # What the engine's facts read of each kind. A change elsewhere (a ReplicaSet's status, say) costs nothing.
 FACTS: dict[str, Callable[[Any], object]] = {
-    NAMESPACES.group_kind: lambda found: found.metadata.labels,
-    SERVICES.group_kind: lambda found: found.spec.selector,
-    REPLICATION_CONTROLLERS.group_kind: lambda found: found.spec.selector,
-    REPLICA_SETS.group_kind: lambda found: found.spec.selector,
-    STATEFUL_SETS.group_kind: lambda found: found.spec.selector,
-    POD_DISRUPTION_BUDGETS.group_kind: lambda found: (
-        found.spec.selector,
-        found.status.disruptions_allowed,
-        found.status.disrupted_pods,
+    NAMESPACES.group_kind: lambda subject: subject.metadata.labels,
+    SERVICES.group_kind: lambda subject: subject.spec.selector,
+    REPLICATION_CONTROLLERS.group_kind: lambda subject: subject.spec.selector,
+    REPLICA_SETS.group_kind: lambda subject: subject.spec.selector,
+    STATEFUL_SETS.group_kind: lambda subject: subject.spec.selector,
+    POD_DISRUPTION_BUDGETS.group_kind: lambda subject: (
+        subject.spec.selector,
+        subject.status.disruptions_allowed,
+        subject.status.disrupted_pods,
     ),
-    PERSISTENT_VOLUMES.group_kind: lambda found: found.spec.node_affinity,
-    PERSISTENT_VOLUME_CLAIMS.group_kind: lambda found: found.spec.volume_name,
+    PERSISTENT_VOLUMES.group_kind: lambda subject: subject.spec.node_affinity,
+    PERSISTENT_VOLUME_CLAIMS.group_kind: lambda subject: subject.spec.volume_name,
 }
 _READ_AT_EACH_DECISION = POD_DISRUPTION_BUDGETS.group_kind  # nothing compiled depends on budgets
 _LONGEST_LOG = 1 << 20
@@ -69,14 +71,14 @@ class LiveSnapshot:
             self._snapshot.drop_views()
         return self._snapshot
 
-    def note(self, kind: str, old: Object | None, new: Object | None) -> None:
+    def note(self, group_kind: str, old: Object | None, new: Object | None) -> None:
         """An object other than a pod came (no `old`), changed or went (no `new`)."""
-        found = new or old
-        assert found is not None
-        if kind == "Node":
-            self._nodes[found.metadata.name] = None
-        elif (reads := FACTS.get(kind)) and (old is None or new is None or reads(old) != reads(new)):
-            self._facts[kind] = None
+        subject = new or old
+        assert subject is not None
+        if group_kind == NODES.group_kind:
+            self._nodes[subject.metadata.name] = None
+        elif (reads := FACTS.get(group_kind)) and (old is None or new is None or reads(old) != reads(new)):
+            self._facts[group_kind] = None
 
     def put(self, pod: Pod, node: str) -> None:
         """Count this pod on this node ("" for none yet) instead of wherever it was counted before."""
@@ -129,8 +131,8 @@ class LiveSnapshot:
             snapshot.restore_row(row, here, held)
 
     def _bring_nodes(self) -> None:
-        snapshot, known = self._snapshot, self.objects.get("Node", {})
-        changed = [found for name in self._nodes if isinstance(found := known.get(Key("", name)), Node)]
+        snapshot, known = self._snapshot, self.objects.get(NODES.group_kind, {})
+        changed = [node for name in self._nodes if isinstance(node := known.get(Key("", name)), Node)]
         gone = [name for name in self._nodes if name in snapshot.row_of and Key("", name) not in known]
         self._nodes.clear()
         self._set_adrift(gone)
@@ -143,7 +145,7 @@ class LiveSnapshot:
 
     def _set_adrift(self, gone: list[str]) -> None:
         """Pods of nodes that go wait for them as they are: left to the engine, each would become its template's pod."""
-        snapshot, pods = self._snapshot, self.objects.get("Pod", {})
+        snapshot, pods = self._snapshot, self.objects.get(PODS.group_kind, {})
         for name in gone:
             for key in list(snapshot.on_row.get(snapshot.row_of[name], ())):
                 template = snapshot.forget(key).template
@@ -162,8 +164,9 @@ class LiveSnapshot:
 def in_order(mirrored: Mirrored, kinds: Iterable[str]) -> Objects:
     """The objects of these kinds, each kind sorted by key: the same mirror gives the same answer, however it came."""
     objects = Objects()
-    for kind in kinds:
-        objects.of(kind).extend(found for _, found in sorted(mirrored.get(kind, {}).items(), key=_key))
+    for group_kind in kinds:
+        held = sorted(mirrored.get(group_kind, {}).items(), key=_key)
+        objects.of(group_kind).extend(subject for _, subject in held)
     return objects
 
 

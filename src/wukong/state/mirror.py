@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, TypeVar
 
 from wukong.api.core import Pod
-from wukong.api.kinds import KINDS, group_kind_of
+from wukong.api.kinds import KINDS, PODS, group_kind_of
 from wukong.api.meta import Object, OwnerReference
 from wukong.api.objects import Objects
-from wukong.api.resources import Key, group_kind, group_of, key_of
+from wukong.api.resources import Key, key_of
 from wukong.engine import Snapshot
 from wukong.ports import EventType
 from wukong.state.assumed_placements import AssumedPlacements
@@ -29,6 +29,7 @@ from wukong.state.live_snapshot import LiveSnapshot, in_order
 from wukong.state.recent_bindings import RecentBindings
 
 O = TypeVar("O", bound=Object)  # noqa: E741
+_PODS = PODS.group_kind
 
 
 class Change(NamedTuple):
@@ -76,10 +77,8 @@ class State:
 
     def owner(self, namespace: str, reference: OwnerReference) -> Object | None:
         """The object that an owner reference in this namespace names, if it is the very one: names come again."""
-        group = group_of(reference.api_version)
-        if not reference.api_version and (entry := next(KINDS.named(reference.kind), None)) is not None:
-            group = entry.resource.group  # written by hand, or reduced: the usual kind of that name
-        held = self.objects.get(group_kind(reference.kind, group), {}).get(Key(namespace, reference.name))
+        owners = self.objects.get(KINDS.group_kind_named(reference.kind, reference.api_version), {})
+        held = owners.get(Key(namespace, reference.name))
         return held if held is not None and held.metadata.uid == reference.uid else None
 
     def pods_on(self, node: str) -> list[Pod]:
@@ -104,7 +103,7 @@ class State:
     def fork(self) -> State:
         """An independent copy for what-if. Objects are shared: neither side changes them in place."""
         copy = State()
-        copy.objects = {kind: dict(found) for kind, found in self.objects.items()}
+        copy.objects = {group_kind: dict(held) for group_kind, held in self.objects.items()}
         copy.pods, copy.owners = self.pods.fork(), self.owners.fork()
         copy.placements, copy.attempts = self.placements.fork(), self.attempts.fork()
         copy.recent, copy.versions = self.recent.fork(), Tally(self.versions)
@@ -113,67 +112,67 @@ class State:
 
     # ---- events
 
-    def apply(self, event_type: EventType, found: Object, group_kind: str = "") -> list[Change]:
+    def apply(self, event_type: EventType, subject: Object, group_kind: str = "") -> list[Change]:
         """Take in one watch event; gives what it changed: nothing, one thing, or two when a name was created again.
 
         `group_kind` is for objects read into a struct that the table of kinds does not have.
         """
         if event_type == "BOOKMARK":
             return []
-        kind, key = group_kind or group_kind_of(found), key_of(found)
-        held = self.objects.get(kind, {}).get(key)
+        group_kind, key = group_kind or group_kind_of(subject), key_of(subject)
+        held = self.objects.get(group_kind, {}).get(key)
         if event_type == "DELETED":
-            is_old_news = held is None or _is_another(held, found)
-            return [] if is_old_news else [self._set(kind, key, None)]
-        return self._upsert(kind, key, found)
+            is_old_news = held is None or _is_another(held, subject)
+            return [] if is_old_news else [self._set(group_kind, key, None)]
+        return self._upsert(group_kind, key, subject)
 
     def replace(self, group_kind: str, items: Iterable[Object]) -> list[Change]:
         """Take in a whole list, first or again; gives the changes that watching would have shown."""
-        kind, listed = group_kind, {key_of(found): found for found in items}
-        for struct in {type(found) for found in listed.values()}:
+        listed = {key_of(subject): subject for subject in items}
+        for struct in {type(subject) for subject in listed.values()}:
             entry = KINDS.of_struct(struct)
-            assert entry is None or entry.group_kind == kind, f"{kind} holds no {entry.group_kind}"
-        gone = [key for key in self.objects.get(kind, {}) if key not in listed]
-        changes = [self._set(kind, key, None) for key in gone]
-        for key, found in listed.items():
-            changes += self._upsert(kind, key, found)
+            assert entry is None or entry.group_kind == group_kind, f"{group_kind} holds no {entry.group_kind}"
+        gone = [key for key in self.objects.get(group_kind, {}) if key not in listed]
+        changes = [self._set(group_kind, key, None) for key in gone]
+        for key, subject in listed.items():
+            changes += self._upsert(group_kind, key, subject)
         return changes
 
-    def _upsert(self, kind: str, key: Key, found: Object) -> list[Change]:
-        held = self.objects.get(kind, {}).get(key)
-        if held is None or _is_another(held, found):
-            gone = [] if held is None else [self._set(kind, key, None)]
-            return [*gone, self._set(kind, key, found)]
-        version = found.metadata.resource_version
+    def _upsert(self, group_kind: str, key: Key, subject: Object) -> list[Change]:
+        held = self.objects.get(group_kind, {}).get(key)
+        if held is None or _is_another(held, subject):
+            gone = [] if held is None else [self._set(group_kind, key, None)]
+            return [*gone, self._set(group_kind, key, subject)]
+        version = subject.metadata.resource_version
         if version and version == held.metadata.resource_version:
             return []
-        return [self._set(kind, key, found)]
+        return [self._set(group_kind, key, subject)]
 
-    def _set(self, kind: str, key: Key, new: Object | None) -> Change:
-        mirrored = self.objects.setdefault(kind, {})
+    def _set(self, group_kind: str, key: Key, new: Object | None) -> Change:
+        mirrored = self.objects.setdefault(group_kind, {})
         old = mirrored.pop(key, None) if new is None else mirrored.get(key)
         if new is not None:
             _intern_strings(new)
             mirrored[key] = new
-        self.versions[kind] += 1
-        self._index(kind, key, old, new)
-        self._derived_indexes.note(kind, key, old, new)
-        if kind == "Pod":
+        self.versions[group_kind] += 1
+        self._index(group_kind, key, old, new)
+        self._derived_indexes.note(group_kind, key, old, new)
+        if group_kind == _PODS:
             self.recent.note(key, old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None)
             self.placements.settle(key, new if isinstance(new, Pod) else None)
             if not self._is_counted_alike(key, old, new):
                 self._count(key)
         else:
-            self._live.note(kind, old, new)
-        return Change("ADDED" if old is None else "DELETED" if new is None else "MODIFIED", kind, key, old, new)
+            self._live.note(group_kind, old, new)
+        return Change("ADDED" if old is None else "DELETED" if new is None else "MODIFIED", group_kind, key, old, new)
 
-    def _index(self, kind: str, key: Key, old: Object | None, new: Object | None) -> None:
+    def _index(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         if old is None or new is None or old.metadata.owner_references != new.metadata.owner_references:
             if old is not None:
-                self.owners.remove(kind, key, old)
+                self.owners.remove(group_kind, key, old)
             if new is not None:
-                self.owners.add(kind, key, new)
-        if kind == "Pod" and not _is_indexed_alike(old, new):
+                self.owners.add(group_kind, key, new)
+        if group_kind == _PODS and not _is_indexed_alike(old, new):
             if isinstance(old, Pod):
                 self.pods.remove(key, old)
             if isinstance(new, Pod):
@@ -208,7 +207,7 @@ class State:
         for key in self.placements.expire(now):
             self._count(key)
             if (pod := self.get(Pod, key)) is not None:
-                changes.append(Change("MODIFIED", "Pod", key, pod, pod))
+                changes.append(Change("MODIFIED", _PODS, key, pod, pod))
         return changes
 
     def _count(self, key: Key) -> None:
@@ -233,25 +232,25 @@ class State:
             and old.is_terminating == new.is_terminating
             and old.is_finished == new.is_finished
             and old.status.start_time == new.status.start_time
-            and not any(each.resources for pod in (old, new) for each in pod.status.container_statuses)
-            and not any(each.resources for pod in (old, new) for each in pod.status.init_container_statuses)
+            and not any(status.resources for pod in (old, new) for status in pod.status.container_statuses)
+            and not any(status.resources for pod in (old, new) for status in pod.status.init_container_statuses)
             and self.placements.get(key) is None
         )
 
     def _rebuild(self) -> None:
         self._live = LiveSnapshot(self.objects)
-        for kind, mirrored in self.objects.items():
-            for key, found in mirrored.items():
-                if kind == "Pod":
+        for group_kind, mirrored in self.objects.items():
+            for key, subject in mirrored.items():
+                if group_kind == _PODS:
                     self._count(key)
                 else:
-                    self._live.note(kind, None, found)
+                    self._live.note(group_kind, None, subject)
         for key in self.placements:
             self._count(key)
 
 
-def _is_another(held: Object, found: Object) -> bool:
-    return held.metadata.uid != found.metadata.uid
+def _is_another(held: Object, subject: Object) -> bool:
+    return held.metadata.uid != subject.metadata.uid
 
 
 def _is_indexed_alike(old: Object | None, new: Object | None) -> bool:
@@ -263,8 +262,8 @@ def _is_indexed_alike(old: Object | None, new: Object | None) -> bool:
     )
 
 
-def _intern_strings(found: Object) -> None:
+def _intern_strings(subject: Object) -> None:
     """The few texts that a hundred thousand objects repeat."""
-    found.metadata.namespace = sys.intern(found.metadata.namespace)
-    if isinstance(found, Pod):
-        found.spec.node_name = sys.intern(found.spec.node_name)
+    subject.metadata.namespace = sys.intern(subject.metadata.namespace)
+    if isinstance(subject, Pod):
+        subject.spec.node_name = sys.intern(subject.spec.node_name)

@@ -18,7 +18,7 @@ _MOST_KEPT = 1 << 16
 _LONGEST_LOG = 1 << 16
 
 
-class Bound(NamedTuple):
+class RecentBinding(NamedTuple):
     at: float
     node: str
     cpu_milli: int
@@ -27,8 +27,8 @@ class Bound(NamedTuple):
 
 class RecentBindings:
     def __init__(self) -> None:
-        self.on_node: dict[str, dict[Key, Bound]] = {}
-        self._bound: dict[Key, Bound] = {}  # the oldest first
+        self.on_node: dict[str, dict[Key, RecentBinding]] = {}
+        self._bound: dict[Key, RecentBinding] = {}  # the oldest first
         self._log: list[str] = []  # nodes whose bindings changed
         self._forgotten = 0  # entries dropped from the log's beginning
 
@@ -60,7 +60,7 @@ class RecentBindings:
 
     def fork(self) -> RecentBindings:
         copy = RecentBindings()
-        copy.on_node = {node: dict(found) for node, found in self.on_node.items()}
+        copy.on_node = {node: dict(bindings) for node, bindings in self.on_node.items()}
         copy._bound, copy._log, copy._forgotten = dict(self._bound), list(self._log), self._forgotten
         return copy
 
@@ -73,7 +73,7 @@ class RecentBindings:
         except InputError:
             return
         self._remove(key)
-        bound = Bound(at, pod.spec.node_name, cpu, memory)
+        bound = RecentBinding(at, pod.spec.node_name, cpu, memory)
         self._bound[key] = self.on_node.setdefault(bound.node, {})[key] = bound
         self._log.append(bound.node)
 
