@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from wukong.app.assemble import assemble
-from wukong.app.component import OURS, Component, Context
+from wukong.app.component import OURS, Component, Context, with_needs
+from wukong.app.component_choice import EMBEDDED_COMPONENTS, find_unknown_names
 from wukong.app.components.extender import EXTENDER
 from wukong.app.components.extender.component import POLICIES
 from wukong.app.components.scheduler import SCHEDULER
@@ -32,11 +33,12 @@ from wukong.embedded.store import Server
 from wukong.embedded.world.clock import Chance, VirtualClock
 from wukong.embedded.world.world import Role, World
 from wukong.engine.ties import Drawn
+from wukong.errors import InputError
 from wukong.placement.rule import Rules
 from wukong.ports import Document
 from wukong.runtime import Metrics
 from wukong.state import State
-from wukong.state.controller import Controller
+from wukong.state.controller import Controller, Watch
 
 KUBELETS = Kubelets.name
 FAULTS_AFTER = 120  # seconds after the last moment of a timeline until it is calm
@@ -74,21 +76,31 @@ def play_with(
     """The story, and what the faults did, where there are any."""
     drains = Drains()
     fault_injection = faults_of(scenario, seed, faults)
-    components = choose_components(asks_extender=asks_extender(scenario))
+    components = choose_components(scenario)
     world = build_world(Settings(seed, components), drains, fault_injection=fault_injection)
     story = play(world, scenario, drains, spectator, fault_injection, lines)
     return story, fault_injection.counts if fault_injection is not None else None
+
+
+def choose_components(scenario: Scenario, documents: Iterable[Document] = ()) -> tuple[Component[Any], ...]:
+    """Our scheduler, the extender if it is asked, and those that the scenario names; `documents` are a snapshot's.
+
+    Raises InputError for a name that is none.
+    """
+    named = [EMBEDDED_COMPONENTS[name] for name in scenario.components if name in EMBEDDED_COMPONENTS]
+    if problems := list(find_unknown_names(scenario.components, "$.components", EMBEDDED_COMPONENTS)):
+        raise InputError(*problems)
+    if EXTENDER in named and scenario.extender is False:
+        raise InputError("$.extender: is false, and components names the extender. Leave out one of the two.")
+    asked = [EXTENDER] if asks_extender(scenario, documents) else []
+    return tuple(dict.fromkeys([SCHEDULER, *asked, *named]))
 
 
 def asks_extender(scenario: Scenario, documents: Iterable[Document] = ()) -> bool:
     """Whether the scheduler asks our extender: as the scenario says, or else where it or a snapshot has policies."""
     if scenario.extender is not None:
         return scenario.extender
-    return any(is_policy(document) for document in [*documents, *scenario.documents])
-
-
-def choose_components(*, asks_extender: bool) -> tuple[Component[Any], ...]:
-    return (SCHEDULER, EXTENDER) if asks_extender else (SCHEDULER,)
+    return EXTENDER.name in scenario.components or any(map(is_policy, [*documents, *scenario.documents]))
 
 
 def is_policy(document: Document) -> bool:
@@ -125,7 +137,8 @@ def build_world(
         )
     state = State()
     controllers, ours = processes.build_all(state)
-    return World(controllers, server=server, clock=clock, seed=settings.seed, state=state, gated=ours)
+    also = watches_of(settings.components)
+    return World(controllers, server=server, clock=clock, seed=settings.seed, state=state, gated=ours, also=also)
 
 
 class Processes:
@@ -165,7 +178,7 @@ class Processes:
         def build(state: State) -> list[Controller]:
             return [*self._build_components(state, components), *([self.drains] if process == OURS else [])]
 
-        return Role(process, build, gated=None)
+        return Role(process, build, also=tuple(watches_of(components)), gated=None)
 
     def _build_components(self, state: State, components: Sequence[Component[Any]]) -> Sequence[Controller]:
         context = Context(state, self.metrics, self.clock, self.rules, {}, ties=draw_ties(self.settings.seed))
@@ -181,6 +194,11 @@ class Processes:
 
     def _build_built_in(self) -> list[Controller]:
         return built_in(self.server, seed=self.settings.seed, held=self.held)
+
+
+def watches_of(components: Sequence[Component[Any]]) -> list[Watch]:
+    """The kinds that components read besides those their controllers watch."""
+    return [watch for component in with_needs(components) for watch in component.watches]
 
 
 @cache

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from wukong.actions import Action, Create, Note, Patch
 from wukong.api.kinds import CONTROLLER_REVISIONS, PODS
-from wukong.app.embedded import Settings, asks_extender, build_world, choose_components
+from wukong.app.embedded import Settings, build_world, choose_components
 from wukong.embedded.scenario import Scenario, Story, play
 from wukong.embedded.scenario.play.player import Lines, Spectator
 from wukong.embedded.scenario.play.steps import Drains
@@ -35,7 +35,7 @@ def play_on(
 
     `before` says what happened until then: a snapshot may show a cluster in the middle of something.
     """
-    components = choose_components(asks_extender=asks_extender(scenario, _all(start)))
+    components = choose_components(scenario, _all(start))
     drains = Drains()
     world = build_world(Settings(seed, components), drains, start, scenario.documents)
     changes = 0

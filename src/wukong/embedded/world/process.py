@@ -22,7 +22,7 @@ from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.gate import Allow, Gate, Hold, note_of
 from wukong.runtime.pending_writes import WrittenVersion
 from wukong.state import State
-from wukong.state.controller import Controller
+from wukong.state.controller import Controller, Watch
 
 Structs = dict[str, tuple[Resource, type[Object]]]  # name of a kind → how it is mirrored
 
@@ -33,6 +33,7 @@ class Role(NamedTuple):
     name: str
     make: Callable[[State], Iterable[Controller]]
     is_elected: bool = True  # a second instance waits for its lease; of a node's kubelet there is no second
+    also: tuple[Watch, ...] = ()  # kinds that no controller watches, but decisions read
     gated: frozenset[str] | None = frozenset()  # the controllers that ask the gate: ours, not Kubernetes'. None: all
 
 
@@ -84,9 +85,9 @@ class Process:
         self.turns = 0  # how often it has decided something
         self.was_due = 0.0  # when that was to be taken, by its own clock
         self.structs: Structs = {}
-        for controller in self.dispatch.controllers.values():
-            for watch in controller.watches:
-                self.structs.setdefault(store_name(watch.resource), (watch.resource, watch.struct))
+        watches = [watch for controller in self.dispatch.controllers.values() for watch in controller.watches]
+        for watch in (*watches, *role.also):
+            self.structs.setdefault(store_name(watch.resource), (watch.resource, watch.struct))
         # What nobody knows the outcome of. Before its key is decided again we look, for the watch may not show it yet.
         self._doubts: dict[Item, Action] = {}
 

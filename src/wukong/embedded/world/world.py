@@ -27,7 +27,7 @@ from wukong.embedded.world.watch_stream import Agenda, StreamEvent, WatchStream
 from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.pending_writes import WrittenVersion
 from wukong.state import Attempt, Change, State
-from wukong.state.controller import Controller
+from wukong.state.controller import Controller, Watch
 
 __all__ = ["Ending", "Role", "Step", "World"]
 Ending = Literal["held", "quiet", "deadline"]
@@ -65,9 +65,11 @@ class World:
         fault_injection: FaultInjection | None = None,
         state: State | None = None,
         gated: Iterable[str] = (),
+        also: Iterable[Watch] = (),
     ) -> None:
         """`controllers` make one process that knows everything at once, in this `state` if one is given; those named
-        `gated` ask the gate. `roles` make one each, with watches, which may suffer from the `fault_injection`."""
+        `gated` ask the gate, and `also` are kinds that none of them watches. `roles` make one each, with watches, which
+        may suffer from the `fault_injection`."""
         self.server, self.clock, self.trace = server, clock, Trace()
         self.agenda = Agenda()
         self._fault_injection = fault_injection
@@ -87,7 +89,7 @@ class World:
             self.processes = [self._process(role) for role in roles]
         else:
             made = tuple(controllers)
-            self._direct = self._process(Role("all", lambda _: made, gated=frozenset(gated)), state)
+            self._direct = self._process(Role("all", lambda _: made, also=tuple(also), gated=frozenset(gated)), state)
             self.state, self.processes = self._direct.state, [self._direct]
         self._structs: Structs = {}
         for process in self.processes:

@@ -16,6 +16,7 @@ from wukong.app.component import Component, Context, PlaceOf
 from wukong.app.permissions import Permission
 from wukong.cluster.usage_queries import Queries, find_url_problem
 from wukong.ports import Cluster
+from wukong.state.controller import Watch, no_keys
 
 if TYPE_CHECKING:
     from wukong.runtime.source import HandOver
@@ -85,6 +86,7 @@ USAGE = Component(
     options=UsageOptions,
     find_problems=find_problems,
     permissions=permissions,
+    watches=(Watch(NODE_USAGES, no_keys),),
     build_sources=build_sources,
     is_named=False,
 )
