@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import NamedTuple
 
+import msgspec
 import pytest
 
 from live.extending import PODS, Extended, Json, ObservedCluster, counted, scene
 from testbed.behaviour import SILENT
-from testbed.client import ApiError
+from testbed.client import ApiError, Listed, as_json
 from wukong.placement.leaving_nodes import NOTICE, TAINTS
 
 pytestmark = pytest.mark.slow
 
+DEADLINE_SECONDS = 30.0
 TAINT = "aws-node-termination-handler/spot-itn"
 APPS, BUDGETS = "/apis/apps/v1/namespaces/default", "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 
@@ -148,6 +151,7 @@ async def test_a_drained_deployment_is_whole_again_without_the_leaving_node(exte
             await here.client.wait_until(f"{BUDGETS}/web", lambda found: found["status"]["disruptionsAllowed"] == 1)
             await evict(here, pod)
             await here.client.wait_until_gone(f"{PODS}/{pod}")
+        await all_placed(here, 4)  # the Deployment's status may still be that of before the last eviction
         await complete(here, 4)
         now = await whereabouts(here)
         assert set(now.values()) == {"spot-2", "od"}  # spot first, and the rest where there is room
@@ -166,6 +170,28 @@ def deployment(replicas: int) -> Json:
 async def complete(here: ObservedCluster, replicas: int) -> None:
     wanted = {"replicas": replicas, "availableReplicas": replicas}.items()
     await here.client.wait_until(f"{APPS}/deployments/web", lambda found: found.get("status", {}).items() >= wanted)
+
+
+def placement(pod: msgspec.Raw) -> tuple[str, str]:
+    """Its name and its node."""
+    document = as_json(pod)
+    return document["metadata"]["name"], document["spec"].get("nodeName", "")
+
+
+async def all_placed(here: ObservedCluster, replicas: int) -> None:
+    """Wait until there are as many pods as that, every one on a node."""
+    nodes: dict[str, str] = {}
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        async for change in here.client.follow(PODS, labelSelector="app=web"):
+            if isinstance(change, Listed):
+                nodes = dict(map(placement, change.items))
+            else:
+                name, node = placement(change.object)
+                nodes[name] = node
+                if change.type == "DELETED":
+                    del nodes[name]
+            if len(nodes) == replicas and all(nodes.values()):
+                return
 
 
 async def budget(here: ObservedCluster, spec: Json, allows: int) -> None:

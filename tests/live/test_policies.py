@@ -26,6 +26,7 @@ from wukong.api.kinds import KINDS
 from wukong.app.component import permissions_of
 from wukong.app.components.policy import POLICY
 
+pytestmark = pytest.mark.xdist_group("policies")  # one worker, so that the control plane below is started once
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 EVERYTHING: dict[str, Any] = {
     "selector": {

@@ -32,7 +32,7 @@ from wukong.embedded.snapshot.presumed_fields import presume_fields
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import Chance, VirtualClock
 from wukong.embedded.world.world import Role, World
-from wukong.engine.ties import Drawn
+from wukong.engine.ties import RandomTies
 from wukong.errors import InputError
 from wukong.placement.rule import Rules
 from wukong.ports import Document
@@ -207,7 +207,7 @@ def _installed_rules() -> Rules:
     return load_rules()
 
 
-def draw_ties(seed: int) -> Drawn:
+def draw_ties(seed: int) -> RandomTies:
     """kube-scheduler picks at random among nodes of the same score; here the seed does."""
     chance, turn = Chance(seed, "ties"), count()
-    return Drawn(lambda size: int(chance.share(next(turn)) * size))
+    return RandomTies(lambda size: int(chance.share(next(turn)) * size))

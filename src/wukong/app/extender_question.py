@@ -21,7 +21,7 @@ from wukong.placement.compile import Policy
 from wukong.placement.fleet import Latencies
 from wukong.placement.prices import Prices
 from wukong.placement.rule import Rules
-from wukong.replies.extender.plugin import SHIPPED, is_interested
+from wukong.replies.extender.plugin import DEFAULT_ENTRY, is_interested
 from wukong.replies.extender.verbs import Extender, Settings
 from wukong.state import State
 
@@ -49,7 +49,7 @@ def choose_entry(profile: Profile, weight: int | None, notes: list[str]) -> Exte
     """How the scheduler asks: as its profile says, or as we install it."""
     if len(profile.extenders) > 1:
         notes.append("of the extenders in --scheduler-config only the first is modelled, as Wukong's own.")
-    entry = profile.extenders[0] if profile.extenders else SHIPPED
+    entry = profile.extenders[0] if profile.extenders else DEFAULT_ENTRY
     if weight is None:
         return entry
     return msgspec.structs.replace(entry, weight=weight, prioritize_verb=entry.prioritize_verb or "prioritize")

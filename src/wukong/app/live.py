@@ -25,19 +25,21 @@ from wukong.app.component import Context
 from wukong.app.rules import load_rules
 from wukong.app.run_config import RunConfig
 from wukong.cluster.credentials import Credentials
+from wukong.cluster.http import STALL_SECONDS
 from wukong.cluster.kube import Kube
 from wukong.cluster.layers import DryRun
-from wukong.cluster.list_watch import Changed, Synced, follow
+from wukong.cluster.list_watch import follow
 from wukong.errors import InputError, NotFound
-from wukong.ports import Clock, Cluster, Selection
-from wukong.runtime import Leader, Loop, Metrics
-from wukong.runtime.delivery import described
+from wukong.ports import Clock, Cluster, Selection, WatchUpdate
+from wukong.runtime import Leader, Loop, LoopSettings, Metrics
+from wukong.runtime.delivery import describe_action
 from wukong.runtime.gate import Gate
-from wukong.serve.probes import probes
+from wukong.serve.probes import build_probes_app
 from wukong.serve.site import serve
 from wukong.state import State
 
 log = logging.getLogger(__name__)
+STALL_SHARE = 0.6  # of the age limit: a watch that is silent for so long is begun again before the limit is reached
 
 
 class WallClock:
@@ -50,14 +52,15 @@ class WallClock:
 async def run(credentials: Credentials, config: RunConfig, identity: str, stop: asyncio.Event) -> None:
     """Until `stop` is set, or something fails for good. `identity` tells instances apart."""
     async with AsyncExitStack() as stack:
-        kube = await stack.enter_async_context(Kube(credentials))
+        stall_seconds = min(STALL_SECONDS, STALL_SHARE * config.run.mirror_age_limit)
+        kube = await stack.enter_async_context(Kube(credentials, stall_seconds=stall_seconds))
         cluster: Cluster = DryRun(kube, say_dry_run) if config.run.dry_run else kube
         clock, metrics = WallClock(), Metrics()
         assembly = assemble(config.components, Context(State(), metrics, clock, load_rules(), config.options))
         loop = build_loop(cluster, clock, metrics, assembly, config, identity)
         if config.run.probes:
             try:
-                await serve(stack, probes(loop, metrics), *read_address(config.run.probes))
+                await serve(stack, build_probes_app(loop, metrics), *read_address(config.run.probes))
             except InputError as error:
                 raise InputError(*(f"--probes {problem}" for problem in error.problems)) from None
         beside: list[Coroutine[None, None, None]] = []
@@ -88,6 +91,7 @@ def build_loop(
         leader=leader,
         also=assembly.watches,
         identity=identity,
+        settings=LoopSettings(mirror_age_limit_seconds=config.run.mirror_age_limit),
         state=assembly.context.state,
         metrics=metrics,
         gate=Gate(config.gate, is_dry_run=config.run.dry_run, count=metrics.count_gate),
@@ -98,16 +102,18 @@ def say_dry_run(action: Action) -> None:
     """One line for what would be written."""
     fields = msgspec.to_builtins(action)
     details = {name: value for name, value in fields.items() if name not in ("type", "resource", "key")}
-    log.info("dry run: would write", extra={"action": described(action), **({"details": details} if details else {})})
+    log.info(
+        "dry run: would write", extra={"action": describe_action(action), **({"details": details} if details else {})}
+    )
 
 
 async def follow_installed(
-    cluster: Cluster, resource: Resource, read: type[Object], selection: Selection
-) -> AsyncGenerator[Synced[Object] | Changed[Object], None]:
+    cluster: Cluster, resource: Resource, read: type[Object], selection: Selection, optional: bool = False
+) -> AsyncGenerator[WatchUpdate[Object], None]:
     """`follow`, which says how to install a kind of ours that the cluster does not have."""
     try:
-        async for news in follow(cluster, resource, read, selection):
-            yield news
+        async for update in follow(cluster, resource, read, selection, optional):
+            yield update
     except NotFound:
         kind = KINDS.of_resource(resource)
         if kind is None or kind.origin != "ours":

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from wukong.admission import admit, find_pod_problems
 from wukong.api.apps import DaemonSet, Deployment, ReplicaSet, Workload, WorkloadSpec
 from wukong.api.core import Pod, PodStatus, ReplicationController
 from wukong.api.kinds import KINDS, PODS
@@ -20,7 +21,6 @@ from wukong.api.objects import Objects
 from wukong.api.resources import Resource
 from wukong.cluster.checks import problems_of
 from wukong.errors import InputError
-from wukong.rules import admit, problems
 
 _HASH = "pod-template-hash"
 _JOBS = ("Job", "CronJob")
@@ -39,7 +39,7 @@ def admit_pod(subject: Object, objects: Objects, place: str, notes: list[str]) -
     prefix = "$" if isinstance(subject, Pod) else "$.spec.template"
     try:
         pod = _as_new(subject, notes) if isinstance(subject, Pod) else _from_template(subject, objects, notes)
-        wrong = problems(pod) or problems_of(pod, thorough=True)
+        wrong = find_pod_problems(pod) or problems_of(pod, thorough=True)
         if wrong:
             raise InputError(*wrong)
         admitted = admit(pod, objects)

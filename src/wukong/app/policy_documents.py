@@ -15,7 +15,7 @@ from wukong.api.objects import Objects
 from wukong.api.placement import GROUP, VERSION, ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.strict import unknown_fields
 from wukong.errors import InputError, nearest
-from wukong.placement.compile import Policy, problems, title
+from wukong.placement.compile import Policy, find_policy_problems, title_of
 from wukong.placement.rule import Rules
 
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -31,13 +31,13 @@ def choose_good_policies(objects: Objects, rules: Rules) -> tuple[list[Policy], 
     good: list[Policy] = []
     notes: list[str] = []
     for policy in held:
-        wrong = problems(policy, rules)
+        wrong = find_policy_problems(policy, rules)
         if not wrong:
             good.append(policy)
             continue
         others = len(wrong) - 1
         more = f" (and {others:,} more problem{'s' if others > 1 else ''})" if others else ""
-        notes.append(f"{title(policy)} is left out, as the extender leaves it out: {wrong[0].rstrip('.')}{more}.")
+        notes.append(f"{title_of(policy)} is left out, as the extender leaves it out: {wrong[0].rstrip('.')}{more}.")
     return good, notes
 
 
@@ -52,7 +52,10 @@ def read_policies(data: bytes, rules: Rules) -> list[Policy]:
     except InputError as error:
         raise InputError(*misspelt, *error.problems) from None
     policies = [policy for policy in objects if isinstance(policy, PlacementPolicy | ClusterPlacementPolicy)]
-    wrong = [*misspelt, *(f"{title(policy)}: {problem}" for policy in policies for problem in _problems(policy, rules))]
+    wrong = [
+        *misspelt,
+        *(f"{title_of(policy)}: {problem}" for policy in policies for problem in _problems(policy, rules)),
+    ]
     if not policies:
         wrong.append(f"expected a {' or a '.join(KINDS)}, got nothing.")
     if wrong:
@@ -106,4 +109,4 @@ def _problems(policy: Policy, rules: Rules) -> Iterator[str]:
         yield "$.metadata.name: expected a name, got none. Give the policy one."
     if isinstance(policy, ClusterPlacementPolicy) and policy.metadata.namespace:
         yield "$.metadata.namespace: expected none, it is of the whole cluster. Remove it, or use a PlacementPolicy."
-    yield from problems(policy, rules)
+    yield from find_policy_problems(policy, rules)

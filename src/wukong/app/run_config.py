@@ -28,6 +28,7 @@ from wukong.app.options import options_of, read_section
 from wukong.errors import InputError
 from wukong.runtime.gate import GateSettings
 from wukong.runtime.leader import LeaseTimes
+from wukong.runtime.mirror_age import LIMIT_SECONDS
 
 RUN, GATE = "", "gate"  # names of sections; what is at the top has none
 Flags = Mapping[tuple[str, str], Any]  # section and field → the value of a flag that was given
@@ -50,6 +51,14 @@ class RunOptions(msgspec.Struct, frozen=True, rename="camel"):
     probes: Annotated[
         str, Meta(description="Serve /healthz, /readyz and /metrics there.", extra={"metavar": "HOST:PORT"})
     ] = ""
+    mirror_age_limit: Annotated[
+        float,
+        Meta(
+            description="Not ready, and no spot node trusted, when a watch has been silent for longer.",
+            ge=1,
+            extra={"metavar": "SECONDS"},
+        ),
+    ] = LIMIT_SECONDS
     dry_run: Annotated[bool, Meta(description="Say what it would do, and do nothing. Takes no lease.")] = False
     log_format: Annotated[str, Meta(description="", extra={"choices": ("text", "json")})] = "text"
 

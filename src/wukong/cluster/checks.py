@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 import msgspec
 
+from wukong.admission import admit
+from wukong.admission.problem_text import path_of
 from wukong.api.core import Container, ContainerStatus, Node, Pod, Quantities
 from wukong.api.meta import Object
 from wukong.api.objects import Objects
 from wukong.api.quantity import parse_quantity, scheduler_amount
 from wukong.errors import InputError
-from wukong.rules.admission import admit
-from wukong.rules.findings import at
 
 _LARGEST = 2**55  # 32 PiB: a full node of such pods still adds up within 64 bits
 
@@ -95,10 +95,10 @@ def _uncountable(quantities: Quantities, path: str) -> Iterator[str]:
         try:
             amount = scheduler_amount(name, parse_quantity(quantity))
         except InputError as error:
-            yield from error.at(at(path, name)).problems
+            yield from error.at(path_of(path, name)).problems
             continue
         if abs(amount) > _LARGEST:
-            yield f"{at(path, name)}: expected what a machine can have, got {quantity!r}. Mend number or suffix."
+            yield f"{path_of(path, name)}: expected what a machine can have, got {quantity!r}. Mend number or suffix."
 
 
 def oversized_numbers(found: msgspec.Struct) -> Iterator[str]:
@@ -109,7 +109,7 @@ def oversized_numbers(found: msgspec.Struct) -> Iterator[str]:
 def _oversized(value: object, path: str) -> Iterator[str]:
     if isinstance(value, dict):
         for key, entry in value.items():
-            yield from _oversized(entry, at(path, key))
+            yield from _oversized(entry, path_of(path, key))
     elif isinstance(value, list):
         for index, entry in enumerate(value):
             yield from _oversized(entry, f"{path}[{index}]")

@@ -5,14 +5,13 @@ Called by `loop` (and by anything else that plays controllers, with a clock of i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 from typing import NamedTuple
 
 from wukong.actions import Action, Bind, Outcome
 from wukong.api.resources import Key
 from wukong.errors import GateRefusal, TooManyRequests
-from wukong.runtime.gate import ALLOW, Gate, Verdict
 from wukong.runtime.pending_writes import PendingWrites, WrittenVersion
 from wukong.runtime.queue import Backoff, Queue
 from wukong.state import Change, State
@@ -30,20 +29,11 @@ class Item(NamedTuple):
 
 
 class Dispatch:
-    def __init__(
-        self,
-        controllers: Iterable[Controller],
-        state: State,
-        backoff: Backoff | None = None,
-        *,
-        gates: Mapping[str, Gate] | None = None,
-    ) -> None:
-        """`gates` are asked about the actions of the controllers they are named for."""
+    def __init__(self, controllers: Iterable[Controller], state: State, backoff: Backoff | None = None) -> None:
         self.controllers = {controller.name: controller for controller in controllers}
         self.state = state
-        self.gates = gates or {}
         self.queue: Queue[Item] = Queue(backoff)
-        self._echoes: PendingWrites[Item] = PendingWrites()
+        self._pending_writes: PendingWrites[Item] = PendingWrites()
         self._expired_at = -inf
         self._watchers: dict[str, list[tuple[str, KeysOf]]] = {}  # group and kind → who watches it
         for controller in self.controllers.values():
@@ -60,8 +50,8 @@ class Dispatch:
                     continue
                 for key in keys(change, self.state):
                     self.queue.add(Item(name, key), now)
-        for item in self._echoes.saw(changes):
-            self.queue.done(item)
+        for item in self._pending_writes.observe(changes):
+            self.queue.finish(item)
 
     def expire(self, now: float) -> None:
         """Take back placements nobody confirmed, and have their pods looked at again. Wait no longer for old echoes."""
@@ -69,12 +59,12 @@ class Dispatch:
             return
         self._expired_at = now
         self.observe(self.state.expire(now), now)
-        for item in self._echoes.expire(now):
-            self.queue.done(item)
+        for item in self._pending_writes.expire(now):
+            self.queue.finish(item)
 
     def next_due(self) -> float | None:
         """When there is something to do next; None: only when something changes."""
-        times = (self.queue.next_due(), self.state.placements.next_expiry(), self._echoes.next_expiry())
+        times = (self.queue.next_due(), self.state.placements.next_expiry(), self._pending_writes.next_expiry())
         return min((at for at in times if at is not None), default=None)
 
     def reconcile(self, item: Item, now: float) -> Outcome:
@@ -85,12 +75,7 @@ class Dispatch:
                 self._assume(action, now)
         return outcome
 
-    def ask_gate(self, item: Item, action: Action, now: float) -> Verdict:
-        """Whether this item's controller may do this now. Who is told no raises GateRefusal and calls `failed`."""
-        gate = self.gates.get(item.controller)
-        return ALLOW if gate is None else gate.check(action, self.state, now)
-
-    def succeeded(self, item: Item, outcome: Outcome, now: float, written: Iterable[WrittenVersion] = ()) -> None:
+    def finish(self, item: Item, outcome: Outcome, now: float, written: Iterable[WrittenVersion] = ()) -> None:
         """All of it is done. The item rests until what we have `written` shows in the state."""
         self.queue.forget(item)
         self.state.attempts.succeeded(item.controller, item.key)
@@ -98,7 +83,7 @@ class Dispatch:
             self.queue.add_after(item, outcome.requeue_after, now)
         self._rest(item, written, now)
 
-    def failed(
+    def fail(
         self,
         item: Item,
         error: Exception,
@@ -119,28 +104,28 @@ class Dispatch:
         return delay
 
     def _come_back(self, item: Item, error: Exception, now: float, jitter: float) -> float:
-        """A held item comes when the gate said; any other after a backoff, or when the server said."""
+        """A held item comes back when the gate said; any other after a backoff, or when the server said."""
         if isinstance(error, GateRefusal) and error.again_seconds is not None:
             self.queue.add_after(item, error.again_seconds, now)
             return error.again_seconds
-        least = error.retry_after or 0.0 if isinstance(error, TooManyRequests) else 0.0
-        return self.queue.retry(item, now, jitter, at_least=least)
+        retry_after = error.retry_after or 0.0 if isinstance(error, TooManyRequests) else 0.0
+        return self.queue.retry(item, now, jitter, at_least=retry_after)
 
-    def abandoned(self, item: Item, now: float, undone: Sequence[Action] = ()) -> None:
+    def abandon(self, item: Item, now: float, undone: Sequence[Action] = ()) -> None:
         """We stopped in the middle, for reasons of our own: whoever leads next looks again. Nobody failed."""
         self._take_back(undone)
         self.queue.add(item, now)
-        self.queue.done(item)
+        self.queue.finish(item)
 
     def _rest(self, item: Item, written: Iterable[WrittenVersion], now: float) -> None:
         """Work on it has ended, once the state shows what it wrote. What the state shows already is not waited for."""
         missing = [write for write in written if write.group_kind in self._watchers and not self._shows(write)]
-        if not missing or not self._echoes.hold(item, missing, now):
-            self.queue.done(item)
+        if not missing or not self._pending_writes.hold(item, missing, now):
+            self.queue.finish(item)
 
     def _shows(self, write: WrittenVersion) -> bool:
-        held = self.state.objects.get(write.group_kind, {}).get(write.key)
-        return held is not None and held.metadata.resource_version == write.version
+        mirrored = self.state.objects.get(write.group_kind, {}).get(write.key)
+        return mirrored is not None and mirrored.metadata.resource_version == write.version
 
     def _assume(self, action: Bind, now: float) -> None:
         try:

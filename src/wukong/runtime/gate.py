@@ -6,7 +6,7 @@
         ├─ mode Observe               ─► Forbid     said, not done
         └─                               Allow      as is every other action
 
-Asked by `dispatch` on behalf of the live loop and of the embedded processes; Kubernetes' own actors are not asked. It
+Asked through `work_cycle` by the live loop and by the embedded processes; Kubernetes' own actors are not asked. It
 judges by the mirror: a pod that the mirror does not show is gone, and what is done to it has no effect. Everything it
 says is counted here and nowhere else.
 """
@@ -24,8 +24,9 @@ from wukong.actions import Action, Delete, Evict, Note, Patch, Scale
 from wukong.api.core import Node, Pod, Taint
 from wukong.api.kinds import NODES, PODS
 from wukong.api.resources import Key
-from wukong.rules.taints import HARD_EFFECTS, is_tolerated
-from wukong.runtime.delivery import subject
+from wukong.errors import GateRefusal
+from wukong.runtime.delivery import object_of
+from wukong.semantics.tolerations import HARD_EFFECTS, is_tolerated
 from wukong.state import State
 
 NEVER_MOVE = "novasphere.dev/never-move"
@@ -122,7 +123,7 @@ class Gate:
 
     def _forbid(self, act: Act, action: Action, reason: str, result: Result) -> Forbid:
         self._count(act, result)
-        resource, key = subject(action)
+        resource, key = object_of(action)
         place = (act, resource.kind, key, reason)
         is_news = place not in self._said
         self._said[place] = None
@@ -132,7 +133,7 @@ class Gate:
 
     def _find_protection(self, act: Act, action: Action, state: State) -> str:
         """Why nobody may do this; "" if nothing speaks against it."""
-        _, key = subject(action)
+        _, key = object_of(action)
         if act in ("evict", "delete-pod"):
             pod = state.get(Pod, key)
             if pod is not None and is_static(pod):
@@ -192,9 +193,14 @@ def act_of(action: Action, state: State) -> Act | None:
 
 def note_of(action: Action, verdict: Hold | Forbid) -> Note:
     """The Event that tells of it."""
-    resource, key = subject(action)
+    resource, key = object_of(action)
     reason = "ActHeld" if isinstance(verdict, Hold) else "ActForbidden"
     return Note(resource, key, reason, f"{type(action).__name__}: not done: {verdict.reason}", is_warning=True)
+
+
+def refusal_of(verdict: Hold | Forbid) -> GateRefusal:
+    """What an action fails with that may not be done: its key comes back when the gate said, or after a backoff."""
+    return GateRefusal(verdict.reason, again_seconds=verdict.again_seconds if isinstance(verdict, Hold) else None)
 
 
 def is_static(pod: Pod) -> bool:
@@ -205,7 +211,7 @@ def is_static(pod: Pod) -> bool:
 
 def _pods_lost(act: Act, action: Action, state: State) -> Iterable[Pod]:
     """The pods that an act on their node ends. Static pods are part of the node."""
-    _, key = subject(action)
+    _, key = object_of(action)
     if act == "cordon":
         return []
     pods = [pod for pod in state.pods_on(key.name) if not pod.is_finished and not is_static(pod)]

@@ -38,7 +38,7 @@ def ignore_budget(*_: object) -> None:
 
 
 def ignore_own_writes(self: Dispatch, item: Item, written: object, now: float) -> None:
-    self.queue.done(item)
+    self.queue.finish(item)
 
 
 def assume_nothing(self: Dispatch, action: object, now: float) -> None:

@@ -23,7 +23,7 @@ from wukong.cli.inputs.source import Source
 from wukong.cli.views.console import note
 from wukong.placement.compile import Policy
 from wukong.placement.rule import Rules
-from wukong.replies.extender.plugin import SHIPPED
+from wukong.replies.extender.plugin import DEFAULT_ENTRY
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SHARED = {option.field: build_flag(option) for option in options_of(ExtenderOptions)}  # as `wukong run` has them
@@ -62,7 +62,7 @@ _OPTIONS = (
         "weight",
         type=click.IntRange(min=1),
         metavar="N",
-        help=f"What its scores count, × 10.  [default: as in --scheduler-config, else {SHIPPED.weight}]",
+        help=f"What its scores count, × 10.  [default: as in --scheduler-config, else {DEFAULT_ENTRY.weight}]",
     ),
     _SHARED["prices"],
     _SHARED["latencies"],

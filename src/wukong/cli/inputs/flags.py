@@ -82,6 +82,8 @@ def _click_type(option: Option) -> Any:
             return click.IntRange(option.low, option.high)
         case "integer":
             return int
+        case "number" if option.low is not None or option.high is not None:
+            return click.FloatRange(option.low, option.high)
         case "number":
             return float
         case "switch":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from wukong.app import policy_documents
 from wukong.cluster import place_name, read_text
 from wukong.errors import InputError
-from wukong.placement.compile import Policy, title
+from wukong.placement.compile import Policy, title_of
 from wukong.placement.rule import Rules
 
 
@@ -20,7 +20,7 @@ def read_policies(paths: Sequence[str], rules: Rules) -> list[Policy]:
             policies += _read_file(path, rules)
         except InputError as error:
             problems += error.problems
-    names = [title(policy) for policy in policies]
+    names = [title_of(policy) for policy in policies]
     twice = sorted({name for name in names if names.count(name) > 1})
     problems += [f"--policy: {name} is there twice. Remove one of the two." for name in twice]
     if problems:

@@ -21,8 +21,8 @@ from wukong.cluster import collector_paused
 from wukong.engine import Scheduler
 from wukong.engine.explain import Explanation, explain
 from wukong.errors import InputError, nearest
-from wukong.replies.extender.plugin import with_extender
-from wukong.replies.extender.policy_report import PolicyReport, tell
+from wukong.replies.extender.plugin import add_extender
+from wukong.replies.extender.policy_report import PolicyReport, build_report
 
 
 class Target(NamedTuple):
@@ -100,9 +100,9 @@ def _explain(
     if question is None:
         return explain(scheduler, pod), None
     alone = scheduler.decide(pod)
-    extended, plugin = with_extender(scheduler, question.extender, question.entry, question.now)
+    extended, plugin = add_extender(scheduler, question.extender, question.entry, question.now)
     explanation = explain(extended, pod)
-    return explanation, tell(plugin, extended.view(pod), pod, alone)
+    return explanation, build_report(plugin, extended.view_of(pod), pod, alone)
 
 
 def _from_manifest(path: str, objects: Objects) -> Target:

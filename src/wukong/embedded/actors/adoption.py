@@ -19,7 +19,7 @@ from wukong.embedded.actors import pods
 from wukong.embedded.actors.owned_pods import OwnedPodsIndex
 from wukong.embedded.world.objects import Pod, ReplicaSet
 from wukong.ports import Document, PatchBody
-from wukong.rules.selectors import requirements, selects
+from wukong.semantics.selectors import compile_selector, selects
 from wukong.state import State
 from wukong.state.controller import KeysOf, each_side
 
@@ -107,7 +107,7 @@ def _selects(owner: Workload, labels: dict[str, str]) -> bool:
     selector = owner.spec.selector
     if selector is not None and not selector.match_expressions:  # nearly always
         return selector.match_labels.items() <= labels.items()
-    return selects(requirements(selector), labels)
+    return selects(compile_selector(selector), labels)
 
 
 def _patch(owned: Pod | ReplicaSet, reference: Document) -> Patch:

@@ -17,10 +17,12 @@ from typing import NamedTuple
 from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.embedded.store import Server
+from wukong.embedded.store.database import key_of
 from wukong.embedded.world import objects
 from wukong.embedded.world.clock import VirtualClock
 from wukong.embedded.world.process import Process
-from wukong.ports import EventType
+from wukong.embedded.world.watch_selection import list_selected, selected_type
+from wukong.ports import EVERYTHING, EventType
 from wukong.state import Change, State
 
 
@@ -73,7 +75,8 @@ class WatchStream:
     def __init__(
         self, process: Process, name: str, *, truth: State, server: Server, clock: VirtualClock, agenda: Agenda
     ) -> None:
-        self.process, self.name, self.kind = process, name, process.structs[name][0].group_kind
+        self.process, self.name, self.watch = process, name, process.watches[name]
+        self.kind = self.watch.resource.group_kind
         self.is_connected, self.seen = False, 0
         self.route: Route | None = None
         self.told: Callable[[WatchStream, StreamEvent, list[Change], int], None] | None = (
@@ -141,15 +144,19 @@ class WatchStream:
         missed = self._server.database.changes_since(self.name, self.seen)
         self.is_connected, changes = True, list[Change]()
         for change in missed:
+            event_type = selected_type(self._server, self.watch, change)
             held = self.process.state.objects.get(self.kind, {}).get(change.key)
-            if held is None or int(held.metadata.resource_version or 0) < change.version:
-                found = objects.read(self.kind, change.document, self.process.structs[self.name][1])
-                changes += self._arrive(StreamEvent(change.version, change.type, change.key, found))
+            if event_type and (held is None or int(held.metadata.resource_version or 0) < change.version):
+                found = objects.read(self.kind, change.document, self.watch.struct)
+                changes += self._arrive(StreamEvent(change.version, event_type, change.key, found))
         return changes
 
     def relist(self) -> list[Change]:
         """Take in all there is, as a list gives it, and watch from there."""
         listed = sorted(self._truth.objects.get(self.kind, {}).items())
+        if self.watch.selection != EVERYTHING:
+            selected = {key_of(document) for document in list_selected(self._server, self.watch)}
+            listed = [(key, found) for key, found in listed if key in selected]
         self.seen, self.is_connected = self._server.database.version, True
         changes = self.process.state.replace(self.kind, [found for _, found in listed])
         self.process.dispatch.observe(changes, self.process.now)

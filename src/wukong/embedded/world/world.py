@@ -19,13 +19,16 @@ from wukong.actions import Action
 from wukong.embedded.store import Server
 from wukong.embedded.world import objects
 from wukong.embedded.world.clock import Chance, VirtualClock
-from wukong.embedded.world.process import Crashed, Process, Role, Step, Structs, Transport
+from wukong.embedded.world.process import Crashed, Process, Role, Step, Transport, WatchesByKind, by_kind
 from wukong.embedded.world.progress_guard import ProgressGuard
 from wukong.embedded.world.trace import Trace
 from wukong.embedded.world.transport import RetryingTransport, perform
+from wukong.embedded.world.watch_selection import list_selected, selected_type
 from wukong.embedded.world.watch_stream import Agenda, StreamEvent, WatchStream
+from wukong.ports import EVERYTHING
 from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.pending_writes import WrittenVersion
+from wukong.runtime.watch_table import merge_watches
 from wukong.state import Attempt, Change, State
 from wukong.state.controller import Controller, Watch
 
@@ -91,9 +94,7 @@ class World:
             made = tuple(controllers)
             self._direct = self._process(Role("all", lambda _: made, also=tuple(also), gated=frozenset(gated)), state)
             self.state, self.processes = self._direct.state, [self._direct]
-        self._structs: Structs = {}
-        for process in self.processes:
-            self._structs = process.structs | self._structs
+        self._watches = self._watches_of_truth()
         self._begin()
 
     @property
@@ -214,7 +215,7 @@ class World:
         return process
 
     def _connect(self, process: Process) -> None:
-        for name in sorted(process.structs):
+        for name in sorted(process.watches):
             feed = WatchStream(
                 process, name, truth=self.state, server=self.server, clock=self.clock, agenda=self.agenda
             )
@@ -225,13 +226,23 @@ class World:
 
     # ---- the truth
 
+    def _watches_of_truth(self) -> WatchesByKind:
+        """How the truth is kept: as the one process watches, or whole where each process selects for itself.
+
+        Objects are decoded once for all processes. Raises InputError where two of them read a kind differently.
+        """
+        if self._direct is not None:
+            return self._direct.watches
+        watchers = [_Watcher(process.name, _whole(process.watches.values())) for process in self.processes]
+        return by_kind(merge_watches(watchers))
+
     def _begin(self) -> None:
         """Take in what is there, then hear of every write."""
-        for name, (resource, struct) in sorted(self._structs.items()):
-            found = self.server.list(resource).items
+        for name, watch in sorted(self._watches.items()):
+            documents = list_selected(self.server, watch)
             self._seen[name] = self.server.database.version
-            kind = resource.group_kind
-            self._observe(self.state.replace(kind, [objects.read(kind, each, struct) for each in found]))
+            kind = watch.resource.group_kind
+            self._observe(self.state.replace(kind, [objects.read(kind, each, watch.struct) for each in documents]))
         if self._direct is None:
             for process in self.processes:
                 self._connect(process)
@@ -243,17 +254,19 @@ class World:
         self._seen = dict.fromkeys(self._seen, self.server.database.version)
 
     def _heard(self, name: str) -> None:
-        if name not in self._structs:
+        if name not in self._watches:
             return
-        resource, struct = self._structs[name]
+        watch = self._watches[name]
+        kind = watch.resource.group_kind
         for change in self.server.database.changes_since(name, self._seen[name]):
             self._seen[name] = change.version
-            kind = resource.group_kind
             before = self.state.objects.get(kind, {}).get(change.key)
-            found = objects.read(kind, change.document, struct, before)
-            self._observe(self.state.apply(change.type, found, kind))
+            found = objects.read(kind, change.document, watch.struct, before)
+            if event_type := selected_type(self.server, watch, change):
+                self._observe(self.state.apply(event_type, found, kind))
             for feed in self._feeds.get(name, ()):
-                feed.hear(StreamEvent(change.version, change.type, change.key, found))
+                if event_type := selected_type(self.server, feed.watch, change):
+                    feed.hear(StreamEvent(change.version, event_type, change.key, found))
 
     def _observe(self, changes: list[Change]) -> None:
         if self._direct is not None:
@@ -261,6 +274,15 @@ class World:
         for change in changes:
             for hear in self._listeners:
                 hear(change)
+
+
+class _Watcher(NamedTuple):
+    name: str
+    watches: tuple[Watch, ...]
+
+
+def _whole(watches: Iterable[Watch]) -> tuple[Watch, ...]:
+    return tuple(watch._replace(selection=EVERYTHING) for watch in watches)
 
 
 class DirectTransport:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from wukong.actions import Note
 from wukong.api.core import Pod
@@ -20,7 +21,7 @@ from wukong.app.components.usage import USAGE
 from wukong.app.permissions import Permission
 from wukong.engine import Scheduler
 from wukong.engine.view import View
-from wukong.replies.extender.plugin import SHIPPED, with_extender
+from wukong.replies.extender.plugin import DEFAULT_ENTRY, add_extender
 from wukong.replies.extender.verbs import Extender
 from wukong.state.controller import Watch
 
@@ -35,20 +36,23 @@ def permissions(options: ExtenderOptions) -> tuple[Permission, ...]:
     )
 
 
-def build_extender(options: ExtenderOptions, context: Context) -> Extender:
+def build_extender(
+    options: ExtenderOptions, context: Context, node_staleness: Callable[[float], float] = lambda now: 0.0
+) -> Extender:
     return Extender(
         context.state,
         settings_of(options, context.options_of(USAGE).stale_seconds),
         rules=context.rules,
         prices=prices_of(options),
         latencies=latencies_of(options),
+        node_staleness=node_staleness,
     )
 
 
 def build_servers(options: ExtenderOptions, context: Context) -> tuple[Server, ...]:
     from wukong.app.components.extender.server import ExtenderServer  # brings aiohttp
 
-    return (ExtenderServer(build_extender(options, context), options, context),)
+    return (ExtenderServer(partial(build_extender, options, context), options, context),)
 
 
 def build_extensions(options: ExtenderOptions, context: Context) -> tuple[SchedulerExtension, ...]:
@@ -57,8 +61,8 @@ def build_extensions(options: ExtenderOptions, context: Context) -> tuple[Schedu
 
     def extend(scheduler: Scheduler, pod: Pod, now: float) -> tuple[Scheduler, Callable[[View], tuple[Note, ...]]]:
         context.on_extender_call(pod.key)
-        extended, plugin = with_extender(scheduler, extender, SHIPPED, now)
-        return extended, lambda view: plugin.answer(view).filtered.notes
+        extended, plugin = add_extender(scheduler, extender, DEFAULT_ENTRY, now)
+        return extended, lambda view: plugin.answer_of(view).filtered.notes
 
     return (SchedulerExtension(extend, POLICIES),)
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 
 from prometheus_client import Counter, Gauge
 
 from wukong.actions import Note
 from wukong.api.core import Node, Pod
+from wukong.api.kinds import NODES
 from wukong.app.component import Context
 from wukong.app.components.extender.options import ExtenderOptions, address_of, tls_of
 from wukong.engine.arrays import Index, Ints
@@ -23,15 +25,17 @@ from wukong.errors import ClusterError, InputError
 from wukong.placement.fleet import Fleet
 from wukong.placement.judge import PolicyRefusal
 from wukong.ports import Clock
-from wukong.replies.extender.verbs import Extender, Filtered, Victim
+from wukong.replies.extender.verbs import Extender, FilterResult, Victim
 from wukong.runtime import Loop
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
 from wukong.runtime.performer import Performer
-from wukong.serve.extender.server import extender_app
+from wukong.serve.extender.server import build_extender_app
 from wukong.serve.site import serve
-from wukong.serve.tls import ssl_context
+from wukong.serve.tls import build_ssl_context
 
 _MOST_WAITING = 1000
+Staleness = Callable[[float], float]
+BuildExtender = Callable[[Staleness], Extender]
 log = logging.getLogger(__name__)
 
 
@@ -64,9 +68,15 @@ class CountingExtender:
         stale = Gauge(
             "wukong_usage_stale_nodes", "Nodes whose usage was measured too long ago to count", registry=registry
         )
-        stale.set_function(lambda: extender.fleets.stale(clock.now()))
+        stale.set_function(lambda: extender.fleets.count_stale(clock.now()))
         age = Gauge("wukong_usage_age_seconds", "Age of the oldest usage of a node", registry=registry)
         age.set_function(lambda: extender.fleets.oldest_usage_seconds(clock.now()))
+        stale_mirror = Gauge(
+            "wukong_extender_stale_mirror",
+            "1 while the mirrored nodes are too old to trust a spot node",
+            registry=registry,
+        )
+        stale_mirror.set_function(lambda: float(extender.node_staleness(clock.now()) > 0))
 
     def fleet(self, now: float) -> Fleet:
         return self.extender.fleet(now)
@@ -74,7 +84,7 @@ class CountingExtender:
     def fleet_of(self, nodes: list[Node], now: float) -> Fleet:
         return self.extender.fleet_of(nodes, now)
 
-    def filter(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> Filtered:
+    def filter(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> FilterResult:
         filtered = self.extender.filter(pod, fleet, rows, now)
         self._count(filtered.refusals, "enforce")
         self._count(filtered.observed, "observe")
@@ -117,16 +127,18 @@ class CountingExtender:
 class ExtenderServer:
     """The extender over HTTP, with mutual TLS unless told otherwise."""
 
-    def __init__(self, extender: Extender, options: ExtenderOptions, context: Context) -> None:
-        self.extender, self.options, self.context = extender, options, context
+    def __init__(self, build: BuildExtender, options: ExtenderOptions, context: Context) -> None:
+        """`build` makes the extender of a function that gives, at a time, how stale the mirrored nodes are."""
+        self.build, self.options, self.context = build, options, context
 
     async def start(self, stack: AsyncExitStack, loop: Loop) -> Coroutine[None, None, None]:
         """Listen until the stack is left. Returns what must run beside: the writing of Events."""
         metrics, clock = self.context.metrics, self.context.clock
-        answering = CountingExtender(self.extender, metrics, clock)
+        extender = self.build(partial(loop.mirror.ages.staleness_of, NODES.kind))
+        answering = CountingExtender(extender, metrics, clock)
         files = tls_of(self.options)
-        tls = ssl_context(*files) if files else None
-        app = extender_app(answering, loop, ExtenderMetrics(metrics), clock)
+        tls = build_ssl_context(*files) if files else None
+        app = build_extender_app(answering, loop, ExtenderMetrics(metrics), clock)
         host, port = address_of(self.options)
         try:
             port = await serve(stack, app, host, port, tls)

@@ -16,8 +16,8 @@ from wukong.embedded.actors import pods
 from wukong.embedded.actors.stateful_set.ordinals import REVISION
 from wukong.embedded.world.objects import DaemonSet, Node, Pod, template_of
 from wukong.ports import Document
-from wukong.rules.node_affinity import allows_node
-from wukong.rules.taints import HARD_EFFECTS, is_tolerated
+from wukong.semantics.node_selectors import allows_node
+from wukong.semantics.tolerations import HARD_EFFECTS, is_tolerated
 from wukong.state import State
 
 _PREFIX, _NODE_FIELD = "node.kubernetes.io/", "metadata.name"

@@ -13,7 +13,7 @@ from wukong.api.core import Pod
 from wukong.api.kinds import POD_DISRUPTION_BUDGETS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
-from wukong.rules.selectors import requirements, selects
+from wukong.semantics.selectors import compile_selector, selects
 from wukong.state.indexes import LabelClass, label_class
 
 _MOST = 4096  # label classes to remember
@@ -46,7 +46,7 @@ class BudgetIndex:
 
     def _covers(self, key: Key, pod: Pod) -> bool:
         selector = self._budgets[key].spec.selector
-        return key.namespace == pod.metadata.namespace and selects(requirements(selector), pod.metadata.labels)
+        return key.namespace == pod.metadata.namespace and selects(compile_selector(selector), pod.metadata.labels)
 
 
 def _selector(found: Object | None) -> object:

@@ -15,7 +15,6 @@ from math import inf
 from typing import ClassVar
 
 from wukong.actions import DONE, Action, Outcome, Patch
-from wukong.api.core import Taint
 from wukong.api.kinds import NODES, PODS
 from wukong.api.meta import Object
 from wukong.api.resources import Key, key_of
@@ -28,7 +27,7 @@ from wukong.embedded.store.documents import condition_of, format_time, parse_tim
 from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import Node, Pod
 from wukong.ports import Document, PatchBody
-from wukong.rules.taints import tolerates
+from wukong.semantics.tolerations import tolerates
 from wukong.state import Change, State
 from wukong.state.controller import PodRight, Watch, each_side
 
@@ -165,8 +164,8 @@ def seconds_left(pod: Pod, node: Node, now: float) -> float:
     found = [each for each in value_at(node.document, "spec.taints") or () if each.get("effect") == "NoExecute"]
     left = inf
     for each in found:
-        taint = Taint(key=each["key"], value=each.get("value", ""), effect="NoExecute")
-        matching = [it.toleration_seconds for it in pod.spec.tolerations if tolerates(it, taint)]
+        taint = (each["key"], each.get("value", ""), "NoExecute")
+        matching = [it.toleration_seconds for it in pod.spec.tolerations if tolerates(it, *taint)]
         if not matching:
             return 0.0
         limits = [limit for limit in matching if limit is not None]

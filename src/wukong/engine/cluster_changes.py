@@ -9,7 +9,6 @@ from collections import Counter as Tally
 from collections.abc import Iterator
 
 import msgspec
-import numpy as np
 
 from wukong.api.core import Pod, PodAffinity
 from wukong.engine.arrays import ALL
@@ -30,19 +29,18 @@ _MOST_WORKLOADS = 8
 Outcome = tuple[str, str, float, int]  # kind, sentence, size, on how many nodes the pod fits then
 
 
-def change_cluster(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
-    yield from _uncordon(scheduler, pod)
-    yield from _relax_others(scheduler, pod)
-    yield from _add_node(scheduler, pod)
+def try_cluster_changes(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
+    yield from _try_uncordoning(scheduler, pod)
+    yield from _try_relaxing_others(scheduler, pod)
+    yield from _try_adding_node(scheduler, pod)
 
 
-def _fits(scheduler: Scheduler, snapshot: Snapshot, pod: Pod) -> int:
+def _count_fitting(scheduler: Scheduler, snapshot: Snapshot, pod: Pod) -> int:
     view = View(snapshot, snapshot.table.intern(pod), scheduler.profile, scheduler.plugins)
-    view.sync()
-    return int(np.count_nonzero(view.feasible))
+    return view.count_feasible()
 
 
-def _uncordon(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
+def _try_uncordoning(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
     """The first cordoned node on which that alone would help."""
     cordoned = [row for row in scheduler.snapshot.rows if row.is_unschedulable]
     for row in cordoned[:_MOST_NODES]:
@@ -51,15 +49,15 @@ def _uncordon(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
         changed.taints = tuple(taint for taint in row.taints if taint[0] != "node.kubernetes.io/unschedulable")
         fork = scheduler.snapshot.fork()
         fork.put_row(changed)
-        if count := _fits(scheduler, fork, pod):
+        if count := _count_fitting(scheduler, fork, pod):
             yield "uncordon", f"uncordon node {row.name}", 2.5, count
             return
 
 
-def _relax_others(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
-    """Placed pods whose required anti-affinity keeps ours away: what if one workload's term were gone?"""
+def _try_relaxing_others(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
+    """PlacedPod pods whose required anti-affinity keeps ours away: what if one workload's term were gone?"""
     template = scheduler.snapshot.table.intern(pod)
-    view = View(scheduler.snapshot, template, scheduler.profile, scheduler.plugins)
+    view = scheduler.compile(template)
     view.sync()
     load = Load(scheduler.snapshot.load)
     refused = [mask for _, part in view.filters for reason, mask in part.failing(ALL, load) if reason is EXISTING]
@@ -67,33 +65,37 @@ def _relax_others(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
         return
     labels = scheduler.snapshot.facts.labels_of(template.namespace)
     barring = [
-        other
-        for other in scheduler.snapshot.placed_templates()
-        if any(term.means(template, labels) for term in other.anti_affinity_terms)
+        placed_template
+        for placed_template in scheduler.snapshot.list_placed_templates()
+        if any(
+            term.selects(template.namespace, template.labels, labels) for term in placed_template.anti_affinity_terms
+        )
     ]
-    for other in barring[:_MOST_WORKLOADS]:
-        fork = _without_terms(scheduler.snapshot, other, template, labels)
-        if count := _fits(scheduler, fork, pod):
-            who = f"pods like {other.pod.key}"
-            yield "other", f"drop the required podAntiAffinity of {who} that keeps this pod away", 4.0, count
+    for placed_template in barring[:_MOST_WORKLOADS]:
+        fork = _without_terms(scheduler.snapshot, placed_template, template, labels)
+        if count := _count_fitting(scheduler, fork, pod):
+            pods = f"pods like {placed_template.pod.key}"
+            yield "other", f"drop the required podAntiAffinity of {pods} that keeps this pod away", 4.0, count
 
 
-def _without_terms(snapshot: Snapshot, other: Template, template: Template, labels: dict[str, str]) -> Snapshot:
-    """A fork in which the pods of `other` no longer have the anti-affinity terms that mean `template`."""
-    affinity = other.affinity
+def _without_terms(
+    snapshot: Snapshot, placed_template: Template, template: Template, labels: dict[str, str]
+) -> Snapshot:
+    """A fork in which pods of `placed_template` have lost the anti-affinity terms that select pods of `template`."""
+    affinity = placed_template.affinity
     rules = affinity.pod_anti_affinity or PodAffinity()
-    pairs = zip(rules.required, other.anti_affinity_terms, strict=True)
-    kept = [term for term, compiled in pairs if not compiled.means(template, labels)]
+    pairs = zip(rules.required, placed_template.anti_affinity_terms, strict=True)
+    kept = [term for term, compiled in pairs if not compiled.selects(template.namespace, template.labels, labels)]
     changed = replace(affinity, pod_anti_affinity=replace(rules, required=kept))
-    relaxed = replace(other.pod, spec=replace(other.pod.spec, affinity=changed))
+    relaxed = replace(placed_template.pod, spec=replace(placed_template.pod.spec, affinity=changed))
     fork = snapshot.fork()
-    for key in [key for key, placed in fork.pods.items() if placed.template is other]:
+    for key in [key for key, placed in fork.pods.items() if placed.template is placed_template]:
         placed = fork.forget(key)
         fork.assume_template(key, fork.table.intern(relaxed), placed.row, placed.start)
     return fork
 
 
-def _add_node(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
+def _try_adding_node(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
     """One more node, empty, like one there is: the most common kinds first."""
     examples: dict[tuple[object, ...], NodeRow] = {}
     counts: Tally[tuple[object, ...]] = Tally()
@@ -107,5 +109,5 @@ def _add_node(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
         example = examples[shape]
         fork = scheduler.snapshot.fork()
         fork.put_row(example.copy(name=_AFTER_ALL_NAMES))
-        if count := _fits(scheduler, fork, pod):
+        if count := _count_fitting(scheduler, fork, pod):
             yield "node", f"add one node like {example.name}", 5.0, count

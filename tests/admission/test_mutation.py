@@ -6,18 +6,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from rules.samples import Manifest, a_container, a_pod, a_sidecar, expression, made
+from rules.samples import Manifest, a_container, a_pod, a_sidecar, build, expression
+from wukong.admission import admit
 from wukong.api.core import Pod, PriorityClass
 from wukong.api.objects import Objects
 from wukong.errors import InputError
-from wukong.rules import admit
-from wukong.rules.resources import filter_requests
+from wukong.rules.resources import filter_requests_of
 
 NOTHING = Objects()
 
 
 def priority_class(name: str, value: int, **fields: Any) -> PriorityClass:
-    return made(PriorityClass, {"kind": "PriorityClass", "metadata": {"name": name}, "value": value, **fields})
+    return build(PriorityClass, {"kind": "PriorityClass", "metadata": {"name": name}, "value": value, **fields})
 
 
 CLASSES = Objects(
@@ -64,13 +64,13 @@ def test_a_missing_request_is_the_limit() -> None:
 
 def test_init_containers_and_sidecars_are_defaulted_too() -> None:
     pod = a_pod(initContainers=[a_container(limits={"cpu": "3"}), a_sidecar(limits={"cpu": "1"})])
-    assert filter_requests(admit(pod, NOTHING))["cpu"] == 3000
+    assert filter_requests_of(admit(pod, NOTHING))["cpu"] == 3000
 
 
 def test_each_quantity_is_rounded_up_to_a_thousandth_before_anything_is_added() -> None:
     pod = a_pod(containers=[a_container(requests={"cpu": "0.5m"}), a_container(requests={"cpu": 0.0001})])
     assert requests(pod) == {"cpu": "1m"}
-    assert filter_requests(admit(pod, NOTHING))["cpu"] == 2
+    assert filter_requests_of(admit(pod, NOTHING))["cpu"] == 2
     assert requests(a_pod(cpu="1500m")) == {"cpu": "1500m"}
 
 
@@ -87,8 +87,8 @@ def test_each_quantity_is_rounded_up_to_a_thousandth_before_anything_is_added() 
 def test_requests_of_the_pod_as_a_whole_default_to_its_containers_and_then_to_its_limits(
     containers: list[Manifest], own: Manifest, expected: dict[str, int]
 ) -> None:
-    pod = a_pod(containers=[a_container(requests=each) for each in containers], resources=own)
-    assert filter_requests(admit(pod, NOTHING)) == expected
+    pod = a_pod(containers=[a_container(requests=requested) for requested in containers], resources=own)
+    assert filter_requests_of(admit(pod, NOTHING)) == expected
 
 
 def test_huge_pages_limited_by_containers_are_limited_for_the_pod() -> None:
@@ -187,8 +187,8 @@ NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unr
     ],
 )
 def test_failing_nodes_are_tolerated_for_300_seconds(tolerations: list[Manifest], added: list[str]) -> None:
-    found = admit(a_pod(tolerations=tolerations), NOTHING).spec.tolerations[len(tolerations) :]
-    assert [(each.key, each.operator, each.effect, each.toleration_seconds) for each in found] == [
+    appended = admit(a_pod(tolerations=tolerations), NOTHING).spec.tolerations[len(tolerations) :]
+    assert [(entry.key, entry.operator, entry.effect, entry.toleration_seconds) for entry in appended] == [
         (key, "Exists", "NoExecute", 300) for key in added
     ]
 
@@ -209,10 +209,11 @@ def test_label_keys_become_part_of_the_selectors() -> None:
     assert admitted is not None
     assert admitted.pod_affinity is not None
     assert admitted.pod_anti_affinity is not None
-    for found in (admitted.pod_affinity.required[0], admitted.pod_anti_affinity.preferred[0].pod_affinity_term):
-        assert found.label_selector is not None
-        written = [(each.key, each.operator, each.values) for each in found.label_selector.match_expressions]
-        assert written == [("app", "Exists", []), ("rev", "In", ["2"]), ("tenant", "NotIn", ["t"])]
+    for admitted_term in (admitted.pod_affinity.required[0], admitted.pod_anti_affinity.preferred[0].pod_affinity_term):
+        assert admitted_term.label_selector is not None
+        expressions = admitted_term.label_selector.match_expressions
+        requirements = [(entry.key, entry.operator, entry.values) for entry in expressions]
+        assert requirements == [("app", "Exists", []), ("rev", "In", ["2"]), ("tenant", "NotIn", ["t"])]
 
 
 @pytest.mark.parametrize(("selector", "expected"), [({}, [("rev", "In", ["2"])]), (None, None)])
@@ -220,5 +221,5 @@ def test_label_keys_of_spread_constraints_need_a_selector(selector: Manifest | N
     constraint = {"maxSkew": 1, "topologyKey": "zone", "labelSelector": selector, "matchLabelKeys": ["rev"]}
     pod = a_pod(labels={"rev": "2"}, topologySpreadConstraints=[constraint])
     merged = admit(pod, NOTHING).spec.topology_spread_constraints[0].label_selector
-    found = merged and [(each.key, each.operator, each.values) for each in merged.match_expressions]
-    assert found == expected
+    expressions = merged and [(entry.key, entry.operator, entry.values) for entry in merged.match_expressions]
+    assert expressions == expected

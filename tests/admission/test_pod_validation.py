@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rules.samples import Manifest, a_container, a_pod, expression, node_affinity
-from wukong.rules import problems
+from wukong.admission import find_pod_problems
 
 ZONE = "topology.kubernetes.io/zone"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -20,11 +20,11 @@ def requests(**quantities: Any) -> Manifest:
     return {"containers": [a_container(requests=quantities)]}
 
 
-def bounded(asked: Manifest, limits: Manifest) -> Manifest:
-    return {"containers": [a_container(requests=asked, limits=limits)]}
+def requests_within(requested: Manifest, limits: Manifest) -> Manifest:
+    return {"containers": [a_container(requests=requested, limits=limits)]}
 
 
-def near(**fields: Any) -> Manifest:
+def affinity_with(**fields: Any) -> Manifest:
     term = {"topologyKey": ZONE, "labelSelector": {}, **fields}
     return {"affinity": {"podAffinity": {REQUIRED: [term]}}}
 
@@ -74,7 +74,7 @@ def fields(**field: Any) -> Manifest:
             'domain such as nvidia.com/gpu, got "memroy". Mend the name. Did you mean "memory"?',
         ),
         (
-            bounded({"cpu": "2"}, {"cpu": "1500m"}),
+            requests_within({"cpu": "2"}, {"cpu": "1500m"}),
             '$.spec.containers[0].resources.requests.cpu: expected at most the limit, 1500m, got "2". Lower the '
             "request or raise the limit.",
         ),
@@ -84,12 +84,12 @@ def fields(**field: Any) -> Manifest:
             "nothing. Add the limit.",
         ),
         (
-            bounded({"nvidia.com/gpu": 1}, {"nvidia.com/gpu": 2}),
+            requests_within({"nvidia.com/gpu": 1}, {"nvidia.com/gpu": 2}),
             '$.spec.containers[0].resources.requests["nvidia.com/gpu"]: expected the same as the limit, 2, got 1. Make '
             "them equal.",
         ),
         (
-            bounded({}, {"nvidia.com/gpu": "500m"}),
+            requests_within({}, {"nvidia.com/gpu": "500m"}),
             '$.spec.containers[0].resources.limits["nvidia.com/gpu"]: expected a whole number, got "500m". '
             "nvidia.com/gpu comes in whole pieces: round it.",
         ),
@@ -185,37 +185,37 @@ def fields(**field: Any) -> Manifest:
             "as 50.",
         ),
         (
-            near(topologyKey=""),
+            affinity_with(topologyKey=""),
             f'$.spec.affinity.podAffinity.{REQUIRED}[0].topologyKey: expected a node label key, got "". Name one such '
             'as "topology.kubernetes.io/zone".',
         ),
         (
-            near(labelSelector={"matchLabels": {"app": "a b"}}),
+            affinity_with(labelSelector={"matchLabels": {"app": "a b"}}),
             f"$.spec.affinity.podAffinity.{REQUIRED}[0].labelSelector.matchLabels.app: expected {VALUE_FORM}, got "
             '"a b". Mend the value.',
         ),
         (
-            near(namespaceSelector={"matchExpressions": [expression("team", "NotIn")]}),
+            affinity_with(namespaceSelector={"matchExpressions": [expression("team", "NotIn")]}),
             f"$.spec.affinity.podAffinity.{REQUIRED}[0].namespaceSelector.matchExpressions[0].values: expected at "
             "least one value for NotIn, got nothing. List the values.",
         ),
         (
-            near(namespaces=["Web"]),
+            affinity_with(namespaces=["Web"]),
             f'$.spec.affinity.podAffinity.{REQUIRED}[0].namespaces[0]: expected the name of a namespace, got "Web". '
             "Mend the name.",
         ),
         (
-            near(labelSelector=None, mismatchLabelKeys=["rev"]),
+            affinity_with(labelSelector=None, mismatchLabelKeys=["rev"]),
             f"$.spec.affinity.podAffinity.{REQUIRED}[0].labelSelector: expected a selector, for mismatchLabelKeys is "
             "set, got nothing. Add one, or remove the keys.",
         ),
         (
-            near(matchLabelKeys=["rev"], mismatchLabelKeys=["rev"]),
+            affinity_with(matchLabelKeys=["rev"], mismatchLabelKeys=["rev"]),
             f"$.spec.affinity.podAffinity.{REQUIRED}[0].matchLabelKeys[0]: expected a key that mismatchLabelKeys does "
             'not name, got "rev". Remove it from one of the two.',
         ),
         (
-            near(matchLabelKeys=["rev"], labelSelector={"matchLabels": {"rev": "1"}}),
+            affinity_with(matchLabelKeys=["rev"], labelSelector={"matchLabels": {"rev": "1"}}),
             f"$.spec.affinity.podAffinity.{REQUIRED}[0].matchLabelKeys[0]: expected a key that labelSelector does not "
             'mention, got "rev". Remove it from one of the two.',
         ),
@@ -287,20 +287,20 @@ def fields(**field: Any) -> Manifest:
     ],
 )
 def test_a_problem_is_told_with_place_expectation_finding_and_fix(spec: Manifest, expected: str) -> None:
-    assert problems(a_pod(**spec)) == [expected]
+    assert find_pod_problems(a_pod(**spec)) == [expected]
 
 
 def test_a_preferred_value_the_scheduler_cannot_read_is_a_problem_although_the_api_server_stores_it() -> None:
     preference = {"matchExpressions": [expression("gen", "Gt", "-5")]}
     pod = a_pod(affinity={"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": preference}]}})
-    assert problems(pod) == [
+    assert find_pod_problems(pod) == [
         f"$.spec.affinity.nodeAffinity.{PREFERRED}[0].preference.matchExpressions[0].values: expected exactly one "
         f'integer for Gt, got ["-5"]. {NUMBER_FIX}'
     ]
 
 
 def test_malformed_labels_of_the_pod_itself() -> None:
-    assert problems(a_pod(labels={"example.com/app": "-"})) == [
+    assert find_pod_problems(a_pod(labels={"example.com/app": "-"})) == [
         f'$.metadata.labels["example.com/app"]: expected {VALUE_FORM}, got "-". Mend the value.'
     ]
 
@@ -311,7 +311,7 @@ def test_every_problem_is_reported_at_once() -> None:
         **tolerating(operator="Nope", effect="Never"),
         **spread(maxSkew=0, minDomains=0),
     )
-    assert [line.partition(":")[0] for line in problems(pod)] == [
+    assert [line.partition(":")[0] for line in find_pod_problems(pod)] == [
         "$.spec.containers[0].resources.requests.cpu",
         "$.spec.containers[0].resources.requests.memory",
         "$.spec.tolerations[0].operator",
@@ -359,4 +359,4 @@ def test_a_thorough_pod_has_no_problems() -> None:
         resources={"requests": {"cpu": "2"}, "limits": {"cpu": "2", "memory": "2Gi"}},
         preemptionPolicy="Never",
     )
-    assert problems(pod) == []
+    assert find_pod_problems(pod) == []
