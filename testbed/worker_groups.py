@@ -7,7 +7,6 @@ collected, and the scheduler reads it. All else is xdist's: a group or a single 
 
 from __future__ import annotations
 
-import os
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -43,7 +42,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupSchedul
 
 @pytest.hookimpl(tryfirst=True)  # before xdist says that this worker has collected
 def pytest_collection_finish(session: pytest.Session) -> None:
-    if os.environ.get("PYTEST_XDIST_WORKER") == WRITER and session.config.getvalue("loadgroup"):
+    worker = getattr(session.config, "workerinput", {}).get("workerid")
+    if worker == WRITER and session.config.getvalue("loadgroup"):
         marks = {item.nodeid: item.get_closest_marker("xdist_group") for item in session.items}
         groups = {nodeid: str(mark.args[0]) for nodeid, mark in marks.items() if mark}
         groups_file(session.config).write_bytes(msgspec.json.encode(groups))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from live.extending import PODS, Extended, Json, ObservedCluster, counted, scene
+from live.extending import PODS, Extended, ExtendedCluster, Json, counted, scene
 from testbed.behaviour import SILENT
 from testbed.client import ApiError, Listed, as_json
 from wukong.placement.leaving_nodes import NOTICE, TAINTS
@@ -123,7 +123,7 @@ async def test_preemption_happens_on_nodes_that_stay_and_only_there(extended: Ex
         assert await uids(here, "spared") == [spared]
 
 
-async def uids(here: ObservedCluster, *names: str) -> list[str]:
+async def uids(here: ExtendedCluster, *names: str) -> list[str]:
     """Of those that live and are to live."""
     found = [(await here.client.get(f"{PODS}/{name}"))["metadata"] for name in names]
     return [meta["uid"] for meta in found if "deletionTimestamp" not in meta]
@@ -167,7 +167,7 @@ def deployment(replicas: int) -> Json:
     return {"metadata": {"name": "web"}, "spec": {"replicas": replicas, "selector": selector, "template": template}}
 
 
-async def complete(here: ObservedCluster, replicas: int) -> None:
+async def complete(here: ExtendedCluster, replicas: int) -> None:
     wanted = {"replicas": replicas, "availableReplicas": replicas}.items()
     await here.client.wait_until(f"{APPS}/deployments/web", lambda found: found.get("status", {}).items() >= wanted)
 
@@ -178,7 +178,7 @@ def placement(pod: msgspec.Raw) -> tuple[str, str]:
     return document["metadata"]["name"], document["spec"].get("nodeName", "")
 
 
-async def all_placed(here: ObservedCluster, replicas: int) -> None:
+async def all_placed(here: ExtendedCluster, replicas: int) -> None:
     """Wait until there are as many pods as that, every one on a node."""
     nodes: dict[str, str] = {}
     async with asyncio.timeout(DEADLINE_SECONDS):
@@ -194,19 +194,19 @@ async def all_placed(here: ObservedCluster, replicas: int) -> None:
                 return
 
 
-async def budget(here: ObservedCluster, spec: Json, allows: int) -> None:
+async def budget(here: ExtendedCluster, spec: Json, allows: int) -> None:
     body = {"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": {"app": "web"}}, **spec}}
     await here.client.create(BUDGETS, body)
     wanted = {"currentHealthy": 4, "disruptionsAllowed": allows}.items()
     await here.client.wait_until(f"{BUDGETS}/web", lambda found: found.get("status", {}).items() >= wanted)
 
 
-async def evict(here: ObservedCluster, pod: str) -> None:
+async def evict(here: ExtendedCluster, pod: str) -> None:
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
     await here.client.create(f"{PODS}/{pod}/eviction", body)
 
 
-async def whereabouts(here: ObservedCluster) -> dict[str, str]:
+async def whereabouts(here: ExtendedCluster) -> dict[str, str]:
     """Pod → node."""
     found = (await here.client.get(PODS, labelSelector="app=web"))["items"]
     return {pod["metadata"]["name"]: pod["spec"]["nodeName"].removesuffix(here.ending) for pod in found}

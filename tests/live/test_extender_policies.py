@@ -11,8 +11,8 @@ from live.extending import (
     PERMISSIONS,
     PODS,
     Extended,
+    ExtendedCluster,
     Json,
-    ObservedCluster,
     ask,
     counted,
     scene,
@@ -30,7 +30,7 @@ def strategy(name: str, **more: object) -> Json:
     return {"selector": {"matchLabels": WEB}, "capacity": {"strategy": name}, **more}
 
 
-async def one_of_each(here: ObservedCluster) -> None:
+async def one_of_each(here: ExtendedCluster) -> None:
     await here.nodes("spot", "spot")
     await here.nodes("on-demand", "od")
 
