@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.manifests import Manifest, kubectl_list, node, pod, write_json, write_yaml
-from wukong.cluster import collector_paused, read_lines, read_manifests, read_objects, read_text
+from wukong.cluster import pause_garbage_collector, read_lines, read_manifests, read_objects, read_text
 from wukong.errors import InputError
 
 PRIORITY = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 7}
@@ -164,7 +164,7 @@ def test_the_collector_is_back_afterwards(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         read_objects(str(tmp_path / "none.json"))
     assert gc.isenabled()
-    with collector_paused():
+    with pause_garbage_collector():
         assert not gc.isenabled()
         read_objects(str(write_json(tmp_path / "c.json", node("a"))))
         assert not gc.isenabled()

@@ -13,7 +13,7 @@ import msgspec
 from wukong.api.decode import decode_objects, readable
 from wukong.cli.views.console import Tell
 from wukong.cluster import place_name, read_lines
-from wukong.cluster.checks import oversized_numbers, problems_of
+from wukong.cluster.checks import find_oversized_numbers, problems_of
 from wukong.engine.replay import RecordedAttempt, Scenario
 from wukong.errors import InputError
 
@@ -58,7 +58,7 @@ def _decode(line: bytes) -> Scenario:
         _encode(scenario)
         problems = [*_object_problems(scenario), *_step_problems(scenario)]
     except OverflowError:
-        problems = list(oversized_numbers(msgspec.structs.replace(scenario, workloads=[])))
+        problems = list(find_oversized_numbers(msgspec.structs.replace(scenario, workloads=[])))
     if problems:
         raise InputError(*problems)
     return scenario

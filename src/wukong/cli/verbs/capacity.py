@@ -11,7 +11,7 @@ from wukong.cli.inputs.scheduler import note_other_scheduler
 from wukong.cli.inputs.source import Source, make_scheduler, read_source
 from wukong.cli.views.console import note, progress
 from wukong.cli.views.results import show_capacity
-from wukong.cluster import collector_paused
+from wukong.cluster import pause_garbage_collector
 from wukong.engine.capacity import count_capacity
 from wukong.engine.explain import unmodelled
 
@@ -49,7 +49,7 @@ def command(
       wukong capacity -s cluster.json -f web.yaml --max 100 -o json
     """
     options.refuse_stdin_twice(snapshot=snapshot, filename=manifest, scheduler_config=scheduler_config)
-    with collector_paused(), progress("Placing") as tell:
+    with pause_garbage_collector(), progress("Placing") as tell:
         source = Source(snapshot, kubeconfig, context)
         found = read_source(source)
         asked = read_manifest(manifest, found.objects)

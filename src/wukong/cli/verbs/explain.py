@@ -16,7 +16,7 @@ from wukong.cli.inputs.scheduler import note_other_scheduler
 from wukong.cli.inputs.source import Source, make_scheduler, read_source
 from wukong.cli.views.console import name_some
 from wukong.cli.views.results import show_explanation
-from wukong.cluster import collector_paused
+from wukong.cluster import pause_garbage_collector
 from wukong.engine import Scheduler
 from wukong.engine.explain import Explanation, explain
 from wukong.errors import InputError, nearest
@@ -78,7 +78,7 @@ def command(
     )
     if (pod is None) == (manifest is None):
         raise click.UsageError("Name one pod: pod/NAMESPACE/NAME for one of the snapshot, or -f FILE.")
-    with collector_paused():
+    with pause_garbage_collector():
         source = Source(snapshot, kubeconfig, context)
         found = read_source(source)
         target = (

@@ -18,7 +18,7 @@ import msgspec
 
 from wukong.cli.inputs import options
 from wukong.cli.views.console import count, note, progress
-from wukong.cluster import collector_paused
+from wukong.cluster import pause_garbage_collector
 from wukong.cluster.anonymize import anonymize_documents
 from wukong.cluster.capture import capture_documents
 from wukong.cluster.credentials import load
@@ -51,7 +51,7 @@ def command(kubeconfig: str, context: str, output: str | None, is_anonymous: boo
       wukong snapshot -o cluster.json.gz
       wukong snapshot --anonymize -o for-support.json
     """
-    with collector_paused():
+    with pause_garbage_collector():
         numbers: Tally[str] = Tally()
         if is_anonymous:
             text = encode(anonymize_documents(asyncio.run(take(kubeconfig, context, numbers, lambda each: each))))
