@@ -8,9 +8,11 @@
     FAILING    for ever            Running    no      readiness fails
     EXITED     for ever            Succeeded or Failed, run-seconds after it started; not where it would be restarted
 
-The numbers are the defaults below, overridden by annotations `testbed.wukong/<name>` of the node, then of the pod. They
-may be changed at any time, by kubectl too: the stage follows from the pod's age and the table alone, so `never-ready`
-set on a running pod takes its readiness away, and removing it gives it back. Nothing here knows of time or HTTP.
+The numbers are the defaults below, overridden by annotations `sim.novasphere.dev/<name>` of the node, then of the pod.
+They may be changed at any time, by kubectl too: the stage follows from the pod's age and the table alone, so
+`never-ready` set on a running pod takes its readiness away, and removing it gives it back. Annotations with their
+former prefix, `testbed.wukong/`, are read, too; where one object has both, the new one counts. Nothing here knows of
+time or HTTP.
 """
 
 from __future__ import annotations
@@ -21,10 +23,9 @@ from math import inf
 
 import msgspec
 
-PREFIX = "testbed.wukong/"
+PREFIX, FORMER_PREFIX = "sim.novasphere.dev/", "testbed.wukong/"
 SILENT = f"{PREFIX}silent"  # on a Node: "true" and its kubelet is not heard of until it is removed
 HOLLOW = f"{PREFIX}hollow"  # label of the Nodes that we run
-NOT_BEHAVIOUR = {SILENT}
 
 
 class Behaviour(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
@@ -111,16 +112,31 @@ def may_exit(restart_policy: str, code: int) -> bool:
 
 def overridden(base: Behaviour, *annotations: Mapping[str, str] | None) -> Behaviour:
     """The table with the annotations' numbers in it, later ones last. Raises BadAnnotationError."""
-    for given in annotations:
-        ours = {key: text for key, text in (given or {}).items() if key.startswith(PREFIX) and key not in NOT_BEHAVIOUR}
-        if ours:
-            read = {key.removeprefix(PREFIX): value_of(key, text) for key, text in ours.items()}
-            base = msgspec.convert({**msgspec.to_builtins(base), **read}, Behaviour)
+    for metadata in annotations:
+        settings = settings_of(metadata)
+        settings.pop("silent", None)
+        if settings:
+            values = {name: value_of(name, key, text) for name, (key, text) in settings.items()}
+            base = msgspec.convert({**msgspec.to_builtins(base), **values}, Behaviour)
     return base
 
 
-def value_of(key: str, text: str) -> object:
-    name = key.removeprefix(PREFIX)
+def settings_of(metadata: Mapping[str, str] | None) -> dict[str, tuple[str, str]]:
+    """Of annotations or labels those with our prefix: name → key and text. Of two prefixes the new one counts."""
+    settings: dict[str, tuple[str, str]] = {}
+    for prefix in (FORMER_PREFIX, PREFIX):
+        for key, text in (metadata or {}).items():
+            if key.startswith(prefix):
+                settings[key.removeprefix(prefix)] = key, text
+    return settings
+
+
+def is_set(name: str, metadata: Mapping[str, str] | None) -> bool:
+    """Whether the annotation or label of this name is "true"."""
+    return settings_of(metadata).get(name, ("", ""))[1] == "true"
+
+
+def value_of(name: str, key: str, text: str) -> object:
     if name not in NAMES:
         close = get_close_matches(name, NAMES, n=1)
         raise BadAnnotationError(f"{key} is unknown." + (f" Did you mean {PREFIX}{close[0]}?" if close else ""))

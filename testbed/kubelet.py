@@ -3,7 +3,7 @@
 They follow Nodes and Pods and answer as the table in behaviour.py says: bound pods get their status, deleted ones are
 let go after their grace, Nodes are kept ready and their leases renewed, so that the node lifecycle of the real
 controllers is real. They are driven through the API alone: create a Node with the hollow label and it lives, annotate
-it `testbed.wukong/silent: "true"` and it goes silent, with its pods left as they are.
+it `sim.novasphere.dev/silent: "true"` and it goes silent, with its pods left as they are.
 
 Level-triggered: what to do follows from a pod as last seen and the time, so missed events and restarts cost nothing.
 """
@@ -20,7 +20,7 @@ from math import inf
 import msgspec
 
 from testbed import nodes, pod_status
-from testbed.behaviour import HOLLOW, SILENT, BadAnnotationError, Behaviour, may_exit, overridden, stage_at, timeline
+from testbed.behaviour import BadAnnotationError, Behaviour, is_set, may_exit, overridden, stage_at, timeline
 from testbed.client import UNREACHABLE, ApiError, Client, Json, Listed
 from testbed.leases import Leases
 from testbed.objects import Meta, Node, Pod, condition
@@ -78,10 +78,10 @@ class Kubelets:
     # Nodes ---------------------------------------------------------------------------------------------------------
 
     async def follow_nodes(self) -> None:
-        async for change in self.client.follow("/api/v1/nodes", labelSelector=f"{HOLLOW}=true"):
+        async for change in self.client.follow("/api/v1/nodes"):  # no selector can ask for either of two labels
             if isinstance(change, Listed):
                 listed = [msgspec.json.decode(raw, type=Node) for raw in change.items]
-                self.nodes = {node.metadata.name: node for node in listed}
+                self.nodes = {node.metadata.name: node for node in listed if is_hollow(node)}
                 for node in listed:
                     self.node_changed(node)
             elif change.type == "DELETED":
@@ -91,6 +91,9 @@ class Kubelets:
 
     def node_changed(self, node: Node) -> None:
         name = node.metadata.name
+        if not is_hollow(node):
+            self.nodes.pop(name, None)
+            return
         before = self.nodes.get(name)
         self.nodes[name] = node
         if is_silent(node):
@@ -257,8 +260,12 @@ class Kubelets:
             log.error("a hollow kubelet stumbled", exc_info=error)
 
 
+def is_hollow(node: Node) -> bool:
+    return is_set("hollow", node.metadata.labels)
+
+
 def is_silent(node: Node) -> bool:
-    return (node.metadata.annotations or {}).get(SILENT) == "true"
+    return is_set("silent", node.metadata.annotations)
 
 
 def is_ready(node: Node) -> bool:

@@ -1,6 +1,7 @@
 """Hollow Nodes: object, status and lease. supervisor.py and tests create them, kubelet.py keeps them alive.
 
-Any Node with the label `testbed.wukong/hollow: "true"` is run by the hollow kubelets, whoever created it.
+Any Node with the label `sim.novasphere.dev/hollow: "true"`, or by its former name `testbed.wukong/hollow`, is run by
+the hollow kubelets, whoever created it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import zlib
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from testbed.behaviour import HOLLOW, PREFIX
+from testbed.behaviour import HOLLOW, PREFIX, is_set
 from testbed.build import kubernetes_version
 from testbed.client import Client, Json, Listed, as_json
 from testbed.errors import TestbedError
@@ -87,10 +88,10 @@ async def all_usable(client: Client, count: int, seconds: float) -> None:
     usable: set[str] = set()
     try:
         async with asyncio.timeout(seconds):
-            async for change in client.follow("/api/v1/nodes", labelSelector=f"{HOLLOW}=true"):
+            async for change in client.follow("/api/v1/nodes"):
                 for raw in change.items if isinstance(change, Listed) else [change.object]:
                     node = as_json(raw)
-                    if is_usable(node):
+                    if is_set("hollow", node["metadata"].get("labels")) and is_usable(node):
                         usable.add(node["metadata"]["name"])
                 if len(usable) >= count:
                     return

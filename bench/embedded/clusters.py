@@ -15,7 +15,7 @@ from wukong.api.resources import Key
 from wukong.app.embedded import Settings, assemble
 from wukong.embedded.scenario.format.fields import NodeGroup, Scenario, TimelineEntry
 from wukong.embedded.scenario.play import steps
-from wukong.embedded.scenario.play.player import KEPT_STEPS, Play, line
+from wukong.embedded.scenario.play.player import KEPT_STEPS, WorldPlayer, trace_line
 from wukong.embedded.scenario.play.steps import Drains
 from wukong.embedded.world.transport import perform
 from wukong.embedded.world.world import Step
@@ -25,7 +25,7 @@ from wukong.runtime.dispatch import Item
 ANNOTATIONS: dict[str, dict[str, str]] = {  # how kubelets treat pods: by their usual table, or each a bit differently
     "alike": {},
     "spread": {
-        f"testbed.wukong/{name}": text
+        f"sim.novasphere.dev/{name}": text
         for name, text in (
             *(("pull-seconds", "4"), ("start-seconds", "1"), ("ready-seconds", "5")),  # ready after 10 to 20 s
             *(("stop-seconds", "2"), ("spread", "1")),
@@ -42,17 +42,17 @@ class Cluster:
     def __init__(self, nodes: int, seed: int = 0) -> None:
         self.drains = Drains()
         self.world = assemble(Settings(seed), self.drains)
-        self.play = Play(self.world, Scenario(), self.drains)  # with all that looks on: recorder, checkers
-        self.recorder, self.checkers = self.play.recorder, self.play.checkers
+        self.player = WorldPlayer(self.world, Scenario(), self.drains)  # with all that looks on: recorder, checkers
+        self.recorder, self.checkers = self.player.recorder, self.player.checkers
         self.begun, self.random, self.digest = self.world.clock.now(), Random(seed), sha256()
         self.world.trace.most = KEPT_STEPS
         self.world.trace.heard_by(self._note).__enter__()  # as long as there is a world
         sizes: dict[str, str | int | float] = {"cpu": "16", "memory": "64Gi", "pods": "110"}
-        self.do(steps.nodes([NodeGroup(name_prefix="node-", count=nodes, capacity=sizes)]))
+        self.do(steps.create_nodes([NodeGroup(name_prefix="node-", count=nodes, capacity=sizes)]))
         self.world.run()
 
     def _note(self, step: Step) -> None:
-        self.digest.update(line(step, self.begun).encode())
+        self.digest.update(trace_line(step, self.begun).encode())
 
     @property
     def writes(self) -> int:
@@ -67,7 +67,7 @@ class Cluster:
             perform(self.world.server, action)
 
     def add(self, name: str, replicas: int, annotations: dict[str, str]) -> None:
-        self.do(steps.applied([a_deployment(name, replicas, annotations)], frozenset({"default"})))
+        self.do(steps.apply_documents([a_deployment(name, replicas, annotations)], frozenset({"default"})))
 
     def roll(self, name: str, image: str) -> None:
         container = {"name": "main", "image": image}
@@ -75,7 +75,7 @@ class Cluster:
         self.do([Patch(DEPLOYMENTS, Key("default", name), PatchBody("strategic", body))])
 
     def available(self) -> int:
-        return sum(fate.available for fate in self.recorder.fates.values())
+        return sum(summary.available for summary in self.recorder.workloads.values())
 
     # ---- churn
 
@@ -103,15 +103,15 @@ class Cluster:
                     self._drain(node)
                     yield
                     self.drains.nodes.discard(node)
-                    self.do(steps.actions(TimelineEntry(at=0, uncordon=node), frozenset()))
+                    self.do(steps.build_actions(TimelineEntry(at=0, uncordon=node), frozenset()))
                 case "flap":  # long enough for its pods to be unready, not for them to go
-                    self.do(steps.actions(TimelineEntry(at=0, not_ready=node), frozenset()))
+                    self.do(steps.build_actions(TimelineEntry(at=0, not_ready=node), frozenset()))
                     yield
-                    self.do(steps.actions(TimelineEntry(at=0, ready=node), frozenset()))
+                    self.do(steps.build_actions(TimelineEntry(at=0, ready=node), frozenset()))
 
     def _drain(self, node: str) -> None:
         self.drains.nodes.add(node)
-        self.do(steps.actions(TimelineEntry(at=0, drain=node), frozenset()))
+        self.do(steps.build_actions(TimelineEntry(at=0, drain=node), frozenset()))
         for key in self.world.state.pods.on_node(node):
             self.world.dispatch.queue.add(Item(self.drains.name, key), self.world.clock.now())
 

@@ -44,14 +44,14 @@ def rollout(nodes: int, pods: int, timing: str) -> Figures:
         placing = _stage(cluster, lambda: cluster.add("web", pods, ANNOTATIONS[timing]))
         placed = memory_megabytes()
         rolling = _stage(cluster, lambda: cluster.roll("web", "registry.example.com/web:1"))
-    assert cluster.available() == pods, cluster.recorder.fates  # otherwise something else was measured
+    assert cluster.available() == pods, cluster.recorder.workloads  # otherwise something else was measured
     assert not cluster.checkers.finish(is_at_rest=True)
-    fate = cluster.recorder.fates["default/web"]
+    summary = cluster.recorder.workloads["default/web"]
     return {
         "placing": placing,
         "rolling": rolling,
-        "min_available": fate.min_available,
-        "max_pods": fate.max_pods,
+        "min_available": summary.min_available,
+        "max_pods": summary.max_pods,
         "shares": shares.found,
         "decode_us": decoding_microseconds(cluster),
         "placed_mb": placed - before,

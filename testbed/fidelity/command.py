@@ -14,8 +14,8 @@ import click
 import yaml
 
 from testbed import supervisor
-from testbed.fidelity.examples import is_playable, moved
-from testbed.fidelity.run import Compared, compare_all, shown, summary
+from testbed.fidelity.examples import is_playable, move
+from testbed.fidelity.run import Comparison, compare_all, describe, summarize
 from testbed.fidelity.scenarios import KINDS, Json, a_scenario
 from testbed.processes import Identity
 from testbed.supervisor import Order
@@ -40,7 +40,7 @@ def fidelity(seed: int, count: int, kinds: str, at_once: int, repeat: int, examp
         click.echo(yaml.safe_dump(a_scenario(seed, chosen), sort_keys=False))
         return
     if examples:
-        _finish(named(repeat), at_once, "")
+        _finish(read_examples(repeat), at_once, "")
     names = [(number, turn) for number in range(seed, seed + count) for turn in range(repeat)]
     scenarios = {
         f"seed {number}" + (f", time {turn + 1}" if repeat > 1 else ""): a_scenario(
@@ -51,12 +51,12 @@ def fidelity(seed: int, count: int, kinds: str, at_once: int, repeat: int, examp
     _finish(scenarios, at_once, kinds)
 
 
-def named(repeat: int = 1) -> dict[str, Json]:
+def read_examples(repeat: int = 1) -> dict[str, Json]:
     """The examples that a bare control plane can play."""
-    found = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in sorted(EXAMPLES.glob("*.yaml"))}
+    documents = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in sorted(EXAMPLES.glob("*.yaml"))}
     return {
-        f"{name}" + (f", time {turn + 1}" if repeat > 1 else ""): moved(document, f"fid-{name}-{turn}")
-        for name, document in found.items()
+        f"{name}" + (f", time {turn + 1}" if repeat > 1 else ""): move(document, f"fid-{name}-{turn}")
+        for name, document in documents.items()
         if is_playable(document)
         for turn in range(repeat)
     }
@@ -64,30 +64,29 @@ def named(repeat: int = 1) -> dict[str, Json]:
 
 def _finish(scenarios: dict[str, Json], at_once: int, kinds: str) -> NoReturn:
     with tempfile.TemporaryDirectory(prefix="wukong-fidelity-") as folder:
-        results = asyncio.run(_play(Path(folder) / "bed", scenarios, at_once, kinds))
-    click.echo(summary(results))
-    sys.exit(1 if any(each.differences for each in results) else 0)
+        comparisons = asyncio.run(_play(Path(folder) / "bed", scenarios, at_once, kinds))
+    click.echo(summarize(comparisons))
+    sys.exit(1 if any(comparison.differences for comparison in comparisons) else 0)
 
 
-async def _play(folder: Path, scenarios: dict[str, Json], at_once: int, kinds: str) -> list[Compared]:
+async def _play(folder: Path, scenarios: dict[str, Json], at_once: int, kinds: str) -> list[Comparison]:
     own = Identity.of(os.getpid())
     state = supervisor.up(folder, Order(nodes=0, owner=own), lambda line: click.echo(line, err=True))
-    results: list[Compared] = []
+    comparisons: list[Comparison] = []
     began = time.monotonic()
     try:
-        async for each in compare_all(state.kubeconfig, scenarios, at_once):
-            results.append(each)
-            verdict = "settled" if each.real.settled else "stuck"
-            word = "differ" if each.differences else "agree"
-            click.echo(
-                f"{each.name}: {word} ({verdict}; {len(results)} of {len(scenarios)}, {time.monotonic() - began:.0f} s)"
-            )
-            if each.differences:
-                for line in shown(each):
+        async for comparison in compare_all(state.kubeconfig, scenarios, at_once):
+            comparisons.append(comparison)
+            verdict = "settled" if comparison.real.settled else "stuck"
+            word = "differ" if comparison.differences else "agree"
+            progress = f"{len(comparisons)} of {len(scenarios)}, {time.monotonic() - began:.0f} s"
+            click.echo(f"{comparison.name}: {word} ({verdict}; {progress})")
+            if comparison.differences:
+                for line in describe(comparison):
                     click.echo(line)
-                number = each.name.removeprefix("seed ").partition(",")[0]
+                number = comparison.name.removeprefix("seed ").partition(",")[0]
                 again = f"--seed {number} --kinds {kinds}" if kinds else "--examples"
                 click.echo(f"  again: python -m testbed fidelity {again}")
     finally:
         supervisor.down(folder)
-    return results
+    return comparisons

@@ -11,46 +11,48 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-from testbed.fidelity.scenarios import DEADLINE, FOR, REGION, START, USUAL_START, Json, brief
-from wukong.embedded.scenario.format.fields import RESOURCE_OF, seconds_of
+from testbed.fidelity.scenarios import DEADLINE, FOR, REGION, START, USUAL_START, Json, brief_tolerations
+from wukong.api.kinds import KINDS
+from wukong.embedded.scenario.format.fields import seconds_of
 
-STEP, DRAIN, LOSS, END = 12, 25, 72, 75  # seconds between two moments, after a drain, after a loss, and after the last
-NODE_ACTS = ("cordon", "uncordon", "drain", "notReady", "ready", "kill")
+STEP, DRAIN, LOSS, END = 12, 25, 72, 75  # seconds between two entries, after a drain, after a loss, and after the last
+NODE_ACTIONS = ("cordon", "uncordon", "drain", "notReady", "ready", "kill")
 LOSSES = ("notReady", "kill")
-START_SECONDS = "testbed.wukong/start-seconds"
+START_SECONDS, FORMER_START_SECONDS = "sim.novasphere.dev/start-seconds", "testbed.wukong/start-seconds"
 UNKNOWN = ("PlacementPolicy", "ClusterPlacementPolicy")  # a bare control plane does not have these kinds
 
 
 def is_playable(scenario: Json) -> bool:
-    return not scenario.get("files") and not any(each["kind"] in UNKNOWN for each in _documents(scenario))
+    return not scenario.get("files") and not any(document["kind"] in UNKNOWN for document in _documents_of(scenario))
 
 
-def moved(scenario: Json, own: str) -> Json:
-    made = deepcopy(scenario)
-    made.pop("expect", None)
-    for group in made.get("nodes", ()):
+def move(scenario: Json, own: str) -> Json:
+    """A copy of the scenario whose namespace is `own`, as is the beginning of its nodes' names."""
+    copy = deepcopy(scenario)
+    copy.pop("expect", None)
+    for group in copy.get("nodes", ()):
         name = "name" if "name" in group else "namePrefix"
         group[name] = f"{own}-{group[name]}"
         group["labels"] = {**group.get("labels", {}), FOR: own, REGION: own}
-    for document in _documents(made):
-        _move(document, own)
-    for moment in made.get("timeline", ()):
-        _move_moment(moment, own)
-    _hurry(made)
-    _let_adopt(made)
-    return made
+    for document in _documents_of(copy):
+        _move_document(document, own)
+    for entry in copy.get("timeline", ()):
+        _move_entry(entry, own)
+    _shorten(copy)
+    _delay_adopters(copy)
+    return copy
 
 
-def _documents(scenario: Json) -> Iterator[Json]:
+def _documents_of(scenario: Json) -> Iterator[Json]:
     yield from scenario.get("manifests", ())
-    for moment in scenario.get("timeline", ()):
-        given = moment.get("apply", [])
-        yield from given if isinstance(given, list) else [given]
+    for entry in scenario.get("timeline", ()):
+        documents = entry.get("apply", [])
+        yield from documents if isinstance(documents, list) else [documents]
 
 
-def _move(document: Json, own: str) -> None:
+def _move_document(document: Json, own: str) -> None:
     meta, spec = document["metadata"], document.get("spec", {})
-    if RESOURCE_OF[document["kind"]].namespaced:
+    if KINDS.resource_named(document["kind"]).namespaced:
         meta["namespace"] = own
     elif document["kind"] == "PriorityClass":
         meta["name"] = f"{own}-{meta['name']}"
@@ -65,39 +67,43 @@ def _move_pod(pod: Json, own: str, start: int) -> None:
     meta, spec = pod.setdefault("metadata", {}), dict(pod["spec"])
     pod["spec"] = spec  # one written once and used by many
     spec["nodeSelector"] = {**spec.get("nodeSelector", {}), FOR: own}
-    spec["tolerations"] = [*spec.get("tolerations", ()), *brief()]
+    spec["tolerations"] = [*spec.get("tolerations", ()), *brief_tolerations()]
     for name, prefix in (("nodeName", f"{own}-"), ("priorityClassName", f"{own}-")):
         if name in spec:
             spec[name] = f"{prefix}{spec[name]}"
-    meta["annotations"] = {START_SECONDS: str(start), **meta.get("annotations", {})}
+    annotations = meta.get("annotations", {})
+    default = {} if FORMER_START_SECONDS in annotations else {START_SECONDS: str(start)}
+    meta["annotations"] = {**default, **annotations}
 
 
-def _move_moment(moment: Json, own: str) -> None:
-    for act in NODE_ACTS:
-        if act in moment:
-            moment[act] = f"{own}-{moment[act]}"
-    for act in ("patch", "scale", "delete"):
-        target: Any = moment.get(act)
+def _move_entry(entry: Json, own: str) -> None:
+    for action in NODE_ACTIONS:
+        if action in entry:
+            entry[action] = f"{own}-{entry[action]}"
+    for action in ("patch", "scale", "delete"):
+        target: Any = entry.get(action)
         if target:
             target["namespace"] = own
 
 
-def _let_adopt(scenario: Json) -> None:
-    """Who adopts pods comes when they are there: a controller that has not heard of them yet makes others."""
-    if any(each["kind"] == "Pod" for each in scenario["manifests"]):
-        late = [each for each in scenario["manifests"] if each["kind"] == "ReplicaSet"]
-        scenario["manifests"] = [each for each in scenario["manifests"] if each["kind"] != "ReplicaSet"]
-        scenario["timeline"] = [*({"at": "6s", "apply": each} for each in late), *scenario["timeline"]]
+def _delay_adopters(scenario: Json) -> None:
+    """ReplicaSets that adopt pods come when these are there: one that has not heard of them yet makes others."""
+    manifests = scenario["manifests"]
+    if any(document["kind"] == "Pod" for document in manifests):
+        adopters = [document for document in manifests if document["kind"] == "ReplicaSet"]
+        scenario["manifests"] = [document for document in manifests if document["kind"] != "ReplicaSet"]
+        scenario["timeline"] = [*({"at": "6s", "apply": adopter} for adopter in adopters), *scenario["timeline"]]
 
 
-def _hurry(scenario: Json) -> None:
-    at, before, longest = 0, 0, STEP
-    moments = sorted(scenario.get("timeline", ()), key=lambda moment: seconds_of(moment["at"]) or 0)
-    for moment in moments:
-        planned_faults = seconds_of(moment["at"]) or 0
-        at += min(planned_faults - before, longest)
-        own = LOSS if any(act in moment for act in LOSSES) else DRAIN if "drain" in moment else STEP
-        before, longest = planned_faults, max(own, longest) if planned_faults == before else own
-        moment["at"] = f"{at}s"
-    scenario["timeline"] = moments
+def _shorten(scenario: Json) -> None:
+    """Let each entry of the timeline happen as soon as the one before it is over."""
+    at, last_planned, longest = 0, 0, STEP
+    entries = sorted(scenario.get("timeline", ()), key=lambda entry: seconds_of(entry["at"]) or 0)
+    for entry in entries:
+        planned = seconds_of(entry["at"]) or 0
+        at += min(planned - last_planned, longest)
+        own = LOSS if any(action in entry for action in LOSSES) else DRAIN if "drain" in entry else STEP
+        last_planned, longest = planned, max(own, longest) if planned == last_planned else own
+        entry["at"] = f"{at}s"
+    scenario["timeline"] = entries
     scenario["until"] = f"{at + longest + END}s"

@@ -1,4 +1,4 @@
-"""Plays scenarios embedded and on a test bed, many at a time, and tells where the stories differ.
+"""Plays scenarios embedded and on a test bed, many at a time, and says where the stories differ.
 
 Called by `python -m testbed fidelity` and by tests/live/test_fidelity.py. Embedded, each is played with several seeds:
 where these stories differ from each other Kubernetes draws, too.
@@ -10,13 +10,13 @@ import asyncio
 import logging
 import multiprocessing
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import msgspec
 
-from testbed.fidelity.compare import differences, is_drawn
+from testbed.fidelity.compare import find_differences, is_drawn
 from wukong.app.embedded import play_scenario
 from wukong.app.sim_live import Options, play_live
 from wukong.cluster.credentials import load
@@ -29,8 +29,8 @@ EMBEDDED_SEEDS, MORE_SEEDS = 6, 30
 REFUSED = "TooManyRequests"
 
 
-class Compared(msgspec.Struct, kw_only=True):
-    """One scenario, told by both."""
+class Comparison(msgspec.Struct, kw_only=True):
+    """One scenario and its stories, embedded and real."""
 
     name: str
     scenario: Scenario
@@ -48,63 +48,67 @@ class Compared(msgspec.Struct, kw_only=True):
 
     @property
     def is_bound(self) -> bool:
-        return is_bound(self.embedded[0])
+        return is_bound_by_budget(self.embedded[0])
 
 
-def is_bound(story: Story) -> bool:
+def is_bound_by_budget(story: Story) -> bool:
     """Whether a budget refused an eviction."""
     return any(REFUSED in event.text for event in story.events)
 
 
-def embedded_stories(document: Document) -> list[Story]:
+def play_embedded(document: Document) -> list[Story]:
     scenario = read_scenario(msgspec.json.encode(document))
-    first = [play_scenario(scenario, seed) for seed in range(EMBEDDED_SEEDS)]
-    more = range(EMBEDDED_SEEDS, MORE_SEEDS) if is_drawn(first) else ()  # then look for all that chance may bring
-    return [*first, *(play_scenario(scenario, seed) for seed in more)]
+    stories = [play_scenario(scenario, seed) for seed in range(EMBEDDED_SEEDS)]
+    more_seeds = range(EMBEDDED_SEEDS, MORE_SEEDS) if is_drawn(stories) else ()  # look for all that chance may bring
+    return [*stories, *(play_scenario(scenario, seed) for seed in more_seeds)]
 
 
-def _aside() -> ProcessPoolExecutor:
+def _start_pool() -> ProcessPoolExecutor:
     """Embedded stories are played in a process of their own that gives way: real ones are a matter of time."""
     return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=os.nice, initargs=(15,))
 
 
 async def compare_all(
     kubeconfig: Path, scenarios: Mapping[str, Document], at_once: int, seconds_between: float = 0.3
-) -> AsyncIterator[Compared]:
+) -> AsyncIterator[Comparison]:
     """In the order in which they end."""
     logging.getLogger("wukong").addHandler(logging.NullHandler())  # refused evictions are part of the story
-    slots, loop, aside = asyncio.Semaphore(at_once), asyncio.get_running_loop(), _aside()
+    slots, loop, pool = asyncio.Semaphore(at_once), asyncio.get_running_loop(), _start_pool()
 
-    async def one(index: int, name: str, document: Document) -> Compared:
+    async def compare(index: int, name: str, document: Document) -> Comparison:
         scenario = read_scenario(msgspec.json.encode(document))
-        told = loop.run_in_executor(aside, embedded_stories, document)
+        playing = loop.run_in_executor(pool, play_embedded, document)
         await asyncio.sleep(min(index, at_once) * seconds_between)  # not all their nodes in the same instant
         async with slots, Kube(load(str(kubeconfig))) as cluster:
-            real = await play_live(cluster, scenario, Options(create_nodes=True), _silent)
-        embedded = await told
-        found = differences(embedded, real, with_spread=is_spread_told(scenario))
-        return Compared(name=name, scenario=scenario, embedded=embedded, real=real, differences=found)
+            real = await play_live(cluster, scenario, Options(create_nodes=True), _ignore)
+        embedded = await playing
+        differences = find_differences(embedded, real, with_spread=is_spread_decided(scenario))
+        return Comparison(name=name, scenario=scenario, embedded=embedded, real=real, differences=differences)
 
-    tasks = [asyncio.create_task(one(index, *entry)) for index, entry in enumerate(scenarios.items())]
+    tasks = [asyncio.create_task(compare(index, *entry)) for index, entry in enumerate(scenarios.items())]
     try:
-        for done in asyncio.as_completed(tasks):
-            yield await done
+        for completed in asyncio.as_completed(tasks):
+            yield await completed
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        aside.shutdown(cancel_futures=True)
+        pool.shutdown(cancel_futures=True)
 
 
-def is_spread_told(scenario: Scenario) -> bool:
+def is_spread_decided(scenario: Scenario) -> bool:
     """Whether pods per node are a question of rules. While two versions come and go it depends on milliseconds what a
     scheduler sees, and so does which pods of a StatefulSet came to share a node: unless they must keep apart.
     """
-    moments = scenario.timeline
-    changed = {(it.patch.kind, it.patch.name) for it in moments if it.patch and "template" in str(it.patch.patch)}
-    changed |= {(it.scale.kind, it.scale.name) for it in moments if it.scale and it.scale.kind == "StatefulSet"}
-    found = [it for it in scenario.manifests if (it["kind"], it["metadata"]["name"]) in changed]
-    return all(_keeps_apart(it) for it in found if it["kind"] != "DaemonSet")
+    patches = [entry.patch for entry in scenario.timeline if entry.patch]
+    scales = [entry.scale for entry in scenario.timeline if entry.scale]
+    changed = {(patch.kind, patch.name) for patch in patches if "template" in str(patch.patch)}
+    changed |= {(scale.kind, scale.name) for scale in scales if scale.kind == "StatefulSet"}
+    return all(
+        _keeps_apart(document)
+        for document in scenario.manifests
+        if (document["kind"], document["metadata"]["name"]) in changed and document["kind"] != "DaemonSet"
+    )
 
 
 def _keeps_apart(document: Document) -> bool:
@@ -113,24 +117,22 @@ def _keeps_apart(document: Document) -> bool:
     return any("mismatchLabelKeys" not in term for term in terms)
 
 
-def _silent(_: str) -> None:
+def _ignore(_: str) -> None:
     return
 
 
-def shown(compared: Compared) -> Iterable[str]:
-    """Both stories, and the scenario in between, for a person who looks for the reason."""
-    yield f"{compared.name}: they differ"
-    yield from (f"  {each}" for each in compared.differences)
-    for title, story in (("embedded", compared.embedded[0]), ("real", compared.real)):
+def describe(comparison: Comparison) -> Iterable[str]:
+    """What differs, and both stories, for a person who looks for the reason."""
+    yield f"{comparison.name}: they differ"
+    yield from (f"  {difference}" for difference in comparison.differences)
+    for title, story in (("embedded", comparison.embedded[0]), ("real", comparison.real)):
         yield f"  {title}: {msgspec.json.encode(story.document()).decode()}"
 
 
-Say = Callable[[str], None]
-
-
-def summary(results: Sequence[Compared]) -> str:
-    agreed = sum(not it.differences for it in results)
-    settled, bound = sum(it.is_settled for it in results), sum(it.is_bound for it in results)
-    drawn = sum(it.is_drawn for it in results)
-    counts = f"{settled} complete, {len(results) - settled} stuck, {bound} bound by a budget"
-    return f"{agreed} of {len(results)} agree: {counts}; in {drawn} chance decides"
+def summarize(comparisons: Sequence[Comparison]) -> str:
+    agreed = sum(not comparison.differences for comparison in comparisons)
+    settled = sum(comparison.is_settled for comparison in comparisons)
+    bound = sum(comparison.is_bound for comparison in comparisons)
+    drawn = sum(comparison.is_drawn for comparison in comparisons)
+    counts = f"{settled} complete, {len(comparisons) - settled} stuck, {bound} bound by a budget"
+    return f"{agreed} of {len(comparisons)} agree: {counts}; in {drawn} chance decides"

@@ -15,7 +15,7 @@ from typing import Any
 Json = dict[str, Any]
 
 KINDS = ("Deployment", "StatefulSet")
-FOR = "testbed.wukong/for"
+FOR = "sim.novasphere.dev/for"
 HOSTNAME, ZONE, REGION = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 LABELS = {"app": "web"}
 DEADLINE = 14
@@ -54,13 +54,13 @@ PLACES = ("none", "none", "apart", "apart by version", "versions apart", "rather
 
 def a_scenario(seed: int, kinds: tuple[str, ...] = KINDS, *, own: str = "") -> Json:
     """As a scenario file has it. `own` names its namespace and nodes, fid-<seed> unless given."""
-    return _Draw(seed, kinds, own or f"fid-{seed}").scenario()
+    return _Generator(seed, kinds, own or f"fid-{seed}").draw_scenario()
 
 
-class _Draw:
+class _Generator:
     def __init__(self, seed: int, kinds: tuple[str, ...], own: str) -> None:
         self.random, self.own = Random(f"fidelity/{seed}"), own
-        self.kind = self.random.choices(kinds, [{"Deployment": 70, "StatefulSet": 30}[it] for it in kinds])[0]
+        self.kind = self.random.choices(kinds, [{"Deployment": 70, "StatefulSet": 30}[kind] for kind in kinds])[0]
         weights = CHANGES[self.kind]
         self.change = self.random.choices([*weights], [*weights.values()])[0]
         self.place = self.random.choice(PLACES)
@@ -70,12 +70,12 @@ class _Draw:
         self.fit = self.nodes  # how many nodes its pods may use
         if self.place == "some nodes":
             self.fit = self.random.randint(1 if self.change not in ON_NODES else 2, self.nodes)
-        self.replicas = self._replicas()
+        self.replicas = self._draw_replicas()
         in_turn = self.replicas if self.kind == "StatefulSet" else 1
         self.start = SLOW_START if self.change == "drain in an update" else START.get(self.kind, USUAL_START)
         self.begin = 6 + (self.start + 1) * in_turn
 
-    def _replicas(self) -> int:
+    def _draw_replicas(self) -> int:
         most = 6 if self.kind == "Deployment" else 4
         if self.change in ON_NODES:  # as many on every node
             per_node = 1 if self._is_apart else self.random.choice([1, 2, 2])
@@ -88,27 +88,27 @@ class _Draw:
     def _is_apart(self) -> bool:
         return self.place in ("apart", "apart by version")
 
-    def scenario(self) -> Json:
-        budget = self._budget()
+    def draw_scenario(self) -> Json:
+        budget = self._draw_budget()
         return {
-            "nodes": self._nodes(),
-            "manifests": [self._workload(), *([budget] if budget else [])],
-            "timeline": self._timeline(),
+            "nodes": self._draw_nodes(),
+            "manifests": [self._draw_workload(), *([budget] if budget else [])],
+            "timeline": self._draw_timeline(),
             "until": f"{self.begin + (150 if self.change in LONG else 75)}s",
         }
 
     # ---- where
 
-    def _nodes(self) -> list[Json]:
+    def _draw_nodes(self) -> list[Json]:
         """A region of its own: the node controller counts what is down by region and zone."""
-        made = []
+        nodes = []
         for number in range(1, self.nodes + 1):
             labels = {FOR: self.own, REGION: self.own, ZONE: "ab"[number % 2]}
             labels |= {"disk": "ssd"} if number <= self.fit else {}
-            made.append({"name": f"{self.own}-{number}", "labels": labels, "capacity": {"cpu": 4}})
-        return made
+            nodes.append({"name": f"{self.own}-{number}", "labels": labels, "capacity": {"cpu": 4}})
+        return nodes
 
-    def _affinity(self) -> Json:
+    def _draw_affinity(self) -> Json:
         term: Json = {"labelSelector": {"matchLabels": LABELS}, "topologyKey": HOSTNAME}
         hash_key = "pod-template-hash" if self.kind == "Deployment" else "controller-revision-hash"
         terms = {
@@ -128,26 +128,26 @@ class _Draw:
             return {"nodeAffinity": required}
         return {}
 
-    def _pod(self) -> Json:
+    def _draw_pod(self) -> Json:
         cpu = self.random.choice(["100m", "500m", "1", "1500m", "1900m"])
         container = {"name": "web", "image": "web:1", "resources": {"requests": {"cpu": cpu}}}
-        spec: Json = {"nodeSelector": {FOR: self.own}, "containers": [container], "tolerations": brief()}
-        affinity = self._affinity()
+        spec: Json = {"nodeSelector": {FOR: self.own}, "containers": [container], "tolerations": brief_tolerations()}
+        affinity = self._draw_affinity()
         spec |= {"affinity": affinity} if affinity else {}
         if self.place == "even":
             spread = {"maxSkew": 1, "topologyKey": HOSTNAME, "whenUnsatisfiable": "DoNotSchedule"}
             spread |= {"labelSelector": {"matchLabels": LABELS}}
             spread |= self.random.choice([{}, {"nodeTaintsPolicy": "Honor"}])
             spec["topologySpreadConstraints"] = [spread]
-        annotations = {"testbed.wukong/start-seconds": str(self.start)}
+        annotations = {"sim.novasphere.dev/start-seconds": str(self.start)}
         return {"metadata": {"labels": LABELS, "annotations": annotations}, "spec": spec}
 
     # ---- what
 
-    def _workload(self) -> Json:
-        spec: Json = {"replicas": self.replicas, "selector": {"matchLabels": LABELS}, "template": self._pod()}
+    def _draw_workload(self) -> Json:
+        spec: Json = {"replicas": self.replicas, "selector": {"matchLabels": LABELS}, "template": self._draw_pod()}
         if self.kind == "Deployment":
-            spec |= {"progressDeadlineSeconds": DEADLINE, "strategy": self._strategy()}
+            spec |= {"progressDeadlineSeconds": DEADLINE, "strategy": self._draw_strategy()}
         else:
             spec |= {"serviceName": "web", "podManagementPolicy": self.random.choice(["OrderedReady", "Parallel"])}
             if self.change == "update" and self.random.random() < 0.3:
@@ -156,11 +156,10 @@ class _Draw:
         meta = {"name": "web", "namespace": self.own}
         return {"apiVersion": "apps/v1", "kind": self.kind, "metadata": meta, "spec": spec}
 
-    def _strategy(self) -> Json:
+    def _draw_strategy(self) -> Json:
         draw = self.random
         if self.change == "drain in an update":  # all new pods at once, or none: which node they are on must not matter
-            both = [{"type": "Recreate"}, _rolling("100%", 0)]
-            return draw.choice(both)
+            return draw.choice([{"type": "Recreate"}, _rolling("100%", 0)])
         if draw.random() < 0.12:
             return {"type": "Recreate"}
         if draw.random() < 0.25:
@@ -171,7 +170,7 @@ class _Draw:
             surge = 1
         return _rolling(surge, unavailable)
 
-    def _budget(self) -> Json | None:
+    def _draw_budget(self) -> Json | None:
         is_drained = self.change.startswith("drain")
         if self.random.random() > (0.95 if is_drained else 0.25):
             return None
@@ -179,8 +178,8 @@ class _Draw:
         upper: list[int | str] = [0, 1, 1, 2, "10%", "20%", "50%"]
         least, most = self.random.choice(lower), self.random.choice(upper)
         if is_drained and self.random.random() < 0.6:  # one too few for all to go at once
-            there = self.replicas // self.fit * (2 if self.change == "drain two" else 1)
-            least, most = self.replicas - there + 1, there - 1
+            on_nodes = self.replicas // self.fit * (2 if self.change == "drain two" else 1)
+            least, most = self.replicas - on_nodes + 1, on_nodes - 1
         bound = self.random.choice([{"minAvailable": least}, {"maxUnavailable": most}])
         spec = {"selector": {"matchLabels": LABELS}, **bound}
         meta = {"name": "web", "namespace": self.own}
@@ -188,15 +187,15 @@ class _Draw:
 
     # ---- what happens
 
-    def _timeline(self) -> list[Json]:
+    def _draw_timeline(self) -> list[Json]:
         begin, first, second = self.begin, f"{self.own}-1", f"{self.own}-2"
         more = self.replicas + self.random.randint(1, 3)
         fewer = self.random.randint(0, max(0, self.replicas - 1))
-        happens: dict[str, list[Json]] = {
+        entries: dict[str, list[Json]] = {
             "update": [self._update()],
             "scale": [self._scale(self.random.choice([more, more, fewer]))],
             "update to where no node is": [self._update(nodeSelector={FOR: self.own, "disk": "tape"})],
-            "update to never ready": [self._update({"testbed.wukong/never-ready": "true"})],
+            "update to never ready": [self._update({"sim.novasphere.dev/never-ready": "true"})],
             "drain": [{"drain": first}],
             "drain two": [{"drain": first}, {"drain": second}],
             "drain in an update": [self._update(), {"after": SLOW_START // 2, "drain": first}],
@@ -205,7 +204,7 @@ class _Draw:
             "kill": [{"kill": first}],
             "silence": [{"notReady": first}],
         }
-        return [{"at": f"{begin + each.pop('after', 0)}s", **each} for each in happens[self.change]]
+        return [{"at": f"{begin + entry.pop('after', 0)}s", **entry} for entry in entries[self.change]]
 
     def _update(self, annotations: Json | None = None, **spec: Any) -> Json:
         template: Json = {"spec": {**spec, "containers": [{"name": "web", "image": "web:2"}]}}
@@ -224,7 +223,7 @@ def _rolling(surge: int | str, unavailable: int | str) -> Json:
     return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
 
 
-def brief() -> list[Json]:
+def brief_tolerations() -> list[Json]:
     """Five seconds on a node that is not heard of, not five minutes."""
     keys = ("node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready")
     return [{"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5} for key in keys]

@@ -34,8 +34,8 @@ def test_a_story_for_programs_holds_what_the_view_shows(wukong: Wukong) -> None:
         *("writes", "virtualSeconds", "digest", "findings", "timeline"),
     ]
     assert (story["version"], story["settled"], story["stuck"]) == (1, True, [])
-    fate = story["workloads"]["default/web"]
-    assert (fate["minAvailable"], fate["perNode"]) == (2, {"node-1": 1, "node-2": 1, "node-3": 1})
+    summary = story["workloads"]["default/web"]
+    assert (summary["minAvailable"], summary["perNode"]) == (2, {"node-1": 1, "node-2": 1, "node-3": 1})
     assert yaml.safe_load(wukong("sim", "run", EXAMPLES / "no-surge.yaml", "-o", "yaml").out) == story
 
 

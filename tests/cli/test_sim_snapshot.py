@@ -22,16 +22,16 @@ APART = {
 
 def web(**template: object) -> dict[str, object]:
     """The shop's Deployment as it is in the snapshot, but for this."""
-    (found,) = [
-        each
-        for each in yaml.safe_load(CLUSTER.read_text("utf-8"))["items"]
-        if each["kind"] == "Deployment" and each["metadata"]["name"] == "web"
+    (deployment,) = [
+        document
+        for document in yaml.safe_load(CLUSTER.read_text("utf-8"))["items"]
+        if document["kind"] == "Deployment" and document["metadata"]["name"] == "web"
     ]
-    found["spec"]["template"]["spec"] |= template
-    return dict(found)
+    deployment["spec"]["template"]["spec"] |= template
+    return dict(deployment)
 
 
-def happened(story: dict[str, Any]) -> list[str]:
+def event_texts(story: dict[str, Any]) -> list[str]:
     return [event["text"] for event in story["timeline"]]
 
 
@@ -45,8 +45,8 @@ def test_a_change_that_completes_is_told_with_its_price(wukong: Wukong) -> None:
     assert (run.code, run.err) == (0, "")
     story = run.document
     assert (story["settled"], story["before"]["changes"], story["nodes"]["start"]) == (True, 0, 12)
-    fate = story["workloads"]["shop/web"]
-    assert (fate["available"], fate["minAvailable"], fate["restarts"]) == (6, 5, 0)
+    summary = story["workloads"]["shop/web"]
+    assert (summary["available"], summary["minAvailable"], summary["restarts"]) == (6, 5, 0)
     assert story["workloads"]["kube-system/agent"]["perNode"].keys() >= {"od-a1", "spot-c3"}
 
 
@@ -67,7 +67,7 @@ def test_a_change_that_never_completes_ends_with_one_and_the_reason(wukong: Wuko
 
 def test_what_does_not_change_anything_tells_of_no_events(wukong: Wukong) -> None:
     run = wukong("sim", "run", "-s", CLUSTER, "-f", write("same.yaml", web()), "-o", "json")
-    assert (run.code, happened(run.document)) == (0, ["applies Deployment shop/web"])
+    assert (run.code, event_texts(run.document)) == (0, ["applies Deployment shop/web"])
 
 
 def test_a_scenario_is_played_on_top_of_the_snapshot(wukong: Wukong) -> None:
@@ -88,10 +88,12 @@ def test_manifests_alone_are_applied_to_an_empty_cluster(wukong: Wukong) -> None
 
 def test_a_snapshot_in_the_middle_of_something_is_said_to_be_so(wukong: Wukong) -> None:
     items = yaml.safe_load(CLUSTER.read_text("utf-8"))["items"]
-    fewer = [each for each in items if each["metadata"]["name"] != "web-6d5f9c-a"]
+    fewer = [document for document in items if document["metadata"]["name"] != "web-6d5f9c-a"]
     run = wukong("sim", "run", "-s", write("cluster.yaml", {"kind": "List", "items": fewer}), "-f", WEB)
     assert run.code == 0
-    assert any("cluster.yaml was not at rest: what was under way was played to its end first" in it for it in run.notes)
+    assert any(
+        "cluster.yaml was not at rest: what was under way was played to its end first" in note for note in run.notes
+    )
 
 
 def test_what_a_reduced_snapshot_cannot_know_is_said(wukong: Wukong) -> None:
@@ -101,14 +103,14 @@ def test_what_a_reduced_snapshot_cannot_know_is_said(wukong: Wukong) -> None:
     change = web()
     change["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "A", "value": "1"}]  # type: ignore[index]
     run = wukong("sim", "run", "-s", "cluster.json", "-f", write("change.yaml", change), "-o", "json")
-    assert happened(run.document) == ["applies Deployment shop/web"]
+    assert event_texts(run.document) == ["applies Deployment shop/web"]
     assert any(
-        "whether environment, arguments, probes or annotations of Deployment web change" in it for it in run.notes
+        "whether environment, arguments, probes or annotations of Deployment web change" in note for note in run.notes
     )
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ((), "error: expected a SCENARIO, or -f with manifests to apply. Try: wukong sim run --help"),
         (("-s", "gone.yaml", "-f", WEB), "error: gone.yaml: no such file."),
@@ -141,7 +143,7 @@ def test_what_a_reduced_snapshot_cannot_know_is_said(wukong: Wukong) -> None:
         "speed",
     ],
 )
-def test_wrong_input_ends_with_two_and_the_fix(wukong: Wukong, arguments: tuple[object, ...], told: str) -> None:
+def test_wrong_input_ends_with_two_and_the_fix(wukong: Wukong, arguments: tuple[object, ...], message: str) -> None:
     Path("empty.yaml").write_text("", "utf-8")
     write("pot.yaml", {"apiVersion": "v1", "kind": "Pot", "metadata": {"name": "a"}})
     bad = web()
@@ -149,5 +151,5 @@ def test_wrong_input_ends_with_two_and_the_fix(wukong: Wukong, arguments: tuple[
     write("bad.yaml", bad)
     run = wukong("sim", "run", *arguments)
     assert run.code == 2
-    assert told in run.err
+    assert message in run.err
     assert run.out == ""

@@ -80,17 +80,17 @@ def test_a_soak_for_programs(wukong: Wukong, small: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["--seeds", "9-1"], 'expected a seed such as 7, or a range such as 1-1000, got "9-1".'),
         (["--seeds", "many"], 'got "many"'),
         (["--faults", "conflicts"], 'got "conflicts". Did you mean "conflict"?'),
     ],
 )
-def test_what_cannot_be_played_is_refused(wukong: Wukong, small: Path, arguments: list[str], told: str) -> None:
+def test_what_cannot_be_played_is_refused(wukong: Wukong, small: Path, arguments: list[str], message: str) -> None:
     run = wukong("sim", "soak", small, *arguments)
     assert (run.code, run.out) == (2, "")
-    assert told in run.err
+    assert message in run.err
 
 
 def test_faults_are_not_for_real_clusters_nor_for_snapshots(wukong: Wukong, small: Path) -> None:
@@ -101,14 +101,14 @@ def test_faults_are_not_for_real_clusters_nor_for_snapshots(wukong: Wukong, smal
 
 def test_the_same_seed_and_faults_give_the_same_digest_whatever_the_hash_seed() -> None:
     command = [sys.executable, "-m", "wukong", "sim", "run", str(SOAK), "--seed", "5", "--faults", "all", "-o", "json"]
-    told = [
+    stories = [
         json.loads(
             subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout
         )
         for seed in ("1", "2")
     ]
-    assert told[0] == told[1]
-    assert told[0]["findings"] == []
+    assert stories[0] == stories[1]
+    assert stories[0]["findings"] == []
 
 
 def test_an_interrupted_soak_ends_with_what_it_has(small: Path) -> None:

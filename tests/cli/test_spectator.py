@@ -16,14 +16,14 @@ import pytest
 from rich.console import Console
 
 from wukong.app.embedded import play_scenario
-from wukong.cli.verbs.sim_run import read_file
+from wukong.cli.inputs.sim_source import read_scenario_file
 from wukong.cli.views import spectator
 from wukong.cli.views.console import Table
-from wukong.cli.views.live_state import look
+from wukong.cli.views.live_state import read_live_state
 from wukong.cli.views.live_view import LiveView
 from wukong.cli.views.spectator import LiveSpectator, read_speed
-from wukong.cli.views.story import rows_of, story_view
-from wukong.embedded.scenario.play.player import Play
+from wukong.cli.views.story import render_story, rows_of
+from wukong.embedded.scenario.play.player import WorldPlayer
 from wukong.embedded.scenario.record.story import Event, NodeCount, Story
 from wukong.errors import InputError
 
@@ -42,7 +42,7 @@ def test_another_speed_is_refused_with_an_example(text: str) -> None:
         read_speed(text)
 
 
-class Hours:
+class ManualTime:
     """A clock that goes as long as somebody sleeps."""
 
     def __init__(self) -> None:
@@ -58,28 +58,28 @@ class Hours:
 def test_ten_times_as_fast_takes_a_tenth_of_the_time_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hours = Hours()
-    monkeypatch.setattr(spectator, "time", hours)
-    scenario = read_file(str(EXAMPLES / "deadlock.yaml"))
+    manual_time = ManualTime()
+    monkeypatch.setattr(spectator, "time", manual_time)
+    scenario = read_scenario_file(str(EXAMPLES / "deadlock.yaml"))
     story = play_scenario(scenario, 0, LiveSpectator(10.0))
     assert story.digest == play_scenario(scenario).digest
-    assert 66 <= hours.now < 67  # given up after 660 s; nobody waits for the retries that come to nothing
-    told = capsys.readouterr().err.splitlines()  # lines for who has no terminal
-    assert told[0] == "00:00:00  nodes: 3 added"
-    assert told[-1] == "00:11:01  default/web: ProgressDeadlineExceeded"
+    assert 66 <= manual_time.now < 67  # given up after 660 s; nobody waits for the retries that come to nothing
+    lines = capsys.readouterr().err.splitlines()  # lines for who has no terminal
+    assert lines[0] == "00:00:00  nodes: 3 added"
+    assert lines[-1] == "00:11:01  default/web: ProgressDeadlineExceeded"
 
 
 def test_a_story_that_is_interrupted_ends_when_the_person_saw_it_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    hours = Hours()
-    monkeypatch.setattr(spectator, "time", hours)
-    looking_on = LiveSpectator(10.0)
+    manual_time = ManualTime()
+    monkeypatch.setattr(spectator, "time", manual_time)
+    live_spectator = LiveSpectator(10.0)
 
     def sleep(seconds: float) -> None:
-        hours.now += seconds
-        looking_on.is_interrupted = hours.now >= 20
+        manual_time.now += seconds
+        live_spectator.is_interrupted = manual_time.now >= 20
 
-    monkeypatch.setattr(hours, "sleep", sleep)
-    story = play_scenario(read_file(str(EXAMPLES / "deadlock.yaml")), 0, looking_on)
+    monkeypatch.setattr(manual_time, "sleep", sleep)
+    story = play_scenario(read_scenario_file(str(EXAMPLES / "deadlock.yaml")), 0, live_spectator)
     assert story.interrupted
     assert 200 <= story.virtual_seconds < 202
 
@@ -103,7 +103,7 @@ def on_a_terminal(*arguments: str, **environment: str) -> str:
     merged = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environment}
     with subprocess.Popen([*COMMAND, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=merged) as run:
         os.close(theirs)
-        found = b""
+        output = b""
         while True:
             try:
                 part = os.read(ours, 65536)
@@ -111,10 +111,10 @@ def on_a_terminal(*arguments: str, **environment: str) -> str:
                 break
             if not part:
                 break
-            found += part
+            output += part
         run.wait(60)
     os.close(ours)
-    return found.decode()
+    return output.decode()
 
 
 def test_on_a_terminal_it_is_drawn_as_it_happens_then_told() -> None:
@@ -147,20 +147,20 @@ class Frames:
         self.view = LiveView(self.console)
         self.frames: list[str] = []
 
-    def begin(self, play: Play) -> None:
-        self.play = play
-        play.world.clock.jumping = self.jumping
+    def begin(self, player: WorldPlayer) -> None:
+        self.player = player
+        player.world.clock.jumping = self.jumping
 
-    def jumping(self, moment: float) -> None:
-        seen = look(self.play, {}, moment - self.play.begun, self.view.most)
-        self.console.print(self.view.picture(seen, rows_of(self.play.recorder.events)))
+    def jumping(self, target: float) -> None:
+        live_state = read_live_state(self.player, {}, target - self.player.started_at, self.view.most_rows)
+        self.console.print(self.view.render(live_state, rows_of(self.player.recorder.events)))
         self.frames.append(self.console.export_text())
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (40, 10), (200, 60)])
 def test_a_picture_fits_its_terminal_and_shows_old_and_new(width: int, height: int) -> None:
     frames = Frames(width, height)
-    play_scenario(read_file(str(EXAMPLES / "deadlock.yaml")), 0, frames)
+    play_scenario(read_scenario_file(str(EXAMPLES / "deadlock.yaml")), 0, frames)
     assert all(len(frame.splitlines()) < height for frame in frames.frames)
     assert all(len(line) <= width for frame in frames.frames for line in frame.splitlines())
     assert "3/3  1 new, 3 old" in frames.frames[-1]
@@ -181,7 +181,7 @@ def test_a_long_timeline_is_told_in_longer_steps() -> None:
         digest="d",
         events=events,
     )
-    table, pointer = list(story_view(story, []))[:2]
+    table, pointer = list(render_story(story, []))[:2]
     assert isinstance(table, Table)
     assert [cells for cells, _ in table.rows][:2] == [
         ("00:00:00", "default/web", "", "10 ready"),

@@ -11,10 +11,14 @@ from wukong.cluster.reduction import reduce_document
 from wukong.ports import Document
 
 SECRET = "s3cr3t-of-the-house"
+BEHAVIOUR = {
+    "sim.novasphere.dev/ready-seconds": "2",
+    "testbed.wukong/stop-seconds": "1",
+}  # the new prefix, the former one
 TEMPLATE: Document = {
     "metadata": {
         "labels": {"app": "web"},
-        "annotations": {"owner.example.com/phone": SECRET, "testbed.wukong/ready-seconds": "2"},
+        "annotations": {"owner.example.com/phone": SECRET, **BEHAVIOUR},
     },
     "spec": {
         "restartPolicy": "Always",
@@ -70,7 +74,7 @@ def test_of_a_workload_its_wish_and_its_status_stay_and_nothing_private(kind: st
     assert (found["metadata"]["generation"], found["metadata"]["uid"]) == (3, "u")
     assert "resourceVersion" not in found["metadata"]
     template = found["spec"]["template"]
-    assert template["metadata"] == {"labels": {"app": "web"}, "annotations": {"testbed.wukong/ready-seconds": "2"}}
+    assert template["metadata"] == {"labels": {"app": "web"}, "annotations": BEHAVIOUR}
     assert template["spec"]["containers"] == [
         {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": "1"}}}
     ]

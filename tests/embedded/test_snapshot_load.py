@@ -121,7 +121,7 @@ def test_a_change_goes_on_from_what_is_there(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet"])
 def test_a_rollout_under_way_is_played_to_its_end_first(kind: str) -> None:
     slow = workload(kind, "web")
-    slow["spec"]["template"]["metadata"]["annotations"] = {"testbed.wukong/ready-seconds": "10"}
+    slow["spec"]["template"]["metadata"]["annotations"] = {"sim.novasphere.dev/ready-seconds": "10"}
     update = {"at": "60s", "apply": image(slow, "web:2")}
     nodes = [{"namePrefix": "n", "count": 4}]
     world, half = settled_world({"nodes": nodes, "manifests": [slow], "timeline": [update], "until": "75s"}, 0)

@@ -23,7 +23,7 @@ OWNER, CLAIM = "owner", "data"  # the ReplicaSet and the PersistentVolumeClaim o
 RUNTIME, OVERHEAD = "sandboxed", {"cpu": "30m", "memory": "20Mi"}
 # Only the lowest may preempt, and there is nobody below it: pods stay where they are put. `boss` is for preemption.
 PRIORITIES = {"boss": 10_000, "high": 1_000, "usual": 0, "low": -10}
-AT_ONCE = {f"testbed.wukong/{name}-seconds": "0" for name in ("pull", "start", "ready", "stop")}
+AT_ONCE = {f"sim.novasphere.dev/{name}-seconds": "0" for name in ("pull", "start", "ready", "stop")}
 
 
 # The cluster -------------------------------------------------------------------------------------------------------

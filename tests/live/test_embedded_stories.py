@@ -117,11 +117,11 @@ async def test_a_rollout_leaves_the_same_behind(bed: Bed, namespace: str, replic
 # Statuses at rest ------------------------------------------------------------------------------------------------
 
 BUDGET = {"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": LABELS}, "maxUnavailable": "30%"}}
-NEVER_READY = {"spec": {"template": a_template("app:2", **{"testbed.wukong/never-ready": "true"})}}
+NEVER_READY = {"spec": {"template": a_template("app:2", **{"sim.novasphere.dev/never-ready": "true"})}}
 
 
 def a_job(exit_code: str, **spec: Any) -> Document:
-    template = a_template(**{"testbed.wukong/run-seconds": "0.2", "testbed.wukong/exit-code": exit_code})
+    template = a_template(**{"sim.novasphere.dev/run-seconds": "0.2", "sim.novasphere.dev/exit-code": exit_code})
     template["spec"]["restartPolicy"] = "Never"
     return {"metadata": {"name": "web"}, "spec": {"template": template, **spec}}
 

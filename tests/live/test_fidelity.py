@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.fidelity.command import named
-from testbed.fidelity.run import Compared, compare_all, shown
+from testbed.fidelity.command import read_examples
+from testbed.fidelity.run import Comparison, compare_all, describe
 from testbed.fidelity.scenarios import a_scenario
 from testbed.pytest_plugin import OwnBed
 from wukong.api.kinds import KINDS
@@ -26,12 +26,12 @@ MUST_SHOW = {
 @pytest.mark.slow
 async def test_scenarios_tell_the_same_story_embedded_and_on_a_real_control_plane(own_bed: OwnBed) -> None:
     bed = own_bed(nodes=0)  # pods of other tests would take up room on these nodes
-    examples = named()
+    examples = read_examples()
     assert examples.keys() >= MUST_SHOW
     scenarios = {**examples, **{f"seed {seed}": a_scenario(seed) for seed in SEEDS}}
-    found: list[Compared] = [each async for each in compare_all(bed.kubeconfig, scenarios, len(scenarios))]
+    found: list[Comparison] = [each async for each in compare_all(bed.kubeconfig, scenarios, len(scenarios))]
     assert len(found) == len(scenarios)
-    differing = [line for each in found if each.differences for line in shown(each)]
+    differing = [line for each in found if each.differences for line in describe(each)]
     assert not differing, "\n".join(differing)
     async with Kube(load(str(bed.kubeconfig))) as cluster:
         for kind in ("Node", "Namespace", "PriorityClass"):

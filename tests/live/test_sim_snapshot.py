@@ -15,7 +15,7 @@ from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.app.sim_live.plan import make_plan
-from wukong.app.sim_live.stage import Stage
+from wukong.app.sim_live.real_cluster import RealCluster
 from wukong.cli.verbs.sim_run import command as sim_run
 from wukong.cli.verbs.snapshot import encode
 from wukong.cluster.capture import capture_documents
@@ -35,7 +35,7 @@ def a_workload(kind: str, whom: str, image: str, *, apart: bool = False, ready: 
         term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
         pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     # While a pod gets ready as many as there are count, for longer than a passing moment.
-    meta = {"labels": {"app": "web"}, "annotations": {"testbed.wukong/ready-seconds": ready}}
+    meta = {"labels": {"app": "web"}, "annotations": {"sim.novasphere.dev/ready-seconds": ready}}
     sizes = {} if kind == "DaemonSet" else {"replicas": 3}
     return {
         "apiVersion": "apps/v1",
@@ -64,16 +64,16 @@ CASES = {
 }
 
 
-def of(stage: Stage, kind: str, namespace: str) -> Object | None:
-    return stage.state.objects.get(kind, {}).get(Key(namespace, "web"))
+def of(real: RealCluster, kind: str, namespace: str) -> Object | None:
+    return real.state.objects.get(kind, {}).get(Key(namespace, "web"))
 
 
 def is_complete(found: Object | None) -> bool:
-    return found is not None and workload_status.counted(found).is_complete
+    return found is not None and workload_status.count_replicas(found).is_complete
 
 
 def is_given_up(found: Object | None) -> bool:
-    return found is not None and bool(workload_status.troubles(found))
+    return found is not None and bool(workload_status.list_failures(found))
 
 
 async def as_kubectl_gets(cluster: Kube) -> list[Document]:
@@ -109,28 +109,28 @@ async def test_a_real_cluster_does_what_its_snapshot_foretold(
     own = await hollow_nodes(3)
     before, change = (a_workload(case.kind, namespace, image, **case.settings) for image in ("web:1", "web:2"))
     async with Kube(load(str(bed.kubeconfig))) as cluster:
-        stage = Stage(cluster, await make_plan(cluster, Scenario(manifests=[before]), makes_nodes=False))
-        stage.recorder.begun = stage.clock.now()
-        await stage.open()
+        real = RealCluster(cluster, await make_plan(cluster, Scenario(manifests=[before]), makes_nodes=False))
+        real.recorder.started_at = real.clock.now()
+        await real.open()
         try:
-            await stage.do(steps.applied([before], frozenset({namespace})), "before")
-            assert await stage.until(lambda: is_complete(of(stage, case.kind, namespace)), SECONDS)
+            await real.perform(steps.apply_documents([before], frozenset({namespace})), "before")
+            assert await real.wait_until(lambda: is_complete(of(real, case.kind, namespace)), SECONDS)
             documents = [each async for each in capture_documents(cluster) if concerns(each, namespace, own)]
             whole = [each for each in await as_kubectl_gets(cluster) if concerns(each, namespace, own)]
-            await stage.do(steps.applied([change], frozenset({namespace})), "change")
-            assert await stage.until(lambda: not is_complete(of(stage, case.kind, namespace)), SECONDS)
+            await real.perform(steps.apply_documents([change], frozenset({namespace})), "change")
+            assert await real.wait_until(lambda: not is_complete(of(real, case.kind, namespace)), SECONDS)
             ends = is_complete if case.completes else is_given_up
-            assert await stage.until(lambda: ends(of(stage, case.kind, namespace)), SECONDS)
-            stage.recorder.finish()
-            real = stage.recorder.fates[f"{namespace}/web"]
+            assert await real.wait_until(lambda: ends(of(real, case.kind, namespace)), SECONDS)
+            real.recorder.finish()
+            summary = real.recorder.workloads[f"{namespace}/web"]
         finally:
-            await stage.close()
+            await real.close()
     for text in (encode(documents), json.dumps({"kind": "List", "items": whole}).encode()):
         story = foretold(tmp_path, text, change)
         fate = story["workloads"][f"{namespace}/web"]
         assert story["before"]["changes"] == 0
         assert story["settled"] == case.completes
-        assert (fate["minAvailable"], fate["maxPods"]) == (real.min_available, real.max_pods)
+        assert (fate["minAvailable"], fate["maxPods"]) == (summary.min_available, summary.max_pods)
         if not case.completes:
             assert "didn't match pod anti-affinity rules" in " ".join(story["stuck"])
         same = foretold(tmp_path, text, before)

@@ -20,7 +20,7 @@ KUBELET = {"ready-seconds": "3", "pull-seconds": "2", "spread": "1"}
 def a_deployment(name: str, replicas: int, spec: Document | None = None) -> Document:
     labels = {"app": name}
     container = {"name": "main", "image": f"{name}:1", "resources": {"requests": {"cpu": "200m"}}}
-    annotations = {f"testbed.wukong/{key}": value for key, value in KUBELET.items()}
+    annotations = {f"sim.novasphere.dev/{key}": value for key, value in KUBELET.items()}
     template = {
         "metadata": {"labels": labels, "annotations": annotations},
         "spec": {"containers": [container], **(spec or {})},
@@ -29,7 +29,7 @@ def a_deployment(name: str, replicas: int, spec: Document | None = None) -> Docu
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": body}
 
 
-def rolled(at: str, name: str) -> Document:
+def roll_out(at: str, name: str) -> Document:
     change = {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": f"{name}:2"}]}}}}
     return {"at": at, "patch": {"kind": "Deployment", "name": name, "patch": change}}
 
@@ -48,8 +48,8 @@ def a_busy_hour() -> Document:
             {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}, "spec": budget},
         ],
         "timeline": [
-            rolled("60s", "web"),
-            rolled("70s", "shop"),
+            roll_out("60s", "web"),
+            roll_out("70s", "shop"),
             {"at": "5m", "drain": "east-1"},
             {"at": "6m", "notReady": "west-2"},
             {"at": "20m", "kill": "east-3"},
@@ -65,7 +65,7 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def told(scenario: Path, *, hash_seed: str, seed: int, trace: Path) -> tuple[Any, bytes]:
+def play(scenario: Path, *, hash_seed: str, seed: int, trace: Path) -> tuple[Any, bytes]:
     command = [sys.executable, "-m", "wukong", "sim", "run", str(scenario), "-o", "json", "--seed", str(seed)]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     result = subprocess.run(
@@ -75,9 +75,9 @@ def told(scenario: Path, *, hash_seed: str, seed: int, trace: Path) -> tuple[Any
 
 
 def test_two_processes_tell_a_long_story_alike_and_another_seed_tells_another(scenario: Path, tmp_path: Path) -> None:
-    first, steps = told(scenario, hash_seed="1", seed=7, trace=tmp_path / "first")
-    again, steps_again = told(scenario, hash_seed="2", seed=7, trace=tmp_path / "again")
-    other, _ = told(scenario, hash_seed="1", seed=8, trace=tmp_path / "other")
+    first, steps = play(scenario, hash_seed="1", seed=7, trace=tmp_path / "first")
+    again, steps_again = play(scenario, hash_seed="2", seed=7, trace=tmp_path / "again")
+    other, _ = play(scenario, hash_seed="1", seed=8, trace=tmp_path / "other")
     assert first["writes"] >= 1000
     assert (first, steps) == (again, steps_again)
     assert other["digest"] != first["digest"]

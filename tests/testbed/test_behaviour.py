@@ -15,6 +15,7 @@ from testbed.behaviour import (
     Behaviour,
     Stage,
     exited,
+    is_set,
     may_exit,
     overridden,
     stage_at,
@@ -22,6 +23,7 @@ from testbed.behaviour import (
 )
 
 TABLE = Behaviour(pull_seconds=2, start_seconds=1, ready_seconds=4)
+PREFIXES = ("sim.novasphere.dev/", "testbed.wukong/")  # the new one, and the former one
 
 
 @pytest.mark.parametrize(
@@ -44,8 +46,11 @@ def test_a_pod_is_pulled_started_warmed_up_and_ready(age: float, stage: Stage, l
         ({"run-seconds": "10", "never-ready": "true"}, exited(0)),
     ],
 )
-def test_an_annotation_changes_where_a_pod_of_900_seconds_is(annotations: dict[str, str], stage: Stage) -> None:
-    table = overridden(TABLE, {f"testbed.wukong/{name}": text for name, text in annotations.items()})
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_an_annotation_changes_where_a_pod_of_900_seconds_is(
+    annotations: dict[str, str], stage: Stage, prefix: str
+) -> None:
+    table = overridden(TABLE, {f"{prefix}{name}": text for name, text in annotations.items()})
     assert stage_at(timeline(table, may_exit=True), 900)[0] == stage
 
 
@@ -56,23 +61,44 @@ def test_a_container_that_would_be_restarted_runs_on() -> None:
     assert [may_exit("Never", 1), may_exit("OnFailure", 1), may_exit("OnFailure", 0)] == [True, False, True]
 
 
-def test_the_pod_says_more_than_the_node_and_the_node_more_than_the_default() -> None:
-    node = {"testbed.wukong/pull-seconds": "7", "testbed.wukong/ready-seconds": "8", "testbed.wukong/silent": "true"}
-    pod = {"testbed.wukong/pull-seconds": "9", "example.com/other": "x"}
+@pytest.mark.parametrize("node_prefix", PREFIXES)
+@pytest.mark.parametrize("pod_prefix", PREFIXES)
+def test_the_pod_says_more_than_the_node_and_the_node_more_than_the_default(node_prefix: str, pod_prefix: str) -> None:
+    node = {f"{node_prefix}pull-seconds": "7", f"{node_prefix}ready-seconds": "8", f"{node_prefix}silent": "true"}
+    pod = {f"{pod_prefix}pull-seconds": "9", "example.com/other": "x"}
     table = overridden(TABLE, node, None, pod)
     assert (table.pull_seconds, table.ready_seconds, table.start_seconds) == (9, 8, 1)
 
 
+@pytest.mark.parametrize("order", [PREFIXES, PREFIXES[::-1]])
+def test_of_two_prefixes_the_new_one_counts(order: tuple[str, str]) -> None:
+    texts = {PREFIXES[0]: "5", PREFIXES[1]: "nonsense"}
+    assert overridden(TABLE, {f"{prefix}pull-seconds": texts[prefix] for prefix in order}).pull_seconds == 5
+    flags = {PREFIXES[0]: "false", PREFIXES[1]: "true"}
+    assert not is_set("silent", {f"{prefix}silent": flags[prefix] for prefix in order})
+
+
+def test_a_node_is_hollow_or_silent_by_the_new_name_and_by_the_former_one() -> None:
+    assert [is_set(name, {f"{prefix}{name}": "true"}) for name in ("hollow", "silent") for prefix in PREFIXES] == [
+        True
+    ] * 4
+    assert not is_set("hollow", {"example.com/hollow": "true"})
+    assert not is_set("hollow", None)
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("pull-seconds", "fast", 'testbed.wukong/pull-seconds: expected seconds such as "2.5", got "fast"'),
-        ("never-ready", "maybe", 'testbed.wukong/never-ready: expected "true" or "false", got "maybe"'),
-        ("exit-code", "1.5", 'testbed.wukong/exit-code: expected an integer such as "1", got "1.5"'),
-        ("redy-seconds", "1", "testbed.wukong/redy-seconds is unknown. Did you mean testbed.wukong/ready-seconds?"),
+        ("pull-seconds", "fast", 'pull-seconds: expected seconds such as "2.5", got "fast"'),
+        ("never-ready", "maybe", 'never-ready: expected "true" or "false", got "maybe"'),
+        ("exit-code", "1.5", 'exit-code: expected an integer such as "1", got "1.5"'),
+        ("redy-seconds", "1", "redy-seconds is unknown. Did you mean sim.novasphere.dev/ready-seconds?"),
     ],
 )
-def test_an_annotation_that_makes_no_sense_is_named_with_what_was_expected(name: str, text: str, message: str) -> None:
+def test_an_annotation_that_makes_no_sense_is_named_with_what_was_expected(
+    name: str, text: str, message: str, prefix: str
+) -> None:
     with pytest.raises(BadAnnotationError) as raised:
-        overridden(TABLE, {f"testbed.wukong/{name}": text})
-    assert str(raised.value) == message
+        overridden(TABLE, {f"{prefix}{name}": text})
+    assert str(raised.value) == f"{prefix}{message}"

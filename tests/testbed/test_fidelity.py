@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from testbed.fidelity import compare
-from testbed.fidelity.examples import moved
-from testbed.fidelity.run import is_bound
+from testbed.fidelity.examples import move
+from testbed.fidelity.run import is_bound_by_budget
 from testbed.fidelity.scenarios import a_scenario
 from wukong.app.embedded import play_scenario
 from wukong.embedded.scenario import read_scenario
@@ -29,7 +29,7 @@ def test_a_hundred_and_twenty_seeds_hold_enough_of_every_sort() -> None:
         scenario = read_scenario(msgspec.json.encode(a_scenario(seed)))
         story = play_scenario(scenario)
         found["complete" if story.settled else "stuck"] += 1
-        found["bound"] += is_bound(story)
+        found["bound"] += is_bound_by_budget(story)
         found[scenario.manifests[0]["kind"]] += 1
     assert found["complete"] >= 30
     assert found["stuck"] >= 30
@@ -60,14 +60,14 @@ def test_every_number_is_compared(field: str) -> None:
     first: dict[str, Any] = {field: 1}
     second: dict[str, Any] = {field: 2}
     same, other = a_story(**first), a_story(**second)
-    assert compare.differences([same], same, with_spread=True) == []
-    assert len(compare.differences([same], other, with_spread=True)) == 1
-    assert compare.differences([same, other], other, with_spread=True) == []  # drawn
+    assert compare.find_differences([same], same, with_spread=True) == []
+    assert len(compare.find_differences([same], other, with_spread=True)) == 1
+    assert compare.find_differences([same, other], other, with_spread=True) == []  # drawn
 
 
 def test_verdicts_are_compared() -> None:
     waits = a_story(NO_ROOM.format(3, APART.format(3)))
-    assert compare.differences([waits], a_story(), with_spread=False)
+    assert compare.find_differences([waits], a_story(), with_spread=False)
 
 
 def test_nodes_of_others_are_left_out_of_the_reasons_and_nothing_else_is() -> None:
@@ -75,9 +75,9 @@ def test_nodes_of_others_are_left_out_of_the_reasons_and_nothing_else_is() -> No
     beside = a_story(NO_ROOM.format(9, f"{APART.format(3)}, {ELSEWHERE.format(6)}"))
     fewer = a_story(NO_ROOM.format(9, f"{APART.format(2)}, {ELSEWHERE.format(7)}"))
     another = a_story(NO_ROOM.format(9, f"3 Insufficient cpu, {ELSEWHERE.format(6)}"))
-    assert compare.differences([ours], beside, with_spread=False) == []
-    assert compare.differences([ours], fewer, with_spread=False)
-    assert compare.differences([ours], another, with_spread=False)
+    assert compare.find_differences([ours], beside, with_spread=False) == []
+    assert compare.find_differences([ours], fewer, with_spread=False)
+    assert compare.find_differences([ours], another, with_spread=False)
 
 
 def test_an_example_is_moved_whole() -> None:
@@ -88,9 +88,17 @@ def test_an_example_is_moved_whole() -> None:
         "manifests": [web],
         "timeline": [{"at": "1m", "drain": "n1"}, {"at": "1h", "scale": {"kind": "Deployment", "name": "web"}}],
     }
-    made = moved(scenario, "own")
-    assert made["nodes"][0]["namePrefix"] == "own-n"
-    assert made["manifests"][0]["spec"]["template"]["spec"]["nodeName"] == "own-n1"
-    assert [(it["at"], it.get("drain")) for it in made["timeline"]] == [("12s", "own-n1"), ("37s", None)]
-    assert made["timeline"][1]["scale"]["namespace"] == "own"
+    copy = move(scenario, "own")
+    assert copy["nodes"][0]["namePrefix"] == "own-n"
+    assert copy["manifests"][0]["spec"]["template"]["spec"]["nodeName"] == "own-n1"
+    assert [(entry["at"], entry.get("drain")) for entry in copy["timeline"]] == [("12s", "own-n1"), ("37s", None)]
+    assert copy["timeline"][1]["scale"]["namespace"] == "own"
     assert scenario["nodes"] == [{"namePrefix": "n", "count": 2}]
+
+
+@pytest.mark.parametrize("prefix", ["sim.novasphere.dev", "testbed.wukong"])
+def test_an_example_that_says_how_long_pods_take_to_start_keeps_to_it(prefix: str) -> None:
+    annotations = {f"{prefix}/start-seconds": "2"}
+    pod = {"kind": "Pod", "metadata": {"name": "web", "annotations": annotations}, "spec": {"containers": []}}
+    copy = move({"manifests": [pod], "timeline": []}, "own")
+    assert copy["manifests"][0]["metadata"]["annotations"] == annotations

@@ -10,12 +10,12 @@ from testbed.client import Client, Json
 from testbed.nodes import on_reserved
 from testbed.pytest_plugin import Bed, HollowNodes
 
-SILENT = "testbed.wukong/silent"
+SILENT = "sim.novasphere.dev/silent"
 
 
 def a_pod(name: str = "web", *, spec: Json | None = None, **annotations: str) -> Json:
     """Annotations are written `stop_seconds="2"`."""
-    ours = {f"testbed.wukong/{key.replace('_', '-')}": text for key, text in annotations.items()}
+    ours = {f"sim.novasphere.dev/{key.replace('_', '-')}": text for key, text in annotations.items()}
     containers = [{"name": "main", "image": "web:1"}]
     return {"metadata": {"name": name, "annotations": ours}, "spec": {"containers": containers, **(spec or {})}}
 
@@ -108,7 +108,7 @@ async def test_a_pod_that_stops_too_slowly_is_gone_when_its_grace_is_over(bed: B
 
 
 async def test_readiness_follows_an_annotation_of_the_running_pod(bed: Bed, namespace: str) -> None:
-    never_ready = "testbed.wukong/never-ready"
+    never_ready = "sim.novasphere.dev/never-ready"
     async with bed.client() as client:
         path = await created_pod(client, namespace, a_pod())
         await client.patch(path, annotation(never_ready, "true"))
@@ -133,7 +133,7 @@ async def test_a_pod_whose_annotation_makes_no_sense_fails_and_says_why(bed: Bed
     async with bed.client() as client:
         await client.create(pods, a_pod(pull_seconds="fast"))
         failed = await client.wait_until(f"{pods}/web", lambda pod: pod["status"]["phase"] == "Failed")
-    assert 'testbed.wukong/pull-seconds: expected seconds such as "2.5", got "fast"' in failed["status"]["message"]
+    assert 'sim.novasphere.dev/pull-seconds: expected seconds such as "2.5", got "fast"' in failed["status"]["message"]
 
 
 async def test_a_node_of_ones_own_takes_only_what_fits(bed: Bed, namespace: str, hollow_nodes: HollowNodes) -> None:
@@ -144,6 +144,18 @@ async def test_a_node_of_ones_own_takes_only_what_fits(bed: Bed, namespace: str,
         await client.create(pods, a_pod("second", spec=on_reserved(namespace)))
         waiting = await client.wait_until(f"{pods}/second", has_condition("PodScheduled", "False"))
     assert "1 Too many pods" in waiting["status"]["conditions"][0]["message"]
+
+
+async def test_a_node_with_the_former_label_is_run_and_its_pods_follow_the_former_annotations(
+    bed: Bed, namespace: str, hollow_nodes: HollowNodes
+) -> None:
+    async with bed.client() as client:
+        (name,) = await hollow_nodes()
+        former = {"sim.novasphere.dev/hollow": None, "testbed.wukong/hollow": "true"}
+        await client.patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": former}})
+        pod = await created_pod(client, namespace, a_pod(spec=on_reserved(namespace)))
+        await client.patch(pod, annotation("testbed.wukong/never-ready", "true"))
+        await client.wait_until(pod, is_not_ready)
 
 
 @pytest.mark.slow

@@ -116,6 +116,11 @@ class KindTable:
             return self._entries.get(group_kind(kind, group_of(api_version)))
         return next(self.named(kind), None)
 
+    def group_kind_named(self, kind: str, api_version: str) -> str:
+        """The group and kind that a document or an owner reference names, whether the table has it or not."""
+        entry = self.of_document(kind, api_version)
+        return entry.group_kind if entry is not None else group_kind(kind, group_of(api_version))
+
     def resource_named(self, kind: str) -> Resource:
         """Where the first kind of this name lives. KeyError if there is none."""
         entry = next(self.named(kind), None)

@@ -13,7 +13,7 @@ from wukong.app.embedded import Settings, assemble, is_policy
 from wukong.embedded.scenario import Scenario, Story, play
 from wukong.embedded.scenario.play.player import Lines, Spectator
 from wukong.embedded.scenario.play.steps import Drains
-from wukong.embedded.scenario.record.story import Before
+from wukong.embedded.scenario.record.story import SettlingReport
 from wukong.embedded.snapshot.load import LoadedSnapshot, load_snapshot
 from wukong.embedded.world.world import Step
 from wukong.ports import Document
@@ -48,7 +48,7 @@ def play_on(
     with world.trace.heard_by(count):
         first = play(world, Scenario(), drains, lines=lambda _: None)
     story = play(world, scenario, drains, spectator, lines=lines)
-    story.before = Before(
+    story.before = SettlingReport(
         changes=changes,
         settled=first.settled,
         stuck=first.stuck,

@@ -17,7 +17,7 @@ import msgspec
 
 from wukong.app.embedded import play_with
 from wukong.embedded.scenario import Scenario
-from wukong.embedded.scenario.expectations import differences, differences_under_faults
+from wukong.embedded.scenario.expectations import find_differences, find_differences_under_faults
 from wukong.errors import InputError
 
 AHEAD = 4  # seeds handed to each process beforehand
@@ -88,7 +88,9 @@ def one(scenario: Scenario, seed: int, faults: Sequence[str]) -> SeedResult:
         raise
     except Exception as error:  # a mistake of ours is what is looked for here
         return SeedResult(seed=seed, reasons=[f"{type(error).__name__}: {error}"[:500]])
-    wrong = differences_under_faults(scenario.expect, story) if faults else differences(scenario.expect, story)
+    wrong = (
+        find_differences_under_faults(scenario.expect, story) if faults else find_differences(scenario.expect, story)
+    )
     return SeedResult(
         seed=seed,
         digest=story.digest,

@@ -39,9 +39,8 @@ _LISTS = frozenset({"values", "namespaces"})
 _IMAGES = frozenset({"image", "reference"})
 _DROPPED = frozenset({"resourceVersion", "finalizers", "disruptedPods", "uncountedTerminatedPods"})
 _KEPT_ANNOTATIONS = (
-    "deployment.kubernetes.io/",
-    "controller.kubernetes.io/pod-deletion-cost",
-    "testbed.wukong/",
+    *("deployment.kubernetes.io/", "controller.kubernetes.io/pod-deletion-cost"),
+    *("sim.novasphere.dev/", "testbed.wukong/"),
 )
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?%?")
 # In the config of built-in rules: maps whose keys are values of node labels, and fields whose texts are kept.

@@ -23,7 +23,8 @@ _ANNOTATIONS = (
     "deployment.kubernetes.io/",
     "controller.kubernetes.io/pod-deletion-cost",
     "deprecated.daemonset.template.generation",
-    "testbed.wukong/",
+    "sim.novasphere.dev/",
+    "testbed.wukong/",  # the former prefix of those
 )
 
 

@@ -15,6 +15,7 @@ import yaml
 from wukong.api.decode import decode_objects, find_kind
 from wukong.api.documents import as_json, unfold_list, without_nulls
 from wukong.api.kinds import KINDS
+from wukong.api.resources import group_of
 from wukong.cluster.checks import problems_of
 from wukong.cluster.files import SNAPSHOT_COMMAND, files_of, pause_garbage_collector, place_name, read_text
 from wukong.errors import InputError
@@ -66,8 +67,9 @@ def _check(data: bytes) -> None:
 
 
 def _find_duplicates(items: list[Document]) -> list[str]:
-    names = Tally(f"{item['kind']} {_key_of(item)}" for item in items)
-    return [name for name, number in names.items() if number > 1]
+    """Return the objects that are there twice, as `Kind key`. Kinds of other groups may have the same names."""
+    counts = Tally((group_of(str(item.get("apiVersion") or "")), item["kind"], _key_of(item)) for item in items)
+    return [f"{kind} {key}" for (_, kind, key), number in counts.items() if number > 1]
 
 
 def _key_of(document: Document) -> str:

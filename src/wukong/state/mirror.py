@@ -18,7 +18,7 @@ from wukong.api.core import Pod
 from wukong.api.kinds import KINDS, PODS, group_kind_of
 from wukong.api.meta import Object, OwnerReference
 from wukong.api.objects import Objects
-from wukong.api.resources import Key, group_kind, group_of, key_of
+from wukong.api.resources import Key, key_of
 from wukong.engine import Snapshot
 from wukong.ports import EventType, Usage
 from wukong.state.assumed_placements import AssumedPlacements
@@ -78,10 +78,8 @@ class State:
 
     def owner(self, namespace: str, reference: OwnerReference) -> Object | None:
         """The object that an owner reference in this namespace names, if it is the very one: names come again."""
-        group = group_of(reference.api_version)
-        if not reference.api_version and (entry := next(KINDS.named(reference.kind), None)) is not None:
-            group = entry.resource.group  # written by hand, or reduced: the usual kind of that name
-        held = self.objects.get(group_kind(reference.kind, group), {}).get(Key(namespace, reference.name))
+        owners = self.objects.get(KINDS.group_kind_named(reference.kind, reference.api_version), {})
+        held = owners.get(Key(namespace, reference.name))
         return held if held is not None and held.metadata.uid == reference.uid else None
 
     def pods_on(self, node: str) -> list[Pod]:

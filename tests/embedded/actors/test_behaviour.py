@@ -8,6 +8,8 @@ import pytest
 from testbed import behaviour as hollow
 from wukong.embedded.actors.kubelet import behaviour as ours
 
+PREFIXES = ("sim.novasphere.dev/", "testbed.wukong/")  # the new one, and the former one
+
 
 @pytest.mark.parametrize(
     "annotations",
@@ -21,10 +23,12 @@ from wukong.embedded.actors.kubelet import behaviour as ours
         {"run-seconds": "4", "ready-seconds": "9"},
     ],
 )
-def test_every_pod_goes_through_the_same_stages_as_on_the_test_bed(annotations: dict[str, str]) -> None:
-    given = {f"{ours.PREFIX}{name}": text for name, text in annotations.items()}
-    own = ours.overridden(ours.Behaviour(), given)
-    theirs = hollow.overridden(hollow.Behaviour(), given)
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_every_pod_goes_through_the_same_stages_as_on_the_test_bed(annotations: dict[str, str], prefix: str) -> None:
+    keyed = {f"{prefix}{name}": text for name, text in annotations.items()}
+    own = ours.overridden(ours.Behaviour(), keyed)
+    assert annotations == {} or own != ours.Behaviour()
+    theirs = hollow.overridden(hollow.Behaviour(), keyed)
     for policy in ("Always", "OnFailure", "Never"):
         rows = ours.timeline(own, may_exit=ours.may_exit(policy, own.exit_code))
         others = hollow.timeline(theirs, may_exit=hollow.may_exit(policy, theirs.exit_code))
@@ -33,8 +37,24 @@ def test_every_pod_goes_through_the_same_stages_as_on_the_test_bed(annotations: 
         ]
 
 
-def test_an_annotation_nobody_knows_is_refused_by_both() -> None:
-    with pytest.raises(ours.BadAnnotationError):
-        ours.overridden(ours.Behaviour(), {f"{ours.PREFIX}sleepy": "1"})
-    with pytest.raises(hollow.BadAnnotationError):
-        hollow.overridden(hollow.Behaviour(), {f"{hollow.PREFIX}sleepy": "1"})
+@pytest.mark.parametrize("order", [PREFIXES, PREFIXES[::-1]])
+def test_of_two_prefixes_the_new_one_counts(order: tuple[str, str]) -> None:
+    texts = {PREFIXES[0]: "5", PREFIXES[1]: "nonsense"}
+    keyed = {f"{prefix}pull-seconds": texts[prefix] for prefix in order}
+    assert ours.overridden(ours.Behaviour(), keyed) == ours.Behaviour(pull_seconds=5)
+    flags = {PREFIXES[0]: "false", PREFIXES[1]: "true"}
+    assert not ours.is_silenced({f"{prefix}silent": flags[prefix] for prefix in order})
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_a_node_falls_silent_by_either_prefix_and_that_is_no_behaviour(prefix: str) -> None:
+    assert ours.is_silenced({f"{prefix}silent": "true"})
+    assert ours.overridden(ours.Behaviour(), {f"{prefix}silent": "true"}) == ours.Behaviour()
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_an_annotation_nobody_knows_is_refused_by_both(prefix: str) -> None:
+    with pytest.raises(ours.BadAnnotationError, match=f"{prefix}sleepy is unknown"):
+        ours.overridden(ours.Behaviour(), {f"{prefix}sleepy": "1"})
+    with pytest.raises(hollow.BadAnnotationError, match=f"{prefix}sleepy is unknown"):
+        hollow.overridden(hollow.Behaviour(), {f"{prefix}sleepy": "1"})

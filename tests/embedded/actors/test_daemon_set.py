@@ -23,7 +23,7 @@ from wukong.api.resources import Key
 from wukong.embedded.world.world import World
 from wukong.ports import Document, PatchBody
 
-SLOW = {"testbed.wukong/ready-seconds": "5"}
+SLOW = {"sim.novasphere.dev/ready-seconds": "5"}
 
 
 def daemons(world: World, template: Document | None = None, **spec: Any) -> None:
@@ -143,7 +143,7 @@ def test_an_update_stays_within_surge_and_unavailability(rolling: Document, fewe
 
 def test_old_daemons_that_are_no_use_are_replaced_at_once() -> None:
     world = a_world(3)
-    daemons(world, a_template(**{"testbed.wukong/never-ready": "true"}))
+    daemons(world, a_template(**{"sim.novasphere.dev/never-ready": "true"}))
     merging(world, DAEMON_SETS, "web", {"spec": {"template": {"metadata": {"annotations": None}}}})
     world.run(lambda state: all(it.is_terminating for it in state.objects["Pod"].values()))  # type: ignore[attr-defined]
     world.run()

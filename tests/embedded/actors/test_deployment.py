@@ -138,7 +138,7 @@ def test_a_paused_deployment_takes_no_new_version_but_scales() -> None:
 
 def test_a_version_that_never_gets_ready_times_out_and_nothing_is_rolled_back() -> None:
     world = deployed(4)
-    update(world, **{"testbed.wukong/never-ready": "true"})
+    update(world, **{"sim.novasphere.dev/never-ready": "true"})
     world.run(seconds=590)
     assert conditions(world)["Progressing"] == ("True", "ReplicaSetUpdated")
     assert world.run(seconds=60) == "quiet"
@@ -149,7 +149,7 @@ def test_a_version_that_never_gets_ready_times_out_and_nothing_is_rolled_back() 
 
 def test_scaling_in_the_middle_of_a_rollout_keeps_the_proportion() -> None:
     world = deployed(10, strategy=rolling(3, 2))
-    update(world, **{"testbed.wukong/never-ready": "true"})
+    update(world, **{"sim.novasphere.dev/never-ready": "true"})
     world.run(seconds=5)
     assert [it["spec"]["replicas"] for it in sets(world)] == [8, 5]
     scale(world, DEPLOYMENTS, 15)
@@ -189,7 +189,7 @@ def test_min_ready_seconds_slow_a_rollout_down() -> None:
 def test_old_pods_that_are_no_use_go_first() -> None:
     world = deployed(4, strategy=rolling(1, 1))
     sick = names(all_pods(world))[0]
-    merging(world, PODS, sick, {"metadata": {"annotations": {"testbed.wukong/never-ready": "true"}}})
+    merging(world, PODS, sick, {"metadata": {"annotations": {"sim.novasphere.dev/never-ready": "true"}}})
     world.run()
     update(world)
     world.run(lambda state: any(pod.metadata.deletion_timestamp for pod in state.objects["Pod"].values()))

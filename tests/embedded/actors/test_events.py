@@ -52,7 +52,7 @@ def test_a_silent_node_is_told_of_and_so_are_its_pods() -> None:
     world.server.create(DEPLOYMENTS, a_workload(replicas=1), NAMESPACE)
     world.run()
     (name,) = names(all_pods(world))
-    body = {"metadata": {"annotations": {"testbed.wukong/silent": "true"}}}
+    body = {"metadata": {"annotations": {"sim.novasphere.dev/silent": "true"}}}
     world.server.patch(NODES, Key("", "n0"), PatchBody("merge", body))
     world.run(seconds=600)
     assert told(world, "nodelifecycle", "tainteviction") == [

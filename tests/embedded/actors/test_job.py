@@ -14,7 +14,7 @@ from wukong.embedded.world.world import World
 
 def a_job(exit_code: str = "0", **spec: Any) -> World:
     world = a_world()
-    template = a_template(**{"testbed.wukong/run-seconds": "5", "testbed.wukong/exit-code": exit_code})
+    template = a_template(**{"sim.novasphere.dev/run-seconds": "5", "sim.novasphere.dev/exit-code": exit_code})
     template["spec"]["restartPolicy"] = "Never"
     world.server.create(JOBS, {"metadata": {"name": "web"}, "spec": {"template": template, **spec}}, NAMESPACE)
     return world

@@ -30,7 +30,7 @@ from wukong.ports import Document, PatchBody
 
 
 def silence(world: World, node: str, is_silent: bool = True) -> None:
-    body = {"metadata": {"annotations": {"testbed.wukong/silent": "true" if is_silent else None}}}
+    body = {"metadata": {"annotations": {"sim.novasphere.dev/silent": "true" if is_silent else None}}}
     world.server.patch(NODES, Key("", node), PatchBody("merge", body))
 
 

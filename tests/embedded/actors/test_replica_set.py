@@ -83,7 +83,7 @@ def test_pods_that_are_not_ready_go_before_ready_ones() -> None:
     world.server.create(REPLICA_SETS, a_workload(), NAMESPACE)
     world.run()
     sick = names(all_pods(world))[2]
-    merging(world, PODS, sick, {"metadata": {"annotations": {"testbed.wukong/never-ready": "true"}}})
+    merging(world, PODS, sick, {"metadata": {"annotations": {"sim.novasphere.dev/never-ready": "true"}}})
     world.run()
     assert status(world, REPLICA_SETS)["readyReplicas"] == 2
     scale(world, REPLICA_SETS, 2)
@@ -114,7 +114,7 @@ def test_a_set_that_nobody_owns_does_not_look_at_nodes() -> None:
 
 def test_a_pod_whose_image_cannot_be_pulled_stays_pending() -> None:
     world = a_world()
-    template = a_template(**{"testbed.wukong/pull-fails": "true"})
+    template = a_template(**{"sim.novasphere.dev/pull-fails": "true"})
     world.server.create(REPLICA_SETS, a_workload(replicas=1, template=template), NAMESPACE)
     world.run()
     (pod,) = all_pods(world)

@@ -27,7 +27,7 @@ from wukong.embedded.world.world import World
 from wukong.ports import Document
 
 CLAIMS = PERSISTENT_VOLUME_CLAIMS
-NEVER_READY = {"testbed.wukong/never-ready": "true"}
+NEVER_READY = {"sim.novasphere.dev/never-ready": "true"}
 
 
 def a_set(nodes: int = 3, **spec: Any) -> World:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from embedded.scenario.test_player import NODES, WEB, played
+from embedded.scenario.test_player import NODES, WEB, play
 from wukong.app.embedded import play_scenario
 from wukong.embedded.scenario import read_scenario
-from wukong.embedded.scenario.play.player import Interrupted, Play
+from wukong.embedded.scenario.play.player import Interrupted, WorldPlayer
 
 DATABASE = """
 manifests:
@@ -23,7 +23,7 @@ manifests:
 
 
 def test_who_is_drained_moves_to_another_node() -> None:
-    (move,) = played("{at: 60s, drain: n1}").moves
+    (move,) = play("{at: 60s, drain: n1}").moves
     assert (move.workload, move.start, move.end) == ("default/web", "n1", "n2")
     assert move.pod != move.replacement
     assert 60 <= move.left < move.ready < 61
@@ -32,41 +32,41 @@ def test_who_is_drained_moves_to_another_node() -> None:
 def test_a_rollout_and_a_smaller_size_move_nobody() -> None:
     image = '{spec: {template: {spec: {containers: [{name: web, image: "web:2"}]}}}}'
     rollout = f"{{at: 60s, patch: {{kind: Deployment, name: web, patch: {image}}}}}"
-    assert played(rollout).moves == []
+    assert play(rollout).moves == []
     sizes = [f"{{at: {at}s, scale: {{kind: Deployment, name: web, replicas: {n}}}}}" for at, n in ((60, 1), (90, 4))]
-    assert played(*sizes).moves == []
+    assert play(*sizes).moves == []
 
 
 def test_a_pod_with_a_name_of_its_own_moves_under_it() -> None:
-    moves = played("{at: 60s, drain: n1}", start=NODES + DATABASE).moves
+    moves = play("{at: 60s, drain: n1}", start=NODES + DATABASE).moves
     assert [(move.pod == move.replacement, move.start, move.end) for move in moves] == [(True, "n1", "n2")]
 
 
 def test_a_replacement_that_waits_long_has_moved_once_it_is_ready() -> None:
-    story = played("{at: 60s, cordon: n2}", "{at: 70s, drain: n1}", "{at: 5m, uncordon: n2}")
+    story = play("{at: 60s, cordon: n2}", "{at: 70s, drain: n1}", "{at: 5m, uncordon: n2}")
     (move,) = story.moves
     assert (move.start, move.end, int(move.left)) == ("n1", "n2", 70)
     assert move.ready >= 300
 
 
 def test_availability_is_told_whenever_it_changes() -> None:
-    history = played("{at: 60s, drain: n1}").availability["default/web"]
+    history = play("{at: 60s, drain: n1}").availability["default/web"]
     assert [(available, wanted) for _, available, wanted in history] == [(0, 2), (2, 2), (1, 2), (2, 2)]
     assert [int(at) for at, _, _ in history] == [0, 0, 60, 60]
 
 
 class Impatient:
-    """Has seen enough when the clock would jump beyond a moment."""
+    """Has seen enough when the clock would jump beyond so many seconds."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
 
-    def begin(self, play: Play) -> None:
-        self.play = play
-        play.world.clock.jumping = self.jumping
+    def begin(self, player: WorldPlayer) -> None:
+        self.player = player
+        player.world.clock.jumping = self.jumping
 
-    def jumping(self, moment: float) -> None:
-        if moment - self.play.begun > self.seconds:
+    def jumping(self, target: float) -> None:
+        if target - self.player.started_at > self.seconds:
             raise Interrupted
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from wukong.app.embedded import play_scenario
 from wukong.embedded.scenario import Story, read_scenario
-from wukong.embedded.scenario.expectations import differences
+from wukong.embedded.scenario.expectations import find_differences
 from wukong.errors import InputError
 
 NODES = "nodes: [{namePrefix: n, count: 2}]\n"
@@ -30,17 +30,17 @@ BUDGET = """
 """
 
 
-def played(*moments: str, start: str = NODES + WEB, until: str = "1h") -> Story:
-    timeline = "".join(f"\n  - {moment}" for moment in moments)
+def play(*entries: str, start: str = NODES + WEB, until: str = "1h") -> Story:
+    timeline = "".join(f"\n  - {entry}" for entry in entries)
     return play_scenario(read_scenario(f"{start}\nuntil: {until}\ntimeline: {timeline or '[]'}"))
 
 
-def told(story: Story) -> list[tuple[int, str]]:
+def events_of(story: Story) -> list[tuple[int, str]]:
     return [(int(event.at), event.text) for event in story.events if event.at >= 1]
 
 
 def test_a_cluster_left_alone_settles_at_once() -> None:
-    story = played()
+    story = play()
     assert story.settled
     assert story.virtual_seconds < 1
     assert (story.workloads["default/web"].available, story.workloads["default/web"].per_node) == (
@@ -50,17 +50,17 @@ def test_a_cluster_left_alone_settles_at_once() -> None:
 
 
 def test_a_scaled_workload_gets_more_pods() -> None:
-    story = played("{at: 10s, scale: {kind: Deployment, name: web, replicas: 5}}")
-    fate = story.workloads["default/web"]
-    assert (fate.replicas, fate.available, fate.min_available, fate.max_pods) == (5, 5, 2, 5)
-    assert sum(fate.per_node.values()) == 5
+    story = play("{at: 10s, scale: {kind: Deployment, name: web, replicas: 5}}")
+    summary = story.workloads["default/web"]
+    assert (summary.replicas, summary.available, summary.min_available, summary.max_pods) == (5, 5, 2, 5)
+    assert sum(summary.per_node.values()) == 5
 
 
 def test_a_deleted_workload_takes_its_pods_along() -> None:
-    story = played("{at: 10s, delete: {kind: Deployment, name: web}}")
+    story = play("{at: 10s, delete: {kind: Deployment, name: web}}")
     assert story.settled
     assert story.workloads == {}
-    assert [text for _, text in told(story)].count("gone") == 2
+    assert [text for _, text in events_of(story)].count("gone") == 2
 
 
 def test_two_workloads_of_one_name_are_told_apart_to_the_end() -> None:
@@ -69,45 +69,45 @@ def test_two_workloads_of_one_name_are_told_apart_to_the_end() -> None:
         .replace("kind: Deployment", "kind: StatefulSet")
         .replace("app: web", "app: db")
     )
-    story = played(start=NODES + WEB + second)
-    assert {name: fate.kind for name, fate in story.workloads.items()} == {
+    story = play(start=NODES + WEB + second)
+    assert {name: summary.kind for name, summary in story.workloads.items()} == {
         "default/web": "Deployment",
         "default/web.statefulset": "StatefulSet",
     }
     gone = ("{at: 10s, delete: {kind: Deployment, name: web}}", "{at: 20s, delete: {kind: StatefulSet, name: web}}")
-    assert played(*gone, start=NODES + WEB + second).workloads == {}
+    assert play(*gone, start=NODES + WEB + second).workloads == {}
 
 
 def test_pods_that_the_server_refuses_are_told() -> None:
     refused = WEB.replace("spec: {containers", "spec: {priorityClassName: nope, containers")
-    reasons = "\n".join(played(start=NODES + refused).stuck)
+    reasons = "\n".join(play(start=NODES + refused).stuck)
     assert "default/web: ProgressDeadlineExceeded: " in reasons
     assert "default/web: FailedCreate: " in reasons
 
 
 def test_a_cordoned_node_gets_no_pods_until_it_is_uncordoned() -> None:
     grow = "{at: 20s, scale: {kind: Deployment, name: web, replicas: 6}}"
-    assert played("{at: 10s, cordon: n1}", grow).workloads["default/web"].per_node == {"n1": 1, "n2": 5}
-    freed = played("{at: 10s, cordon: n1}", "{at: 11s, uncordon: n1}", grow)
+    assert play("{at: 10s, cordon: n1}", grow).workloads["default/web"].per_node == {"n1": 1, "n2": 5}
+    freed = play("{at: 10s, cordon: n1}", "{at: 11s, uncordon: n1}", grow)
     assert freed.workloads["default/web"].per_node == {"n1": 3, "n2": 3}
 
 
 def test_a_drained_node_is_empty() -> None:
-    story = played("{at: 10s, drain: n1}")
+    story = play("{at: 10s, drain: n1}")
     assert story.workloads["default/web"].per_node == {"n2": 2}
     assert story.workloads["default/web"].restarts == 1
 
 
 def test_a_drain_leaves_the_pods_of_daemon_sets() -> None:
     daemons = WEB.replace("kind: Deployment", "kind: DaemonSet").replace("      replicas: 2\n", "")
-    story = played("{at: 10s, drain: n1}", start=NODES + daemons)
+    story = play("{at: 10s, drain: n1}", start=NODES + daemons)
     assert story.settled
     assert story.workloads["default/web"].per_node == {"n1": 1, "n2": 1}
     assert story.workloads["default/web"].restarts == 0
 
 
 def test_a_drain_that_a_budget_never_allows_is_stuck_and_says_so() -> None:
-    story = played("{at: 10s, drain: n1}", start=NODES + WEB + BUDGET)
+    story = play("{at: 10s, drain: n1}", start=NODES + WEB + BUDGET)
     assert not story.settled
     (reason,) = story.stuck
     assert reason.startswith("node n1: drain: pod default/web-")
@@ -117,34 +117,41 @@ def test_a_drain_that_a_budget_never_allows_is_stuck_and_says_so() -> None:
 
 def test_a_drain_goes_on_when_the_budget_allows_it() -> None:
     more = "{at: 10m, scale: {kind: Deployment, name: web, replicas: 3}}"
-    story = played("{at: 10s, drain: n1}", more, start=NODES + WEB + BUDGET)
+    story = play("{at: 10s, drain: n1}", more, start=NODES + WEB + BUDGET)
     assert story.settled
     assert story.workloads["default/web"].per_node == {"n2": 3}
     assert story.workloads["default/web"].min_available == 2
 
 
 def test_a_silent_node_loses_its_pods_after_their_five_minutes() -> None:
-    story = played("{at: 10s, notReady: n1}")
+    story = play("{at: 10s, notReady: n1}")
     assert story.settled
     assert story.workloads["default/web"].restarts == 1
-    (silent,) = [at for at, text in told(story) if text == "not ready" and at >= 50][:1]
-    (stopping,) = [at for at, text in told(story) if text == "stopping"]
+    (silent,) = [at for at, text in events_of(story) if text == "not ready" and at >= 50][:1]
+    (stopping,) = [at for at, text in events_of(story) if text == "stopping"]
     assert 300 <= stopping - silent <= 311
 
 
 def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
-    story = played("{at: 10s, notReady: n1}", "{at: 3m, ready: n1}")
+    story = play("{at: 10s, notReady: n1}", "{at: 3m, ready: n1}")
     assert story.settled
     assert story.workloads["default/web"].restarts == 0
     assert story.workloads["default/web"].min_available == 1
     assert 100 < story.workloads["default/web"].unavailable_seconds < 180
 
 
+def test_a_node_that_was_silenced_by_the_former_annotation_comes_back() -> None:
+    silent = 'nodes: [{name: n1, annotations: {testbed.wukong/silent: "true"}}, {name: n2}]\n'
+    story = play("{at: 10m, ready: n1}", start=silent + WEB)
+    assert story.settled
+    assert [at for at, text in events_of(story) if text == "ready"][-1] >= 600
+
+
 def test_a_killed_node_is_missed_after_forty_seconds() -> None:
-    story = played("{at: 10s, kill: n1}")
+    story = play("{at: 10s, kill: n1}")
     assert (story.nodes.start, story.nodes.max, story.nodes.end) == (2, 2, 1)
     assert story.workloads["default/web"].per_node == {"n2": 2}
-    (created,) = [at for at, text in told(story) if text == "created"]
+    (created,) = [at for at, text in events_of(story) if text == "created"]
     assert 50 <= created <= 70  # and the garbage collector of pods looks every twenty
 
 
@@ -152,32 +159,33 @@ def test_what_is_applied_again_is_rolled_out() -> None:
     again = WEB.replace("web:1", "web:2").removeprefix("\nmanifests:\n  - ")
     document = "\n".join(line.removeprefix("    ") for line in again.splitlines())
     indented = "\n".join(f"      {line}" for line in document.splitlines())
-    story = played(f"at: 10s\n    apply:\n{indented}")
+    story = play(f"at: 10s\n    apply:\n{indented}")
     assert story.settled
-    assert [text for at, text in told(story) if at >= 10].count("created") == 2
+    assert [text for at, text in events_of(story) if at >= 10].count("created") == 2
 
 
 def test_a_namespace_that_is_named_is_made() -> None:
-    story = played(start=NODES + WEB.replace("{name: web}\n", "{name: web, namespace: shop}\n", 1))
+    story = play(start=NODES + WEB.replace("{name: web}\n", "{name: web, namespace: shop}\n", 1))
     assert story.settled
     assert list(story.workloads) == ["shop/web"]
 
 
-def test_pods_that_never_get_ready_are_no_settled_workload() -> None:
+@pytest.mark.parametrize("prefix", ["sim.novasphere.dev", "testbed.wukong"])
+def test_pods_that_never_get_ready_are_no_settled_workload(prefix: str) -> None:
     never = WEB.replace(
-        "{labels: {app: web}}", '{labels: {app: web}, annotations: {testbed.wukong/never-ready: "true"}}'
+        "{labels: {app: web}}", f'{{labels: {{app: web}}, annotations: {{{prefix}/never-ready: "true"}}}}'
     )
-    story = played(start=NODES + never)
+    story = play(start=NODES + never)
     assert not story.settled
     assert "ProgressDeadlineExceeded" in story.stuck[0]
 
 
 def test_a_pod_of_higher_priority_takes_the_place_of_another() -> None:
-    crowd = WEB.replace('image: "web:1"', 'image: "web:1", resources: {requests: {cpu: "3"}}')
+    large = WEB.replace('image: "web:1"', 'image: "web:1", resources: {requests: {cpu: "3"}}')
     container = "{name: a, image: b, resources: {requests: {cpu: 2}}}"
     boss = f"spec: {{priorityClassName: system-node-critical, containers: [{container}]}}"
     applied = f"apply: {{apiVersion: v1, kind: Pod, metadata: {{name: boss, namespace: kube-system}}, {boss}}}"
-    story = played(f"{{at: 10s, {applied}}}", start=NODES + crowd)
+    story = play(f"{{at: 10s, {applied}}}", start=NODES + large)
     assert not story.settled
     assert (story.workloads["default/web"].restarts, story.workloads["default/web"].available) == (1, 1)
     assert "pending: 0/2 nodes are available: 2 Insufficient cpu" in "\n".join(story.stuck)
@@ -193,11 +201,11 @@ POLICY = """
 
 
 def test_a_policy_holds_because_the_scheduler_asks_the_extender() -> None:
-    assert played(start=SPOT + WEB + POLICY).workloads["default/web"].per_node == {"b-spot": 2}
+    assert play(start=SPOT + WEB + POLICY).workloads["default/web"].per_node == {"b-spot": 2}
 
 
 def test_nobody_asks_the_extender_where_the_scenario_says_so() -> None:
-    story = played(start=f"extender: false\n{SPOT}{WEB}{POLICY}")
+    story = play(start=f"extender: false\n{SPOT}{WEB}{POLICY}")
     assert story.workloads["default/web"].per_node == {"a-steady": 1, "b-spot": 1}
 
 
@@ -205,7 +213,7 @@ def test_a_pod_that_is_deleted_by_force_does_not_wait_for_its_kubelet() -> None:
     spec = "spec: {nodeName: n1, containers: [{name: a, image: b}]}"
     lone = f"apply: {{apiVersion: v1, kind: Pod, metadata: {{name: lone}}, {spec}}}"
     gone = "delete: {kind: Pod, name: lone, gracePeriodSeconds: 0}"
-    story = played(f"{{at: 10s, {lone}}}", "{at: 20s, notReady: n1}", f"{{at: 30s, {gone}}}")
+    story = play(f"{{at: 10s, {lone}}}", "{at: 20s, notReady: n1}", f"{{at: 30s, {gone}}}")
     assert [event.at for event in story.events if event.subject == "pod default/lone" and event.text == "gone"] == [30]
 
 
@@ -213,9 +221,9 @@ def test_a_pod_behind_a_gate_waits_until_it_is_opened() -> None:
     spec = "spec: {schedulingGates: [{name: later}], containers: [{name: a, image: b}]}"
     gated = f"apply: {{apiVersion: v1, kind: Pod, metadata: {{name: lone}}, {spec}}}"
     opened = "patch: {kind: Pod, name: lone, type: merge, patch: {spec: {schedulingGates: null}}}"
-    closed = played(f"{{at: 10s, {gated}}}")
+    closed = play(f"{{at: 10s, {gated}}}")
     assert closed.stuck == ["pod default/lone: pending: Scheduling is blocked due to non-empty scheduling gates"]
-    story = played(f"{{at: 10s, {gated}}}", f"{{at: 20s, {opened}}}")
+    story = play(f"{{at: 10s, {gated}}}", f"{{at: 20s, {opened}}}")
     assert story.settled
     (ready,) = [event.at for event in story.events if (event.subject, event.text) == ("pod default/lone", "ready")]
     assert 20 <= ready < 21
@@ -225,28 +233,28 @@ def test_crowds_and_mixed_versions_are_seen_while_they_last() -> None:
     update = (
         "patch: {kind: Deployment, name: web, patch: {spec: {template: {spec: {containers: [{name: web, image: x}]}}}}}"
     )
-    fate = played(f"{{at: 10s, {update}}}", start="nodes: [{name: n1}]\n" + WEB).workloads["default/web"]
+    summary = play(f"{{at: 10s, {update}}}", start="nodes: [{name: n1}]\n" + WEB).workloads["default/web"]
     # A pod that stops still takes room on its node, but is none of those that the strategy bounds.
-    assert (fate.max_per_node, fate.max_pods, fate.mixed_nodes) == (4, 3, 1)
+    assert (summary.max_per_node, summary.max_pods, summary.mixed_nodes) == (4, 3, 1)
 
 
 def test_time_that_is_up_is_not_settled() -> None:
-    story = played("{at: 10s, notReady: n1}", until="2m")
+    story = play("{at: 10s, notReady: n1}", until="2m")
     assert not story.settled
     assert story.virtual_seconds == 120
 
 
 @pytest.mark.parametrize(
-    ("moment", "problem"),
+    ("entry", "problem"),
     [
         ("{at: 10s, kill: n9}", '$.timeline[0].kill: the API server refuses it: nodes "n9" not found'),
         ("{at: 10s, cordon: n9}", '$.timeline[0].cordon: the API server refuses it: nodes "n9" not found'),
         ("{at: 10s, scale: {kind: Deployment, name: wb, replicas: 1}}", 'deployments.apps "wb" not found'),
     ],
 )
-def test_what_the_server_refuses_is_told_with_its_place(moment: str, problem: str) -> None:
+def test_what_the_server_refuses_is_told_with_its_place(entry: str, problem: str) -> None:
     with pytest.raises(InputError, match="the API server refuses it") as caught:
-        played(moment)
+        play(entry)
     assert problem in str(caught.value)
 
 
@@ -281,4 +289,4 @@ def test_what_the_server_refuses_is_told_with_its_place(moment: str, problem: st
 )
 def test_expectations_are_a_subset_of_the_story(expected: str, unmet: list[str]) -> None:
     scenario = read_scenario(f"{NODES}{WEB}\nexpect: {expected}")
-    assert differences(scenario.expect, play_scenario(scenario)) == unmet
+    assert find_differences(scenario.expect, play_scenario(scenario)) == unmet

@@ -7,7 +7,13 @@ import pytest
 from embedded.actors.playing import NAMESPACE, a_template, a_workload, a_world
 from wukong.api.kinds import DEPLOYMENTS, NODES, STATEFUL_SETS
 from wukong.api.resources import Key
-from wukong.embedded.scenario.play.quiescence import COMPLETE_SECONDS, STUCK_SECONDS, UNCLEAR_SECONDS, awaited, is_over
+from wukong.embedded.scenario.play.quiescence import (
+    COMPLETE_SECONDS,
+    STUCK_SECONDS,
+    UNCLEAR_SECONDS,
+    is_over,
+    list_awaited,
+)
 from wukong.embedded.world.world import World
 from wukong.ports import Document, PatchBody
 
@@ -29,26 +35,26 @@ def test_what_is_complete_is_over_after_a_moment() -> None:
 
 def test_a_deadline_is_waited_for() -> None:
     world = a_world()
-    a_rollout(world, a_template("app:2", **{"testbed.wukong/never-ready": "true"}), progressDeadlineSeconds=60)
+    a_rollout(world, a_template("app:2", **{"sim.novasphere.dev/never-ready": "true"}), progressDeadlineSeconds=60)
     world.run(seconds=30)
-    assert [*awaited(world)] == [f"Deployment {NAMESPACE}/web: its progress deadline"]
+    assert [*list_awaited(world)] == [f"Deployment {NAMESPACE}/web: its progress deadline"]
     assert not is_over(world, 1000.0)
     world.run(seconds=60)
-    assert [*awaited(world)] == []
+    assert [*list_awaited(world)] == []
     assert not is_over(world, STUCK_SECONDS - 1)
     assert is_over(world, STUCK_SECONDS)
 
 
 def test_without_a_word_on_what_is_wrong_a_minute_is_waited() -> None:
     world = a_world()
-    never = a_workload("db", 1, a_template(**{"testbed.wukong/never-ready": "true"}), serviceName="db")
+    never = a_workload("db", 1, a_template(**{"sim.novasphere.dev/never-ready": "true"}), serviceName="db")
     world.server.create(STATEFUL_SETS, never, NAMESPACE)
     world.run()
     assert not is_over(world, UNCLEAR_SECONDS - 1)
     assert is_over(world, UNCLEAR_SECONDS)
 
 
-@pytest.mark.parametrize("body", [{"metadata": {"annotations": {"testbed.wukong/silent": "true"}}}, None])
+@pytest.mark.parametrize("body", [{"metadata": {"annotations": {"sim.novasphere.dev/silent": "true"}}}, None])
 def test_a_node_that_is_about_to_be_missed_is_waited_for(body: Document | None) -> None:
     world = a_world(1)
     world.server.create(DEPLOYMENTS, a_workload("web", 1, None), NAMESPACE)
@@ -57,5 +63,5 @@ def test_a_node_that_is_about_to_be_missed_is_waited_for(body: Document | None) 
         world.server.delete(NODES, Key("", "n0"))
     else:
         world.server.patch(NODES, Key("", "n0"), PatchBody("merge", body))
-    assert next(awaited(world), None) is not None
+    assert next(list_awaited(world), None) is not None
     assert not is_over(world, 1000.0)

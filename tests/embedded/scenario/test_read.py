@@ -9,7 +9,7 @@ from wukong.embedded.scenario.format.fields import seconds_of
 from wukong.errors import InputError
 
 
-def problems(text: str) -> list[str]:
+def problems_of(text: str) -> list[str]:
     with pytest.raises(InputError) as caught:
         read_scenario(text)
     return list(caught.value.problems)
@@ -28,7 +28,7 @@ def test_a_prefix_and_a_count_name_nodes_from_one() -> None:
 
 
 def test_every_problem_is_told_at_once_with_its_place() -> None:
-    found = problems(
+    messages = problems_of(
         """
         nodes: [5, {namePrefx: a, name: b}, {name: c, capacity: {cpu: four}}]
         timeline: [{at: 60, cordon: b}, {at: 1s, cordon: b, drain: b}]
@@ -36,7 +36,7 @@ def test_every_problem_is_told_at_once_with_its_place() -> None:
         until: soon
         """
     )
-    assert [problem.split(": ")[0] for problem in found] == [
+    assert [problem.split(": ")[0] for problem in messages] == [
         "$.nodes[1].namePrefx",
         "$.nodes[0]",
         "$.nodes[2].capacity.cpu",
@@ -77,7 +77,7 @@ def test_every_problem_is_told_at_once_with_its_place() -> None:
     ],
 )
 def test_a_mistake_is_told_with_what_was_expected(text: str, problem: str) -> None:
-    assert problem in "\n".join(problems(text))
+    assert problem in "\n".join(problems_of(text))
 
 
 def test_faults_of_a_timeline_are_checked() -> None:

@@ -1,6 +1,6 @@
 """Takes back what a run did to a real cluster: objects, pods, namespaces, nodes, cordons. However the run ended.
 
-Called by player.py while its mirror still follows the cluster, so nothing is polled: what shall go is waited for.
+Called by player.py while the mirror still follows the cluster, so nothing is polled: what shall go is waited for.
 """
 
 from __future__ import annotations
@@ -9,56 +9,56 @@ from wukong.actions import Action, Delete
 from wukong.api.core import Pod
 from wukong.api.kinds import NAMESPACES, NODES, PODS
 from wukong.api.resources import Key
-from wukong.app.sim_live.plan import Plan
-from wukong.app.sim_live.stage import Stage
-from wukong.embedded.scenario.format.fields import TimelineEntry
-from wukong.embedded.scenario.play import steps
+from wukong.app.sim_live.plan import ObjectName, Plan
+from wukong.app.sim_live.real_cluster import RealCluster
+from wukong.embedded.scenario.play.steps import uncordon
 from wukong.errors import ClusterError
 
-LEAVING_SECONDS = 60.0  # for pods with the usual grace of 30 s
+REMOVAL_SECONDS = 60.0  # for pods with the usual grace of 30 s
 
 
-async def clean(stage: Stage, plan: Plan) -> list[str]:
-    """Everything the run made is removed; gives what could not be."""
-    left: list[str] = []
-    for name in sorted(stage.cordoned - plan.cordoned):
+async def clean_up(real: RealCluster, plan: Plan) -> list[str]:
+    """Remove everything that the run created, and uncordon its nodes. Returns what could not be removed, and why."""
+    problems: list[str] = []
+    for name in sorted(real.cordoned_nodes - plan.cordoned_nodes):
         if not plan.makes_nodes:
-            left += await _attempt(stage, *steps.actions(TimelineEntry(at="0s", uncordon=name), frozenset()))
-    apart = (NAMESPACES, NODES)
-    for resource, key in reversed([made for made in stage.made if made[0] not in apart]):
-        left += await _attempt(stage, Delete(resource, key, propagation="Background"))
-    await stage.until(lambda: not _staying(stage, plan), LEAVING_SECONDS)
-    for key in _pods(stage, plan):  # nobody lets these go: their node is gone, silent or slow
-        left += await _attempt(stage, Delete(PODS, key, grace_seconds=0))
-    for kind in apart:
-        for resource, key in [made for made in stage.made if made[0] == kind]:
-            left += await _attempt(stage, Delete(resource, key))
-    made = {(resource.group_kind, key) for resource, key in stage.made if resource in apart}
-    await stage.until(lambda: not _there(stage, made), LEAVING_SECONDS)
-    return [*left, *(f"{kind} {key} is still there" for kind, key in sorted(_there(stage, made)))]
+            problems += await _try(real, uncordon(name))
+    last_kinds = (NAMESPACES, NODES)
+    for resource, key in reversed([entry for entry in real.created if entry[0] not in last_kinds]):
+        problems += await _try(real, Delete(resource, key, propagation="Background"))
+    await real.wait_until(lambda: not _pods_being_stopped(real, plan), REMOVAL_SECONDS)
+    for pod in _pods_of_run(real, plan):  # nobody ends these: their node is gone, silent or slow
+        problems += await _try(real, Delete(PODS, _key_of(pod), grace_seconds=0))
+    for kind in last_kinds:
+        for resource, key in [entry for entry in real.created if entry[0] == kind]:
+            problems += await _try(real, Delete(resource, key))
+    removed = {(resource.group_kind, key) for resource, key in real.created if resource in last_kinds}
+    await real.wait_until(lambda: not _still_present(real, removed), REMOVAL_SECONDS)
+    return [*problems, *(f"{kind} {key} is still there" for kind, key in sorted(_still_present(real, removed)))]
 
 
-def _there(stage: Stage, made: set[tuple[str, Key]]) -> set[tuple[str, Key]]:
-    return {(kind, key) for kind, key in made if key in stage.state.objects.get(kind, {})}
+def _still_present(real: RealCluster, names: set[ObjectName]) -> set[ObjectName]:
+    return {(kind, key) for kind, key in names if key in real.state.objects.get(kind, {})}
 
 
-def _pods(stage: Stage, plan: Plan) -> list[Key]:
-    """Those of the workloads that the run made, and all in the namespaces it made."""
-    found = stage.state.all(Pod)
-    ours = [it for it in found if it.metadata.namespace in plan.new_namespaces or stage.recorder.is_about(it)]
-    return [Key(pod.metadata.namespace, pod.metadata.name) for pod in ours]
+def _pods_of_run(real: RealCluster, plan: Plan) -> list[Pod]:
+    """Those of the workloads that the run created, and all in the namespaces it created."""
+    pods = real.state.all(Pod)
+    return [pod for pod in pods if pod.metadata.namespace in plan.new_namespaces or real.recorder.is_about(pod)]
 
 
-def _staying(stage: Stage, plan: Plan) -> list[Key]:
-    """Pods whose kubelet can let them go."""
-    found = [stage.state.get(Pod, key) for key in _pods(stage, plan)]
-    return [Key(pod.metadata.namespace, pod.metadata.name) for pod in found if pod is not None and stage.is_kept(pod)]
+def _pods_being_stopped(real: RealCluster, plan: Plan) -> list[Pod]:
+    """Pods of the run whose kubelet can end them."""
+    return [pod for pod in _pods_of_run(real, plan) if real.has_kubelet(pod)]
 
 
-async def _attempt(stage: Stage, *actions: Action) -> list[str]:
+def _key_of(pod: Pod) -> Key:
+    return Key(pod.metadata.namespace, pod.metadata.name)
+
+
+async def _try(real: RealCluster, action: Action) -> list[str]:
     try:
-        for action in actions:
-            await stage.performer.perform(action, stage.clock.now())
+        await real.performer.perform(action, real.clock.now())
     except ClusterError as error:
         return [str(error)]
     return []

@@ -1,7 +1,7 @@
-"""Plays a scenario on a real cluster: the same file, the same story, in real time. The twin of scenario/playing.py.
+"""Plays a scenario on a real cluster: the same file, the same course (scenario/play/course.py), in real time.
 
-    plan (refuse) ─► nodes ─► manifests ─► moments at their time ─► nothing to be expected any more, or `until`
-                                                                         └─► everything taken back
+    plan (refuse) ─► prepare ─► … the course … ─► story
+                                                    └─► everything taken back
 
 Called by `wukong sim run --kubeconfig` and by the test bed's fidelity. Whatever happens, also Ctrl-C, what the run made
 is removed again. Kubernetes itself draws ties here: there is no seed.
@@ -9,28 +9,40 @@ is removed again. Kubernetes itself draws ties here: there is no seed.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
-from wukong.actions import Action, Create
+from wukong.actions import Create
 from wukong.api.kinds import NODES
 from wukong.api.resources import Key, Resource
-from wukong.app.sim_live.cleanup import clean
-from wukong.app.sim_live.plan import Plan, found, make_plan
-from wukong.app.sim_live.stage import Stage, hollow
+from wukong.app.sim_live.cleanup import clean_up
+from wukong.app.sim_live.plan import Plan, find_object, make_plan
+from wukong.app.sim_live.real_cluster import RealCluster, make_hollow
+from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.scenario import Scenario, Story
-from wukong.embedded.scenario.format.fields import TimelineEntry, seconds_of
 from wukong.embedded.scenario.play import steps
-from wukong.embedded.scenario.play.player import by_time
+from wukong.embedded.scenario.play.course import (
+    Drain,
+    Milestone,
+    Perform,
+    Request,
+    WaitForRest,
+    WaitUntil,
+    begin_drain,
+    course_of,
+)
 from wukong.embedded.scenario.play.quiescence import is_over
+from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
+from wukong.embedded.scenario.record.recorder import Recorder
 from wukong.embedded.store.documents import condition_of
 from wukong.embedded.world.objects import Node
 from wukong.errors import InputError
 from wukong.ports import Cluster
+from wukong.runtime.dispatch import Item
 
 READY_SECONDS = 60.0
+REST_CHECK_SECONDS = 0.5  # at the longest between two looks at whether the story is over
 ACCOUNTS = Resource(kind="ServiceAccount", plural="serviceaccounts")
 NOT_READY = "node.kubernetes.io/not-ready"
 Say = Callable[[str], None]
@@ -44,140 +56,164 @@ class Options(msgspec.Struct, frozen=True):
 async def play_live(cluster: Cluster, scenario: Scenario, options: Options, say: Say) -> Story:
     """Raises InputError where the scenario cannot be played there; what had been made by then is removed."""
     plan = await make_plan(cluster, scenario, makes_nodes=options.create_nodes)
-    say(_announced(plan, options))
-    stage = Stage(cluster, plan)
-    await stage.open()
+    say(_describe(plan, options))
+    real = RealCluster(cluster, plan)
+    await real.open()
     try:
         try:
-            return await _Play(stage, plan, scenario).story()
+            return await LivePlayer(real, plan, scenario).play()
         finally:
-            stage.drains.nodes.clear()
+            real.drains.nodes.clear()
             if not options.keep:
-                for each in await clean(stage, plan):
-                    say(f"not removed: {each}")
+                for problem in await clean_up(real, plan):
+                    say(f"not removed: {problem}")
     finally:
-        await stage.close()
+        await real.close()
 
 
-def _announced(plan: Plan, options: Options) -> str:
-    made = [f"{kind} {key}" for kind, key in sorted(plan.documents)]
-    made += [f"Namespace {name}" for name in sorted(plan.new_namespaces)]
-    made += [f"Node {name}" for name in sorted(plan.nodes)] if plan.makes_nodes else []
+def _describe(plan: Plan, options: Options) -> str:
+    names = [f"{kind} {key}" for kind, key in sorted(plan.documents)]
+    names += [f"Namespace {name}" for name in sorted(plan.new_namespaces)]
+    names += [f"Node {name}" for name in sorted(plan.nodes)] if plan.makes_nodes else []
     end = "stays" if options.keep else "is removed in the end"
-    return f"plays in real time on the cluster, and makes there what {end}: {', '.join(made) or 'nothing'}."
+    return f"plays in real time on the cluster, and makes there what {end}: {', '.join(names) or 'nothing'}."
 
 
-class _Play:
-    def __init__(self, stage: Stage, plan: Plan, scenario: Scenario) -> None:
-        self.stage, self.plan, self.scenario = stage, plan, scenario
-        self.recorder = stage.recorder
+class LivePlayer:
+    """Drives the course of one scenario on a real cluster. A Driver (scenario/play/course.py)."""
 
-    async def story(self) -> Story:
-        await self._furnish()
-        for document in self.scenario.manifests:
-            if document["kind"] != "Node":
-                await self._do(steps.applied([document], self._namespaces()), document["metadata"]["name"])
-        # Only now: on virtual time all of it is there at once, and a busy API server may take seconds.
-        self.recorder.begun = begun = self.stage.clock.now()
-        self.recorder.nodes.start = len(self.stage.state.objects.get("Node", {}))
-        for seconds, moments in by_time(self.scenario.timeline):
-            await self._wait_for(begun + seconds)
-            for index, moment in moments:
-                await self._happen(moment, f"$.timeline[{index}]")
-            for _, moment in moments:  # all are cordoned before any is emptied
-                if moment.drain is not None:
-                    self.stage.drain(moment.drain)
-        is_at_rest = await self._rest(begun + (seconds_of(self.scenario.until) or 0))
-        stuck, self.stage.is_over = self.recorder.finish(), True
-        end = self.stage.last_move if is_at_rest else self.stage.clock.now()
-        return Story(
-            settled=is_at_rest and not stuck,
-            stuck=stuck,
-            workloads=dict(sorted(self.recorder.fates.items())),
-            nodes=self.recorder.nodes,
-            moves=[move for move in self.stage.moves.made if move.workload in self.recorder.fates],
-            availability=dict(sorted(self.stage.availability.history.items())),
-            writes=len(self.stage.trace),
-            virtual_seconds=round(max(0.0, end - begun), 3),
-            digest=hashlib.sha256("".join(self.stage.trace).encode()).hexdigest(),
-            events=self.recorder.events,
-            trace=self.stage.trace,
+    def __init__(self, real: RealCluster, plan: Plan, scenario: Scenario) -> None:
+        self.real, self.plan, self.scenario = real, plan, scenario
+        self._is_resting = False
+        self._drains_to_begin: list[str] = []  # nodes
+
+    async def play(self) -> Story:
+        is_at_rest = await self._drive()
+        real = self.real
+        story = real.recording.tell_story(
+            is_at_rest=is_at_rest, last_change=real.last_change, writes=len(real.recording.trace.lines)
         )
+        real.is_recorded = False
+        return story
 
-    # ---- the place
+    # ---- the driver
 
-    async def _furnish(self) -> None:
-        """Namespaces with the account that pods need, and nodes that are ready."""
-        given = {each["metadata"]["name"]: each for each in self.scenario.documents if each["kind"] == "Namespace"}
+    async def _drive(self) -> bool:
+        others = [document for document in self.scenario.manifests if document["kind"] != "Node"]
+        course = course_of(msgspec.structs.replace(self.scenario, manifests=others), self)
+        try:
+            while True:
+                await self._carry_out(next(course))
+        except StopIteration as end:
+            return bool(end.value)
+
+    async def _carry_out(self, request: Request) -> None:
+        match request:
+            case Milestone.PREPARE:
+                await self._prepare()
+            case Milestone.BEGIN:
+                # Only now: on virtual time all of it is there at once, and a busy API server may take seconds.
+                self.recorder.started_at = self.real.clock.now()
+            case Perform(actions, place):
+                await self.real.perform(actions, place)
+            case Drain(node):
+                self._drains_to_begin.append(node)  # all are cordoned before any is emptied
+            case WaitUntil(seconds):
+                self._begin_drains()
+                await self._wait_until(self.recorder.started_at + seconds)
+            case WaitForRest(limit):
+                self._begin_drains()
+                await self._wait_for_rest(limit)
+
+    def _begin_drains(self) -> None:
+        for node in self._drains_to_begin:
+            begin_drain(node, self)
+        self._drains_to_begin.clear()
+
+    async def _wait_until(self, time: float) -> None:
+        while (left := time - self.real.clock.now()) > 0:
+            await self.real.wait_for_change(left)
+
+    async def _wait_for_rest(self, limit: float) -> None:
+        now = self.real.clock.now()
+        if not self._is_resting:  # what the last entry did counts as a change
+            self.real.last_change = max(self.real.last_change, now)
+            self._is_resting = True
+        if now < limit:
+            await self.real.wait_for_change(min(REST_CHECK_SECONDS, limit - now))
+
+    # ---- what the course reads
+
+    @property
+    def cluster(self) -> ObservedCluster:
+        return self.real
+
+    @property
+    def recorder(self) -> Recorder:
+        return self.real.recorder
+
+    @property
+    def drains(self) -> steps.Drains:
+        return self.real.drains
+
+    def namespaces(self) -> frozenset[str]:
+        return self.plan.namespaces
+
+    def is_at_rest(self) -> bool:
+        return is_over(self.real, self.real.clock.now() - self.real.last_change)
+
+    def enqueue(self, items: Iterable[Item]) -> None:
+        self.real.loop.enqueue(items)
+
+    # ---- preparation
+
+    async def _prepare(self) -> None:
+        """Create namespaces with the account that pods need, and nodes, and wait until the nodes are ready."""
+        documents = {
+            document["metadata"]["name"]: document
+            for document in self.scenario.documents
+            if document["kind"] == "Namespace"
+        }
         for name in sorted(self.plan.new_namespaces):
-            bare = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            await self._do(steps.applied([given.get(name, bare)], frozenset()), f"Namespace {name}")
+            namespace = documents.get(name, steps.bare_namespace(name))
+            await self.real.perform(steps.apply_documents([namespace], frozenset()), f"Namespace {name}")
         if self.plan.makes_nodes:
-            own = [each for each in self.scenario.manifests if each["kind"] == "Node"]
-            made = [*steps.nodes(self.scenario.nodes), *(Create(NODES, each) for each in own)]
-            await self._do([hollow(action) for action in made], "$.nodes")
-            if not await self.stage.until(self._are_ready, READY_SECONDS):
-                raise InputError(
-                    f"the nodes were not ready within {READY_SECONDS:.0f} s: no hollow kubelet takes them up. "
-                    "--create-nodes is for clusters that have some, such as the test bed or KWOK."
-                )
-            self._check_silence()
+            await self._create_nodes()
         for name in sorted(self.plan.new_namespaces):
-            await self._account(name)
+            await self._wait_for_account(name)
 
-    def _are_ready(self) -> bool:
-        found = self.stage.state.all(Node)
-        return {each.metadata.name for each in found} >= self.plan.nodes and all(map(_is_usable, found))
+    async def _create_nodes(self) -> None:
+        documents = [document for document in self.scenario.manifests if document["kind"] == "Node"]
+        actions = [*steps.create_nodes(self.scenario.nodes), *(Create(NODES, document) for document in documents)]
+        await self.real.perform([make_hollow(action) for action in actions], "$.nodes")
+        if not await self.real.wait_until(self._are_nodes_usable, READY_SECONDS):
+            raise InputError(
+                f"the nodes were not ready within {READY_SECONDS:.0f} s: no hollow kubelet takes them up. "
+                "--create-nodes is for clusters that have some, such as the test bed or KWOK."
+            )
+        self._check_silence()
+
+    def _are_nodes_usable(self) -> bool:
+        nodes = self.real.state.all(Node)
+        return {node.metadata.name for node in nodes} >= self.plan.nodes and all(map(_is_usable, nodes))
 
     def _check_silence(self) -> None:
-        silent = [moment for moment in self.scenario.timeline if moment.not_ready or moment.ready]
-        for node in self.stage.state.all(Node) if silent else ():
+        is_needed = any(entry.not_ready or entry.ready for entry in self.scenario.timeline)
+        for node in self.real.state.all(Node) if is_needed else ():
             info = (node.document.get("status") or {}).get("nodeInfo") or {}
             if not str(info.get("containerRuntimeVersion", "")).startswith("hollow://"):
                 raise InputError(
-                    "notReady and ready need kubelets that fall silent on demand (annotation testbed.wukong/silent), "
+                    f"notReady and ready need kubelets that fall silent on demand (annotation {SILENT}), "
                     f"as those of the test bed do; node {node.metadata.name} has another."
                 )
 
-    async def _account(self, namespace: str) -> None:
+    async def _wait_for_account(self, namespace: str) -> None:
         """A namespace's default account comes a moment after it; until then pods are refused."""
-        deadline = self.stage.clock.now() + READY_SECONDS
-        while await found(self.stage.cluster, ACCOUNTS, Key(namespace, "default")) is None:
-            if self.stage.clock.now() > deadline:
+        deadline = self.real.clock.now() + READY_SECONDS
+        while await find_object(self.real.cluster, ACCOUNTS, Key(namespace, "default")) is None:
+            if self.real.clock.now() > deadline:
                 raise InputError(f"namespace {namespace} got no default ServiceAccount. Does a controller manager run?")
-            await self.stage.news(0.1)
-
-    # ---- what the scenario does
-
-    async def _happen(self, moment: TimelineEntry, place: str) -> None:
-        name = moment.drain or moment.uncordon or moment.cordon or ""
-        if moment.uncordon is not None:
-            self.stage.drains.nodes.discard(name)
-        elif name:
-            self.stage.cordoned.add(name)
-        await self._do(steps.actions(moment, self._namespaces()), f"{place}.{''.join(moment.acts)}")
-
-    async def _do(self, actions: list[Action], place: str) -> None:
-        await self.stage.do(actions, place)
-
-    def _namespaces(self) -> frozenset[str]:
-        return self.plan.namespaces
-
-    # ---- time
-
-    async def _wait_for(self, moment: float) -> None:
-        while (left := moment - self.stage.clock.now()) > 0:
-            await self.stage.news(left)
-
-    async def _rest(self, limit: float) -> bool:
-        self.stage.last_move = max(self.stage.last_move, self.stage.clock.now())
-        while True:
-            now = self.stage.clock.now()
-            if is_over(self.stage, now - self.stage.last_move):
-                return True
-            if now >= limit:
-                return is_over(self.stage, float("inf"))
-            await self.stage.news(min(0.5, limit - now))
+            await self.real.wait_for_change(0.1)
 
 
 def _is_usable(node: Node) -> bool:

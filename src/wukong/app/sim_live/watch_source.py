@@ -1,7 +1,7 @@
-"""The follower of a scenario on a real cluster: whole objects, and only those the scenario is about.
+"""What a scenario on a real cluster watches: whole objects, and only those the scenario is about.
 
-Handed to runtime.Loop by player.py. The recorder reads statuses and conditions, so objects are read as in an embedded
-cluster, with their documents. `gist` is what tells a change that matters from a heartbeat.
+Handed to runtime.Loop by real_cluster.py. The recorder reads statuses and conditions, so objects are read as in an
+embedded cluster, with their documents. `lasting_part_of` tells a change that matters from a heartbeat.
 """
 
 from __future__ import annotations
@@ -28,27 +28,29 @@ WATCHES = tuple(
         *(PODS, POD_DISRUPTION_BUDGETS),
     )
 )
+_METADATA = ("labels", "annotations", "deletionTimestamp", "generation")
 _PASSING = ("message", "lastHeartbeatTime", "lastProbeTime", "lastUpdateTime", "lastTransitionTime")
 
 
-def following(plan: Plan) -> WatchSource:
-    async def follow_ours(
+def watch_source_of(plan: Plan) -> WatchSource:
+    async def follow_covered(
         cluster: Cluster, resource: Resource, read: type[Object], selection: Selection
     ) -> AsyncGenerator[Synced[Object] | Changed[Object], None]:
         if resource.namespaced and len(plan.namespaces) == 1:
             selection = Selection(*plan.namespaces)
         async with aclosing(follow(cluster, resource, dict, selection)) as stream:
-            async for news in stream:
-                if isinstance(news, Synced):
-                    ours = [each for each in news.items if _is_ours(plan, resource, each)]
-                    yield Synced([objects.read(resource.group_kind, each) for each in ours], news.resource_version)
-                elif _is_ours(plan, resource, news.event.object):
-                    yield Changed(Event(news.event.type, objects.read(resource.group_kind, news.event.object)))
+            async for update in stream:
+                if isinstance(update, Synced):
+                    covered = [document for document in update.items if _is_covered(plan, resource, document)]
+                    items = [objects.read(resource.group_kind, document) for document in covered]
+                    yield Synced(items, update.resource_version)
+                elif _is_covered(plan, resource, update.event.object):
+                    yield Changed(Event(update.event.type, objects.read(resource.group_kind, update.event.object)))
 
-    return follow_ours
+    return follow_covered
 
 
-def _is_ours(plan: Plan, resource: Resource, document: Document) -> bool:
+def _is_covered(plan: Plan, resource: Resource, document: Document) -> bool:
     meta = document["metadata"]
     if resource == NODES:
         return not plan.nodes or meta["name"] in plan.nodes
@@ -57,13 +59,13 @@ def _is_ours(plan: Plan, resource: Resource, document: Document) -> bool:
     return plan.may_be_ours(meta["namespace"], meta["name"])
 
 
-def gist(found: Object | None) -> Any:
+def lasting_part_of(changed: Object | None) -> Any:
     """The document without versions, times and messages."""
-    document: Document = getattr(found, "document", {})
+    document: Document = getattr(changed, "document", {})
     status = document.get("status") or {}
     conditions = [
-        {name: value for name, value in each.items() if name not in _PASSING} for each in status.get("conditions") or ()
+        {name: value for name, value in condition.items() if name not in _PASSING}
+        for condition in status.get("conditions") or ()
     ]
-    kept = ("labels", "annotations", "deletionTimestamp", "generation")
-    meta = {name: value for name, value in (document.get("metadata") or {}).items() if name in kept}
+    meta = {name: value for name, value in (document.get("metadata") or {}).items() if name in _METADATA}
     return (meta, document.get("spec"), {**status, "conditions": conditions})

@@ -23,15 +23,15 @@ _OPTIONS = (
 )
 
 
-def on_cluster(command: _F) -> _F:
+def add_cluster_options(command: _F) -> _F:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def refuse_without_cluster(context: str, create_nodes: bool, keep: bool, **_: Any) -> None:
-    given = {"--context": context, "--create-nodes": create_nodes, "--keep": keep}
-    for option in [name for name, value in given.items() if value]:
+    values = {"--context": context, "--create-nodes": create_nodes, "--keep": keep}
+    for option in [name for name, value in values.items() if value]:
         raise InputError(f"{option}: is about a real cluster. Name it by --kubeconfig, or leave it out.")
 
 

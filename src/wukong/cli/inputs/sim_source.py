@@ -33,32 +33,32 @@ def read_scenario_file(path: str) -> Scenario:
             raise InputError(f"{name}: expected a scenario, got a Kubernetes manifest. Give it with -f.") from None
         raise error.at(name) from None
     folder = Path(path).parent
-    scenario.manifests = [*_manifests([str(folder / file) for file in scenario.files]), *scenario.manifests]
+    scenario.manifests = [*_read_manifest_files([str(folder / file) for file in scenario.files]), *scenario.manifests]
     return scenario
 
 
 def read_start(path: str, scenario: Scenario, changes: Sequence[str]) -> LoadedSnapshot:
     """The snapshot made fit to be played on; `scenario` gets what -f names before its own manifests."""
     skipped: Tally[str] = Tally()
-    found = read_documents(path, skipped)
+    snapshot = read_documents(path, skipped)
     note_skipped(path, skipped)
-    start = load(found.items, parse_time(found.taken_at) if found.taken_at else None)
-    for each in start.notes:
-        note(f"{place_name(path)}: {each}")
-    given = _manifests(changes)
-    if found.is_reduced and (more := [each for each in given if _holds_more(each)]):
-        names = ", ".join(f"{each['kind']} {each['metadata']['name']}" for each in more[:3])
+    start = load(snapshot.items, parse_time(snapshot.taken_at) if snapshot.taken_at else None)
+    for remark in start.notes:
+        note(f"{place_name(path)}: {remark}")
+    manifests = _read_manifest_files(changes)
+    if snapshot.is_reduced and (detailed := [manifest for manifest in manifests if _has_more_details(manifest)]):
+        names = ", ".join(f"{manifest['kind']} {manifest['metadata']['name']}" for manifest in detailed[:3])
         note(
             f"{place_name(path)} keeps only what decides placement: whether environment, arguments, probes or "
             f"annotations of {names} change is not known; taken as unchanged. kubectl get -o json keeps all."
         )
-    scenario.manifests = [*(map(reduce_document, given) if found.is_reduced else given), *scenario.manifests]
+    scenario.manifests = [*(map(reduce_document, manifests) if snapshot.is_reduced else manifests), *scenario.manifests]
     return start
 
 
 def add_changes(scenario: Scenario, changes: Sequence[str]) -> None:
     """What -f names is applied first, to a cluster that is empty but for the scenario's nodes."""
-    scenario.manifests = [*_manifests(changes), *scenario.manifests]
+    scenario.manifests = [*_read_manifest_files(changes), *scenario.manifests]
 
 
 def note_unrest(path: str, story: Story) -> None:
@@ -73,8 +73,8 @@ def note_unrest(path: str, story: Story) -> None:
         note(f"{place_name(path)}, before the change: {reason}")
 
 
-def _manifests(paths: Sequence[str]) -> list[Document]:
-    found: list[Document] = []
+def _read_manifest_files(paths: Sequence[str]) -> list[Document]:
+    manifests: list[Document] = []
     problems: list[str] = []
     skipped: Tally[str] = Tally()
     for path in paths:
@@ -84,20 +84,19 @@ def _manifests(paths: Sequence[str]) -> list[Document]:
             problems += error.problems
             continue
         try:
-            found += read_manifests(data, skipped)
+            manifests += read_manifests(data, skipped)
         except InputError as error:
-            told = "expected manifests, got a scenario. Give it without -f."
-            wrong = InputError(told) if _is_scenario(data) else error
-            problems += wrong.at(place_name(path)).problems
+            hint = InputError("expected manifests, got a scenario. Give it without -f.")
+            problems += (hint if _is_scenario(data) else error).at(place_name(path)).problems
     if problems:
         raise InputError(*problems)
     if skipped:
         note(f"left out of the files, for they do not decide placement: {', '.join(sorted(skipped))}.")
-    return found
+    return manifests
 
 
 def _is_manifest(data: bytes) -> bool:
-    return any(isinstance(each, dict) and {"apiVersion", "kind"} <= each.keys() for each in parse_all(data))
+    return any(isinstance(document, dict) and {"apiVersion", "kind"} <= document.keys() for document in parse_all(data))
 
 
 def _is_scenario(data: bytes) -> bool:
@@ -108,12 +107,12 @@ def _is_scenario(data: bytes) -> bool:
     return True
 
 
-def _holds_more(document: Document) -> bool:
+def _has_more_details(document: Document) -> bool:
     """Whether a manifest says something of its pods that a reduced snapshot does not hold."""
     template = (document.get("spec") or {}).get("template") or {}
-    told = reduce_document(document).get("spec", {}).get("template", {})
+    reduced_template = reduce_document(document).get("spec", {}).get("template", {})
     containers = (template.get("spec") or {}).get("containers") or []
+    reduced_containers = reduced_template.get("spec", {}).get("containers", [])
     return bool((template.get("metadata") or {}).get("annotations")) or any(
-        set(given) - set(known)
-        for given, known in zip(containers, told.get("spec", {}).get("containers", []), strict=False)
+        set(container) - set(reduced) for container, reduced in zip(containers, reduced_containers, strict=False)
     )

@@ -1,6 +1,6 @@
 """`wukong sim run`: plays a scenario, or a change to a snapshot, shows its story and what it expected.
 
-What it reads is in sim_source.py, how it looks on in watching.py, what it prints in story_view.py.
+What it reads is in inputs/sim_source.py, how it looks on in views/spectator.py, what it prints in views/story.py.
 """
 
 from __future__ import annotations
@@ -8,25 +8,35 @@ from __future__ import annotations
 from typing import Any
 
 import click
+import msgspec
 
 from wukong.app.embedded import play_scenario
 from wukong.app.snapshots import play_on
 from wukong.cli.inputs import options
-from wukong.cli.inputs.sim_cluster import on_cluster, play_on_cluster, refuse_without_cluster
+from wukong.cli.inputs.sim_cluster import add_cluster_options, play_on_cluster, refuse_without_cluster
 from wukong.cli.inputs.sim_source import add_changes, note_unrest, read_scenario_file, read_start
 from wukong.cli.main import INTERRUPTED
 from wukong.cli.views.console import is_terminal, show, show_document
 from wukong.cli.views.spectator import LiveSpectator, read_speed
-from wukong.cli.views.story import story_view
+from wukong.cli.views.story import render_story
 from wukong.cli.views.trace_file import TraceFile
 from wukong.cluster import place_name
 from wukong.embedded.faults import read_types
 from wukong.embedded.scenario import Scenario, Story
-from wukong.embedded.scenario.expectations import differences, differences_under_faults
+from wukong.embedded.scenario.expectations import find_differences, find_differences_under_faults
 from wukong.errors import InputError
 
 NOT_MET = 1
-read_file = read_scenario_file
+
+
+class Inputs(msgspec.Struct, kw_only=True):
+    """What is played: a scenario, or changes to a snapshot, or both."""
+
+    scenario: Scenario
+    name: str  # of the file, for messages
+    snapshot: str | None
+    changes: tuple[str, ...]  # manifest files
+    seed: int
 
 
 @click.command("run")
@@ -46,7 +56,7 @@ read_file = read_scenario_file
 @click.option("-o", "--output", type=click.Choice(["json", "yaml"]), help="The story as a document for programs.")
 @click.option("--faults", default="none", metavar="all|none|A,B", help="Types of faults to inject; then it gets calm.")
 @click.option("--trace", metavar="FILE", help="Write every action of everybody there, one JSON line each.")
-@on_cluster
+@add_cluster_options
 def command(
     scenario: str | None,
     snapshot: str | None,
@@ -76,70 +86,60 @@ def command(
     if scenario is None and not changes:
         raise InputError("expected a SCENARIO, or -f with manifests to apply. Try: wukong sim run --help")
     options.refuse_stdin_twice(
-        scenario=scenario, snapshot=snapshot, filename=next((each for each in changes if each == "-"), None)
+        scenario=scenario, snapshot=snapshot, filename=next((path for path in changes if path == "-"), None)
     )
-    watching = LiveSpectator(read_speed(speed), is_live=output is None and not no_live and is_terminal())
-    read = read_scenario_file(scenario) if scenario is not None else Scenario()
-    name = place_name(scenario or changes[0])
+    spectator = LiveSpectator(read_speed(speed), is_live=output is None and not no_live and is_terminal())
+    inputs = Inputs(
+        scenario=read_scenario_file(scenario) if scenario is not None else Scenario(),
+        name=place_name(scenario or changes[0]),
+        snapshot=snapshot,
+        changes=changes,
+        seed=seed,
+    )
     types = read_types(faults)
-    if (types or any(moment.fault for moment in read.timeline)) and (place["kubeconfig"] or snapshot):
+    has_faults = types or any(entry.fault for entry in inputs.scenario.timeline)
+    if has_faults and (place["kubeconfig"] or snapshot):
         raise InputError("faults strike a scenario that begins empty. Leave out --kubeconfig and --snapshot, or them.")
     if not place["kubeconfig"]:
         refuse_without_cluster(**place)
     with TraceFile(trace) as file:
         if place["kubeconfig"]:
-            story = _played_there(read, name, snapshot, changes, seed, speed, place)
+            story = _play_on_cluster(inputs, speed, place)
             file.write_all(story.trace)
         else:
-            story = _played(read, name, snapshot, changes, seed, watching, types, file)
-    compare = differences_under_faults if types else differences
-    unmet = [] if story.interrupted else compare(read.expect, story)
+            story = _play_embedded(inputs, spectator, types, file)
+    find_unmet = find_differences_under_faults if types else find_differences
+    unmet = [] if story.interrupted else find_unmet(inputs.scenario.expect, story)
     if snapshot is not None:
         note_unrest(snapshot, story)
     if output is not None:
         show_document(story.document(), output)
-        for each in unmet:
-            click.echo(f"expectation not met: {each}", err=True)
+        for difference in unmet:
+            click.echo(f"expectation not met: {difference}", err=True)
     else:
-        show(*story_view(story, unmet))
+        show(*render_story(story, unmet))
     return INTERRUPTED if story.interrupted else NOT_MET if unmet else 0
 
 
-def _played(
-    read: Scenario,
-    place: str,
-    snapshot: str | None,
-    changes: tuple[str, ...],
-    seed: int,
-    watching: LiveSpectator,
-    faults: list[str],
-    file: TraceFile,
-) -> Story:
-    start = read_start(snapshot, read, changes) if snapshot is not None else None
+def _play_embedded(inputs: Inputs, spectator: LiveSpectator, faults: list[str], file: TraceFile) -> Story:
+    scenario, snapshot = inputs.scenario, inputs.snapshot
+    start = read_start(snapshot, scenario, inputs.changes) if snapshot is not None else None
     if start is None:
-        add_changes(read, changes)
+        add_changes(scenario, inputs.changes)
     try:
-        with watching.attentive():
+        with spectator.handle_interrupts():
             if start is not None:
-                return play_on(start, read, seed, watching, file.write)
-            return play_scenario(read, seed, watching, file.write, faults=faults)
+                return play_on(start, scenario, inputs.seed, spectator, file.write)
+            return play_scenario(scenario, inputs.seed, spectator, file.write, faults=faults)
     except InputError as error:
-        raise error.at(place) from None
+        raise error.at(inputs.name) from None
 
 
-def _played_there(
-    read: Scenario,
-    place: str,
-    snapshot: str | None,
-    changes: tuple[str, ...],
-    seed: int,
-    speed: str | None,
-    cluster: dict[str, Any],
-) -> Story:
-    if snapshot is not None:
+def _play_on_cluster(inputs: Inputs, speed: str | None, cluster: dict[str, Any]) -> Story:
+    if inputs.snapshot is not None:
         raise InputError("--snapshot and --kubeconfig: a scenario begins with one cluster or the other. Leave one out.")
-    add_changes(read, changes)
+    add_changes(inputs.scenario, inputs.changes)
     try:
-        return play_on_cluster(read, seed, speed, **cluster)
+        return play_on_cluster(inputs.scenario, inputs.seed, speed, **cluster)
     except InputError as error:
-        raise error.at(place) from None
+        raise error.at(inputs.name) from None

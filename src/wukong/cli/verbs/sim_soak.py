@@ -42,70 +42,79 @@ def command(scenario: str, seeds: str, faults: str, jobs: int | None, output: st
     Example:
       wukong sim soak examples/sim/soak.yaml --seeds 1-200
     """
-    read, types, chosen = read_scenario_file(scenario), read_types(faults), read_seeds(seeds)
-    if "extender" in types and faults == "all" and not asks_extender(read):
+    content, types, chosen_seeds = read_scenario_file(scenario), read_types(faults), read_seeds(seeds)
+    if "extender" in types and faults == "all" and not asks_extender(content):
         types.remove("extender")  # nobody is asked
-    with progress("seeds") as tell:
+    with progress("seeds") as report:
         try:
             result = soak(
-                read, chosen, types, jobs or os.cpu_count() or 1, lambda soaked: tell(soaked.seeds, len(chosen))
+                content,
+                chosen_seeds,
+                types,
+                jobs or os.cpu_count() or 1,
+                lambda so_far: report(so_far.seeds, len(chosen_seeds)),
             )
         except InputError as error:
             raise error.at(place_name(scenario)) from None
     replay = f"wukong sim run {shlex.quote(scenario)} --faults {faults} --seed"
     if output is not None:
-        show_document(_document(result, len(chosen), replay), output)
+        show_document(_build_document(result, len(chosen_seeds), replay), output)
     else:
-        show(*_view(result, len(chosen), replay))
+        show(*_render(result, len(chosen_seeds), replay))
     if result.was_interrupted:
         return INTERRUPTED
     return FAILED if result.has_failed else 0
 
 
 def read_seeds(text: str) -> range:
-    found = _SEEDS.fullmatch(text)
-    first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    match = _SEEDS.fullmatch(text)
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
     if last < first:
         raise InputError(f'--seeds: expected a seed such as 7, or a range such as 1-1000, got "{text}".')
     return range(first, last + 1)
 
 
-def _view(result: SoakResult, asked: int, replay: str) -> Iterable[Part]:
+def _render(result: SoakResult, requested: int, replay: str) -> Iterable[Part]:
     if result.faults:
-        yield from (_table(result), "")
+        yield from (_fault_table(result), "")
     hours = f"{result.virtual_seconds / 3600:.1f} virtual hours"
-    of = f" of {asked}" if result.seeds < asked else ""
-    yield f"{result.seeds}{of} {'seed' if asked == 1 else 'seeds'}, {count(result.writes, 'write')} in {hours}."
+    of = f" of {requested}" if result.seeds < requested else ""
+    yield f"{result.seeds}{of} {'seed' if requested == 1 else 'seeds'}, {count(result.writes, 'write')} in {hours}."
     if result.was_interrupted:
         yield "Interrupted."
     for name in result.ineffective:
         yield f"The fault {name} never made a difference: give it more seeds, or a scenario it can strike."
-    for played in result.failures[:MOST_FAILURES]:
-        yield from ("", f"Seed {played.seed} failed. Replay it: {replay} {played.seed}")
-        yield from (f"  {reason}" for reason in played.reasons[:MOST_REASONS])
+    for failure in result.failures[:MOST_FAILURES]:
+        yield from ("", f"Seed {failure.seed} failed. Replay it: {replay} {failure.seed}")
+        yield from (f"  {reason}" for reason in failure.reasons[:MOST_REASONS])
     yield ""
     yield f"{count(len(result.failures), 'seed')} failed." if result.failures else "No seed failed."
 
 
-def _table(result: SoakResult) -> Table:
-    made = Table("FAULT", "INJECTED", "EFFECTIVE", "WHAT IT IS", numbers=("INJECTED", "EFFECTIVE"))
+def _fault_table(result: SoakResult) -> Table:
+    table = Table("FAULT", "INJECTED", "EFFECTIVE", "WHAT IT IS", numbers=("INJECTED", "EFFECTIVE"))
     for name in result.faults:
-        made.add_row(name, str(result.injected[name]), str(result.effective[name]), TYPES[name].description)
-    return made
+        table.add_row(name, str(result.injected[name]), str(result.effective[name]), TYPES[name].description)
+    return table
 
 
-def _document(result: SoakResult, asked: int, replay: str) -> dict[str, Any]:
+def _build_document(result: SoakResult, requested: int, replay: str) -> dict[str, Any]:
     return {
         "version": 1,
-        "seeds": {"asked": asked, "played": result.seeds, "failed": len(result.failures)},
+        "seeds": {"asked": requested, "played": result.seeds, "failed": len(result.failures)},
         "interrupted": result.was_interrupted,
         "faults": {
             name: {"injected": result.injected[name], "effective": result.effective[name]} for name in result.faults
         },
         "ineffective": result.ineffective,
         "failures": [
-            {"seed": it.seed, "digest": it.digest, "reasons": it.reasons, "replay": f"{replay} {it.seed}"}
-            for it in result.failures
+            {
+                "seed": failure.seed,
+                "digest": failure.digest,
+                "reasons": failure.reasons,
+                "replay": f"{replay} {failure.seed}",
+            }
+            for failure in result.failures
         ],
         "writes": result.writes,
         "virtualSeconds": result.virtual_seconds,

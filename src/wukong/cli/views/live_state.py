@@ -1,7 +1,7 @@
 """What the live view of `wukong sim run` shows of a world just now, as plain data: workloads, nodes, why things wait.
 
-Made by watching.py several times a second, shown by live_view.py. It counts by the statuses of workloads and looks only
-at the pods of nodes that are shown, so that a look costs little however large the world is.
+Read by spectator.py several times a second, shown by live_view.py. It counts by the statuses of workloads and looks
+only at the pods of nodes that are shown, so that it costs little however large the world is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wukong.api.kinds import REPLICA_SETS
 from wukong.api.meta import Object
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.actors.deployment import revisions
-from wukong.embedded.scenario.play.player import Play
+from wukong.embedded.scenario.play.player import WorldPlayer
 from wukong.embedded.scenario.record import workload_status
 from wukong.embedded.world.objects import Deployment, ReplicaSet, StatefulSet
 from wukong.placement.capacity import is_spot
@@ -26,10 +26,10 @@ from wukong.placement.leaving_nodes import why_leaving
 from wukong.runtime.dispatch import Item
 from wukong.state import State
 
-Stage = Literal["ready", "starting", "stopping"]
+PodStage = Literal["ready", "starting", "stopping"]
 
 
-class WorkloadLook(NamedTuple):
+class WorkloadState(NamedTuple):
     """How many are wanted, and the pods there are: of the latest version and of older ones."""
 
     name: str
@@ -43,145 +43,145 @@ class WorkloadLook(NamedTuple):
     is_complete: bool
 
 
-class PodLook(NamedTuple):
+class PodState(NamedTuple):
     workload: str
-    stage: Stage
+    stage: PodStage
     is_old: bool
 
 
-class NodeLook(NamedTuple):
+class NodeState(NamedTuple):
     name: str
     is_spot: bool
     remarks: tuple[str, ...]
-    pods: list[PodLook]
+    pods: list[PodState]
 
 
-class Look(NamedTuple):
+class LiveState(NamedTuple):
     seconds: float
-    nodes_in_all: int
-    pods_in_all: int
+    total_nodes: int
+    total_pods: int
     writes: int
-    workloads: list[WorkloadLook]
-    workloads_in_all: int
-    nodes: list[NodeLook]
-    waiting: list[str]
+    workloads: list[WorkloadState]
+    total_workloads: int
+    nodes: list[NodeState]
+    reasons: list[str]  # why things wait
 
 
-def look(play: Play, waiting: Mapping[str, tuple[str, str]], seconds: float, most: int) -> Look:
-    """`waiting`: uid of a pod → its workload and the scheduler's message. At most `most` workloads, and nodes."""
-    state = play.world.state
-    found = [
-        each
-        for kind in workload_status.KINDS
-        for each in state.objects.get(kind, {}).values()
-        if workload_status.is_top(each)
-    ]
-    found.sort(
-        key=lambda each: (workload_status.counted(each).is_complete, each.key) if len(found) > most else each.key
-    )
-    nodes = nsmallest(most, state.objects.get("Node", {}).values(), key=lambda node: _by_number(node.metadata.name))
-    latest = _latest(state, found)
-    return Look(
+def read_live_state(
+    player: WorldPlayer, pending_pods: Mapping[str, tuple[str, str]], seconds: float, most_rows: int
+) -> LiveState:
+    """`pending_pods`: uid of a pod → its workload and the scheduler's message. At most so many workloads, and nodes."""
+    state = player.world.state
+    workloads = list(workload_status.top_level_workloads(state))
+    if len(workloads) > most_rows:
+        workloads.sort(key=lambda workload: (workload_status.count_replicas(workload).is_complete, workload.key))
+    else:
+        workloads.sort(key=lambda workload: workload.key)
+    node_objects = state.objects.get("Node", {})
+    nodes = nsmallest(most_rows, node_objects.values(), key=lambda node: _split_numbers(node.metadata.name))
+    versions = _latest_versions(state, workloads)
+    return LiveState(
         seconds=seconds,
-        nodes_in_all=len(state.objects.get("Node", {})),
-        pods_in_all=len(state.objects.get("Pod", {})),
-        writes=play.world.server.database.version - play.version,
-        workloads=[_workload(state, each) for each in found[:most]],
-        workloads_in_all=len(found),
-        nodes=[_node(play, node, latest) for node in nodes if isinstance(node, Node)],
-        waiting=[*_pending(waiting), *_troubles(found), *_refused_drains(play)],
+        total_nodes=len(node_objects),
+        total_pods=len(state.objects.get("Pod", {})),
+        writes=player.world.server.database.version - player.first_version,
+        workloads=[_read_workload(state, workload) for workload in workloads[:most_rows]],
+        total_workloads=len(workloads),
+        nodes=[_read_node(player, node, versions) for node in nodes if isinstance(node, Node)],
+        reasons=[*_list_pending(pending_pods), *_list_failures(workloads), *_list_refused_drains(player)],
     )
 
 
 @lru_cache(maxsize=100_000)
-def _by_number(name: str) -> list[tuple[int, str]]:
+def _split_numbers(name: str) -> list[tuple[int, str]]:
     """node-2 before node-10."""
     return [(int(part) if part.isdigit() else -1, part) for part in re.split(r"(\d+)", name)]
 
 
-def _workload(state: State, found: Object) -> WorkloadLook:
-    counted = workload_status.counted(found)
-    status = workload_status.document_of(found).get("status") or {}
-    there = status.get("replicas", status.get("currentNumberScheduled", 0))
+def _read_workload(state: State, workload: Object) -> WorkloadState:
+    count = workload_status.count_replicas(workload)
+    status = workload_status.document_of(workload).get("status") or {}
+    present = status.get("replicas", status.get("currentNumberScheduled", 0))
     updated = status.get("updatedReplicas", status.get("updatedNumberScheduled", 0))
-    if found.kind == "ReplicaSet":
-        updated = there
-    ready = min(updated, counted.available)
-    if isinstance(found, Deployment) and (newest := _newest(state, found)) is not None:
+    if workload.kind == "ReplicaSet":
+        updated = present
+    ready = min(updated, count.available)
+    if isinstance(workload, Deployment) and (newest := _newest_replica_set(state, workload)) is not None:
         updated, ready = newest.status.replicas, newest.status.available_replicas
-        there = max(there, updated)
-    return WorkloadLook(
-        name=found.key,
-        kind=found.kind,
-        wanted=counted.wanted,
-        available=counted.available,
+        present = max(present, updated)
+    return WorkloadState(
+        name=workload.key,
+        kind=workload.kind,
+        wanted=count.wanted,
+        available=count.available,
         new_ready=ready,
         new_starting=updated - ready,
-        old=max(0, there - updated),
+        old=max(0, present - updated),
         stopping=status.get("terminatingReplicas") or 0,
-        is_complete=counted.is_complete,
+        is_complete=count.is_complete,
     )
 
 
-def _newest(state: State, deployment: Deployment) -> ReplicaSet | None:
+def _newest_replica_set(state: State, deployment: Deployment) -> ReplicaSet | None:
     keys = state.owners.owned_by(deployment.metadata.uid, REPLICA_SETS)
-    owned = [each for key in keys if (each := state.get(ReplicaSet, key)) is not None]
-    return max(owned, key=revisions.revision_of, default=None)
+    replica_sets = [replica_set for key in keys if (replica_set := state.get(ReplicaSet, key)) is not None]
+    return max(replica_sets, key=revisions.revision_of, default=None)
 
 
-def _latest(state: State, found: list[Object]) -> dict[str, str]:
+def _latest_versions(state: State, workloads: list[Object]) -> dict[str, str]:
     """Workload → the hash that pods of its latest version carry, for those that are on their way to one."""
-    latest = {}
-    for each in found:
-        if isinstance(each, Deployment) and (newest := _newest(state, each)) is not None:
-            latest[each.key] = newest.metadata.labels.get(revisions.HASH, "")
-        elif isinstance(each, StatefulSet):
-            latest[each.key] = each.status.update_revision
-    return latest
+    versions = {}
+    for workload in workloads:
+        if isinstance(workload, Deployment) and (newest := _newest_replica_set(state, workload)) is not None:
+            versions[workload.key] = newest.metadata.labels.get(revisions.HASH, "")
+        elif isinstance(workload, StatefulSet):
+            versions[workload.key] = workload.status.update_revision
+    return versions
 
 
-def _node(play: Play, node: Node, latest: Mapping[str, str]) -> NodeLook:
+def _read_node(player: WorldPlayer, node: Node, versions: Mapping[str, str]) -> NodeState:
     remarks = []
     if node.spec.unschedulable:
         remarks.append("cordoned")
-    if any(each.type == "Ready" and each.status != "True" for each in node.status.conditions):
+    if any(condition.type == "Ready" and condition.status != "True" for condition in node.status.conditions):
         remarks.append("not ready")
     if why_leaving(node):
         remarks.append("leaving")
-    on_it = [_pod(play, pod, latest) for pod in play.world.state.pods_on(node.metadata.name) if not pod.is_finished]
-    return NodeLook(node.metadata.name, is_spot(node.metadata.labels), tuple(remarks), sorted(on_it))
+    pods = [pod for pod in player.world.state.pods_on(node.metadata.name) if not pod.is_finished]
+    pod_states = sorted(_read_pod(player, pod, versions) for pod in pods)
+    return NodeState(node.metadata.name, is_spot(node.metadata.labels), tuple(remarks), pod_states)
 
 
-def _pod(play: Play, pod: Pod, latest: Mapping[str, str]) -> PodLook:
-    name = play.recorder.workload_of(pod.metadata.uid)
+def _read_pod(player: WorldPlayer, pod: Pod, versions: Mapping[str, str]) -> PodState:
+    name = player.recorder.workload_of(pod.metadata.uid)
     labels = pod.metadata.labels
     version = labels.get(revisions.HASH) or labels.get("controller-revision-hash", "")
-    stage: Stage = "stopping" if pod.is_terminating else "ready" if podlike.is_ready(pod) else "starting"
-    return PodLook(name, stage, version != latest.get(name, version))
+    stage: PodStage = "stopping" if pod.is_terminating else "ready" if podlike.is_ready(pod) else "starting"
+    return PodState(name, stage, version != versions.get(name, version))
 
 
-def _pending(waiting: Mapping[str, tuple[str, str]]) -> list[str]:
+def _list_pending(pending_pods: Mapping[str, tuple[str, str]]) -> list[str]:
     """The same message of several pods once, with their number."""
-    told = Tally(waiting.values())
-    return [f"{name}: {number} pending: {_sentence(text)}" for (name, text), number in sorted(told.items())]
+    messages = Tally(pending_pods.values())
+    return [f"{name}: {number} pending: {_first_sentence(text)}" for (name, text), number in sorted(messages.items())]
 
 
-def _sentence(text: str) -> str:
-    """The first of the scheduler's message: which nodes, and why not."""
+def _first_sentence(text: str) -> str:
+    """Of the scheduler's message: which nodes, and why not."""
     return text.partition(". ")[0].removesuffix(".") + "."
 
 
-def _troubles(found: list[Object]) -> list[str]:
+def _list_failures(workloads: list[Object]) -> list[str]:
     return [
-        f"{each.key}: {text}"
-        for each in found
-        if not workload_status.counted(each).is_complete
-        for text in workload_status.troubles(each)
+        f"{workload.key}: {text}"
+        for workload in workloads
+        if not workload_status.count_replicas(workload).is_complete
+        for text in workload_status.list_failures(workload)
     ]
 
 
-def _refused_drains(play: Play) -> list[str]:
-    state, name = play.world.state, play.drains.name
-    keys = [key for node in sorted(play.drains.nodes) for key in state.pods.on_node(node)]
-    found = ((key, play.world.attempt(Item(name, key))) for key in keys)
-    return [f"drain: pod {key}: {attempt.error}" for key, attempt in found if attempt is not None]
+def _list_refused_drains(player: WorldPlayer) -> list[str]:
+    state, name = player.world.state, player.drains.name
+    keys = [key for node in sorted(player.drains.nodes) for key in state.pods.on_node(node)]
+    attempts = ((key, player.world.attempt(Item(name, key))) for key in keys)
+    return [f"drain: pod {key}: {attempt.error}" for key, attempt in attempts if attempt is not None]

@@ -4,8 +4,8 @@
     default/web  ████░░░░  3/3  1 new, 3 old
     node-1 spot  ██        …
 
-Called by watching.py with what live_state.py saw. It fits the console it is given, whatever its width and height. Drawn
-several times a second, so lines are aligned here: rich's tables take ten times as long.
+Called by spectator.py with what live_state.py read. It fits the console it is given, whatever its width and height.
+Drawn several times a second, so lines are aligned here: rich's tables take ten times as long.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from wukong.cli.views.console import count
-from wukong.cli.views.live_state import Look, NodeLook, WorkloadLook
-from wukong.cli.views.story import Row, clock
+from wukong.cli.views.live_state import LiveState, NodeState, WorkloadState
+from wukong.cli.views.story import Row, format_clock
 
 LEAST_WORKLOADS, LEAST_NODES, LEAST_EVENTS, MOST_WAITING = 3, 4, 4, 3
 _BAR, _SMALL = 24, 16
@@ -32,135 +32,146 @@ class LiveView:
     def __init__(self, console: Console, pace: str = "") -> None:
         self.console, self.pace = console, pace
         self.blocks = _BLOCKS if "utf" in (console.encoding or "").lower() else _PLAIN
-        self._colours: dict[str, str] = {}  # workload → its colour, given in the order they appear
+        self._colours: dict[str, str] = {}  # workload → its colour, in the order they appear
 
     @property
-    def most(self) -> int:
+    def most_rows(self) -> int:
         """How many workloads, or nodes, there could be room for."""
         return max(LEAST_NODES, self.console.height)
 
-    def picture(self, seen: Look, rows: Sequence[Row]) -> RenderableType:
-        workloads, nodes, events, waiting = self._shares(seen, rows)
-        lines = [self._heading(seen), *self._workloads(seen, workloads)]
-        if seen.nodes:
-            lines += [[], *self._nodes(seen, nodes)]
+    def render(self, live_state: LiveState, rows: Sequence[Row]) -> RenderableType:
+        workloads, nodes, events, waiting = self._share_lines(live_state, rows)
+        lines = [self._render_heading(live_state), *self._render_workloads(live_state, workloads)]
+        if live_state.nodes:
+            lines += [[], *self._render_nodes(live_state, nodes)]
         if events:
-            lines += [[], *_events(rows[-events:])]
+            lines += [[], *_render_events(rows[-events:])]
         is_cut = self.console.height <= _SMALL
-        reasons = seen.waiting[:waiting]
-        if len(seen.waiting) > waiting:
-            reasons = [*reasons, f"… and {len(seen.waiting) - waiting} more reasons to wait"]
-        told = (Text(f"! {text}", style="red", no_wrap=is_cut, overflow="ellipsis") for text in reasons)
-        return Group(self._drawn(lines), *told)
+        reasons = live_state.reasons[:waiting]
+        if len(live_state.reasons) > waiting:
+            reasons = [*reasons, f"… and {len(live_state.reasons) - waiting} more reasons to wait"]
+        warnings = (Text(f"! {text}", style="red", no_wrap=is_cut, overflow="ellipsis") for text in reasons)
+        return Group(self._join_lines(lines), *warnings)
 
-    def _shares(self, seen: Look, rows: Sequence[Row]) -> tuple[int, int, int, int]:
+    def _share_lines(self, live_state: LiveState, rows: Sequence[Row]) -> tuple[int, int, int, int]:
         """How many lines each part gets: its least first, then nodes, workloads and events in this order."""
         room = self.console.height - 6  # heading, two empty lines, two lines of "… and more", the cursor's
-        waiting = min(MOST_WAITING if self.console.height > _SMALL else 1, len(seen.waiting))
+        waiting = min(MOST_WAITING if self.console.height > _SMALL else 1, len(live_state.reasons))
         if self.console.height > _SMALL:  # there they are folded
-            room -= sum(-(-(len(text) + 2) // self.console.width) for text in seen.waiting[:waiting])
-        wanted = {"nodes": len(seen.nodes), "workloads": len(seen.workloads), "events": min(12, len(rows))}
+            room -= sum(-(-(len(text) + 2) // self.console.width) for text in live_state.reasons[:waiting])
+        wanted = {"nodes": len(live_state.nodes), "workloads": len(live_state.workloads), "events": min(12, len(rows))}
         least = {"nodes": LEAST_NODES, "workloads": LEAST_WORKLOADS, "events": LEAST_EVENTS}
-        given = {name: min(least[name], wanted[name]) for name in wanted}
-        room -= waiting + sum(given.values())
+        lines = {name: min(least[name], wanted[name]) for name in wanted}
+        room -= waiting + sum(lines.values())
         for name in ("events", "nodes", "workloads"):  # in a very small window
-            fewer = max(0, min(-room, given[name] - 1))
-            given[name] -= fewer
+            fewer = max(0, min(-room, lines[name] - 1))
+            lines[name] -= fewer
             room += fewer
         for name in ("nodes", "workloads", "events"):
-            more = max(0, min(room, wanted[name] - given[name]))
-            given[name] += more
+            more = max(0, min(room, wanted[name] - lines[name]))
+            lines[name] += more
             room -= more
-        return given["workloads"], given["nodes"], given["events"], waiting
+        return lines["workloads"], lines["nodes"], lines["events"], waiting
 
-    def _drawn(self, lines: Iterable[Cell]) -> Text:
+    def _join_lines(self, lines: Iterable[Cell]) -> Text:
         """One text of all lines, each cut to the width of the console."""
-        made = Text(no_wrap=True, overflow="crop")
+        joined = Text(no_wrap=True, overflow="crop")
         for number, line in enumerate(lines):
             room = self.console.width
-            made.append("\n" if number else "")
+            joined.append("\n" if number else "")
             for text, style in line:
                 fits = text if len(text) <= room else f"{text[: max(0, room - 1)]}…" if room else ""
-                made.append(fits, style)
+                joined.append(fits, style)
                 room -= len(fits)
-        return made
+        return joined
 
     # ---- parts
 
-    def _heading(self, seen: Look) -> Cell:
-        counts = (count(seen.nodes_in_all, "node"), count(seen.pods_in_all, "pod"), count(seen.writes, "write"))
-        return [(clock(seen.seconds), "bold"), (f"{self.pace} · {' · '.join(counts)}", "dim")]
+    def _render_heading(self, live_state: LiveState) -> Cell:
+        counts = (
+            count(live_state.total_nodes, "node"),
+            count(live_state.total_pods, "pod"),
+            count(live_state.writes, "write"),
+        )
+        return [(format_clock(live_state.seconds), "bold"), (f"{self.pace} · {' · '.join(counts)}", "dim")]
 
-    def _workloads(self, seen: Look, most: int) -> list[Cell]:
+    def _render_workloads(self, live_state: LiveState, most: int) -> list[Cell]:
         table = [
             (
-                [(each.name, self._colour(each.name))],
-                self._bar(each),
-                [(f"{each.available}/{each.wanted}", "green" if each.available >= each.wanted else "yellow")],
-                [(_told(each), "")],
+                [(workload.name, self._colour_of(workload.name))],
+                self._render_bar(workload),
+                [
+                    (
+                        f"{workload.available}/{workload.wanted}",
+                        "green" if workload.available >= workload.wanted else "yellow",
+                    )
+                ],
+                [(_describe(workload), "")],
             )
-            for each in seen.workloads[:most]
+            for workload in live_state.workloads[:most]
         ]
-        return [*_aligned(table), *_more(seen.workloads_in_all - most, "more workload")]
+        return [*_align(table), *_render_rest(live_state.total_workloads - most, "more workload")]
 
-    def _bar(self, each: WorkloadLook) -> Cell:
+    def _render_bar(self, workload: WorkloadState) -> Cell:
         """New ready, new starting, old, stopping; scaled down where there are many."""
         parts = (
-            (each.new_ready, "ready", "green"),
-            (each.new_starting, "starting", "yellow"),
-            (each.old, "ready", "blue"),
-            (each.stopping, "stopping", "dim"),
+            (workload.new_ready, "ready", "green"),
+            (workload.new_starting, "starting", "yellow"),
+            (workload.old, "ready", "blue"),
+            (workload.stopping, "stopping", "dim"),
         )
-        total = max(each.wanted, sum(number for number, _, _ in parts))
+        total = max(workload.wanted, sum(number for number, _, _ in parts))
         scale = min(1.0, _BAR / total) if total else 1.0
-        made = [(self.blocks[stage] * -(-int(number * scale * 1000) // 1000), style) for number, stage, style in parts]
-        return [*made, ("·" * max(0, int(total * scale) - _length(made)), "dim")]
+        blocks = [
+            (self.blocks[stage] * -(-int(number * scale * 1000) // 1000), style) for number, stage, style in parts
+        ]
+        return [*blocks, ("·" * max(0, int(total * scale) - _length(blocks)), "dim")]
 
-    def _nodes(self, seen: Look, most: int) -> list[Cell]:
-        has_spot = any(each.is_spot for each in seen.nodes)
+    def _render_nodes(self, live_state: LiveState, most: int) -> list[Cell]:
+        has_spot = any(node.is_spot for node in live_state.nodes)
         table = []
-        for each in seen.nodes[:most]:
-            word = "spot" if each.is_spot else "on-demand" if has_spot else ""
-            name = [(each.name, "strike" if each.remarks else "")]
-            kind = [(word, "yellow" if each.is_spot else "dim")]
-            table.append((name, kind, self._pods(each), [(", ".join(each.remarks), "bold red")]))
-        return [*_aligned(table), *_more(seen.nodes_in_all - most, "more node")]
+        for node in live_state.nodes[:most]:
+            word = "spot" if node.is_spot else "on-demand" if has_spot else ""
+            name = [(node.name, "strike" if node.remarks else "")]
+            kind = [(word, "yellow" if node.is_spot else "dim")]
+            table.append((name, kind, self._render_pods(node), [(", ".join(node.remarks), "bold red")]))
+        return [*_align(table), *_render_rest(live_state.total_nodes - most, "more node")]
 
-    def _pods(self, node: NodeLook) -> Cell:
+    def _render_pods(self, node: NodeState) -> Cell:
         most = max(8, self.console.width - 50)
-        made = []
+        blocks = []
         for pod, group in groupby(node.pods[:most]):
-            colour, block = self._colour(pod.workload), self.blocks[pod.stage]
+            colour, block = self._colour_of(pod.workload), self.blocks[pod.stage]
             if self.console.no_color and pod.stage != "stopping":  # then the workload's first letter tells whose it is
                 letter = pod.workload.rpartition("/")[2][:1]
                 block = letter.upper() if pod.stage == "ready" else letter.lower()
-            made.append((block * len([*group]), f"dim {colour}" if pod.is_old else colour))
-        return [*made, (f" +{len(node.pods) - most}" if len(node.pods) > most else "", "dim")]
+            blocks.append((block * len([*group]), f"dim {colour}" if pod.is_old else colour))
+        return [*blocks, (f" +{len(node.pods) - most}" if len(node.pods) > most else "", "dim")]
 
-    def _colour(self, name: str) -> str:
+    def _colour_of(self, name: str) -> str:
         return self._colours.setdefault(name, _COLOURS[len(self._colours) % len(_COLOURS)])
 
 
-def _told(each: WorkloadLook) -> str:
+def _describe(workload: WorkloadState) -> str:
     parts = []
-    if each.old:
-        parts.append(f"{each.new_ready + each.new_starting} new, {each.old} old")
-    if each.stopping:
-        parts.append(f"{each.stopping} stopping")
-    if not parts and not each.is_complete and each.new_starting:
-        parts.append(f"{each.new_starting} starting")
-    return ", ".join(parts) or ("complete" if each.is_complete else "")
+    if workload.old:
+        parts.append(f"{workload.new_ready + workload.new_starting} new, {workload.old} old")
+    if workload.stopping:
+        parts.append(f"{workload.stopping} stopping")
+    if not parts and not workload.is_complete and workload.new_starting:
+        parts.append(f"{workload.new_starting} starting")
+    return ", ".join(parts) or ("complete" if workload.is_complete else "")
 
 
-def _events(rows: Sequence[Row]) -> list[Cell]:
-    return _aligned([([(clock(second), "dim")], [(subject, "")], [(text, "")]) for second, subject, text in rows])
+def _render_events(rows: Sequence[Row]) -> list[Cell]:
+    return _align([([(format_clock(second), "dim")], [(subject, "")], [(text, "")]) for second, subject, text in rows])
 
 
-def _more(number: int, what: str) -> list[Cell]:
+def _render_rest(number: int, what: str) -> list[Cell]:
     return [[(f"… and {count(number, what)}", "dim")]] if number > 0 else []
 
 
-def _aligned(table: Sequence[Sequence[Cell]]) -> list[Cell]:
+def _align(table: Sequence[Sequence[Cell]]) -> list[Cell]:
     """Columns side by side; empty ones are left out."""
     widths = [max(map(_length, column)) for column in zip(*table, strict=True)]
     lines = []

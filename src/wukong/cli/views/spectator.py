@@ -2,8 +2,8 @@
 
     a clock's jump ─► draw, wait until the person's clock is there, too        a change ─► draw, if it is time again
 
-Made by sim_run.py. The world knows nothing of it: it waits between the moments of a world, never within a decision.
-Ctrl-C ends the play with the story so far; a second one at once.
+Made by sim_run.py. The world knows nothing of it: it waits when the virtual clock jumps, never within a decision.
+Ctrl-C ends the play with the story so far; a second one ends the program at once.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ import click
 from rich.console import Console
 from rich.live import Live
 
-from wukong.cli.views.live_state import look
+from wukong.cli.views.live_state import read_live_state
 from wukong.cli.views.live_view import LiveView
-from wukong.cli.views.story import clock, rows_of
+from wukong.cli.views.story import format_clock, rows_of
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.scenario.play.player import Interrupted
 from wukong.embedded.world.objects import Pod
 from wukong.errors import InputError
 
 if TYPE_CHECKING:
-    from wukong.embedded.scenario.play.player import Play
+    from wukong.embedded.scenario.play.player import WorldPlayer
     from wukong.state import Change
 
 _FRAME_SECONDS = 0.1
-_PATIENCE_SECONDS = 0.3  # who is done sooner needs no picture
-_LEAST_SHARE = 30  # drawing takes at most one part in so many of the time
+_FIRST_FRAME_SECONDS = 0.3  # a play that is over sooner needs no picture
+_DRAWING_SHARE = 30  # drawing takes at most one part in so many of the time
 _LAST_EVENTS = 300
 
 
@@ -53,38 +53,40 @@ def read_speed(text: str | None) -> float | None:
 
 
 class LiveSpectator:
-    """A Spectator (scenario/playing.py). Use it within `attentive()`."""
+    """A Spectator (scenario/play/player.py). Use it within `handle_interrupts()`."""
 
     def __init__(self, speed: float | None = None, *, is_live: bool = False) -> None:
         self.speed, self.is_interrupted = speed, False
         console = Console(stderr=not sys.stdout.isatty())
         self._view = LiveView(console, f"  at {speed:g}x" if speed else "") if is_live else None
         self._live = Live(console=console, auto_refresh=False, transient=True) if is_live else None
-        self._waiting: dict[str, tuple[str, str]] = {}  # uid of a pending pod → its workload, the scheduler's message
-        self._begun = self._next = 0.0
-        self._told = 0  # events told in plain lines
+        self._pending_pods: dict[
+            str, tuple[str, str]
+        ] = {}  # uid of a pending pod → its workload, the scheduler's message
+        self._started_at = self._next_frame_at = 0.0
+        self._printed_events = 0
 
-    def begin(self, play: Play) -> None:
-        self.play = play
-        self._begun = time.monotonic()
-        self._next = self._begun + (0.0 if self.speed else _PATIENCE_SECONDS)
-        for pod in play.world.state.all(Pod):
-            self._note(pod, pod.metadata.uid)
-        play.world.clock.jumping = self._jumping
-        play.world.listen(self._heard)
+    def begin(self, player: WorldPlayer) -> None:
+        self.player = player
+        self._started_at = time.monotonic()
+        self._next_frame_at = self._started_at + (0.0 if self.speed else _FIRST_FRAME_SECONDS)
+        for pod in player.world.state.all(Pod):
+            self._note_pending(pod, pod.metadata.uid)
+        player.world.clock.jumping = self._wait_for_jump
+        player.world.listen(self._hear)
 
     @contextmanager
-    def attentive(self) -> Iterator[None]:
-        """Ctrl-C is heard, and the picture is taken away in the end."""
+    def handle_interrupts(self) -> Iterator[None]:
+        """Ctrl-C is heard while this lasts, and the picture is taken away in the end."""
         try:
-            before = signal.signal(signal.SIGINT, self._interrupt)
+            previous_handler = signal.signal(signal.SIGINT, self._interrupt)
         except ValueError:  # not the main thread: nobody interrupts us
-            before = None
+            previous_handler = None
         try:
             yield
         finally:
-            if before is not None:
-                signal.signal(signal.SIGINT, before)
+            if previous_handler is not None:
+                signal.signal(signal.SIGINT, previous_handler)
             if self._live is not None:
                 self._live.stop()
 
@@ -94,43 +96,44 @@ class LiveSpectator:
 
     # ---- while it is played
 
-    def _heard(self, change: Change) -> None:
-        self._check()
-        found = change.new or change.old
-        if isinstance(found, Pod):
-            self._note(change.new if isinstance(change.new, Pod) else None, found.metadata.uid)
-        if self._view is not None and time.monotonic() >= self._next:
-            self._draw(self.play.world.clock.now())
+    def _hear(self, change: Change) -> None:
+        self._raise_if_interrupted()
+        changed = change.new or change.old
+        if isinstance(changed, Pod):
+            self._note_pending(change.new if isinstance(change.new, Pod) else None, changed.metadata.uid)
+        if self._view is not None and time.monotonic() >= self._next_frame_at:
+            self._draw(self.player.world.clock.now())
 
-    def _note(self, pod: Pod | None, uid: str) -> None:
+    def _note_pending(self, pod: Pod | None, uid: str) -> None:
         scheduled = podlike.condition(pod, "PodScheduled") if pod is not None and podlike.is_active(pod) else None
         if scheduled is not None and scheduled.status == "False":
-            self._waiting[uid] = (self.play.recorder.workload_of(uid), scheduled.message)
+            self._pending_pods[uid] = (self.player.recorder.workload_of(uid), scheduled.message)
         else:
-            self._waiting.pop(uid, None)
+            self._pending_pods.pop(uid, None)
 
-    def _jumping(self, moment: float) -> None:
-        self._check()
+    def _wait_for_jump(self, target: float) -> None:
+        """The virtual clock is about to jump to this time: wait until as much real time has passed, by the speed."""
+        self._raise_if_interrupted()
         if self.speed is None:
             return
-        now, play = self.play.world.clock.now(), self.play
-        self._tell()
-        if play.is_resting and moment > play.last_plan():
+        now, player = self.player.world.clock.now(), self.player
+        self._print_events()
+        if player.is_resting and target > player.last_plan():
             return  # nobody means to do anything any more
-        until = self._begun + (moment - play.begun) / self.speed
-        if self._view is not None and (moment - now) / self.speed > _FRAME_SECONDS / 2:
-            self._draw(now)  # also by who is late: what lasts long enough to be seen is shown
+        until = self._started_at + (target - player.started_at) / self.speed
+        if self._view is not None and (target - now) / self.speed > _FRAME_SECONDS / 2:
+            self._draw(now)  # also if it is late: what lasts long enough to be seen is shown
         while (left := until - time.monotonic()) > 0:
-            shown = max(now, moment - left * self.speed)
+            shown_time = max(now, target - left * self.speed)
             if self.is_interrupted:
-                play.world.clock.jumping = None
-                play.world.clock.move_to(shown)  # the story ends where the person saw it end
-            self._check()
+                player.world.clock.jumping = None
+                player.world.clock.move_to(shown_time)  # the story ends where the person saw it end
+            self._raise_if_interrupted()
             if self._view is not None:
-                self._draw(shown)
+                self._draw(shown_time)
             time.sleep(min(_FRAME_SECONDS, left))
 
-    def _check(self) -> None:
+    def _raise_if_interrupted(self) -> None:
         if self.is_interrupted:
             raise Interrupted
 
@@ -142,17 +145,19 @@ class LiveSpectator:
         started = time.monotonic()
         if not self._live.is_started:
             self._live.start()
-        seen = look(self.play, self._waiting, now - self.play.begun, self._view.most)
-        rows = rows_of(self.play.recorder.events[-_LAST_EVENTS:])
-        self._live.update(self._view.picture(seen, rows), refresh=True)
+        live_state = read_live_state(
+            self.player, self._pending_pods, now - self.player.started_at, self._view.most_rows
+        )
+        rows = rows_of(self.player.recorder.events[-_LAST_EVENTS:])
+        self._live.update(self._view.render(live_state, rows), refresh=True)
         spent = time.monotonic() - started
-        self._next = started + max(_FRAME_SECONDS, spent * _LEAST_SHARE)
+        self._next_frame_at = started + max(_FRAME_SECONDS, spent * _DRAWING_SHARE)
 
-    def _tell(self) -> None:
-        """Without a picture, a person who waits is told what happens, line by line."""
+    def _print_events(self) -> None:
+        """Without a picture, a person who waits reads what happens, line by line."""
         if self._view is not None:
             return
-        events = self.play.recorder.events[self._told :]
-        self._told += len(events)
+        events = self.player.recorder.events[self._printed_events :]
+        self._printed_events += len(events)
         for second, subject, text in rows_of(events):
-            click.echo(f"{clock(second)}  {subject}: {text}", err=True)
+            click.echo(f"{format_clock(second)}  {subject}: {text}", err=True)

@@ -13,7 +13,7 @@ from wukong.embedded.scenario.record.story import Event, Move, Story, WorkloadSu
 
 Row = tuple[int, str, str]  # second, subject, what happened
 _MOST_NODES, _MOST_ROWS, _MOST_MOVES = 6, 40, 10
-_FEW = 4  # so many nodes or pods are told one by one
+_FEW = 4  # so many nodes or pods have a line each
 _STEPS = ((1, ""), (10, "10 s"), (60, "a minute"), (600, "10 minutes"), (3600, "an hour"))
 _COUNTED = (
     "added",
@@ -22,42 +22,44 @@ _COUNTED = (
     "not ready",
     "stopping",
     "gone",
-)  # counted; everything else is told in its own words
+)  # counted; every other event has a line of its own
 
 
-def story_view(story: Story, unmet: list[str]) -> Iterable[Part]:
-    yield from (*_timeline(story), "")
+def render_story(story: Story, unmet: list[str]) -> Iterable[Part]:
+    yield from (*_show_timeline(story), "")
     if story.moves:
-        yield from (*_moves(story.moves), "")
-    if concerned := _concerned(story):
-        yield _workloads(concerned)
-    if (rest := len(story.workloads) - len(concerned)) > 0:
+        yield from (*_show_moves(story.moves), "")
+    if affected := _find_affected(story):
+        yield _show_workloads(affected)
+    if (rest := len(story.workloads) - len(affected)) > 0:
         yield Text(f"Nothing happened to {count(rest, 'other workload')}; -o json has them.", style="dim")
     if story.workloads:
         yield ""
     nodes = story.nodes
     yield f"Nodes: {nodes.start} at the start, {nodes.max} at most, {nodes.end} at the end."
-    took = f"{count(story.writes, 'write')} in {clock(story.virtual_seconds)} of virtual time"
+    took = f"{count(story.writes, 'write')} in {format_clock(story.virtual_seconds)} of virtual time"
     yield f"{took}; digest {story.digest[:16]}."
-    yield from _verdict(story)
+    yield from _show_verdict(story)
     if unmet:
         yield Text(f"{count(len(unmet), 'expectation')} not met:", style="bold red")
-    for each in unmet:
-        yield f"  {each}"
+    for difference in unmet:
+        yield f"  {difference}"
 
 
-def _verdict(story: Story) -> Iterator[Part]:
+def _show_verdict(story: Story) -> Iterator[Part]:
     if story.settled:
         yield Text("Settled: every workload is as it should be.", style="bold green")
     elif story.interrupted:
-        yield Text(f"Interrupted at {clock(story.virtual_seconds)}: this is the story so far.", style="bold yellow")
+        yield Text(
+            f"Interrupted at {format_clock(story.virtual_seconds)}: this is the story so far.", style="bold yellow"
+        )
     else:
         yield Text("Not settled:" if story.stuck else "Not settled when time was up.", style="bold red")
     for reason in story.stuck:
         yield f"  {reason}"
 
 
-def clock(seconds: float) -> str:
+def format_clock(seconds: float) -> str:
     """`00:10:01`, hours first."""
     whole = int(seconds)
     return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}"
@@ -69,26 +71,26 @@ def clock(seconds: float) -> str:
 def rows_of(events: Iterable[Event], step: int = 1) -> list[Row]:
     """Time, subject, what happened: what happened to several within a step of so many seconds on one line."""
     groups: dict[tuple[int, str], list[str]] = {}
-    for moment, subject, text in _gathered(events, step):
-        groups.setdefault((moment, subject), []).append(text)
+    for second, subject, text in _gather(events, step):
+        groups.setdefault((second, subject), []).append(text)
     return [
         (second, subject, text)
         for (second, subject), texts in groups.items()
-        for text in (dict.fromkeys(texts) if subject.startswith("node ") else _condensed(texts))
+        for text in (dict.fromkeys(texts) if subject.startswith("node ") else _condense(texts))
     ]
 
 
-def _gathered(events: Iterable[Event], step: int) -> Iterator[Row]:
+def _gather(events: Iterable[Event], step: int) -> Iterator[Row]:
     """With `nodes` or `pods` as the subject where the same happened to more than a few."""
     rows = [(int(event.at) // step * step, event.subject, event.text) for event in events]
-    alike = Tally((moment, subject.split(" ")[0], text) for moment, subject, text in set(rows))
-    for moment, subject, text in rows:
+    alike = Tally((second, subject.split(" ")[0], text) for second, subject, text in set(rows))
+    for second, subject, text in rows:
         word = subject.split(" ")[0]
-        many = word in ("node", "pod") and alike[moment, word, text] > _FEW
-        yield moment, f"{word}s" if many or text == "added" else subject, text
+        many = word in ("node", "pod") and alike[second, word, text] > _FEW
+        yield second, f"{word}s" if many or text == "added" else subject, text
 
 
-def _condensed(texts: list[str]) -> Iterator[str]:
+def _condense(texts: list[str]) -> Iterator[str]:
     """What happened to several as numbers on one line; the rest one line each, once, with how often."""
     pods = Tally(text for text in texts if text in _COUNTED)
     if pods:
@@ -97,50 +99,52 @@ def _condensed(texts: list[str]) -> Iterator[str]:
         yield text if number == 1 or text.startswith("pending") else f"{text} ({number} times)"
 
 
-def _timeline(story: Story) -> Iterator[Part]:
+def _show_timeline(story: Story) -> Iterator[Part]:
     if not story.events:
         yield "Nothing happened."
         return
-    step, told, rows = _short_enough(story.events)
+    step, step_name, rows = _choose_step(story.events)
     left_out = max(0, len(rows) - _MOST_ROWS)
     head = rows[: _MOST_ROWS // 2] if left_out else rows
-    made = Table("TIME", "WHAT", "AVAILABLE", "HAPPENED", whole=("TIME", "AVAILABLE"))
+    table = Table("TIME", "WHAT", "AVAILABLE", "HAPPENED", whole=("TIME", "AVAILABLE"))
     for row in head:
-        made.add_row(*_cells(story, row, step))
+        table.add_row(*_row_cells(story, row, step))
     if left_out:
-        made.add_row("…", f"{left_out} more", "", "")
+        table.add_row("…", f"{left_out} more", "", "")
         for row in rows[-_MOST_ROWS // 2 :]:
-            made.add_row(*_cells(story, row, step))
-    yield made
-    if told:
-        yield Text(f"In steps of {told}; -o json has every event, --trace FILE every action.", style="dim")
+            table.add_row(*_row_cells(story, row, step))
+    yield table
+    if step_name:
+        yield Text(f"In steps of {step_name}; -o json has every event, --trace FILE every action.", style="dim")
 
 
-def _short_enough(events: Sequence[Event]) -> tuple[int, str, list[Row]]:
+def _choose_step(events: Sequence[Event]) -> tuple[int, str, list[Row]]:
     """The rows in the shortest steps that give no more than a screenful of them, or in the longest."""
-    for step, told in _STEPS[:-1]:
+    for step, step_name in _STEPS[:-1]:
         rows = rows_of(events, step)
         if len(rows) <= _MOST_ROWS:
-            return step, told, rows
-    step, told = _STEPS[-1]
-    return step, told, rows_of(events, step)
+            return step, step_name, rows
+    step, step_name = _STEPS[-1]
+    return step, step_name, rows_of(events, step)
 
 
-def _cells(story: Story, row: Row, step: int) -> tuple[str, str, str, str]:
+def _row_cells(story: Story, row: Row, step: int) -> tuple[str, str, str, str]:
     second, subject, text = row
-    available = _available(story.availability.get(subject, []), second, second + step)
-    return clock(second), subject, available, _first_sentence(text)
+    available = _format_available(story.availability.get(subject, []), second, second + step)
+    return format_clock(second), subject, available, _first_sentence(text)
 
 
-def _available(history: Sequence[tuple[float, int, int]], start: float, end: float) -> str:
+def _format_available(history: Sequence[tuple[float, int, int]], start: float, end: float) -> str:
     """`3/3` as it was at the end of a step, `2 → 3/3` if it was less meanwhile; nothing for what is no workload."""
-    first, last = (bisect_left(history, moment, key=lambda entry: entry[0]) for moment in (start, end))
+    first, last = (bisect_left(history, second, key=lambda entry: entry[0]) for second in (start, end))
     if not last:
         return ""
     _, available, wanted = history[last - 1]
     place = min(range(first, last), key=lambda index: history[index][1], default=last - 1)
     least = history[place][1]
-    is_loss = least < available and any(each >= of for _, each, of in history[:place])  # not the way up at the start
+    is_loss = least < available and any(
+        number >= goal for _, number, goal in history[:place]
+    )  # not the way up at the start
     return f"{least} → {available}/{wanted}" if is_loss else f"{available}/{wanted}"
 
 
@@ -153,7 +157,7 @@ def _first_sentence(text: str) -> str:
 # ---- what became of it
 
 
-def _moves(moves: Sequence[Move]) -> Iterator[Part]:
+def _show_moves(moves: Sequence[Move]) -> Iterator[Part]:
     yield Text(f"{count(len(moves), 'pod')} had to move:", style="bold")
     alike = Tally((move.workload, move.start, move.end) for move in moves)
     for (workload, start, end), number in list(alike.items())[:_MOST_MOVES]:
@@ -162,32 +166,37 @@ def _moves(moves: Sequence[Move]) -> Iterator[Part]:
         yield f"  … and {len(alike) - _MOST_MOVES} more ways; -o json has every move."
 
 
-def _concerned(story: Story) -> dict[str, WorkloadSummary]:
+def _find_affected(story: Story) -> dict[str, WorkloadSummary]:
     """All of them; of a snapshot's only those that something happened to, or that are not as they should be."""
     if story.before is None:
         return story.workloads
-    told = {event.subject for event in story.events}
-    return {name: fate for name, fate in story.workloads.items() if name in told or fate.available < fate.replicas}
+    subjects = {event.subject for event in story.events}
+    return {
+        name: summary
+        for name, summary in story.workloads.items()
+        if name in subjects or summary.available < summary.replicas
+    }
 
 
-def _workloads(fates: dict[str, WorkloadSummary]) -> Table:
-    """The kind is told where they are not all Deployments: there is little room in 80 columns."""
+def _show_workloads(workloads: dict[str, WorkloadSummary]) -> Table:
+    """The kind is shown where they are not all Deployments: there is little room in 80 columns."""
     numbers = ("AVAILABLE", "MIN", "MAX PODS", "RESTARTS", "SHORT")
-    has_kinds = any(fate.kind != "Deployment" for fate in fates.values())
-    made = Table(
+    has_kinds = any(summary.kind != "Deployment" for summary in workloads.values())
+    table = Table(
         "WORKLOAD", *(["KIND"] if has_kinds else []), *numbers, "NODES", numbers=numbers, whole=("WORKLOAD", "KIND")
     )
-    for name, fate in fates.items():
-        made.add_row(name, *([fate.kind] if has_kinds else []), *_numbers(fate), _spread(fate.per_node))
-    return made
+    for name, summary in workloads.items():
+        kind = [summary.kind] if has_kinds else []
+        table.add_row(name, *kind, *_format_numbers(summary), _format_nodes(summary.per_node))
+    return table
 
 
-def _numbers(fate: WorkloadSummary) -> tuple[str, ...]:
-    counts = (f"{fate.available}/{fate.replicas}", fate.min_available, fate.max_pods, fate.restarts)
-    return (*map(str, counts), f"{fate.unavailable_seconds:g} s")
+def _format_numbers(summary: WorkloadSummary) -> tuple[str, ...]:
+    counts = (f"{summary.available}/{summary.replicas}", summary.min_available, summary.max_pods, summary.restarts)
+    return (*map(str, counts), f"{summary.unavailable_seconds:g} s")
 
 
-def _spread(per_node: dict[str, int]) -> str:
+def _format_nodes(per_node: dict[str, int]) -> str:
     """By name while they are few; of many, how many and how full."""
     if len(per_node) <= _MOST_NODES:
         return ", ".join(f"{node} {number}" for node, number in per_node.items())

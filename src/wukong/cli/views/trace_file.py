@@ -1,6 +1,6 @@
 """The file of `--trace`, written while a scenario is played, however long that takes: whole in the end, or not there.
 
-Lines go to a file beside it, which takes its place when the story is over; if it is not told, nothing has changed. What
+Lines go to a file beside it, which takes its place when the story is over; if a play fails, nothing has changed. What
 is no plain file, such as a pipe or /dev/stderr, is written to as it is.
 """
 

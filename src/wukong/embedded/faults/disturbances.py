@@ -15,7 +15,7 @@ from wukong.api.core import Node, Pod
 from wukong.api.kinds import DEPLOYMENTS, NODES, PODS, STATEFUL_SETS
 from wukong.api.meta import controller_of
 from wukong.api.resources import Key, refers_to
-from wukong.embedded.actors.kubelet.behaviour import SILENT
+from wukong.embedded.actors.kubelet.behaviour import FORMER_SILENT, SILENT
 from wukong.embedded.store.documents import condition_of, meta_of, without_fields
 from wukong.embedded.world.process import Step
 from wukong.embedded.world.transport import perform
@@ -255,7 +255,8 @@ class Disturbances:
         return [
             node.metadata.name
             for node in self.faults.world.state.all(Node)
-            if node.metadata.name not in self._disturbed_nodes and SILENT not in node.metadata.annotations
+            if node.metadata.name not in self._disturbed_nodes
+            and not {SILENT, FORMER_SILENT} & node.metadata.annotations.keys()
         ]
 
     def _choose_node(self) -> str | None:

@@ -24,7 +24,7 @@ from wukong.api.kinds import (
     STATEFUL_SETS,
     Kind,
 )
-from wukong.api.resources import Resource, group_kind, group_of
+from wukong.api.resources import Resource
 from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.snapshot import pods, revisions
 from wukong.embedded.snapshot.revisions import DocumentsByKind
@@ -183,10 +183,7 @@ def _link_owners(by_kind: DocumentsByKind) -> list[str]:
 
 
 def _owner_kind(owner: Document) -> str:
-    """The group and kind of an owner reference; where it lacks an apiVersion, the usual kind of that name."""
-    kind, api_version = owner.get("kind", ""), owner.get("apiVersion") or ""
-    entry = KINDS.of_document(kind, api_version)
-    return entry.group_kind if entry is not None else group_kind(kind, group_of(api_version))
+    return KINDS.group_kind_named(owner.get("kind", ""), owner.get("apiVersion") or "")
 
 
 def _fill_in(by_kind: DocumentsByKind, now: float) -> None:

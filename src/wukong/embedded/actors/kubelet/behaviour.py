@@ -8,8 +8,11 @@
     FAILING    for ever            Running    no      readiness fails
     EXITED     for ever            Succeeded or Failed, run-seconds after it started; not where it would be restarted
 
+The numbers are overridden by annotations `sim.novasphere.dev/<name>` of the node, then of the pod. Their former prefix,
+`testbed.wukong/`, is read, too; where one object has both, the new one counts.
+
 The table of the test bed's hollow kubelets and their annotations, so that one manifest behaves alike on both; a test
-compares the two. Read by kubelet.py. Nothing here knows of time or of the API.
+compares the two. Read by controller.py. Nothing here knows of time or of the API.
 """
 
 from __future__ import annotations
@@ -20,8 +23,9 @@ from math import inf
 
 import msgspec
 
-PREFIX = "testbed.wukong/"
+PREFIX, FORMER_PREFIX = "sim.novasphere.dev/", "testbed.wukong/"
 SILENT = f"{PREFIX}silent"  # on a Node: "true" and its kubelet is not heard of until it is removed
+FORMER_SILENT = f"{FORMER_PREFIX}silent"
 
 
 class Behaviour(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
@@ -94,7 +98,7 @@ def may_exit(restart_policy: str, code: int) -> bool:
 def overridden(base: Behaviour, *annotations: Mapping[str, str]) -> Behaviour:
     """The table with the annotations' numbers in it, later ones last. Raises BadAnnotationError."""
     for given in annotations:
-        ours = tuple((key, text) for key, text in given.items() if key.startswith(PREFIX) and key != SILENT)
+        ours = tuple((key, text) for key, text in given.items() if key.startswith((PREFIX, FORMER_PREFIX)))
         if ours:
             base = _overridden(base, ours)
     return base
@@ -102,12 +106,20 @@ def overridden(base: Behaviour, *annotations: Mapping[str, str]) -> Behaviour:
 
 @lru_cache(1024)
 def _overridden(base: Behaviour, ours: tuple[tuple[str, str], ...]) -> Behaviour:
-    read = {key.removeprefix(PREFIX): _value(key, text) for key, text in ours}
-    return msgspec.convert({**msgspec.to_builtins(base), **read}, Behaviour)
+    chosen: dict[str, tuple[str, str]] = {}  # name → key and text; the new prefix counts where both are there
+    for prefix in (FORMER_PREFIX, PREFIX):
+        chosen |= {key.removeprefix(prefix): (key, text) for key, text in ours if key.startswith(prefix)}
+    chosen.pop("silent", None)
+    values = {name: _value(name, key, text) for name, (key, text) in chosen.items()}
+    return msgspec.convert({**msgspec.to_builtins(base), **values}, Behaviour)
 
 
-def _value(key: str, text: str) -> object:
-    name = key.removeprefix(PREFIX)
+def is_silenced(annotations: Mapping[str, str]) -> bool:
+    """Whether these annotations of a Node keep its kubelet from being heard of."""
+    return annotations.get(SILENT, annotations.get(FORMER_SILENT)) == "true"
+
+
+def _value(name: str, key: str, text: str) -> object:
     if name not in _NAMES:
         raise BadAnnotationError(f"{key} is unknown.")
     try:

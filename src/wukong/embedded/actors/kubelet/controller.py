@@ -1,8 +1,9 @@
 """The kubelets of all nodes as one actor: its keys are pods.
 
 Bound pods get their status as behaviour.py's table says, deleted ones are let go when their containers have stopped,
-within their grace. A node with the annotation `testbed.wukong/silent: "true"` does nothing with its pods. Heartbeats
-are not written: node_lifecycle.py knows silence by the same annotation, so that a quiet cluster has nothing to do.
+within their grace. A node with the annotation `sim.novasphere.dev/silent: "true"` does nothing with its pods.
+Heartbeats are not written: node_lifecycle knows silence by the same annotation, so that a quiet cluster has nothing to
+do.
 
 What it remembers (since when it runs a pod, since when it stops it) may be lost: the pod's own times then stand in.
 """
@@ -21,9 +22,9 @@ from wukong.api.resources import Key
 from wukong.embedded.actors.events import of_pod
 from wukong.embedded.actors.kubelet import pod_status
 from wukong.embedded.actors.kubelet.behaviour import (
-    SILENT,
     BadAnnotationError,
     Behaviour,
+    is_silenced,
     may_exit,
     overridden,
     stage_at,
@@ -110,7 +111,7 @@ class Kubelets:
 
 
 def is_silent(node: Object) -> bool:
-    return node.metadata.annotations.get(SILENT) == "true"
+    return is_silenced(node.metadata.annotations)
 
 
 @lru_cache(8192)

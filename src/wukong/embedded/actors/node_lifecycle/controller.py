@@ -3,9 +3,9 @@
     heard ─► no taint      silent ≥ 50 s ─► Ready Unknown, pods NotReady, NoSchedule ─► NoExecute (0.1 node/s per zone)
                                                          pods deleted tolerationSeconds after the NoExecute taint
 
-Nobody renews leases here: a node is heard of until its annotation `testbed.wukong/silent` says otherwise, and its last
-heartbeat was up to ten seconds before that, by chance. The monitor looks every five seconds. Taint eviction is a plain
-deletion: budgets are not asked. How fast the nodes of a zone are tainted, and when not at all, is in zones.py.
+Nobody renews leases here: a node is heard of until its annotation `sim.novasphere.dev/silent` says otherwise, and its
+last heartbeat was up to ten seconds before that, by chance. The monitor looks every five seconds. Taint eviction is a
+plain deletion: budgets are not asked. How fast the nodes of a zone are tainted, and when not at all, is in zones.py.
 """
 
 from __future__ import annotations

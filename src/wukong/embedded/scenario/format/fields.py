@@ -1,4 +1,4 @@
-"""The fields of a scenario file as structs: reading.py fills them, playing.py goes by them. See docs/scenarios.md.
+"""The fields of a scenario file as structs: read.py fills them, play/ goes by them. See docs/scenarios.md.
 
 Times are texts such as 90s here; `seconds_of` reads them. Kubernetes documents stay documents: the server judges them.
 """
@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from wukong.api.kinds import KINDS
+from wukong.api.resources import Resource
 from wukong.ports import Document
 
-RESOURCE_OF = {kind.resource.kind: kind.resource for kind in KINDS.manifests()}  # the kinds that scenarios know
 _BOUND = re.compile(r"(>=|<=|>|<)\s*(\d+(?:\.\d+)?)")
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
 
@@ -42,23 +42,28 @@ class NodeGroup(_Fields):
 
 
 class Target(_Fields):
-    """An object that something is done to."""
+    """An object that something is done to. `apiVersion` is needed only where two groups have a kind of that name."""
 
     kind: str
     name: str
     namespace: str = "default"
+    api_version: str = ""
+
+    @property
+    def resource(self) -> Resource:
+        return resource_of(self.kind, self.api_version)
 
 
-class Patched(Target):
+class PatchTarget(Target):
     type: str = "strategic"
     patch: Any = None
 
 
-class Scaled(Target, kw_only=True):
+class ScaleTarget(Target, kw_only=True):
     replicas: int
 
 
-class Deleted(Target):
+class DeleteTarget(Target):
     """`gracePeriodSeconds: 0` removes it at once, whatever its kubelet says: `kubectl delete --force`."""
 
     grace_period_seconds: int | None = None
@@ -77,9 +82,9 @@ class TimelineEntry(_Fields):
 
     at: str | int
     apply: Document | list[Document] | None = None
-    patch: Patched | None = None
-    delete: Deleted | None = None
-    scale: Scaled | None = None
+    patch: PatchTarget | None = None
+    delete: DeleteTarget | None = None
+    scale: ScaleTarget | None = None
     cordon: str | None = None
     uncordon: str | None = None
     drain: str | None = None
@@ -93,16 +98,16 @@ class TimelineEntry(_Fields):
         return seconds_of(self.at) or 0
 
     @property
-    def acts(self) -> list[str]:
-        """The fields that are there, as they are written."""
-        return [written for name, written in ACTS.items() if getattr(self, name) is not None]
+    def actions(self) -> list[str]:
+        """The fields that are there, as the file spells them."""
+        return [spelling for name, spelling in ENTRY_ACTIONS.items() if getattr(self, name) is not None]
 
 
-ACTS = {field.name: field.encode_name for field in msgspec.structs.fields(TimelineEntry) if field.name != "at"}
+ENTRY_ACTIONS = {field.name: field.encode_name for field in msgspec.structs.fields(TimelineEntry) if field.name != "at"}
 Count = int | str  # a number, or a bound such as ">=2"
 
 
-class WorkloadExpected(_Fields):
+class ExpectedWorkload(_Fields):
     kind: str | None = None
     replicas: Count | None = None
     available: Count | None = None
@@ -115,7 +120,7 @@ class WorkloadExpected(_Fields):
     mixed_nodes: Count | None = None
 
 
-class EventExpected(_Fields):
+class ExpectedEvent(_Fields):
     """Something that the story tells: once or more, between two times if they are given."""
 
     text: str
@@ -125,19 +130,19 @@ class EventExpected(_Fields):
     count: Count | None = None
 
 
-class NodesExpected(_Fields):
+class ExpectedNodes(_Fields):
     start: Count | None = None
     max: Count | None = None
     end: Count | None = None
 
 
-class Expected(_Fields):
+class ExpectedStory(_Fields):
     settled: bool = True
     stuck: str | list[str] = []
-    workloads: dict[str, WorkloadExpected] = {}
-    nodes: NodesExpected = msgspec.field(default_factory=NodesExpected)
+    workloads: dict[str, ExpectedWorkload] = {}
+    nodes: ExpectedNodes = msgspec.field(default_factory=ExpectedNodes)
     virtual_seconds: Count | float | None = None
-    events: list[EventExpected] = []
+    events: list[ExpectedEvent] = []
 
 
 class Scenario(_Fields):
@@ -147,27 +152,45 @@ class Scenario(_Fields):
     timeline: list[TimelineEntry] = []
     until: str | int = "1h"
     extender: bool | None = None
-    expect: Expected = msgspec.field(default_factory=Expected)
+    expect: ExpectedStory = msgspec.field(default_factory=ExpectedStory)
 
     @property
     def documents(self) -> list[Document]:
         """Every document it holds, those of the timeline too."""
-        return [*self.manifests, *(each for moment in self.timeline for each in as_list(moment.apply))]
+        return [*self.manifests, *(document for entry in self.timeline for document in as_list(entry.apply))]
+
+
+def find_resource(kind: str, api_version: str = "") -> Resource | None:
+    """The kind that a scenario means, if scenarios know it."""
+    known = [entry.resource for entry in KINDS.manifests() if entry.resource.kind == kind]
+    return next((resource for resource in known if api_version in ("", resource.api_version)), None)
+
+
+def resource_of(kind: str, api_version: str = "") -> Resource:
+    """The kind that a scenario means; it has been checked that there is one."""
+    resource = find_resource(kind, api_version)
+    assert resource is not None, f"scenarios know no {api_version} {kind}"
+    return resource
+
+
+def document_resource(document: Document) -> Resource:
+    return resource_of(document["kind"], document.get("apiVersion") or "")
 
 
 def bound_of(text: str) -> tuple[str, float] | None:
     """`>=2` as sign and number; None for anything else."""
-    found = _BOUND.fullmatch(text)
-    return (found[1], float(found[2])) if found else None
+    match = _BOUND.fullmatch(text)
+    return (match[1], float(match[2])) if match else None
 
 
-def as_list(given: Document | list[Document] | None) -> list[Document]:
-    return given if isinstance(given, list) else [given] if given else []
+def as_list(documents: Document | list[Document] | None) -> list[Document]:
+    """What `apply` of a timeline entry holds: one document, or a list of them."""
+    return documents if isinstance(documents, list) else [documents] if documents else []
 
 
 def seconds_of(text: str | int) -> int | None:
     """`90s`, `10m`, `1h`, `1h30m` in seconds; None for anything else."""
-    found = _DURATION.fullmatch(text) if isinstance(text, str) else None
-    if not found or not text:
+    match = _DURATION.fullmatch(text) if isinstance(text, str) else None
+    if not match or not text:
         return None
-    return sum(int(part) * unit for part, unit in zip(found.groups(), (3600, 60, 1), strict=True) if part)
+    return sum(int(part) * unit for part, unit in zip(match.groups(), (3600, 60, 1), strict=True) if part)

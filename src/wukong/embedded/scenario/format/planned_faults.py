@@ -9,10 +9,10 @@ from wukong.embedded.scenario.format.fields import Scenario, seconds_of
 
 
 def planned_faults(scenario: Scenario) -> Iterator[Episode]:
-    for moment in scenario.timeline:
-        fault = moment.fault
+    for entry in scenario.timeline:
+        fault = entry.fault
         if fault is not None:
-            begin, kind = float(moment.seconds), TYPES[fault.type]
+            begin, kind = float(entry.seconds), TYPES[fault.type]
             is_once = fault.rate is None and kind.per == "minute"
             rate = kind.rate if fault.rate is None else fault.rate
             yield Episode(fault.type, begin, begin + (seconds_of(fault.for_) or 0), rate, is_once)

@@ -18,21 +18,21 @@ from wukong.api.quantity import parse_quantity
 from wukong.api.strict import unknown_fields
 from wukong.embedded.faults.catalogue import TYPES, describe_unknown
 from wukong.embedded.scenario.format.fields import (
-    ACTS,
-    RESOURCE_OF,
-    EventExpected,
+    ENTRY_ACTIONS,
+    ExpectedEvent,
     Fault,
     NodeGroup,
     Scenario,
     TimelineEntry,
     as_list,
     bound_of,
+    find_resource,
     seconds_of,
 )
 from wukong.errors import InputError, nearest
 from wukong.ports import Document
 
-Entry = TypeVar("Entry", NodeGroup, TimelineEntry)
+Item = TypeVar("Item", NodeGroup, TimelineEntry)
 _LISTS = ("nodes", "timeline")
 _DURATION = 'expected a duration such as "90s", "10m" or "1h"'
 _PATCHES = ("strategic", "merge", "json")
@@ -44,10 +44,10 @@ def read_scenario(text: str | bytes) -> Scenario:
     if not isinstance(document, dict):
         raise InputError(f"expected a scenario (a mapping with nodes, manifests, timeline), got {document!r:.100}.")
     problems = unknown_fields(document, Scenario)
-    wrong, scenario = _convert(document)
-    problems += wrong
+    more_problems, scenario = _convert(document)
+    problems += more_problems
     if scenario is not None:
-        problems += _checks(scenario)
+        problems += _check(scenario)
     if problems or scenario is None:
         raise InputError(*problems)
     return scenario
@@ -67,7 +67,7 @@ def parse(text: str | bytes) -> Any:
 def parse_all(text: str | bytes) -> list[Any]:
     """The documents of a YAML or JSON text, as plain values; times stay texts."""
     try:
-        return [_plain(each) for each in yaml.safe_load_all(text) if each is not None]
+        return [_to_plain(document) for document in yaml.safe_load_all(text) if document is not None]
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
@@ -76,21 +76,22 @@ def parse_all(text: str | bytes) -> list[Any]:
 
 def read_manifests(text: str | bytes, skipped: Tally[str]) -> list[Document]:
     """The objects of a file, Lists unfolded. Kinds that do not decide placement are left out and counted."""
-    found: list[Document] = []
+    manifests: list[Document] = []
     problems: list[str] = []
-    for index, each in enumerate(_unfolded(parse_all(text))):
-        if not _is_skipped(each, skipped):
-            problems += _document(each, f"object {index + 1}")
-            found.append(each)
+    for index, document in enumerate(_unfold_lists(parse_all(text))):
+        if not _is_skipped(document, skipped):
+            problems += _check_document(document, f"object {index + 1}")
+            manifests.append(document)
     if problems:
         raise InputError(*problems)
-    return found
+    return manifests
 
 
-def _unfolded(documents: list[Any]) -> Iterator[Any]:
-    for each in documents:
-        is_list = isinstance(each, dict) and each.get("kind") == "List" and isinstance(each.get("items"), list)
-        yield from each["items"] if is_list else [each]
+def _unfold_lists(documents: list[Any]) -> Iterator[Any]:
+    for document in documents:
+        is_list = isinstance(document, dict) and document.get("kind") == "List"
+        items = document.get("items") if is_list else None
+        yield from items if isinstance(items, list) else [document]
 
 
 def _is_skipped(document: Any, skipped: Tally[str]) -> bool:
@@ -102,63 +103,67 @@ def _is_skipped(document: Any, skipped: Tally[str]) -> bool:
     try:
         return find_kind(document["kind"], str(document.get("apiVersion") or ""), skipped) is None
     except InputError:
-        return False  # a typo: told with the others
+        return False  # a typo: reported with the others
 
 
 def check_documents(documents: list[Any], place: str) -> list[str]:
-    """What a server cannot be asked because it would not know what about."""
-    return [problem for index, each in enumerate(documents) for problem in _document(each, f"{place}[{index}]")]
+    """Problems of documents that could not even be sent to an API server."""
+    return [
+        problem
+        for index, document in enumerate(documents)
+        for problem in _check_document(document, f"{place}[{index}]")
+    ]
 
 
 def _convert(document: Document) -> tuple[list[str], Scenario | None]:
-    """Nodes and moments one by one, so that each tells its own problem; then the rest."""
-    nodes, problems = _entries(document.get("nodes"), NodeGroup, _group, "$.nodes")
-    moments, more = _entries(document.get("timeline"), TimelineEntry, _moment, "$.timeline")
-    problems += more
+    """Nodes and timeline entries one by one, so that each has its own problem; then the rest."""
+    nodes, problems = _convert_items(document.get("nodes"), NodeGroup, _check_group, "$.nodes")
+    timeline, more_problems = _convert_items(document.get("timeline"), TimelineEntry, _check_entry, "$.timeline")
+    problems += more_problems
     rest = {name: value for name, value in document.items() if name not in _LISTS or not isinstance(value, list)}
     try:
         scenario = msgspec.convert(rest, Scenario)
     except msgspec.ValidationError as error:
         return [*problems, readable(error)], None
-    scenario.nodes, scenario.timeline = nodes, moments
+    scenario.nodes, scenario.timeline = nodes, timeline
     return problems, scenario
 
 
-def _entries(
-    entries: Any, struct: type[Entry], check: Callable[[Entry], Iterable[str]], place: str
-) -> tuple[list[Entry], list[str]]:
-    read: list[Entry] = []
+def _convert_items(
+    documents: Any, struct: type[Item], check: Callable[[Item], Iterable[str]], place: str
+) -> tuple[list[Item], list[str]]:
+    items: list[Item] = []
     problems: list[str] = []
-    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+    for index, document in enumerate(documents if isinstance(documents, list) else ()):
         try:
-            read.append(msgspec.convert(entry, struct))
-            problems += [f"{place}[{index}]{problem}" for problem in check(read[-1])]
+            items.append(msgspec.convert(document, struct))
+            problems += [f"{place}[{index}]{problem}" for problem in check(items[-1])]
         except msgspec.ValidationError as error:
             problems.append(f"{place}[{index}]{readable(error).removeprefix('$')}")
-    return read, problems
+    return items, problems
 
 
-def _checks(scenario: Scenario) -> Iterator[str]:
-    yield from _until(scenario)
+def _check(scenario: Scenario) -> Iterator[str]:
+    yield from _check_until(scenario)
     names = [name for group in scenario.nodes for name in group.names()]
-    for twice in sorted({name for name in names if names.count(name) > 1}):
-        yield f'$.nodes: the name "{twice}" is there twice. Rename one of the two.'
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f'$.nodes: the name "{name}" is there twice. Rename one of the two.'
     yield from check_documents(scenario.manifests, "$.manifests")
-    yield from _bounds(msgspec.to_builtins(scenario.expect), "$.expect")
+    yield from _check_bounds(msgspec.to_builtins(scenario.expect), "$.expect")
     for index, event in enumerate(scenario.expect.events):
-        yield from _event(event, f"$.expect.events[{index}]")
+        yield from _check_event(event, f"$.expect.events[{index}]")
 
 
-def _bounds(expected: dict[str, Any], place: str) -> Iterator[str]:
+def _check_bounds(expected: dict[str, Any], place: str) -> Iterator[str]:
     """Texts stand for bounds here, but for what is a text in the story, too."""
     for name, value in expected.items():
         if isinstance(value, dict):
-            yield from _bounds(value, f"{place}.{name}")
+            yield from _check_bounds(value, f"{place}.{name}")
         elif isinstance(value, str) and name not in ("kind", "stuck") and bound_of(value) is None:
             yield f'{place}.{name}: expected a number or a bound such as ">=2", got {value!r}.'
 
 
-def _event(event: EventExpected, place: str) -> Iterator[str]:
+def _check_event(event: ExpectedEvent, place: str) -> Iterator[str]:
     if not event.text:
         yield f'{place}.text: expected a part of what happened, such as "not ready".'
     times = {
@@ -174,17 +179,17 @@ def _event(event: EventExpected, place: str) -> Iterator[str]:
         yield f'{place}.count: expected a number or a bound such as ">=2", got {event.count!r}.'
 
 
-def _until(scenario: Scenario) -> Iterator[str]:
+def _check_until(scenario: Scenario) -> Iterator[str]:
     limit = seconds_of(scenario.until)
     if limit is None:
         yield f"$.until: {_DURATION}, got {scenario.until!r}. Add a unit."
         return
-    for moment in scenario.timeline:
-        if moment.seconds > limit:
-            yield f"$.until: something happens at {moment.at}, after {scenario.until}. Make until longer."
+    for entry in scenario.timeline:
+        if entry.seconds > limit:
+            yield f"$.until: something happens at {entry.at}, after {scenario.until}. Make until longer."
 
 
-def _group(group: NodeGroup) -> Iterator[str]:
+def _check_group(group: NodeGroup) -> Iterator[str]:
     if bool(group.name) == bool(group.name_prefix):
         yield ": expected either name, or namePrefix with count. Give one of the two."
     if group.name_prefix and (group.count is None or group.count < 1):
@@ -199,28 +204,29 @@ def _group(group: NodeGroup) -> Iterator[str]:
                 yield f".{field}.{resource}: {error}"
 
 
-def _moment(moment: TimelineEntry) -> Iterator[str]:
-    if seconds_of(moment.at) is None:
-        yield f".at: {_DURATION}, got {moment.at!r}. Add a unit."
-    if len(moment.acts) != 1:
-        yield f": expected at and one of {', '.join(ACTS.values())}, found {', '.join(moment.acts) or 'none'}."
-    for index, each in enumerate(as_list(moment.apply)):
-        yield from _document(each, f".apply[{index}]" if isinstance(moment.apply, list) else ".apply")
-    for name, target in (("patch", moment.patch), ("delete", moment.delete), ("scale", moment.scale)):
-        if target is not None and target.kind not in RESOURCE_OF:
-            yield f".{name}.kind: {_kinds(target.kind)}"
-    if moment.fault is not None:
-        yield from _fault(moment.fault)
-    if moment.patch is not None:
-        if moment.patch.type not in _PATCHES:
-            yield f".patch.type: expected one of {', '.join(_PATCHES)}, got {moment.patch.type!r}."
-        if moment.patch.patch is None:
+def _check_entry(entry: TimelineEntry) -> Iterator[str]:
+    if seconds_of(entry.at) is None:
+        yield f".at: {_DURATION}, got {entry.at!r}. Add a unit."
+    if len(entry.actions) != 1:
+        known = ", ".join(ENTRY_ACTIONS.values())
+        yield f": expected at and one of {known}, found {', '.join(entry.actions) or 'none'}."
+    for index, document in enumerate(as_list(entry.apply)):
+        yield from _check_document(document, f".apply[{index}]" if isinstance(entry.apply, list) else ".apply")
+    for name, target in (("patch", entry.patch), ("delete", entry.delete), ("scale", entry.scale)):
+        if target is not None and find_resource(target.kind, target.api_version) is None:
+            yield from _describe_unknown_kind(f".{name}", target.kind, target.api_version)
+    if entry.fault is not None:
+        yield from _check_fault(entry.fault)
+    if entry.patch is not None:
+        if entry.patch.type not in _PATCHES:
+            yield f".patch.type: expected one of {', '.join(_PATCHES)}, got {entry.patch.type!r}."
+        if entry.patch.patch is None:
             yield ".patch.patch: expected what to change, such as {spec: {replicas: 2}}."
-    if moment.delete is not None and (moment.delete.grace_period_seconds or 0) < 0:
+    if entry.delete is not None and (entry.delete.grace_period_seconds or 0) < 0:
         yield ".delete.gracePeriodSeconds: expected 0 or more seconds. 0 removes it at once."
 
 
-def _fault(fault: Fault) -> Iterator[str]:
+def _check_fault(fault: Fault) -> Iterator[str]:
     if fault.type not in TYPES:
         yield f".fault.type: {describe_unknown(fault.type)}"
         return
@@ -236,27 +242,31 @@ def _fault(fault: Fault) -> Iterator[str]:
         yield f".fault.rate: expected {wanted}, got {fault.rate:g}."
 
 
-def _document(document: Any, place: str) -> Iterator[str]:
+def _check_document(document: Any, place: str) -> Iterator[str]:
     if not isinstance(document, dict):
         yield f"{place}: expected a Kubernetes object, got {document!r:.100}."
         return
     kind, meta = str(document.get("kind") or ""), document.get("metadata")
-    if kind not in RESOURCE_OF:
-        yield f"{place}.kind: {_kinds(kind)}"
-    elif document.get("apiVersion") != RESOURCE_OF[kind].api_version:
-        right = RESOURCE_OF[kind].api_version
-        yield f"{place}.apiVersion: expected {right} for kind {kind}, got {document.get('apiVersion')!r}."
+    version = document.get("apiVersion")
+    if not isinstance(version, str) or not version or find_resource(kind, version) is None:
+        yield from _describe_unknown_kind(place, kind, version)
     if not isinstance(meta, dict) or not isinstance(meta.get("name"), str) or not meta["name"]:
         yield f"{place}.metadata.name: expected a name. Give the object one."
 
 
-def _kinds(kind: str) -> str:
-    return f'unknown kind "{kind}".{nearest(kind, RESOURCE_OF)} Scenarios know: {", ".join(RESOURCE_OF)}.'
+def _describe_unknown_kind(place: str, kind: str, api_version: object) -> Iterator[str]:
+    known = [entry.resource for entry in KINDS.manifests()]
+    versions = [resource.api_version for resource in known if resource.kind == kind]
+    if versions:
+        yield f"{place}.apiVersion: expected {' or '.join(versions)} for kind {kind}, got {api_version!r}."
+        return
+    names = list(dict.fromkeys(resource.kind for resource in known))
+    yield f'{place}.kind: unknown kind "{kind}".{nearest(kind, names)} Scenarios know: {", ".join(names)}.'
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(name): _plain(entry) for name, entry in value.items()}
+        return {str(name): _to_plain(entry) for name, entry in value.items()}
     if isinstance(value, list):
-        return [_plain(entry) for entry in value]
+        return [_to_plain(entry) for entry in value]
     return value.isoformat() if hasattr(value, "isoformat") else value

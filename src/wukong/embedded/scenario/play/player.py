@@ -1,16 +1,14 @@
-"""Plays a scenario on a world: nodes, manifests, the timeline, and on until nothing changes any more. Gives its story.
+"""Plays a scenario on a World, on virtual time, and gives its story: course.py with every wait a run of the world.
 
-    begin ─► moment ─► … ─► last moment ─► nobody waits for anything but retries, and those change nothing ─► at rest
-                                       └─► until ─► not at rest
+    last entry ─► nobody waits for anything but retries, and those change nothing ─► at rest
+              └─► until ─► not at rest
 
 Called by app/embedded.py. The trace is every action of everybody, one JSON line each; the digest is its SHA-256.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
-from itertools import groupby
+from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
@@ -20,26 +18,33 @@ from wukong.api.kinds import NAMESPACES
 from wukong.api.resources import Key
 from wukong.embedded.checkers import Checkers
 from wukong.embedded.faults import Faults
-from wukong.embedded.scenario.format.fields import Scenario, TimelineEntry, seconds_of
+from wukong.embedded.scenario.format.fields import Scenario
 from wukong.embedded.scenario.play import steps
-from wukong.embedded.scenario.play.quiescence import awaited
-from wukong.embedded.scenario.record import workload_status
-from wukong.embedded.scenario.record.availability import Availability
-from wukong.embedded.scenario.record.moves import Moves
+from wukong.embedded.scenario.play.course import (
+    SCENARIO,
+    Drain,
+    Milestone,
+    Perform,
+    Request,
+    WaitForRest,
+    WaitUntil,
+    begin_drain,
+    course_of,
+)
+from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
 from wukong.embedded.scenario.record.recorder import Recorder
+from wukong.embedded.scenario.record.recording import Lines, Recording, StoryTrace
 from wukong.embedded.scenario.record.refused_evictions import RefusedEvictions
 from wukong.embedded.scenario.record.story import Story
 from wukong.embedded.world.transport import perform
 from wukong.embedded.world.world import Step, World
 from wukong.errors import ClusterError, InputError
 from wukong.runtime.dispatch import Item
-from wukong.state import Change
 
+__all__ = ["Interrupted", "Lines", "Spectator", "WorldPlayer", "play", "trace_line"]
 REST_SECONDS = 360.0  # within which everybody who failed has tried again: the scheduler after five minutes at most
 SCHEDULER = "scheduler"  # its name as a controller
-SCENARIO = "scenario"  # the subject of what it does itself
 KEPT_STEPS = 10_000  # of the world's trace, for whoever looks at what happened last
-Lines = Callable[[str], object]  # is given each line of a trace as it happens
 
 
 class Interrupted(Exception):  # noqa: N818
@@ -49,7 +54,7 @@ class Interrupted(Exception):  # noqa: N818
 class Spectator(Protocol):
     """Looks on while a scenario is played, and may take its time at the clock's jumps and the mirror's changes."""
 
-    def begin(self, play: Play) -> None: ...
+    def begin(self, player: WorldPlayer) -> None: ...
 
 
 def play(
@@ -61,17 +66,19 @@ def play(
     lines: Lines | None = None,
 ) -> Story:
     """`drains` is one of the world's controllers, `faults` its faults. Raises InputError where the API server refuses
-    what is written; in bad fault_injection that may be nobody's mistake, and the play goes on.
+    what is written; under faults that may be nobody's mistake, and the play goes on.
 
     Without `lines` those of the trace are in the story, however many they are.
     """
-    playing = Play(world, scenario, drains, faults, lines)
+    player = WorldPlayer(world, scenario, drains, faults, lines)
     if spectator is not None:
-        spectator.begin(playing)
-    return playing.story()
+        spectator.begin(player)
+    return player.play()
 
 
-class Play:
+class WorldPlayer:
+    """Drives the course of one scenario on a world. Spectators read it."""
+
     def __init__(
         self,
         world: World,
@@ -81,118 +88,70 @@ class Play:
         lines: Lines | None = None,
     ) -> None:
         self.world, self.scenario, self.drains, self.faults = world, scenario, drains, faults
-        self.trace: list[str] = []
-        self._lines = lines or self.trace.append
-        self._digest = hashlib.sha256()
-        self.recorder, self.checkers = Recorder(world), Checkers(world, faults)
-        self.moves, self.availability = Moves(world, self.recorder), Availability(world, self.recorder)
-        self.is_resting = False  # after the last moment of the timeline
-        self.begun, self.version = world.clock.now(), world.server.database.version
-        self._refusals = RefusedEvictions(self.begun)
-        self._take_in()
-        self.limit = self.begun + (seconds_of(scenario.until) or 0)
+        self.recording = Recording(world, StoryTrace(lines))
+        self.checkers = Checkers(world, faults)
+        self.is_resting = False  # after the last entry of the timeline
+        self.started_at, self.first_version = world.clock.now(), world.server.database.version
+        self._refused_evictions = RefusedEvictions(self.started_at)
+        self._has_nothing_due = False
+        self.recording.include_present_objects()
 
-    def _take_in(self) -> None:
-        """What is there when the story begins. Nothing of it is news."""
-        for kind in (*workload_status.KINDS, "Node", "Pod"):
-            for key, found in sorted(self.world.state.objects.get(kind, {}).items()):
-                for listener in (self.recorder, self.moves, self.availability):
-                    listener.hear(Change("ADDED", kind, key, None, found))
-        self.recorder.forget_news()
-
-    def story(self) -> Story:
+    def play(self) -> Story:
         self.world.trace.most = KEPT_STEPS
         try:
-            with self.world.trace.heard_by(self._write, self._refusals.hear):
-                is_at_rest, is_interrupted = self._go(), False
+            with self.world.trace.heard_by(self._write_step, self._refused_evictions.hear):
+                is_at_rest, is_interrupted = self._drive(), False
         except Interrupted:
             is_at_rest, is_interrupted = False, True
-        stuck = self.recorder.finish()
-        end = self.recorder.last_change if is_at_rest else self.world.clock.now()
-        return Story(
-            settled=is_at_rest and not stuck,
-            interrupted=is_interrupted,
-            stuck=stuck,
-            workloads=dict(sorted(self.recorder.fates.items())),
-            nodes=self.recorder.nodes,
-            moves=self.moves.made,
-            availability=dict(sorted(self.availability.history.items())),
-            writes=self.world.server.database.version - self.version,
-            virtual_seconds=round(end - self.begun, 3),
-            findings=[str(each) for each in self.checkers.finish(is_at_rest=is_at_rest)],
-            digest=self._digest.hexdigest(),
-            events=sorted([*self.recorder.events, *self._refusals.events], key=lambda event: event.at),
-            trace=self.trace,
+        story = self.recording.tell_story(
+            is_at_rest=is_at_rest,
+            is_interrupted=is_interrupted,
+            last_change=self.recorder.last_change,
+            writes=self.world.server.database.version - self.first_version,
+            events=self._refused_evictions.events,
         )
-
-    def _write(self, step: Step) -> None:
-        written = line(step, self.begun)
-        self._digest.update(written.encode())
-        self._lines(written)
-
-    def _go(self) -> bool:
-        """From the first node to rest; False if it does not come to rest in time."""
-        self._do(steps.nodes(self.scenario.nodes), "$.nodes")
-        is_on_top = bool(self.recorder.fates)  # of what a snapshot held
-        for document in self.scenario.manifests:
-            self._do(
-                steps.applied([document], self._namespaces()), f"{document['kind']} {document['metadata']['name']}"
-            )
-            if is_on_top:
-                self.recorder.tell(SCENARIO, steps.told_of(document))
-        self.recorder.nodes.start = len(self.world.state.objects.get("Node", {}))
-        for seconds, moments in by_time(self.scenario.timeline):
-            self.world.run(deadline=self.begun + seconds)
-            for index, moment in moments:
-                self._happen(moment, f"$.timeline[{index}]")
-        if self.faults is not None:
-            self.world.run(deadline=self.begun + self.faults.end)
-            self.recorder.tell("faults", "calm")
-        self.is_resting = True
-        return self._rest()
-
-    def _rest(self) -> bool:
-        """Play on until nothing changes any more; False if that takes longer than the scenario allows."""
-        while self.world.run(deadline=min(self.limit, self._last_hope())) != "quiet":
-            now = self.world.clock.now()
-            if now >= self._last_hope():
-                return True
-            if now >= self.limit:
-                return next(awaited(self.world), None) is None
-        return True
-
-    def _last_hope(self) -> float:
-        """Until when something may happen by itself. Who only tries again what failed has had its chance by then."""
-        return max(self.recorder.last_change + REST_SECONDS, self.last_plan())
+        story.findings = [str(finding) for finding in self.checkers.finish(is_at_rest=is_at_rest)]
+        return story
 
     def last_plan(self) -> float:
         """Until when somebody means to do something, other than to try again what failed."""
-        waiting = self.world.waiting()
-        plans = (each.at for each in waiting if each.item.controller != SCHEDULER and not each.is_retry)
-        return max(plans, default=self.begun)
+        plans = (
+            waiting.at
+            for waiting in self.world.waiting()
+            if waiting.item.controller != SCHEDULER and not waiting.is_retry
+        )
+        return max(plans, default=self.started_at)
 
-    # ---- what the scenario does
+    # ---- the driver
 
-    def _happen(self, moment: TimelineEntry, place: str) -> None:
-        if moment.fault is not None:  # known to the faults from the beginning
-            self.recorder.tell("faults", f"{moment.fault.type} for {moment.fault.for_}")
-            return
-        name = moment.drain or moment.uncordon or ""
-        if moment.drain is not None:
-            self.drains.nodes.add(name)
-        elif moment.uncordon is not None:
-            self.drains.nodes.discard(name)
-        self._do(steps.actions(moment, self._namespaces()), f"{place}.{_written(moment)}")
-        for text in steps.told(moment):
-            self.recorder.tell(SCENARIO, text)
-        if moment.drain is not None:
-            self.recorder.tell(f"node {name}", "drain begins")
-            for key in sorted(self.world.state.pods.on_node(name)):
-                self.world.enqueue(Item(self.drains.name, key))
+    def _drive(self) -> bool:
+        course = course_of(self.scenario, self, faults_end=self.faults.end if self.faults is not None else None)
+        try:
+            while True:
+                self._carry_out(next(course))
+        except StopIteration as end:
+            return bool(end.value)
 
-    def _do(self, actions: list[Action], place: str) -> None:
-        item = Item("scenario", Key("", place))
+    def _carry_out(self, request: Request) -> None:
+        match request:
+            case Milestone.PREPARE:
+                self._perform(steps.create_nodes(self.scenario.nodes), "$.nodes")
+            case Milestone.BEGIN:
+                pass  # on virtual time nothing has taken any
+            case Perform(actions, place):
+                self._perform(actions, place)
+            case Drain(node):
+                begin_drain(node, self)
+            case WaitUntil(seconds):
+                self.world.run(deadline=self.started_at + seconds)
+            case WaitForRest(limit):
+                self.is_resting = True
+                self._has_nothing_due = self.world.run(deadline=min(limit, self._last_chance())) == "quiet"
+
+    def _perform(self, actions: list[Action], place: str) -> None:
+        item = Item(SCENARIO, Key("", place))
         for action in actions:
+            error_text = ""
             try:
                 if isinstance(action, Delete):
                     self.world.server.get(action.resource, action.key)  # what is not there cannot be what was meant
@@ -200,32 +159,45 @@ class Play:
             except ClusterError as error:
                 if self.faults is None:
                     raise InputError(f"{place}: the API server refuses it: {error}") from None
-                told = f"{type(error).__name__}: {error}"
-            else:
-                told = ""
-            self.world.trace.append(Step(self.world.clock.now(), item, action, told))
+                error_text = f"{type(error).__name__}: {error}"
+            self.world.trace.append(Step(self.world.clock.now(), item, action, error_text))
 
-    def _namespaces(self) -> frozenset[str]:
-        return frozenset(each["metadata"]["name"] for each in self.world.server.list(NAMESPACES).items)
+    def _write_step(self, step: Step) -> None:
+        self.recording.trace.add(trace_line(step, self.started_at))
+
+    # ---- what the course reads
+
+    @property
+    def recorder(self) -> Recorder:
+        return self.recording.recorder
+
+    @property
+    def cluster(self) -> ObservedCluster:
+        return self.world
+
+    def namespaces(self) -> frozenset[str]:
+        namespaces = self.world.server.list(NAMESPACES).items
+        return frozenset(namespace["metadata"]["name"] for namespace in namespaces)
+
+    def is_at_rest(self) -> bool:
+        return self._has_nothing_due or self.world.clock.now() >= self._last_chance()
+
+    def enqueue(self, items: Iterable[Item]) -> None:
+        for item in items:
+            self.world.enqueue(item)
+
+    def _last_chance(self) -> float:
+        """Until when something may happen by itself. Who only tries again what failed has had its chance by then."""
+        return max(self.recorder.last_change + REST_SECONDS, self.last_plan())
 
 
-def by_time(timeline: list[TimelineEntry]) -> list[tuple[int, list[tuple[int, TimelineEntry]]]]:
-    """What is written for the same second happens together, before anybody reacts, as in one call of kubectl."""
-    ordered = sorted(enumerate(timeline), key=lambda entry: (entry[1].seconds, entry[0]))
-    return [(seconds, list(group)) for seconds, group in groupby(ordered, lambda entry: entry[1].seconds)]
-
-
-def line(step: Step, begun: float) -> str:
+def trace_line(step: Step, started_at: float) -> str:
     """One line of the trace."""
-    written = {
-        "at": round(step.at - begun, 3),
+    document = {
+        "at": round(step.at - started_at, 3),
         "by": step.item.controller,
         "key": str(step.item.key),
         "action": msgspec.to_builtins(step.action),
         **({"error": step.error} if step.error else {}),
     }
-    return msgspec.json.encode(written, order="deterministic").decode() + "\n"
-
-
-def _written(moment: TimelineEntry) -> str:
-    return "".join(moment.acts)
+    return msgspec.json.encode(document, order="deterministic").decode() + "\n"

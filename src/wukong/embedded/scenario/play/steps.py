@@ -1,7 +1,7 @@
-"""What a scenario says as actions: nodes, manifests, and each moment of the timeline; and the drain of a node.
+"""What a scenario says as actions: nodes, manifests, and each entry of the timeline; and the drain of a node.
 
-Pure, called by playing.py. Nothing is done here to pods that Kubernetes itself does: a node that is killed or not ready
-only vanishes or falls silent, and the embedded cluster's own controllers see to the rest.
+Pure, called by course.py. Nothing is done here to pods that Kubernetes itself does: a node that is killed or not ready
+only vanishes or falls silent, and the cluster's own controllers see to the rest.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from wukong.api.core import Pod
 from wukong.api.kinds import NODES, POD_DISRUPTION_BUDGETS, PODS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
-from wukong.embedded.actors.kubelet.behaviour import SILENT
-from wukong.embedded.scenario.format.fields import RESOURCE_OF, NodeGroup, Target, TimelineEntry, as_list
+from wukong.embedded.actors.kubelet.behaviour import FORMER_SILENT, SILENT
+from wukong.embedded.scenario.format.fields import NodeGroup, Target, TimelineEntry, as_list, document_resource
 from wukong.placement.capacity import OWN_LABEL
 from wukong.ports import Document, PatchBody
 from wukong.state import Change, State
 from wukong.state.controller import PodRight, Watch, each_side
 
 MANAGER = "scenario"
-USUAL = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+DEFAULT_CAPACITY = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+CORDON: Document = {"spec": {"unschedulable": True}}
 
 
 class Drains:
-    """`kubectl drain`: evicts what is on these nodes, but for DaemonSets' pods; a budget's no is asked again later."""
+    """`kubectl drain`: evicts the pods on these nodes but DaemonSets'; refused ones again when a budget changes."""
 
     name = "drain"
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.EVICT})
@@ -35,14 +36,17 @@ class Drains:
         """On a cluster that others use, too, `is_ours` says which pods may be evicted."""
         self.nodes: set[str] = set()
         self.is_ours = is_ours
-        self.watches = (Watch(PODS, each_side(self._leaving)), Watch(POD_DISRUPTION_BUDGETS, self._waiting))
+        self.watches = (
+            Watch(PODS, each_side(self._pod_to_evict)),
+            Watch(POD_DISRUPTION_BUDGETS, self._pods_to_retry),
+        )
 
-    def _leaving(self, pod: Object, _: State) -> Iterable[Key]:
+    def _pod_to_evict(self, pod: Object, _: State) -> Iterable[Key]:
         assert isinstance(pod, Pod)
         return (Key(pod.metadata.namespace, pod.metadata.name),) if pod.spec.node_name in self.nodes else ()
 
-    def _waiting(self, change: Change, state: State) -> list[Key]:
-        """The pods that a changed budget may let go."""
+    def _pods_to_retry(self, change: Change, state: State) -> list[Key]:
+        """The pods that a changed budget may allow to be evicted."""
         return [
             key
             for node in sorted(self.nodes)
@@ -60,97 +64,116 @@ class Drains:
         return Outcome((Evict(key, pod.metadata.uid),)) if self.is_ours(pod) else DONE
 
 
-def nodes(groups: Iterable[NodeGroup]) -> list[Action]:
-    return [Create(NODES, _node(group, name)) for group in groups for name in group.names()]
+def create_nodes(groups: Iterable[NodeGroup]) -> list[Action]:
+    """Return the actions that create every node of the groups."""
+    return [Create(NODES, _build_node(group, name)) for group in groups for name in group.names()]
 
 
-def _node(group: NodeGroup, name: str) -> Document:
+def _build_node(group: NodeGroup, name: str) -> Document:
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
     if group.spot is not None:
         labels[OWN_LABEL] = "spot" if group.spot else "on-demand"
     meta: Document = {"name": name, "labels": {**labels, **group.labels}}
     if group.annotations:
         meta["annotations"] = dict(group.annotations)
-    capacity = {**USUAL, **{resource: str(amount) for resource, amount in group.capacity.items()}}
-    free = {**capacity, **{resource: str(amount) for resource, amount in group.allocatable.items()}}
+    capacity = {**DEFAULT_CAPACITY, **{resource: str(amount) for resource, amount in group.capacity.items()}}
+    allocatable = {**capacity, **{resource: str(amount) for resource, amount in group.allocatable.items()}}
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
     spec = {"taints": group.taints} if group.taints else {}
     return {
         "metadata": meta,
         "spec": spec,
-        "status": {"capacity": capacity, "allocatable": free, "conditions": [ready]},
+        "status": {"capacity": capacity, "allocatable": allocatable, "conditions": [ready]},
     }
 
 
-def applied(documents: Iterable[Document], present: frozenset[str]) -> list[Action]:
-    """Namespaces first: those given, and those that are named and not `present`."""
+def apply_documents(documents: Iterable[Document], present_namespaces: frozenset[str]) -> list[Action]:
+    """Return the actions that apply the documents: namespaces first, also those that are named and not present."""
     documents = list(documents)
-    given = [each for each in documents if each["kind"] == "Namespace"]
-    known = present | {each["metadata"]["name"] for each in given}
-    named = {namespace_of(each) for each in documents if RESOURCE_OF[each["kind"]].namespaced}
-    made = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in sorted(named - known)]
-    return [_apply(each) for each in (*given, *made, *(each for each in documents if each["kind"] != "Namespace"))]
+    namespaces = [document for document in documents if document["kind"] == "Namespace"]
+    others = [document for document in documents if document["kind"] != "Namespace"]
+    known = present_namespaces | {document["metadata"]["name"] for document in namespaces}
+    named = {namespace_of(document) for document in documents if document_resource(document).namespaced}
+    missing = [bare_namespace(name) for name in sorted(named - known)]
+    return [_apply(document) for document in (*namespaces, *missing, *others)]
+
+
+def bare_namespace(name: str) -> Document:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 def _apply(document: Document) -> Action:
-    resource = RESOURCE_OF[document["kind"]]
+    resource = document_resource(document)
     if resource == NODES:  # who creates a node writes its status, too
         return Create(resource, document)
-    key = Key(namespace_of(document) if resource.namespaced else "", document["metadata"]["name"])
-    return Patch(resource, key, PatchBody("apply", document, manager=MANAGER, force=True))
+    return Patch(resource, key_of(document), PatchBody("apply", document, manager=MANAGER, force=True))
 
 
 def namespace_of(document: Document) -> str:
     return str((document.get("metadata") or {}).get("namespace") or "default")
 
 
-def actions(moment: TimelineEntry, present: frozenset[str]) -> list[Action]:
-    """What happens at this moment. A drain begins with a cordon; the rest of it is `Drains`'."""
-    match moment:
-        case TimelineEntry(apply=given) if given is not None:
-            return applied(as_list(given), present)
-        case TimelineEntry(patch=given) if given is not None:
-            body = PatchBody(given.type, given.patch, manager=MANAGER)  # type: ignore[arg-type]  # read strictly
-            return [Patch(RESOURCE_OF[given.kind], _key(given), body)]
-        case TimelineEntry(delete=given) if given is not None:
-            return [Delete(RESOURCE_OF[given.kind], _key(given), grace_seconds=given.grace_period_seconds)]
-        case TimelineEntry(scale=given) if given is not None:
-            return [Scale(RESOURCE_OF[given.kind], _key(given), given.replicas)]
+def key_of(document: Document) -> Key:
+    is_namespaced = document_resource(document).namespaced
+    return Key(namespace_of(document) if is_namespaced else "", document["metadata"]["name"])
+
+
+def target_key(target: Target) -> Key:
+    """The key of the object that a timeline entry patches, scales or deletes."""
+    return Key(target.namespace if target.resource.namespaced else "", target.name)
+
+
+def build_actions(entry: TimelineEntry, present_namespaces: frozenset[str]) -> list[Action]:
+    """Return what a timeline entry does. A drain begins with a cordon; the rest of it is up to `Drains`."""
+    match entry:
+        case TimelineEntry(apply=documents) if documents is not None:
+            return apply_documents(as_list(documents), present_namespaces)
+        case TimelineEntry(patch=patch) if patch is not None:
+            body = PatchBody(patch.type, patch.patch, manager=MANAGER)  # type: ignore[arg-type]  # read strictly
+            return [Patch(patch.resource, target_key(patch), body)]
+        case TimelineEntry(delete=delete) if delete is not None:
+            return [Delete(delete.resource, target_key(delete), grace_seconds=delete.grace_period_seconds)]
+        case TimelineEntry(scale=scale) if scale is not None:
+            return [Scale(scale.resource, target_key(scale), scale.replicas)]
         case TimelineEntry(kill=name) if name is not None:
             return [Delete(NODES, Key("", name))]
         case TimelineEntry(not_ready=name) if name is not None:
-            return [_on_node(name, {"metadata": {"annotations": {SILENT: "true"}}})]
+            return [_patch_node(name, {"metadata": {"annotations": {SILENT: "true"}}})]
         case TimelineEntry(ready=name) if name is not None:
-            return [_on_node(name, {"metadata": {"annotations": {SILENT: None}}})]
+            return [_patch_node(name, {"metadata": {"annotations": {SILENT: None, FORMER_SILENT: None}}})]
         case TimelineEntry(uncordon=name) if name is not None:
-            return [_on_node(name, {"spec": {"unschedulable": None}})]
-    name = moment.cordon or moment.drain
-    assert name is not None, moment
-    return [_on_node(name, {"spec": {"unschedulable": True}})]
+            return [uncordon(name)]
+    name = entry.cordon or entry.drain
+    assert name is not None, entry
+    return [_patch_node(name, CORDON)]
 
 
-def told(moment: TimelineEntry) -> list[str]:
-    """What a moment does, in words, where the story would not tell it anyway: nodes speak for themselves."""
-    if moment.apply is not None:
-        return [told_of(document) for document in as_list(moment.apply)]
-    if moment.patch is not None:
-        return [f"patches {moment.patch.kind} {_key(moment.patch)}"]
-    if moment.scale is not None:
-        return [f"scales {moment.scale.kind} {_key(moment.scale)} to {moment.scale.replicas}"]
-    if moment.delete is not None:
-        return [f"deletes {moment.delete.kind} {_key(moment.delete)}"]
+def uncordon(name: str) -> Patch:
+    return _patch_node(name, {"spec": {"unschedulable": None}})
+
+
+def cordoned_node(action: Action) -> str | None:
+    """The name of the node that this action cordons; None if it does something else."""
+    is_cordon = isinstance(action, Patch) and action.resource == NODES and action.patch.body == CORDON
+    return action.key.name if isinstance(action, Patch) and is_cordon else None
+
+
+def describe_entry(entry: TimelineEntry) -> list[str]:
+    """What a timeline entry does, in words, where no other event says it: nodes have events of their own."""
+    if entry.apply is not None:
+        return [describe_document(document) for document in as_list(entry.apply)]
+    if entry.patch is not None:
+        return [f"patches {entry.patch.kind} {target_key(entry.patch)}"]
+    if entry.scale is not None:
+        return [f"scales {entry.scale.kind} {target_key(entry.scale)} to {entry.scale.replicas}"]
+    if entry.delete is not None:
+        return [f"deletes {entry.delete.kind} {target_key(entry.delete)}"]
     return []
 
 
-def told_of(document: Document) -> str:
-    resource = RESOURCE_OF[document["kind"]]
-    key = Key(namespace_of(document) if resource.namespaced else "", document["metadata"]["name"])
-    return f"applies {resource.kind} {key}"
+def describe_document(document: Document) -> str:
+    return f"applies {document['kind']} {key_of(document)}"
 
 
-def _on_node(name: str, body: Document) -> Patch:
+def _patch_node(name: str, body: Document) -> Patch:
     return Patch(NODES, Key("", name), PatchBody("merge", body, manager=MANAGER))
-
-
-def _key(target: Target) -> Key:
-    return Key(target.namespace if RESOURCE_OF[target.kind].namespaced else "", target.name)

@@ -1,6 +1,6 @@
 """How many of each workload were available, and how many were wanted, whenever one of the two changed.
 
-Attached by playing.py, beside the recorder. Reads the mirror's changes and never writes.
+Built by recording.py, beside the recorder. Reads the mirror's changes and never writes.
 """
 
 from __future__ import annotations
@@ -12,19 +12,22 @@ from wukong.state import Change
 
 
 class Availability:
-    def __init__(self, scene: ObservedCluster, recorder: Recorder) -> None:
-        self.scene, self.recorder = scene, recorder
+    def __init__(self, cluster: ObservedCluster, recorder: Recorder) -> None:
+        self.recorder = recorder
         self.history: dict[str, list[tuple[float, int, int]]] = {}  # workload → when, available, wanted
-        scene.listen(self.hear)
+        cluster.listen(self.hear)
 
     def hear(self, change: Change) -> None:
-        found = change.new
-        if found is None or change.group_kind not in workload_status.KINDS or not workload_status.is_top(found):
+        workload = change.new
+        if (
+            workload is None
+            or not workload_status.is_workload_kind(change.group_kind)
+            or not workload_status.is_top_level(workload)
+        ):
             return
-        if not self.recorder.is_told(found.kind, found.key):
+        if not self.recorder.covers(workload.kind, workload.key):
             return
-        known = self.history.setdefault(self.recorder.name_of(found), [])
-        count = workload_status.counted(found)
-        if not known or known[-1][1:] != (count.available, count.wanted):
-            at = round(max(0.0, self.scene.clock.now() - self.recorder.begun), 3)
-            known.append((at, count.available, count.wanted))
+        history = self.history.setdefault(self.recorder.name_of(workload), [])
+        count = workload_status.count_replicas(workload)
+        if not history or history[-1][1:] != (count.available, count.wanted):
+            history.append((self.recorder.seconds_since_start(), count.available, count.wanted))

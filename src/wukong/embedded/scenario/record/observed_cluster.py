@@ -1,6 +1,6 @@
-"""What the tellers of a story need to know of the cluster it happens on: its mirror, changes, time, and failures.
+"""What recorders need to know of the cluster that a scenario is played on: its mirror, changes, time, and failures.
 
-An embedded World is one; so is app/sim_live's Stage on a real cluster. So one Recorder serves both.
+An embedded World is one; so is the RealCluster of app/sim_live. So one Recorder serves both.
 """
 
 from __future__ import annotations

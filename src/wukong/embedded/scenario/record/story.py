@@ -1,6 +1,6 @@
 """The story of a scenario: what became of each workload, in numbers, and the events on the way. Only data.
 
-Made by recording.py, compared by expecting.py, shown by the command line, whose -o json is `document()`.
+Made by recording.py, compared by expectations.py, shown by the command line, whose -o json is `document()`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class WorkloadSummary(msgspec.Struct, rename="camel", kw_only=True):
     replicas: int = 0
     available: int = 0
     min_available: int = 0
-    max_pods: int = 0  # at once; not those that end, nor those that a ReplicaSet was told to give up
+    max_pods: int = 0  # at once; not those that end, nor those that a ReplicaSet is to delete
     restarts: int = 0  # pods evicted, preempted, driven out by a taint or lost with their node
     unavailable_seconds: float = 0.0
     per_node: dict[str, int] = {}
@@ -53,7 +53,7 @@ class NodeCount(msgspec.Struct):
     end: int = 0
 
 
-class Before(msgspec.Struct, rename="camel", kw_only=True):
+class SettlingReport(msgspec.Struct, rename="camel", kw_only=True):
     """What a snapshot was in the middle of: all that happened until it was at rest."""
 
     changes: int  # writes of pods and of what is wanted; 0: it was at rest
@@ -77,14 +77,14 @@ class Story(msgspec.Struct, rename="camel", kw_only=True):
     virtual_seconds: float
     digest: str
     findings: list[str] = []  # what checkers found to be wrong: nothing, unless somebody made a mistake
-    before: Before | None = None  # of a story that begins with a snapshot
+    before: SettlingReport | None = None  # of a story that begins with a snapshot
     events: list[Event] = msgspec.field(name="timeline", default_factory=list)
     trace: list[str] = []
 
     def document(self) -> dict[str, Any]:
         """For programs: without the trace, which the digest stands for."""
-        made: dict[str, Any] = msgspec.to_builtins(self)
-        del made["trace"]
+        document: dict[str, Any] = msgspec.to_builtins(self)
+        del document["trace"]
         if self.before is None:
-            del made["before"]
-        return made
+            del document["before"]
+        return document

@@ -12,7 +12,7 @@ from wukong.api.core import Pod
 from wukong.api.profile import default_profile
 from wukong.api.resources import Key
 from wukong.app.embedded import Settings, assemble, play_scenario
-from wukong.cli.verbs.sim_run import read_file
+from wukong.cli.inputs.sim_source import read_scenario_file
 from wukong.embedded.scenario import Scenario, Story
 from wukong.embedded.scenario.format.fields import TimelineEntry
 from wukong.embedded.scenario.play import steps
@@ -28,7 +28,7 @@ SEEDS = range(5)
 
 
 def example(name: str) -> Scenario:
-    return read_file(str(EXAMPLES / f"{name}.yaml"))
+    return read_scenario_file(str(EXAMPLES / f"{name}.yaml"))
 
 
 def at(story: Story, subject: str, text: str) -> list[float]:
@@ -43,19 +43,22 @@ def before(name: str, seconds: float) -> World:
     """The world of an example at this time, before anything that happens then. Drains are left out."""
     scenario = example(name)
     world = assemble(Settings(), steps.Drains())
-    for action in [*steps.nodes(scenario.nodes), *steps.applied(scenario.manifests, frozenset({"default"}))]:
+    for action in [
+        *steps.create_nodes(scenario.nodes),
+        *steps.apply_documents(scenario.manifests, frozenset({"default"})),
+    ]:
         perform(world.server, action)
     start = world.clock.now()
-    for moment in scenario.timeline:
-        if moment.seconds < seconds:
-            world.run(deadline=start + moment.seconds)
-            happen(world, moment)
+    for entry in scenario.timeline:
+        if entry.seconds < seconds:
+            world.run(deadline=start + entry.seconds)
+            perform_entry(world, entry)
     world.run(deadline=start + seconds)
     return world
 
 
-def happen(world: World, moment: TimelineEntry) -> None:
-    for action in steps.actions(moment, frozenset({"default"})):
+def perform_entry(world: World, entry: TimelineEntry) -> None:
+    for action in steps.build_actions(entry, frozenset({"default"})):
         perform(world.server, action)
 
 
@@ -70,20 +73,20 @@ def test_a_silent_node_is_doubted_after_its_grace_and_emptied_three_hundred_seco
     (stopping,) = at(story, "default/web", "stopping")
     assert 100 <= doubted <= 115  # 50 s after a heartbeat that may be 10 s old, seen by a monitor that looks every 5
     assert stopping - doubted == pytest.approx(300, abs=1.001)  # times are written in whole seconds
-    evicted = [it for it in trace_of(story) if it["by"] == "tainteviction" and it["action"]["type"] == "Delete"]
-    assert [it["at"] for it in evicted] == [stopping]
+    evicted = [step for step in trace_of(story) if step["by"] == "tainteviction" and step["action"]["type"] == "Delete"]
+    assert [step["at"] for step in evicted] == [stopping]
 
 
 def test_the_pod_of_a_dead_node_keeps_its_name_from_being_given_again() -> None:
     story = play_scenario(example("stateful-set-dead-node"))
-    made = [
-        it["at"]
-        for it in trace_of(story)
-        if it["by"] == "statefulset" and it["action"]["type"] == "Create" and "db-0" in json.dumps(it["action"])
+    creation_times = [
+        step["at"]
+        for step in trace_of(story)
+        if step["by"] == "statefulset" and step["action"]["type"] == "Create" and "db-0" in json.dumps(step["action"])
     ]
-    assert len(made) == 2
-    assert made[0] < 1
-    assert 150 <= made[1] < 151
+    assert len(creation_times) == 2
+    assert creation_times[0] < 1
+    assert 150 <= creation_times[1] < 151
 
 
 def test_an_eviction_under_two_budgets_is_answered_with_500() -> None:
@@ -103,7 +106,7 @@ def test_an_eviction_that_a_budget_has_no_room_for_is_answered_with_429() -> Non
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_drain_goes_on_as_soon_as_the_budget_allows_it(seed: int) -> None:
     story = play_scenario(example("budget-waits"), seed)
-    (third,) = [moment for moment in at(story, "default/web", "ready") if 120 <= moment < 120.5]
+    (third,) = [seconds for seconds in at(story, "default/web", "ready") if 120 <= seconds < 120.5]
     (stopping,) = at(story, "default/web", "stopping")
     assert stopping - third < 0.01
 
@@ -111,7 +114,7 @@ def test_a_drain_goes_on_as_soon_as_the_budget_allows_it(seed: int) -> None:
 def test_preemption_chooses_the_victims_that_engine_and_rules_say() -> None:
     world = before("preemption", 30)
     young = sorted(pod.key for pod in pods_of(world, "cheap") if (pod.status.start_time or "") > "2026-01-01T00:00:10")
-    happen(world, example("preemption").timeline[-1])  # nobody has decided yet
+    perform_entry(world, example("preemption").timeline[-1])  # nobody has decided yet
     urgent = world.state.get(Pod, Key("default", "urgent"))
     assert urgent is not None
     by_engine = Engine(world.state.snapshot.fork()).decide(urgent).preemption
@@ -124,8 +127,10 @@ def test_preemption_chooses_the_victims_that_engine_and_rules_say() -> None:
 
     def hear(change: Any) -> None:
         if isinstance(change.new, Pod) and change.new.is_terminating:
-            found = [it for it in change.new.status.conditions if it.type == "DisruptionTarget"]
-            marked[change.new.key] = [(it.status, it.reason) for it in found]
+            conditions = [
+                condition for condition in change.new.status.conditions if condition.type == "DisruptionTarget"
+            ]
+            marked[change.new.key] = [(condition.status, condition.reason) for condition in conditions]
 
     world.listen(hear)
     world.run(seconds=60)
@@ -138,17 +143,17 @@ def test_preemption_chooses_the_victims_that_engine_and_rules_say() -> None:
 
 def test_pods_fall_back_to_on_demand_only_where_spot_is_full_or_leaving() -> None:
     story = play_scenario(example("spot-first"))
-    bound = [(it["at"], it["action"]["node"]) for it in trace_of(story) if it["action"]["type"] == "Bind"]
-    assert all(node.startswith("spot") for moment, node in bound if moment < 30)
-    after = [node for moment, node in bound if moment >= 30]
+    bindings = [(step["at"], step["action"]["node"]) for step in trace_of(story) if step["action"]["type"] == "Bind"]
+    assert all(node.startswith("spot") for seconds, node in bindings if seconds < 30)
+    after = [node for seconds, node in bindings if seconds >= 30]
     assert "spot-1" not in after
     assert sum(node.startswith("steady") for node in after) >= 2
 
 
 def test_daemons_come_to_cordoned_nodes_and_others_do_not() -> None:
     story = play_scenario(example("daemon-set-cordon"))
-    bound = [it["action"] for it in trace_of(story) if it["action"]["type"] == "Bind" and it["at"] > 40]
-    apps = {(it["key"]["name"].split("-")[0], it["node"]) for it in bound}
+    bindings = [step["action"] for step in trace_of(story) if step["action"]["type"] == "Bind" and step["at"] > 40]
+    apps = {(action["key"]["name"].split("-")[0], action["node"]) for action in bindings}
     assert {node for app, node in apps if app == "agent"} == {"node-1", "node-2", "node-3"}
     assert {node for app, node in apps if app == "logs"} == {"node-1", "node-2", "node-3"}
     assert {node for app, node in apps if app == "web"} == {"node-3"}
@@ -156,15 +161,17 @@ def test_daemons_come_to_cordoned_nodes_and_others_do_not() -> None:
 
 def test_a_partition_is_updated_from_the_top_and_what_is_below_comes_back_as_it_was() -> None:
     story = play_scenario(example("partition"))
-    made = [
-        it["action"]["body"] for it in trace_of(story) if it["action"]["type"] == "Create" and it["by"] == "statefulset"
+    bodies = [
+        step["action"]["body"]
+        for step in trace_of(story)
+        if step["action"]["type"] == "Create" and step["by"] == "statefulset"
     ]
-    named = [
-        (it["metadata"]["name"], it["spec"]["containers"][0]["image"])
-        for it in made
-        if "containers" in it.get("spec", {})
+    pods = [
+        (body["metadata"]["name"], body["spec"]["containers"][0]["image"])
+        for body in bodies
+        if "containers" in body.get("spec", {})
     ]
-    first, then, last = named[:4], named[4:7], named[7:]
+    first, then, last = pods[:4], pods[4:7], pods[7:]
     assert first == [(f"db-{number}", "db:1") for number in range(4)]
     assert then == [("db-3", "db:2"), ("db-2", "db:2"), ("db-0", "db:1")]
     assert last == [("db-1", "db:2"), ("db-0", "db:2")]
@@ -172,8 +179,8 @@ def test_a_partition_is_updated_from_the_top_and_what_is_below_comes_back_as_it_
 
 def test_a_paused_rollout_makes_one_version_of_two_changes() -> None:
     story = play_scenario(example("paused"))
-    sets = [it for it in trace_of(story) if it["by"] == "deployment" and it["action"]["type"] == "Create"]
-    images = [it["action"]["body"]["spec"]["template"]["spec"]["containers"][0]["image"] for it in sets]
+    sets = [step for step in trace_of(story) if step["by"] == "deployment" and step["action"]["type"] == "Create"]
+    images = [step["action"]["body"]["spec"]["template"]["spec"]["containers"][0]["image"] for step in sets]
     assert images == ["web:1", "web:3"]
     assert sets[1]["at"] >= 70
 
@@ -181,9 +188,9 @@ def test_a_paused_rollout_makes_one_version_of_two_changes() -> None:
 def test_a_set_that_shrinks_lets_go_whom_it_misses_least() -> None:
     story = play_scenario(example("scale-down"))
     gone = [
-        it["action"]["key"]["name"]
-        for it in trace_of(story)
-        if (it["by"], it["action"]["type"]) == ("replicaset", "Delete")
+        step["action"]["key"]["name"]
+        for step in trace_of(story)
+        if (step["by"], step["action"]["type"]) == ("replicaset", "Delete")
     ]
     assert [name for name in gone if name.startswith("health")] == ["health-lost", "health-stuck", "health-sick"]
     assert [name for name in gone if name.startswith("cost")] == ["cost-low", "cost-none"]

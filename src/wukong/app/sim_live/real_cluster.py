@@ -1,7 +1,7 @@
-"""A real cluster as the place where a scenario is played: its mirror, who drains nodes, and what was made there.
+"""A real cluster as a scenario needs it: its mirror, who drains nodes, and what the run created there.
 
-Built by player.py, taken down by cleaning.py. The mirror follows what the plan is about; every change of it wakes
-whoever waits, so nothing is polled.
+Built by player.py, cleaned by cleanup.py. The mirror follows what the plan is about; every change of it wakes whoever
+waits, so nothing is polled.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from wukong.api.core import Pod
 from wukong.api.kinds import NODES
 from wukong.api.resources import Key, Resource
 from wukong.app.live import WallClock
-from wukong.app.sim_live.plan import Plan, found
-from wukong.app.sim_live.watch_source import WATCHES, following, gist
+from wukong.app.sim_live.plan import Plan, find_object
+from wukong.app.sim_live.watch_source import WATCHES, lasting_part_of, watch_source_of
 from wukong.embedded.actors.kubelet.controller import is_silent
-from wukong.embedded.scenario.play.steps import Drains
-from wukong.embedded.scenario.record.availability import Availability
-from wukong.embedded.scenario.record.moves import Moves
+from wukong.embedded.scenario.play.steps import Drains, cordoned_node
 from wukong.embedded.scenario.record.recorder import Recorder
+from wukong.embedded.scenario.record.recording import Recording, StoryTrace
 from wukong.embedded.world.objects import Node
 from wukong.errors import ClusterError, InputError
 from wukong.ports import Cluster, Document
@@ -36,36 +35,38 @@ from wukong.state.attempts import Attempt
 
 SYNC_SECONDS = 60.0
 PASSING_SECONDS = 2.0  # between two states of a rollout controllers are faster than that, pods are not
-HOLLOW_LABEL, KWOK = "testbed.wukong/hollow", "kwok.x-k8s.io/node"
+HOLLOW_LABEL, KWOK = "sim.novasphere.dev/hollow", "kwok.x-k8s.io/node"
 
 
-class Stage:
+class RealCluster:
     def __init__(self, cluster: Cluster, plan: Plan) -> None:
         self.cluster, self.plan, self.clock = cluster, plan, WallClock()
         self.state = State()
         self._listeners: list[Callable[[Change], None]] = []
-        self.recorder = Recorder(self, plan.is_told, passing_seconds=PASSING_SECONDS)
-        self.moves, self.availability = Moves(self, self.recorder), Availability(self, self.recorder)
-        self.recorder.begun = inf  # until the place is furnished
+        self.recording = Recording(self, StoryTrace(), plan.covers, passing_seconds=PASSING_SECONDS)
+        self.recorder.started_at = inf  # until everything is prepared
         self.drains = Drains(self.recorder.is_about)
         self.performer = Performer(cluster, "wukong-sim")
         self.loop = Loop(
             cluster,
             [self.drains],
-            following(plan),
+            watch_source_of(plan),
             clock=self.clock,
             random=random.random,
             also=WATCHES,
             state=self.state,
         )
-        self.loop.listen(self._heard)
-        self.made: list[tuple[Resource, Key]] = []  # in their order
-        self.cordoned: set[str] = set()
-        self.trace: list[str] = []
-        self.last_move = self.clock.now()
-        self.is_over = False  # then the story is told, and only cleaning goes on
+        self.loop.listen(self._hear)
+        self.created: list[tuple[Resource, Key]] = []  # in their order
+        self.cordoned_nodes: set[str] = set()
+        self.last_change = self.clock.now()
+        self.is_recorded = True  # until the story is told; then only the cleanup goes on
         self._changed, self._stop = asyncio.Event(), asyncio.Event()
         self._running: asyncio.Task[None] | None = None
+
+    @property
+    def recorder(self) -> Recorder:
+        return self.recording.recorder
 
     def listen(self, hear: Callable[[Change], None]) -> None:
         self._listeners.append(hear)
@@ -75,7 +76,7 @@ class Stage:
 
     async def open(self) -> None:
         self._running = asyncio.create_task(self.loop.run(self._stop))
-        await self.until(lambda: self.loop.is_synced, SYNC_SECONDS)
+        await self.wait_until(lambda: self.loop.is_synced, SYNC_SECONDS)
         if not self.loop.is_synced:
             raise ClusterError(f"the cluster could not be read within {SYNC_SECONDS:.0f} s")
 
@@ -84,18 +85,18 @@ class Stage:
         if self._running is not None:
             await self._running
 
-    async def until(self, holds: Callable[[], bool], seconds: float) -> bool:
+    async def wait_until(self, holds: Callable[[], bool], seconds: float) -> bool:
         """Wait for what the mirror will show; False if it did not in time."""
         deadline = self.clock.now() + seconds
         while not holds():
             left = deadline - self.clock.now()
             if left <= 0:
                 return False
-            await self.news(min(left, 1.0))
+            await self.wait_for_change(min(left, 1.0))
         return True
 
-    async def news(self, seconds: float) -> None:
-        """Until something changes, for so long at most. Raises what ended the following of the cluster."""
+    async def wait_for_change(self, seconds: float) -> None:
+        """Wait until something changes, for so long at most. Raises what ended the following of the cluster."""
         if self._running is not None and self._running.done():
             self._running.result()
         try:
@@ -105,46 +106,49 @@ class Stage:
             return
         self._changed.clear()
 
-    def _heard(self, change: Change) -> None:
+    def _hear(self, change: Change) -> None:
         self._changed.set()
-        if self.is_over:
+        if not self.is_recorded:
             return
         for hear in self._listeners:
             hear(change)
-        if change.old is None or change.new is None or gist(change.old) != gist(change.new):
-            self.last_move = self.clock.now()
-            at = round(max(0.0, self.last_move - self.recorder.begun), 3)
-            told = {"at": at, "change": change.type, "kind": change.kind, "key": str(change.key)}
-            self.trace.append(msgspec.json.encode(told).decode() + "\n")
+        if change.old is None or change.new is None or lasting_part_of(change.old) != lasting_part_of(change.new):
+            self.last_change = self.clock.now()
+            at = round(max(0.0, self.last_change - self.recorder.started_at), 3)
+            document = {"at": at, "change": change.type, "kind": change.kind, "key": str(change.key)}
+            self.recording.trace.add(msgspec.json.encode(document).decode() + "\n")
 
     # ---- acting
 
-    async def do(self, actions: list[Action], place: str) -> None:
+    async def perform(self, actions: list[Action], place: str) -> None:
+        """Perform the actions, and remember what there is to take back. InputError where the API server refuses one."""
         for action in actions:
             try:
-                if isinstance(action, Delete) and await found(self.cluster, action.resource, action.key) is None:
+                if isinstance(action, Delete) and await find_object(self.cluster, action.resource, action.key) is None:
                     raise InputError(f"{place}: there is no {action.resource.kind} {action.key}.")
-                resource, key = subject(action)
-                is_new = isinstance(action, Create) or (isinstance(action, Patch) and action.patch.type == "apply")
-                if is_new and (resource, key) not in self.made:
-                    self.made.append((resource, key))
+                self._remember(action)
                 await self.performer.perform(action, self.clock.now())
             except ClusterError as error:
                 raise InputError(f"{place}: the API server refuses it: {error}") from None
 
-    def drain(self, node: str) -> None:
-        self.drains.nodes.add(node)
-        self.recorder.tell(f"node {node}", "drain begins")
-        self.loop.enqueue(Item(self.drains.name, key) for key in self.state.pods.on_node(node))
+    def _remember(self, action: Action) -> None:
+        """Before it is performed: nobody knows whether an action that fails has happened."""
+        node = cordoned_node(action)
+        if node is not None:
+            self.cordoned_nodes.add(node)
+        resource, key = subject(action)
+        is_new = isinstance(action, Create) or (isinstance(action, Patch) and action.patch.type == "apply")
+        if is_new and (resource, key) not in self.created:
+            self.created.append((resource, key))
 
-    def is_kept(self, pod: Pod) -> bool:
-        """Whether there is a kubelet that can let it go."""
+    def has_kubelet(self, pod: Pod) -> bool:
+        """Whether there is a kubelet that can end this pod."""
         node = self.state.get(Node, Key("", pod.spec.node_name))
         return node is not None and not is_silent(node)
 
 
-def hollow(action: Action) -> Action:
-    """A Node that hollow kubelets take up: it is they who say that it is ready."""
+def make_hollow(action: Action) -> Action:
+    """A Node that hollow kubelets run: it is they who say that it is ready."""
     assert isinstance(action, Create), action
     assert action.resource == NODES, action
     body: Document = msgspec.json.decode(msgspec.json.encode(action.body))

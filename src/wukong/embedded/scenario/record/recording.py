@@ -1,0 +1,89 @@
+"""Everything that is recorded of a cluster while a scenario is played on it, and the story made of it.
+
+Built by the two players (play/player.py, app/sim_live/player.py): what it gives means the same on both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+
+from wukong.api.kinds import KINDS, NODES, PODS
+from wukong.embedded.scenario.record.availability import Availability
+from wukong.embedded.scenario.record.moves import Moves
+from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
+from wukong.embedded.scenario.record.recorder import Covers, Recorder
+from wukong.embedded.scenario.record.story import Event, Story
+from wukong.state import Change
+
+Lines = Callable[[str], object]  # is given each line of a trace as it happens
+
+
+class StoryTrace:
+    """The lines of a trace, and their SHA-256. They go to `write_line`; without one they are kept."""
+
+    def __init__(self, write_line: Lines | None = None) -> None:
+        self.lines: list[str] = []
+        self._write_line = write_line or self.lines.append
+        self._digest = hashlib.sha256()
+
+    def add(self, line: str) -> None:
+        self._digest.update(line.encode())
+        self._write_line(line)
+
+    @property
+    def digest(self) -> str:
+        return self._digest.hexdigest()
+
+
+class Recording:
+    def __init__(
+        self,
+        cluster: ObservedCluster,
+        trace: StoryTrace,
+        covers: Covers = lambda kind, key: True,
+        *,
+        passing_seconds: float = 0.0,
+    ) -> None:
+        """`covers` and `passing_seconds` are the recorder's."""
+        self.cluster, self.trace = cluster, trace
+        self.recorder = Recorder(cluster, covers, passing_seconds=passing_seconds)
+        self.moves = Moves(cluster, self.recorder)
+        self.availability = Availability(cluster, self.recorder)
+
+    def include_present_objects(self) -> None:
+        """Record what the cluster holds before the story begins. None of it is an event."""
+        for kind in (*(kind.group_kind for kind in KINDS.workloads()), NODES.group_kind, PODS.group_kind):
+            for key, present in sorted(self.cluster.state.objects.get(kind, {}).items()):
+                for listener in (self.recorder, self.moves, self.availability):
+                    listener.hear(Change("ADDED", kind, key, None, present))
+        self.recorder.clear_events()
+
+    def tell_story(
+        self,
+        *,
+        is_at_rest: bool,
+        is_interrupted: bool = False,
+        last_change: float,
+        writes: int,
+        events: Iterable[Event] = (),
+    ) -> Story:
+        """The story so far: it ends with the `last_change` if the cluster is at rest, else now. `events` come on top of
+        the recorder's own. Called once, in the end.
+        """
+        stuck = self.recorder.finish()
+        end = last_change if is_at_rest else self.cluster.clock.now()
+        return Story(
+            settled=is_at_rest and not stuck,
+            interrupted=is_interrupted,
+            stuck=stuck,
+            workloads=dict(sorted(self.recorder.workloads.items())),
+            nodes=self.recorder.nodes,
+            moves=self.moves.completed,
+            availability=dict(sorted(self.availability.history.items())),
+            writes=writes,
+            virtual_seconds=round(max(0.0, end - self.recorder.started_at), 3),
+            digest=self.trace.digest,
+            events=sorted([*self.recorder.events, *events], key=lambda event: event.at),
+            trace=self.trace.lines,
+        )
