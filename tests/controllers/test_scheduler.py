@@ -397,4 +397,4 @@ def test_nothing_is_kept_of_pods_that_have_their_node_or_are_gone() -> None:
     world.end("Pod", "web", "default")
     world.settle()
     scheduler = world.scheduler
-    assert (len(scheduler._queue), scheduler._under_way, scheduler._queue.parked) == (0, {}, {})
+    assert (len(scheduler._queue), scheduler._decided, scheduler._queue.parked) == (0, {}, {})
