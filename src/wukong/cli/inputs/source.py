@@ -39,9 +39,9 @@ def read_source(source: Source) -> Found:
         skipped: Tally[str] = Tally()
         found = Found(read_objects(source.snapshot, skipped))
         note_skipped(source.snapshot, skipped)
-    lacking = [kind.resource.plural for kind in found.objects.lacking() if kind.is_built_in]
-    if lacking:
-        note(f"{source.place} holds no {', '.join(lacking)}; decided as if the cluster had none.")
+    missing_kinds = [kind.resource.plural for kind in found.objects.missing_kinds() if kind.is_built_in]
+    if missing_kinds:
+        note(f"{source.place} holds no {', '.join(missing_kinds)}; decided as if the cluster had none.")
     return found
 
 
