@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from builders import ZONE, a_node, a_pod
-from clusters import Case, cases
+from random_clusters import Case, cases
 from wukong.api.core import NodeCondition, Pod
 from wukong.api.decode import decode_objects
 from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, NAMESPACES, NODES, PLACEMENT_POLICIES, PODS

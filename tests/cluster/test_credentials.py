@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scripted import refuses, says, served
+from scripted_api_server import refuses, says, served
 from testbed.certificates import make
 from wukong.api.kinds import NODES
 from wukong.api.resources import Key

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import HOSTNAME, a_node, a_pod, a_term, apart_from, spread_over, together_with
-from scheduling import OURS, World, replace
+from scheduler_world import OURS, World, replace
 from wukong.actions import Bind, Note, Patch
 from wukong.api.core import Affinity, Node, Pod, PodAffinity, SchedulingGate
 from wukong.api.profile import default_profile

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from builders import a_node, a_pod
 from policies import a_cluster_policy, a_policy
-from scheduling import OURS, World
+from scheduler_world import OURS, World
 from wukong.actions import Note
 from wukong.api.core import Pod
 from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builders import a_node, a_pod
-from scheduling import OURS, World, replace
+from scheduler_world import OURS, World, replace
 from wukong.actions import Delete, Note, Patch
 
 WAITING = (

@@ -6,8 +6,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import clusters
-from scheduling import World
+import random_clusters
+from scheduler_world import World
 from wukong.actions import Action, Bind, Delete, Note, Patch
 from wukong.api.core import Node, Pod
 from wukong.engine import Scheduler as Engine
@@ -20,10 +20,10 @@ WAITING = [f"wait-{number}" for number in range(6)]
 def histories(draw: st.DrawFn) -> World:
     """A cluster with pods that wait, to which a few things happen, and in which a few actions fail."""
     world = World()
-    objects = draw(clusters.clusters())
+    objects = draw(random_clusters.clusters())
     for kind in ("namespaces", "services", "replica_sets", "persistent_volumes", "persistent_volume_claims", "nodes"):
         world.put(*getattr(objects, kind))
-    world.put(*objects.pods, *(draw(clusters.pods(name)) for name in WAITING))
+    world.put(*objects.pods, *(draw(random_clusters.pods(name)) for name in WAITING))
     world.fails = draw(st.lists(st.sampled_from([Bind, Patch, Delete]), max_size=3))
     world.settle(draw(st.sampled_from([0.0, 1.0])))
     for number in range(draw(st.integers(0, 5))):
@@ -37,19 +37,19 @@ def happen(world: World, draw: st.DrawFn, number: int) -> None:
     event = draw(st.sampled_from(["node", "new node", "pod gone", "relabelled", "new pod"]))
     if event == "node":
         node = draw(st.sampled_from(world.state.all(Node)))
-        other = draw(clusters.nodes(node.metadata.name))
+        other = draw(random_clusters.nodes(node.metadata.name))
         other.metadata.labels = node.metadata.labels  # of others' anti-affinity only pods are asked, as in Kubernetes
         world.put(other)
     elif event == "new node":
-        world.put(draw(clusters.nodes(f"new-{number}")))
+        world.put(draw(random_clusters.nodes(f"new-{number}")))
     elif event == "new pod":
-        world.put(draw(clusters.pods(f"more-{number}")))
+        world.put(draw(random_clusters.pods(f"more-{number}")))
     elif pods:
         pod = draw(st.sampled_from(pods))
         if event == "pod gone":
             world.end("Pod", pod.metadata.name, pod.metadata.namespace)
         else:
-            labels = {"app": draw(st.sampled_from(clusters.APPS))}
+            labels = {"app": draw(st.sampled_from(random_clusters.APPS))}
             world.put(msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, labels=labels)))
 
 

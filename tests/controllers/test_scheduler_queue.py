@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import a_pod
-from scheduling import replace
+from scheduler_world import replace
 from wukong.api.resources import Key
 from wukong.controllers.scheduler.queue import Entry, Queue, seconds_of
 
