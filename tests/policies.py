@@ -1,4 +1,4 @@
-"""Builders of policies, plans and fleets for placement tests: `a_fleet(spot("s"), cpu={"s": 40})`, `a_plan(mode="Observe")`."""
+"""Builders of policies, plans and fleets: `a_fleet(spot("s"), cpu={"s": 40})`, `a_plan(strategy="spot-first")`."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ import msgspec
 import yaml
 
 from wukong.api.decode import readable
+from wukong.api.documents import as_json
 from wukong.errors import InputError
 from wukong.placement.price_table import AS_OF, SPOT_SHARE, list_price
 
@@ -110,7 +111,7 @@ def read_prices(data: bytes) -> Prices:
 def load_yaml(data: bytes) -> Any:
     """YAML as plain values, dates as text."""
     try:
-        return _plain(yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+        return as_json(yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except RecursionError:
         raise InputError("broken YAML: nested too deeply, or within itself.") from None
     except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError) as error:  # the last: !!bool maybe
@@ -151,14 +152,6 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return number if _is_price(number) else None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_plain(entry) for entry in value]
-    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 __all__ = ["AS_OF", "PRICE_LABEL", "TYPE_LABELS", "ZONE_LABEL", "Prices", "instance_type", "load_yaml", "read_prices"]
