@@ -92,9 +92,9 @@ def test_a_choice_is_the_one_the_structs_name(path: str, words: tuple[str, ...])
 
 
 def test_the_two_kinds_differ_by_scope_names_and_the_selector_of_namespaces() -> None:
-    one, other = (CRDS[kind]["spec"] for kind in ("PlacementPolicy", "ClusterPlacementPolicy"))
-    assert (one["scope"], other["scope"]) == ("Namespaced", "Cluster")
-    assert (one["names"]["shortNames"], other["names"]["shortNames"]) == (["pp"], ["cpp"])
+    namespaced, cluster_wide = (CRDS[kind]["spec"] for kind in ("PlacementPolicy", "ClusterPlacementPolicy"))
+    assert (namespaced["scope"], cluster_wide["scope"]) == ("Namespaced", "Cluster")
+    assert (namespaced["names"]["shortNames"], cluster_wide["names"]["shortNames"]) == (["pp"], ["cpp"])
     assert root("ClusterPlacementPolicy")["properties"]["spec"]["properties"].keys() - root("PlacementPolicy")[
         "properties"
     ]["spec"]["properties"].keys() == {"namespaceSelector"}
@@ -133,6 +133,6 @@ def test_a_field_without_a_default_is_required_and_one_that_may_be_none_is_not()
 
 @pytest.mark.parametrize("unknown", [Any, bytes, int | bool | str])
 def test_a_type_without_a_schema_is_refused(unknown: Any) -> None:
-    made = type("Odd", (Struct,), {"__annotations__": {"field": unknown}})
+    odd_struct = type("Odd", (Struct,), {"__annotations__": {"field": unknown}})
     with pytest.raises(TypeError, match="no schema is known"):
-        schema_of(made)
+        schema_of(odd_struct)

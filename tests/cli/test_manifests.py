@@ -27,8 +27,8 @@ def test_crds_as_json_are_one_list(capsys: pytest.CaptureFixture[str]) -> None:
 def test_crds_in_a_directory_are_a_file_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["manifests", "crds", "-d", str(tmp_path / "deep" / "crds")]) == 0
     assert capsys.readouterr().out == ""
-    found = [yaml.safe_load(path.read_text("utf-8")) for path in sorted((tmp_path / "deep" / "crds").iterdir())]
-    assert [document["metadata"]["name"] for document in found] == [
+    documents = [yaml.safe_load(path.read_text("utf-8")) for path in sorted((tmp_path / "deep" / "crds").iterdir())]
+    assert [document["metadata"]["name"] for document in documents] == [
         "clusterplacementpolicies.placement.novasphere.dev",
         "placementpolicies.placement.novasphere.dev",
     ]

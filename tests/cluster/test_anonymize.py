@@ -117,7 +117,9 @@ def test_policies_decide_the_same_under_other_names(which: str) -> None:
     objects = with_policies()
     number = next(index for index, pod in enumerate(objects.pods) if pod.key == which)
     renamed = anonymize(objects)
-    one, other = (decide_by_policy(each, unbound(each.pods.pop(number))) for each in (objects, renamed))
+    original, other = (
+        decide_by_policy(snapshot, unbound(snapshot.pods.pop(number))) for snapshot in (objects, renamed)
+    )
     names = dict(
         zip(
             sorted(node.metadata.name for node in objects.nodes),
@@ -125,10 +127,10 @@ def test_policies_decide_the_same_under_other_names(which: str) -> None:
             strict=True,
         )
     )
-    assert one.feasible
-    assert [names[name] for name in one.feasible] == list(other.feasible)
-    assert one.final == other.final
-    assert {name: points.tolist() for name, points in one.scores.items()} == {
+    assert original.feasible
+    assert [names[name] for name in original.feasible] == list(other.feasible)
+    assert original.final == other.final
+    assert {name: points.tolist() for name, points in original.scores.items()} == {
         name: points.tolist() for name, points in other.scores.items()
     }
 

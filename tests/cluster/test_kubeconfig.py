@@ -104,9 +104,9 @@ def test_data_that_is_no_base64_is_said_so() -> None:
 
 def test_a_list_of_files_may_have_gaps_a_named_file_may_not(tmp_path: Path) -> None:
     (tmp_path / "b").write_text(a_config("b", current="b"))
-    found = read_kubeconfig("", {"KUBECONFIG": f"{tmp_path / 'a'}:{tmp_path / 'b'}:"})
-    assert found is not None
-    assert list(found.contexts) == ["b"]
+    config = read_kubeconfig("", {"KUBECONFIG": f"{tmp_path / 'a'}:{tmp_path / 'b'}:"})
+    assert config is not None
+    assert list(config.contexts) == ["b"]
     with pytest.raises(InputError, match="no such file"):
         load(str(tmp_path / "a"), env={})
     with pytest.raises(InputError, match="no kubeconfig, and this is no pod"):

@@ -25,8 +25,8 @@ def extended() -> World:
 
     def extend(engine: Engine, pod: Pod, now: float) -> tuple[Engine, Callable[[View], tuple[Note, ...]]]:
         extender = extenders[0]
-        asker, asked = with_extender(engine, extender, SHIPPED, now)
-        return asker, lambda view: asked.answer(view).filtered.notes
+        extended_engine, plugin = with_extender(engine, extender, SHIPPED, now)
+        return extended_engine, lambda view: plugin.answer(view).filtered.notes
 
     world = World(Scheduler([OURS], extend=extend, extended_by=[PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES]))
     extenders.append(Extender(world.state, Settings(critical_priority=1000)))

@@ -72,7 +72,7 @@ def test_nobody_waits_who_would_fit_and_who_waits_is_told_why(world: World) -> N
 
 def check_that_who_waits_is_told_why(world: World) -> None:
     for pod in waiting(world):
-        (condition,) = [each for each in pod.status.conditions if each.type == "PodScheduled"]
+        (condition,) = [entry for entry in pod.status.conditions if entry.type == "PodScheduled"]
         assert condition.status == "False"
         last = [note for note in world.notes("FailedScheduling") if note.key.name == pod.metadata.name][-1]
         assert condition.message == last.text or len(condition.message) > 1024
@@ -94,8 +94,8 @@ def test_who_is_driven_out_was_lower_and_told_so_first(world: World) -> None:
     world.settle(LATE)
     for position, action in enumerate(world.done):
         if isinstance(action, Delete):
-            told = [each for each in world.done[:position] if _marks(each, action)]
-            assert told
+            marks = [entry for entry in world.done[:position] if _marks(entry, action)]
+            assert marks
     preempted = {note.key for note in world.notes("Preempted")}
     assert {action.key for action in world.done if isinstance(action, Delete)} == preempted
 
@@ -103,4 +103,4 @@ def test_who_is_driven_out_was_lower_and_told_so_first(world: World) -> None:
 def _marks(action: Action, victim: Delete) -> bool:
     if not isinstance(action, Patch) or action.key != victim.key or isinstance(action, Note):
         return False
-    return any(each["type"] == "DisruptionTarget" for each in action.patch.body["status"].get("conditions", ()))
+    return any(entry["type"] == "DisruptionTarget" for entry in action.patch.body["status"].get("conditions", ()))
