@@ -47,11 +47,11 @@ def a_node(
     extra: Quantities | None = None,
 ) -> Node:
     """A node with a hostname label; taints are written `key=value:Effect`."""
-    own = {HOSTNAME: name, **({ZONE: zone} if zone is not None else {}), **(labels or {})}
+    all_labels = {HOSTNAME: name, **({ZONE: zone} if zone is not None else {}), **(labels or {})}
     allocatable: Quantities = {"cpu": cpu, "memory": memory, "pods": pods, **(extra or {})}
     return Node(
         kind="Node",
-        metadata=ObjectMeta(name=name, labels=own),
+        metadata=ObjectMeta(name=name, labels=all_labels),
         spec=NodeSpec(taints=[a_taint(text) for text in taints], unschedulable=unschedulable),
         status=NodeStatus(
             allocatable=allocatable,
@@ -88,12 +88,12 @@ def a_pod(
     terminating: bool = False,
 ) -> Pod:
     """A pod of one container; `tolerates` is a taint key tolerated whatever its value and effect."""
-    asked: Quantities = {}
+    resource_requests: Quantities = {}
     if cpu is not None:
-        asked["cpu"] = cpu
+        resource_requests["cpu"] = cpu
     if memory is not None:
-        asked["memory"] = memory
-    asked.update(requests or {})
+        resource_requests["memory"] = memory
+    resource_requests.update(requests or {})
     own = {**({"app": app} if app is not None else {}), **(labels or {})}
     ports = [ContainerPort(container_port=host_port, host_port=host_port)] if host_port else []
     return Pod(
@@ -107,7 +107,9 @@ def a_pod(
         spec=PodSpec(
             node_name=node,
             containers=[
-                Container(name="main", image=image, resources=ResourceRequirements(requests=asked), ports=ports)
+                Container(
+                    name="main", image=image, resources=ResourceRequirements(requests=resource_requests), ports=ports
+                )
             ],
             priority=priority,
             tolerations=[Toleration(key=tolerates, operator="Exists")] if tolerates else [],

@@ -1,4 +1,4 @@
-"""Builders for policies, plans and fleets: `a_fleet(spot("s"), cpu={"s": 40})`, `a_plan(strategy="spot-first")`."""
+"""Builders of policies, plans and fleets: `a_fleet(spot("s"), cpu={"s": 40})`, `a_plan(strategy="spot-first")`."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def a_fleet(
 
 def a_rule(name: str, type_: str = "score", weight: int | None = None, **config: Any) -> dict[str, Any]:
     """A rule as a policy writes it; config fields in camelCase."""
-    written = {"name": name, "type": type_, "config": config}
-    return written if weight is None else {**written, "weight": weight}
+    rule = {"name": name, "type": type_, "config": config}
+    return rule if weight is None else {**rule, "weight": weight}
 
 
 def prefers(weight: int, threshold: str) -> dict[str, Any]:
@@ -147,5 +147,5 @@ def kept_names(plan: Plan, fleet: Fleet, needed: Mapping[str, int] | None = None
 
 
 def scores(plan: Plan, fleet: Fleet, pod: Pod | None = None, judge: Judge | None = None) -> dict[str, int]:
-    found = (judge or Judge()).score(plan, fleet, all_rows(fleet), pod or a_pod())
-    return dict(zip(fleet.names, found.tolist(), strict=True))
+    points = (judge or Judge()).score(plan, fleet, all_rows(fleet), pod or a_pod())
+    return dict(zip(fleet.names, points.tolist(), strict=True))

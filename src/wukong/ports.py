@@ -1,4 +1,4 @@
-"""The doors to the outside: what Wukong needs from a cluster, a clock and a meter. Implemented above, faked nowhere.
+"""The ports: what Wukong needs from a cluster, a clock and a meter. Implemented in higher rows, faked nowhere.
 
 `cluster.kube` implements `Cluster` over HTTP for a real API server, `embedded.store` in one process without one. One
 conformance suite (tests/conformance) holds for every implementation. Errors are the ClusterErrors of errors.py.
@@ -104,7 +104,7 @@ class Cluster(Protocol):
     ) -> AsyncGenerator[Event[T], None]:
         """Events after this version, bookmarks included, until the server ends the stream. Raises Gone when too old.
 
-        Who stops before the end closes it (`contextlib.aclosing`).
+        Whoever stops before the end closes it (`contextlib.aclosing`).
         """
         ...
 

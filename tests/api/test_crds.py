@@ -9,11 +9,11 @@ import pytest
 import yaml
 from msgspec import Struct
 
-from wukong.api.crds import Schema, crds, schema_of
+from wukong.api.crds import Schema, build_crds, schema_of
 from wukong.api.meta import Base
 from wukong.api.placement import MODES, PREEMPTION_POLICIES, RULE_TYPES, STRATEGIES
 
-CRDS = {document["spec"]["names"]["kind"]: document for document in crds()}
+CRDS = {document["spec"]["names"]["kind"]: document for document in build_crds()}
 FORBIDDEN = {"$ref", "title", "anyOf", "allOf", "oneOf", "not", "nullable"}
 
 
@@ -92,9 +92,9 @@ def test_a_choice_is_the_one_the_structs_name(path: str, words: tuple[str, ...])
 
 
 def test_the_two_kinds_differ_by_scope_names_and_the_selector_of_namespaces() -> None:
-    one, other = (CRDS[kind]["spec"] for kind in ("PlacementPolicy", "ClusterPlacementPolicy"))
-    assert (one["scope"], other["scope"]) == ("Namespaced", "Cluster")
-    assert (one["names"]["shortNames"], other["names"]["shortNames"]) == (["pp"], ["cpp"])
+    namespaced, cluster_wide = (CRDS[kind]["spec"] for kind in ("PlacementPolicy", "ClusterPlacementPolicy"))
+    assert (namespaced["scope"], cluster_wide["scope"]) == ("Namespaced", "Cluster")
+    assert (namespaced["names"]["shortNames"], cluster_wide["names"]["shortNames"]) == (["pp"], ["cpp"])
     assert root("ClusterPlacementPolicy")["properties"]["spec"]["properties"].keys() - root("PlacementPolicy")[
         "properties"
     ]["spec"]["properties"].keys() == {"namespaceSelector"}
@@ -107,7 +107,7 @@ def test_conditions_are_a_map_by_type() -> None:
 
 
 def test_as_yaml_they_need_no_anchors() -> None:
-    text = yaml.safe_dump_all(crds())
+    text = yaml.safe_dump_all(build_crds())
     assert "&id" not in text
 
 
@@ -133,6 +133,6 @@ def test_a_field_without_a_default_is_required_and_one_that_may_be_none_is_not()
 
 @pytest.mark.parametrize("unknown", [Any, bytes, int | bool | str])
 def test_a_type_without_a_schema_is_refused(unknown: Any) -> None:
-    made = type("Odd", (Struct,), {"__annotations__": {"field": unknown}})
+    odd_struct = type("Odd", (Struct,), {"__annotations__": {"field": unknown}})
     with pytest.raises(TypeError, match="no schema is known"):
-        schema_of(made)
+        schema_of(odd_struct)

@@ -38,7 +38,7 @@ def test_a_list_of_mixed_kinds_is_unfolded_in_order() -> None:
     items = [POD, {"kind": "Node", "metadata": {"name": "n1"}}, {"kind": "Event", "metadata": {"name": "e"}}]
     text = json.dumps({"kind": "List", "items": items}).encode()
     skipped: Counter[str] = Counter()
-    assert [type(found) for found in decode_objects(text, skipped=skipped)] == [Pod, Node]
+    assert [type(subject) for subject in decode_objects(text, skipped=skipped)] == [Pod, Node]
     assert skipped == {"Event": 1}
 
 
@@ -49,7 +49,7 @@ def test_items_of_a_typed_list_need_no_kind_of_their_own() -> None:
 
 def test_yaml_documents_and_lists_read_like_json() -> None:
     text = "kind: Pod\nmetadata: {name: a}\n---\n---\nkind: List\nitems:\n- kind: Node\n  metadata: {name: n}\n"
-    assert [type(found) for found in read(text)] == [Pod, Node]
+    assert [type(subject) for subject in read(text)] == [Pod, Node]
 
 
 def test_go_writes_null_for_empty_lists_and_maps() -> None:
@@ -57,9 +57,9 @@ def test_go_writes_null_for_empty_lists_and_maps() -> None:
         **POD,
         "spec": {"containers": [{"name": "c", "ports": None, "resources": {"requests": None}}], "tolerations": None},
     }
-    (found,) = read(json.dumps(pod))
-    assert isinstance(found, Pod)
-    assert found.spec.tolerations == []
+    (subject,) = read(json.dumps(pod))
+    assert isinstance(subject, Pod)
+    assert subject.spec.tolerations == []
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_broken_input_names_the_place_and_the_fix(text: str, expected: str) -> N
 
 def test_every_kind_has_a_list_of_its_own_and_what_is_missing_is_known() -> None:
     objects = Objects()
-    assert objects.lacking() == KINDS.deciding()
+    assert objects.missing_kinds() == KINDS.deciding()
     for kind in KINDS.deciding():
         objects.add(kind.struct(kind=kind.resource.kind))
-    assert objects.lacking() == []
+    assert objects.missing_kinds() == []
     assert plural_of("PriorityClass") == "priorityclasses"

@@ -23,32 +23,32 @@ def test_an_empty_configuration_is_the_default_profile(version: str) -> None:
 
 
 def test_plugins_are_switched_off_and_weighed_anew() -> None:
-    found = profile(
+    profile_read = profile(
         "profiles: [{plugins: {score: {disabled: [{name: ImageLocality}, {name: NodeAffinity}],"
         " enabled: [{name: NodeAffinity, weight: 9}, {name: TaintToleration}]},"
         " filter: {disabled: [{name: NodePorts}]}, postFilter: {disabled: [{name: '*'}]}}}]"
     )
-    weights = dict(found.scores)
+    weights = dict(profile_read.scores)
     assert weights["NodeAffinity"] == 9
     assert weights["TaintToleration"] == 1  # named anew without a weight
     assert "ImageLocality" not in weights
-    assert found.filters == tuple(name for name in FILTERS if name != "NodePorts")
-    assert not found.has_preemption
-    assert not found.has_claims_message
+    assert profile_read.filters == tuple(name for name in FILTERS if name != "NodePorts")
+    assert not profile_read.has_preemption
+    assert not profile_read.has_claims_message
 
 
 def test_multi_point_switches_every_extension_point() -> None:
-    found = profile("profiles: [{plugins: {multiPoint: {disabled: [{name: PodTopologySpread}]}}}]")
-    assert "PodTopologySpread" not in found.filters
-    assert "PodTopologySpread" not in dict(found.scores)
+    profile_read = profile("profiles: [{plugins: {multiPoint: {disabled: [{name: PodTopologySpread}]}}}]")
+    assert "PodTopologySpread" not in profile_read.filters
+    assert "PodTopologySpread" not in dict(profile_read.scores)
 
 
 def test_everything_off_but_what_is_named() -> None:
-    found = profile(
+    profile_read = profile(
         "profiles: [{plugins: {score: {disabled: [{name: '*'}], enabled: [{name: NodeResourcesFit, weight: 4}]}}}]"
     )
-    assert found.scores == (("NodeResourcesFit", 4),)
-    assert found.zero_scores == ()
+    assert profile_read.scores == (("NodeResourcesFit", 4),)
+    assert profile_read.zero_scores == ()
 
 
 @pytest.mark.parametrize(

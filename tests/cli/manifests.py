@@ -36,8 +36,8 @@ def pod(name: str = "web", cpu: str = "1", on: str = "", **spec: object) -> Mani
 
 
 def deployment(name: str = "web", cpu: str = "1", **spec: object) -> Manifest:
-    made = pod(name, cpu, "", **spec)
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": made["spec"]}
+    template_pod = pod(name, cpu, "", **spec)
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": template_pod["spec"]}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

@@ -91,7 +91,7 @@ def points(document: Any) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("word", "kept"),
+    ("word", "nodes_kept"),
     [
         ("spot-first", ["spot-1", "spot-2"]),
         ("spot-only", ["spot-1", "spot-2"]),
@@ -100,9 +100,9 @@ def points(document: Any) -> dict[str, int]:
         ("spot-preferred", ["od-1", "od-2", "spot-1", "spot-2"]),
     ],
 )
-def test_each_strategy_keeps_its_nodes(word: str, kept: list[str], wukong: Wukong) -> None:
+def test_each_strategy_keeps_its_nodes(word: str, nodes_kept: list[str], wukong: Wukong) -> None:
     document = explain(wukong, strategy(word))
-    assert fitting(document) == kept
+    assert fitting(document) == nodes_kept
     assert document["policy"]["name"] == "PlacementPolicy default/web"
     assert document["policy"]["strategy"] == word
     assert not document["policy"]["fallback"]
@@ -125,14 +125,14 @@ def test_spot_preferred_adds_points_instead_of_refusing(wukong: Wukong) -> None:
 @pytest.mark.parametrize("word", ["spot-first", "on-demand-first"])
 def test_when_none_of_the_wanted_is_left_the_other_is_taken_and_said(word: str, wukong: Wukong, tmp_path: Path) -> None:
     left = "od" if word == "spot-first" else "spot"
-    write_json(tmp_path / "cluster.json", *(each for each in NODES if each["metadata"]["name"].startswith(left)))
+    write_json(tmp_path / "cluster.json", *(entry for entry in NODES if entry["metadata"]["name"].startswith(left)))
     document = explain(wukong, strategy(word))
     assert document["feasible"] == 2
     assert document["policy"]["fallback"]
     wanted, other = ("spot", "on-demand") if left == "od" else ("on-demand", "spot")
-    said = f"No {wanted} node is left for {word}; using {other} (PlacementPolicy default/web)."
-    assert said in document["policy"]["notes"]
-    assert f"Note: {said}" in ask(wukong, strategy(word)).out
+    message = f"No {wanted} node is left for {word}; using {other} (PlacementPolicy default/web)."
+    assert message in document["policy"]["notes"]
+    assert f"Note: {message}" in ask(wukong, strategy(word)).out
 
 
 def test_a_spot_node_that_is_full_is_none_that_is_left(wukong: Wukong, tmp_path: Path) -> None:
@@ -155,8 +155,8 @@ def test_a_critical_pod_goes_on_demand_first(wukong: Wukong, tmp_path: Path) -> 
     make_urgent(tmp_path)
     document = explain(wukong, strategy("spot-first"))
     assert fitting(document) == ["od-1", "od-2"]
-    told = document["policy"]
-    assert (told["critical"], told["ownStrategy"], told["strategy"]) == (True, "spot-first", "on-demand-first")
+    report = document["policy"]
+    assert (report["critical"], report["ownStrategy"], report["strategy"]) == (True, "spot-first", "on-demand-first")
     out = ask(wukong, strategy("spot-first")).out
     assert "Critical, its priority 1000 being 1000 or more: on-demand-first instead of spot-first." in out
 
@@ -254,7 +254,8 @@ LOW = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata"
 
 def full_cluster(tmp_path: Path) -> None:
     """On every node a pod of low priority is in the way."""
-    olds = [pod(f"old-{each['metadata']['name']}", cpu="4", on=each["metadata"]["name"]) for each in NODES]
+    names = [entry["metadata"]["name"] for entry in NODES]
+    olds = [pod(f"old-{name}", cpu="4", on=name) for name in names]
     for old in olds:
         old["spec"]["priorityClassName"] = "low"
     write_json(tmp_path / "cluster.json", *NODES, LOW, *olds)
@@ -315,12 +316,12 @@ def test_terms_add_up_by_their_weights(wukong: Wukong, tmp_path: Path) -> None:
     preferred = {"preferredCPU": {"weight": 30, "threshold": "40%"}}
     rules = [rule("label-match", weight=10, matchLabels={TYPE: "small"})]
     both = {"resourceAffinity": preferred, "schedulingPolicy": {"rules": rules}}
-    told = explain(wukong, policy(scheduling=both))["policy"]
-    usage, label = told["terms"]
+    report = explain(wukong, policy(scheduling=both))["policy"]
+    usage, label = report["terms"]
     assert (usage["name"], usage["weight"], label["name"], label["weight"]) == ("preferred cpu", 30, "label-match", 10)
     assert usage["points"] == {"busy": 8.33, "quiet": 75.0, "odd": 50.0}  # 25 · 20 / 60; 100 − 50 · 20 / 40
-    assert told["points"] == {"busy": 31.25, "quiet": 56.25, "odd": 37.5}
-    assert told["scores"] == {"busy": 3, "quiet": 6, "odd": 4}
+    assert report["points"] == {"busy": 31.25, "quiet": 56.25, "odd": 37.5}
+    assert report["scores"] == {"busy": 3, "quiet": 6, "odd": 4}
 
 
 def test_the_table_has_a_line_for_each_term_and_the_formula(wukong: Wukong, tmp_path: Path) -> None:
@@ -339,9 +340,9 @@ def test_the_table_has_a_line_for_each_term_and_the_formula(wukong: Wukong, tmp_
 
 def test_unknown_usage_is_neutral_and_said(wukong: Wukong) -> None:
     preferred = {"resourceAffinity": {"preferredMemory": {"weight": 30, "threshold": "40%"}}}
-    told = explain(wukong, policy(scheduling=preferred))["policy"]
-    assert set(told["points"].values()) == {50.0}
-    assert told["notes"] == ["The usage of 4 nodes is not known, which counts as neutral: neither good nor bad."]
+    report = explain(wukong, policy(scheduling=preferred))["policy"]
+    assert set(report["points"].values()) == {50.0}
+    assert report["notes"] == ["The usage of 4 nodes is not known, which counts as neutral: neither good nor bad."]
     assert explain(wukong, strategy("spot-first"))["policy"]["notes"] == []
 
 
@@ -359,10 +360,10 @@ def test_prices_nobody_gave_are_said_to_be_list_prices_of_a_day(wukong: Wukong, 
     nodes = (node("listed", **{TYPE: "m5.large"}, **SPOT), node("labelled", **label), node("odd"))
     write_json(tmp_path / "cluster.json", *nodes)
     cost = policy(**scheduling(rules=[rule("cost-aware", costFactor=1)]))
-    told = explain(wukong, cost)["policy"]
+    report = explain(wukong, cost)["policy"]
     # per core: 0.35 · 0.096 / 4 is more than 0.03 / 4
-    assert told["points"] == {"listed": 0.0, "labelled": 100.0, "odd": 50.0}
-    assert told["notes"][1:] == [
+    assert report["points"] == {"listed": 0.0, "labelled": 100.0, "odd": 50.0}
+    assert report["notes"][1:] == [
         "The price of 1 node is not known, which counts as neutral, too.",
         "Of 1 node the built-in list prices of 2025-06-01 count, spot at 35% of on-demand: --prices has yours.",
     ]
@@ -384,9 +385,9 @@ def test_latencies_come_from_a_file(wukong: Wukong, tmp_path: Path) -> None:
 def test_observing_refuses_nothing_and_says_what_it_would_have(wukong: Wukong) -> None:
     document = explain(wukong, strategy("spot-first", mode="Observe"))
     assert fitting(document) == ["od-1", "od-2", "spot-1", "spot-2"]
-    told = document["policy"]
+    report = document["policy"]
     reason = "not spot: spot-first, and spot nodes are left (PlacementPolicy default/web)"
-    assert (told["mode"], told["observed"], set(points(document).values())) == ("Observe", {reason: 2}, {0})
+    assert (report["mode"], report["observed"], set(points(document).values())) == ("Observe", {reason: 2}, {0})
     out = ask(wukong, strategy("spot-first", mode="Observe")).out
     assert "holds: spot-first, but only observes: nothing is refused, no points are added." in out
     assert "observes only: it would have kept 2 of 4 nodes: 2 not spot" in out
@@ -397,9 +398,9 @@ def test_of_policies_just_as_specific_the_first_by_name_holds_and_the_others_are
     several = [strategy("spot-first", **mine), strategy("on-demand-first", **mine), strategy("spot-only")]
     for number, name in enumerate(("b", "a", "c")):
         several[number]["metadata"]["name"] = name
-    told = explain(wukong, *several)["policy"]
-    assert (told["name"], told["justAsSpecific"]) == ("PlacementPolicy default/a", ["PlacementPolicy default/b"])
-    assert told["notes"][0] == (
+    report = explain(wukong, *several)["policy"]
+    assert (report["name"], report["justAsSpecific"]) == ("PlacementPolicy default/a", ["PlacementPolicy default/b"])
+    assert report["notes"][0] == (
         "PlacementPolicy default/a holds, the first by name; just as specific: PlacementPolicy default/b."
     )
 
@@ -441,10 +442,10 @@ def test_the_policies_of_the_snapshot_hold_and_a_bad_one_is_noted_and_left_out(w
 
 
 def test_capacity_says_that_it_does_not_count_with_policies(wukong: Wukong, tmp_path: Path) -> None:
-    said = "note: placement policies are not counted with: as many fit by the scheduler's own plugins."
-    assert said not in wukong("capacity", "-s", "cluster.json", "-f", "web.yaml").notes
+    message = "note: placement policies are not counted with: as many fit by the scheduler's own plugins."
+    assert message not in wukong("capacity", "-s", "cluster.json", "-f", "web.yaml").notes
     write_json(tmp_path / "cluster.json", *NODES, strategy("on-demand-only"))
-    assert said in wukong("capacity", "-s", "cluster.json", "-f", "web.yaml").notes
+    assert message in wukong("capacity", "-s", "cluster.json", "-f", "web.yaml").notes
 
 
 def test_policies_of_a_file_replace_those_of_the_snapshot(wukong: Wukong, tmp_path: Path) -> None:
@@ -577,12 +578,12 @@ BAD: dict[str, tuple[str | Manifest | list[Manifest], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("given", "parts"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize(("content", "parts"), BAD.values(), ids=BAD)
 def test_a_bad_policy_file_is_refused_with_place_expectation_and_fix(
-    given: str | Manifest | list[Manifest], parts: list[str], wukong: Wukong, tmp_path: Path
+    content: str | Manifest | list[Manifest], parts: list[str], wukong: Wukong, tmp_path: Path
 ) -> None:
-    documents = given if isinstance(given, list) else [given]
-    text = given if isinstance(given, str) else yaml.safe_dump_all(documents)
+    documents = content if isinstance(content, list) else [content]
+    text = content if isinstance(content, str) else yaml.safe_dump_all(documents)
     (tmp_path / "policy.yaml").write_text(text, "utf-8")
     run = wukong("explain", "-s", "cluster.json", "-f", "web.yaml", "--policy", "policy.yaml")
     assert (run.code, run.out) == (2, "")
@@ -591,7 +592,7 @@ def test_a_bad_policy_file_is_refused_with_place_expectation_and_fix(
 
 
 @pytest.mark.parametrize(
-    ("option", "text", "said"),
+    ("option", "text", "message"),
     [
         ("--prices", "prices: [{instanceType: a, perHour: -1}]", "given.yaml: $.prices[0].perHour: expected a price"),
         ("--latencies", "a: {b: -1}", "given.yaml: $.a.b: expected milliseconds"),
@@ -599,12 +600,12 @@ def test_a_bad_policy_file_is_refused_with_place_expectation_and_fix(
     ],
 )
 def test_bad_prices_and_latencies_are_refused(
-    option: str, text: str, said: str, wukong: Wukong, tmp_path: Path
+    option: str, text: str, message: str, wukong: Wukong, tmp_path: Path
 ) -> None:
     (tmp_path / "given.yaml").write_text(text, "utf-8")
     run = ask(wukong, strategy("spot-first"), more=(option, "given.yaml"))
     assert run.code == 2
-    assert said in run.err
+    assert message in run.err
 
 
 # The scheduling blocks of the design document, word for word, as policies.

@@ -9,26 +9,26 @@ from pathlib import Path
 import pytest
 import yaml
 
-from wukong.api.crds import crds
+from wukong.api.crds import build_crds
 from wukong.cli import main
 from wukong.cli.verbs.manifests import PARTS
 
 
 def test_crds_are_a_stream_of_yaml_documents(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["manifests", "crds"]) == 0
-    assert list(yaml.safe_load_all(capsys.readouterr().out)) == crds()
+    assert list(yaml.safe_load_all(capsys.readouterr().out)) == build_crds()
 
 
 def test_crds_as_json_are_one_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["manifests", "crds", "-o", "json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"apiVersion": "v1", "kind": "List", "items": crds()}
+    assert json.loads(capsys.readouterr().out) == {"apiVersion": "v1", "kind": "List", "items": build_crds()}
 
 
 def test_crds_in_a_directory_are_a_file_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["manifests", "crds", "-d", str(tmp_path / "deep" / "crds")]) == 0
     assert capsys.readouterr().out == ""
-    found = [yaml.safe_load(path.read_text("utf-8")) for path in sorted((tmp_path / "deep" / "crds").iterdir())]
-    assert [document["metadata"]["name"] for document in found] == [
+    documents = [yaml.safe_load(path.read_text("utf-8")) for path in sorted((tmp_path / "deep" / "crds").iterdir())]
+    assert [document["metadata"]["name"] for document in documents] == [
         "clusterplacementpolicies.placement.novasphere.dev",
         "placementpolicies.placement.novasphere.dev",
     ]

@@ -31,8 +31,8 @@ def test_what_a_snapshot_lacks_is_said_once(wukong: Wukong) -> None:
 def test_the_version_is_guessed_from_most_kubelets_and_the_guess_is_said(wukong: Wukong, tmp_path: Path) -> None:
     nodes = [node("a", kubelet="v1.35.1"), node("b", kubelet="v1.37.0"), node("c", kubelet="v1.37.2-eks-1")]
     write_json(tmp_path / "cluster.json", *nodes)
-    (said,) = [note for note in wukong(*ARGUMENTS).notes if "decided as in" in note and "Kubernetes" in note]
-    assert said == "note: decided as in Kubernetes 1.37: the kubelets run 1.37. Choose with --kubernetes."
+    (version_note,) = [note for note in wukong(*ARGUMENTS).notes if "decided as in" in note and "Kubernetes" in note]
+    assert version_note == "note: decided as in Kubernetes 1.37: the kubelets run 1.37. Choose with --kubernetes."
 
 
 def test_an_unknown_kubelet_means_the_nearest_version_and_is_said(wukong: Wukong, tmp_path: Path) -> None:

@@ -98,8 +98,8 @@ def drop_preemption(attempt: Recorded) -> None:
 
 
 def drop_candidate(attempt: Recorded) -> None:
-    other = next(node for node in candidates(attempt) if node != attempt["preemption"]["node"])
-    del candidates(attempt)[other]
+    spared_node = next(node for node in candidates(attempt) if node != attempt["preemption"]["node"])
+    del candidates(attempt)[spared_node]
 
 
 def spare_victim(attempt: Recorded) -> None:

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 
 from builders import ZONE, a_node, a_pod
-from clusters import Case, cases
+from random_clusters import Case, cases
 from wukong.api.core import NodeCondition, Pod
 from wukong.api.decode import decode_objects
 from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, NAMESPACES, NODES, PLACEMENT_POLICIES, PODS
 from wukong.api.objects import Objects
-from wukong.cluster.anonymize import anonymize, texts
+from wukong.cluster.anonymize import anonymize, texts_of
 from wukong.cluster.files import read_objects
 from wukong.cluster.interning import Interner
 from wukong.engine import Scheduler, Snapshot
@@ -79,8 +79,8 @@ def test_the_same_is_decided_under_other_names(case: Case) -> None:
 def test_names_labels_and_images_of_the_example_are_gone() -> None:
     objects = read_objects("examples/cluster.yaml")
     private = {"web", "shop", "checkout", "nightly-a", "spot-a1", "od-a1"}
-    assert private & set(texts(objects))
-    left = set(texts(anonymize(objects)))
+    assert private & set(texts_of(objects))
+    left = set(texts_of(anonymize(objects)))
     assert not private & left
     assert not [text for text in left if "example.com/" in text and "gpu" not in text]
 
@@ -117,7 +117,9 @@ def test_policies_decide_the_same_under_other_names(which: str) -> None:
     objects = with_policies()
     number = next(index for index, pod in enumerate(objects.pods) if pod.key == which)
     renamed = anonymize(objects)
-    one, other = (decide_by_policy(each, unbound(each.pods.pop(number))) for each in (objects, renamed))
+    original, other = (
+        decide_by_policy(snapshot, unbound(snapshot.pods.pop(number))) for snapshot in (objects, renamed)
+    )
     names = dict(
         zip(
             sorted(node.metadata.name for node in objects.nodes),
@@ -125,10 +127,10 @@ def test_policies_decide_the_same_under_other_names(which: str) -> None:
             strict=True,
         )
     )
-    assert one.feasible
-    assert [names[name] for name in one.feasible] == list(other.feasible)
-    assert one.final == other.final
-    assert {name: points.tolist() for name, points in one.scores.items()} == {
+    assert original.feasible
+    assert [names[name] for name in original.feasible] == list(other.feasible)
+    assert original.final == other.final
+    assert {name: points.tolist() for name, points in original.scores.items()} == {
         name: points.tolist() for name, points in other.scores.items()
     }
 
@@ -138,7 +140,7 @@ def unbound(pod: Pod) -> Pod:
 
 
 def test_of_policies_only_rules_and_their_fields_keep_their_names() -> None:
-    left = set(texts(anonymize(with_policies())))
+    left = set(texts_of(anonymize(with_policies())))
     private = {"rich-tenant", "batch-of-data", "web", "checkout", "office", "house-brand", "data", "tenant-scheduler"}
     assert not private & left
     assert not [text for text in left if "our man" in text or "eu-west" in text]
@@ -160,7 +162,7 @@ def test_of_a_node_only_the_news_that_it_leaves_is_kept() -> None:
     objects = Objects(nodes=[noticed, closing, staying, silent], pods=[a_pod("web")])
     why = [find_leaving_reason(node) for node in objects.nodes]
     for node in objects.nodes:
-        Interner().put(node)
+        Interner().intern_object(node)
     assert [find_leaving_reason(node) for node in objects.nodes] == why
     assert [node.metadata.annotations for node in objects.nodes] == [
         {NOTICE: "2026-11-16T02:00:00Z"},
@@ -170,4 +172,4 @@ def test_of_a_node_only_the_news_that_it_leaves_is_kept() -> None:
     ]
     renamed = anonymize(objects)
     assert [find_leaving_reason(node) for node in renamed.nodes] == why
-    assert not [text for text in texts(renamed) if "555" in text or "rack 7" in text or "2026" in text]
+    assert not [text for text in texts_of(renamed) if "555" in text or "rack 7" in text or "2026" in text]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scripted import refuses, says, served
+from scripted_api_server import refuses, says, served
 from testbed.certificates import make
 from wukong.api.kinds import NODES
 from wukong.api.resources import Key
@@ -67,24 +67,24 @@ def granting(version: str = VERSION, **status: str) -> str:
 async def test_who_we_are_is_in_the_headers(user: UserEntry, headers: dict[str, str]) -> None:
     async with served(says({}), user=user) as (kube, script):
         await kube.get(NODES, KEY, dict)
-    shown = script.asked[0].headers
-    assert {name: shown[name] for name in headers} == headers
-    assert headers or "Authorization" not in shown
+    headers_sent = script.asked[0].headers
+    assert {name: headers_sent[name] for name in headers} == headers
+    assert headers or "Authorization" not in headers_sent
 
 
 async def test_a_token_file_is_read_again_after_a_minute_and_wins_over_the_token(tmp_path: Path) -> None:
     file, now = tmp_path / "token", Now()
     file.write_text("first\n")
     credentials = Credentials(login(UserEntry(token="old", token_file=str(file))), now=now)
-    shown = []
+    tokens = []
     for step in (0, 30, 31):
         now.seconds += step
-        shown.append((await credentials.headers())[0][1])
+        tokens.append((await credentials.headers())[0][1])
         file.write_text("second\n")
     file.unlink()
     now.seconds += 61
-    shown.append((await credentials.headers())[0][1])
-    assert shown == ["Bearer first", "Bearer first", "Bearer second", "Bearer second"]
+    tokens.append((await credentials.headers())[0][1])
+    assert tokens == ["Bearer first", "Bearer first", "Bearer second", "Bearer second"]
 
 
 async def test_a_refused_token_is_looked_up_again_at_once(tmp_path: Path) -> None:
@@ -94,8 +94,8 @@ async def test_a_refused_token_is_looked_up_again_at_once(tmp_path: Path) -> Non
         await kube.get(NODES, KEY, dict)
         file.write_text("second")
         await kube.get(NODES, KEY, dict)
-    shown = [each.headers["Authorization"] for each in script.asked]
-    assert shown == ["Bearer first", "Bearer first", "Bearer second"]
+    tokens = [request.headers["Authorization"] for request in script.asked]
+    assert tokens == ["Bearer first", "Bearer first", "Bearer second"]
 
 
 async def test_a_401_with_nothing_new_to_show_is_denied() -> None:
@@ -111,10 +111,10 @@ async def test_a_plugin_is_run_once_until_it_expires_or_is_refused(tmp_path: Pat
     user, now = a_plugin(tmp_path, printed, api_version=version, provide_cluster_info=True), Now()
     credentials = Credentials(login(user, tls_server_name="api"), now=now)
     both = await asyncio.gather(credentials.headers(), credentials.headers())
-    assert [dict(each) for each in both] == [{"Authorization": "Bearer token-1"}] * 2
-    asked = json.loads((tmp_path / "asked").read_text())
-    assert (asked["apiVersion"], asked["kind"]) == (version, "ExecCredential")
-    assert asked["spec"]["cluster"] == {"server": "http://127.0.0.1:1", "tls-server-name": "api"}
+    assert [dict(headers_sent) for headers_sent in both] == [{"Authorization": "Bearer token-1"}] * 2
+    request = json.loads((tmp_path / "asked").read_text())
+    assert (request["apiVersion"], request["kind"]) == (version, "ExecCredential")
+    assert request["spec"]["cluster"] == {"server": "http://127.0.0.1:1", "tls-server-name": "api"}
     assert await credentials.renew(both[0])
     assert await credentials.renew(both[0])  # as a second request refused at the same time: no further run
     assert (tmp_path / "runs").read_text() == "2"
@@ -149,16 +149,16 @@ async def test_a_plugin_may_give_certificates_and_a_new_one_wants_new_connection
     make(tmp_path / "keys", "https://127.0.0.1:1", "10.0.0.1")
 
     def granted(client: str) -> str:
-        one, two = ((tmp_path / "keys" / f"{client}.{end}").read_text() for end in ("crt", "key"))
-        return granting(clientCertificateData=one, clientKeyData=two)
+        certificate, key = ((tmp_path / "keys" / f"{client}.{end}").read_text() for end in ("crt", "key"))
+        return granting(clientCertificateData=certificate, clientKeyData=key)
 
     user = a_plugin(tmp_path, granted("admin"))
     credentials = Credentials(Login(place="p", cluster=ClusterEntry(server="https://h"), user=user))
-    shown = await credentials.headers()
-    assert (shown, credentials.generation) == ((), 0)
-    assert not await credentials.renew(shown)  # the same pair again
+    headers = await credentials.headers()
+    assert (headers, credentials.generation) == ((), 0)
+    assert not await credentials.renew(headers)  # the same pair again
     a_plugin(tmp_path, granted("scheduler"))
-    assert await credentials.renew(shown)
+    assert await credentials.renew(headers)
     assert credentials.generation == 1
 
 

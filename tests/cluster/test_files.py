@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.manifests import Manifest, kubectl_list, node, pod, write_json, write_yaml
-from wukong.cluster import collector_paused, read_lines, read_manifests, read_objects, read_text
+from wukong.cluster import pause_garbage_collector, read_lines, read_manifests, read_objects, read_text
 from wukong.errors import InputError
 
 PRIORITY = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 7}
@@ -21,21 +21,21 @@ PRIORITY = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "meta
 
 def test_objects_come_by_kind_in_the_order_they_were_read(tmp_path: Path) -> None:
     objects = read_objects(str(write_json(tmp_path / "c.json", node("b"), pod("p"), node("a"))))
-    assert [found.key for found in objects.nodes] == ["b", "a"]
-    assert [found.key for found in objects.pods] == ["default/p"]
+    assert [subject.key for subject in objects.nodes] == ["b", "a"]
+    assert [subject.key for subject in objects.pods] == ["default/p"]
 
 
 def test_files_of_a_directory_are_read_by_name(tmp_path: Path) -> None:
     write_yaml(tmp_path / "2.yaml", node("second"))
     write_json(tmp_path / "1.json", node("first"))
     (tmp_path / "3.json.gz").write_bytes(gzip.compress(json.dumps(node("third")).encode()))
-    assert [found.key for found in read_objects(str(tmp_path)).nodes] == ["first", "second", "third"]
+    assert [subject.key for subject in read_objects(str(tmp_path)).nodes] == ["first", "second", "third"]
 
 
 def test_nulls_mean_nothing_as_go_writes_them(tmp_path: Path) -> None:
-    given = {**pod("p", nodeSelector=None, tolerations=None), "status": None}
-    (found,) = read_objects(str(write_json(tmp_path / "c.json", given))).pods
-    assert (found.spec.node_selector, found.status.phase) == ({}, "")
+    document = {**pod("p", nodeSelector=None, tolerations=None), "status": None}
+    (subject,) = read_objects(str(write_json(tmp_path / "c.json", document))).pods
+    assert (subject.spec.node_selector, subject.status.phase) == ({}, "")
 
 
 def test_kinds_that_do_not_decide_placement_are_counted(tmp_path: Path) -> None:
@@ -60,11 +60,11 @@ def test_a_kind_is_ours_only_in_its_own_group(api_version: str, is_ours: bool, t
 
 def test_annotations_and_volumes_without_influence_are_dropped(tmp_path: Path) -> None:
     volumes = [{"name": "token-x7k2p", "projected": {}}, {"name": "d", "persistentVolumeClaim": {"claimName": "d"}}]
-    given = pod("p", volumes=volumes)
-    given["metadata"]["annotations"] = {"big": "x" * 1000}
-    (found,) = read_objects(str(write_json(tmp_path / "c.json", given))).pods
-    assert found.metadata.annotations == {}
-    assert [volume.name for volume in found.spec.volumes] == ["d"]
+    document = pod("p", volumes=volumes)
+    document["metadata"]["annotations"] = {"big": "x" * 1000}
+    (subject,) = read_objects(str(write_json(tmp_path / "c.json", document))).pods
+    assert subject.metadata.annotations == {}
+    assert [volume.name for volume in subject.spec.volumes] == ["d"]
 
 
 def test_pods_that_are_alike_share_what_is_alike(tmp_path: Path) -> None:
@@ -72,11 +72,14 @@ def test_pods_that_are_alike_share_what_is_alike(tmp_path: Path) -> None:
         {**pod(name, on=on, priority=0), "status": {"phase": "Running", "startTime": start}}
         for name, on, start in (("p", "a", "2026-01-01T00:00:00Z"), ("q", "b", "2026-01-02T00:00:00Z"))
     )
-    one, other = read_objects(str(write_json(tmp_path / "c.json", first, second))).pods
-    assert one.spec.containers is other.spec.containers
-    assert one.metadata.labels is other.metadata.labels
-    assert (one.spec.node_name, other.spec.node_name) == ("a", "b")
-    assert (one.status.start_time, other.status.start_time) == ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")
+    first_pod, second_pod = read_objects(str(write_json(tmp_path / "c.json", first, second))).pods
+    assert first_pod.spec.containers is second_pod.spec.containers
+    assert first_pod.metadata.labels is second_pod.metadata.labels
+    assert (first_pod.spec.node_name, second_pod.spec.node_name) == ("a", "b")
+    assert (first_pod.status.start_time, second_pod.status.start_time) == (
+        "2026-01-01T00:00:00Z",
+        "2026-01-02T00:00:00Z",
+    )
 
 
 def test_a_problem_shared_by_pods_that_are_alike_is_told_once(tmp_path: Path) -> None:
@@ -86,44 +89,44 @@ def test_a_problem_shared_by_pods_that_are_alike_is_told_once(tmp_path: Path) ->
 
 
 def test_a_node_written_by_hand_can_give_all_it_has(tmp_path: Path) -> None:
-    given = node("a")
-    del given["status"]["allocatable"]
-    (found,) = read_objects(str(write_json(tmp_path / "c.json", given))).nodes
-    assert found.status.allocatable == found.status.capacity != {}
+    document = node("a")
+    del document["status"]["allocatable"]
+    (subject,) = read_objects(str(write_json(tmp_path / "c.json", document))).nodes
+    assert subject.status.allocatable == subject.status.capacity != {}
 
 
 def limited(**spec: object) -> Manifest:
-    given = pod("p", **{"on": "a", **spec})  # type: ignore[arg-type]
-    given["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "3"}}
-    return given
+    document = pod("p", **{"on": "a", **spec})  # type: ignore[arg-type]
+    document["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "3"}}
+    return document
 
 
 def test_a_pod_written_by_hand_gets_what_the_api_server_adds(tmp_path: Path) -> None:
-    given = limited(priorityClassName="high")
-    (found,) = read_objects(str(write_json(tmp_path / "c.json", PRIORITY, given))).pods
-    assert (found.spec.priority, found.spec.containers[0].resources.requests) == (7, {"cpu": "3"})
+    document = limited(priorityClassName="high")
+    (subject,) = read_objects(str(write_json(tmp_path / "c.json", PRIORITY, document))).pods
+    assert (subject.spec.priority, subject.spec.containers[0].resources.requests) == (7, {"cpu": "3"})
 
 
 def test_a_stored_pod_is_taken_as_it_is(tmp_path: Path) -> None:
-    (found,) = read_objects(str(write_json(tmp_path / "c.json", limited(priority=0)))).pods
-    assert found.spec.containers[0].resources.requests == {}
+    (subject,) = read_objects(str(write_json(tmp_path / "c.json", limited(priority=0)))).pods
+    assert subject.spec.containers[0].resources.requests == {}
 
 
 def test_a_manifest_is_read_as_it_was_written(tmp_path: Path) -> None:
-    given = limited(cpu="nonsense")
-    (found,) = read_manifests(str(write_yaml(tmp_path / "p.yaml", given)), Tally()).pods
-    assert (found.spec.priority, found.spec.containers[0].resources.requests) == (None, {})
+    document = limited(cpu="nonsense")
+    (subject,) = read_manifests(str(write_yaml(tmp_path / "p.yaml", document)), Tally()).pods
+    assert (subject.spec.priority, subject.spec.containers[0].resources.requests) == (None, {})
 
 
 def test_yaml_in_braces_is_not_mistaken_for_json(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("{apiVersion: v1, kind: Node, metadata: {name: a}}", "utf-8")
-    assert [found.key for found in read_objects(str(tmp_path / "c.yaml")).nodes] == ["a"]
+    assert [subject.key for subject in read_objects(str(tmp_path / "c.yaml")).nodes] == ["a"]
 
 
 def test_text_of_powershell_is_read(tmp_path: Path) -> None:
     """`kubectl get -o json > file` writes UTF-16 there."""
     (tmp_path / "c.json").write_text(json.dumps(kubectl_list(node("a")), indent=4), "utf-16")
-    assert [found.key for found in read_objects(str(tmp_path / "c.json")).nodes] == ["a"]
+    assert [subject.key for subject in read_objects(str(tmp_path / "c.json")).nodes] == ["a"]
 
 
 def test_nesting_beyond_reason_is_refused(tmp_path: Path) -> None:
@@ -148,9 +151,9 @@ def test_lines_come_with_their_numbers_and_blank_ones_are_left_out(tmp_path: Pat
 def test_reading_lines_tells_how_far_it_is(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     path.write_bytes(b"one\ntwo\n")
-    told: list[tuple[int, int]] = []
-    list(read_lines(str(path), lambda done, total: told.append((done, total))))
-    assert told[-1] == (8, 8)
+    progress: list[tuple[int, int]] = []
+    list(read_lines(str(path), lambda done, total: progress.append((done, total))))
+    assert progress[-1] == (8, 8)
 
 
 def test_standard_input_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +167,7 @@ def test_the_collector_is_back_afterwards(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         read_objects(str(tmp_path / "none.json"))
     assert gc.isenabled()
-    with collector_paused():
+    with pause_garbage_collector():
         assert not gc.isenabled()
         read_objects(str(write_json(tmp_path / "c.json", node("a"))))
         assert not gc.isenabled()

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from scripted import a_line, a_list, hangs_up, refuses, says, served, streams, waits
+from scripted_api_server import a_line, a_list, hangs_up, refuses, says, served, streams, waits
 from wukong.api.core import Node, Pod
 from wukong.api.kinds import NODES, PODS
 from wukong.api.resources import Key

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from conforming import next_shown
+from conformance_helpers import next_shown
 from testbed.pytest_plugin import Bed, OwnControlPlane
 from wukong.api.core import Node
 from wukong.api.kinds import NODES

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from wukong.cluster.credentials import in_cluster, load, read_kubeconfig
-from wukong.cluster.kubeconfig import decoded, merge, parse, resolve
+from wukong.cluster.credentials import load, read_kubeconfig, read_service_account
+from wukong.cluster.kubeconfig import decode_base64, merge, parse, resolve
 from wukong.errors import InputError
 
 
@@ -97,16 +97,16 @@ def test_what_is_wrong_is_said_with_its_place(text: str, context: str, expected:
 
 
 def test_data_that_is_no_base64_is_said_so() -> None:
-    assert decoded(base64.b64encode(b"pem").decode() + "\n", "x") == b"pem"
+    assert decode_base64(base64.b64encode(b"pem").decode() + "\n", "x") == b"pem"
     with pytest.raises(InputError, match="x: expected base64"):
-        decoded("{}", "x")
+        decode_base64("{}", "x")
 
 
 def test_a_list_of_files_may_have_gaps_a_named_file_may_not(tmp_path: Path) -> None:
     (tmp_path / "b").write_text(a_config("b", current="b"))
-    found = read_kubeconfig("", {"KUBECONFIG": f"{tmp_path / 'a'}:{tmp_path / 'b'}:"})
-    assert found is not None
-    assert list(found.contexts) == ["b"]
+    config = read_kubeconfig("", {"KUBECONFIG": f"{tmp_path / 'a'}:{tmp_path / 'b'}:"})
+    assert config is not None
+    assert list(config.contexts) == ["b"]
     with pytest.raises(InputError, match="no such file"):
         load(str(tmp_path / "a"), env={})
     with pytest.raises(InputError, match="no kubeconfig, and this is no pod"):
@@ -123,9 +123,9 @@ def test_a_pod_uses_its_service_account(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret\n")
     (tmp_path / "namespace").write_text("shop")
     env = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "6443"}
-    login = in_cluster(env, tmp_path)
+    login = read_service_account(env, tmp_path)
     assert (login.cluster.server, login.namespace) == ("https://[fd00::1]:6443", "shop")
     assert login.user.token_file == str(tmp_path / "token")
     (tmp_path / "token").unlink()
     with pytest.raises(InputError, match="automountServiceAccountToken"):
-        in_cluster(env, tmp_path)
+        read_service_account(env, tmp_path)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conforming import CONFIG_MAPS, a_deployment, a_map, a_pod, merging
+from conformance_helpers import CONFIG_MAPS, a_deployment, a_map, a_pod, merging
 from embedded.store_fixtures import NAMESPACE, key
 from runtime.test_on_a_real_cluster import Marker
 from runtime.virtual import LoopClock, play

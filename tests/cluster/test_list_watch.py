@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
-from scripted import Answer, a_line, a_list, hangs_up, refuses, says, served, streams, waits
+from scripted_api_server import Answer, a_line, a_list, hangs_up, refuses, says, served, streams, waits
 from wukong.api.core import Pod
 from wukong.api.kinds import PODS
 from wukong.cluster.http import STALL_SECONDS

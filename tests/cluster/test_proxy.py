@@ -2,7 +2,7 @@
 
 import pytest
 
-from wukong.cluster.proxy import proxy_for
+from wukong.cluster.proxy import find_proxy
 from wukong.errors import InputError
 
 PROXY = "http://proxy:3128"
@@ -29,11 +29,11 @@ PROXY = "http://proxy:3128"
     ],
 )
 def test_no_proxy(server: str, no_proxy: str, is_direct: bool) -> None:
-    assert proxy_for(server, {"HTTPS_PROXY": PROXY, "NO_PROXY": no_proxy}) == ("" if is_direct else PROXY)
+    assert find_proxy(server, {"HTTPS_PROXY": PROXY, "NO_PROXY": no_proxy}) == ("" if is_direct else PROXY)
 
 
 def test_each_scheme_has_its_variable_in_either_case() -> None:
-    assert proxy_for("http://one", {"HTTPS_PROXY": PROXY}) == ""
-    assert proxy_for("https://one", {"https_proxy": "proxy:3128"}) == PROXY
+    assert find_proxy("http://one", {"HTTPS_PROXY": PROXY}) == ""
+    assert find_proxy("https://one", {"https_proxy": "proxy:3128"}) == PROXY
     with pytest.raises(InputError, match="SOCKS is not supported"):
-        proxy_for("https://one", {"HTTPS_PROXY": "socks5://proxy"})
+        find_proxy("https://one", {"HTTPS_PROXY": "socks5://proxy"})

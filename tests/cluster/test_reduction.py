@@ -65,15 +65,15 @@ WORKLOADS = ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"]
 
 @pytest.mark.parametrize("kind", WORKLOADS)
 def test_of_a_workload_its_wish_and_its_status_stay_and_nothing_private(kind: str) -> None:
-    found = reduce_document(
+    reduced = reduce_document(
         document(kind, spec={"template": TEMPLATE, "selector": {"matchLabels": {"app": "web"}}}, status=STATUS)
     )
-    assert SECRET not in str(found)
-    assert found["status"] == STATUS
-    assert found["metadata"]["annotations"] == {"deployment.kubernetes.io/revision": "4"}
-    assert (found["metadata"]["generation"], found["metadata"]["uid"]) == (3, "u")
-    assert "resourceVersion" not in found["metadata"]
-    template = found["spec"]["template"]
+    assert SECRET not in str(reduced)
+    assert reduced["status"] == STATUS
+    assert reduced["metadata"]["annotations"] == {"deployment.kubernetes.io/revision": "4"}
+    assert (reduced["metadata"]["generation"], reduced["metadata"]["uid"]) == (3, "u")
+    assert "resourceVersion" not in reduced["metadata"]
+    template = reduced["spec"]["template"]
     assert template["metadata"] == {"labels": {"app": "web"}, "annotations": BEHAVIOUR}
     assert template["spec"]["containers"] == [
         {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": "1"}}}
@@ -83,9 +83,9 @@ def test_of_a_workload_its_wish_and_its_status_stay_and_nothing_private(kind: st
 def test_a_revision_keeps_its_template_like_the_workload_it_is_of() -> None:
     whole = reduce_document(document("StatefulSet", spec={"template": TEMPLATE}))["spec"]["template"]
     patch = {"spec": {"template": {**TEMPLATE, "$patch": "replace"}}}
-    found = reduce_document(document("ControllerRevision", data=patch, revision=7))
-    assert (found["data"]["spec"]["template"], found["revision"]) == (whole, 7)
-    assert SECRET not in str(found)
+    reduced = reduce_document(document("ControllerRevision", data=patch, revision=7))
+    assert (reduced["data"]["spec"]["template"], reduced["revision"]) == (whole, 7)
+    assert SECRET not in str(reduced)
 
 
 def test_of_a_pod_it_stays_whether_it_is_ready_and_what_it_waits_for() -> None:
@@ -96,17 +96,17 @@ def test_of_a_pod_it_stays_whether_it_is_ready_and_what_it_waits_for() -> None:
         "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": "2026-03-01T00:00:00Z"}],
         "containerStatuses": [{**waiting, "image": SECRET, "containerID": SECRET}],
     }
-    found = reduce_document(document("Pod", spec={**TEMPLATE["spec"], "nodeName": "a"}, status=status))
-    assert SECRET not in str(found)
-    (container,) = found["status"]["containerStatuses"]
+    reduced = reduce_document(document("Pod", spec={**TEMPLATE["spec"], "nodeName": "a"}, status=status))
+    assert SECRET not in str(reduced)
+    (container,) = reduced["status"]["containerStatuses"]
     assert container == {"name": "main", "ready": False, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
-    assert found["status"]["conditions"] == status["conditions"]
-    assert found["spec"]["restartPolicy"] == "Always"
+    assert reduced["status"]["conditions"] == status["conditions"]
+    assert reduced["spec"]["restartPolicy"] == "Always"
 
 
 def test_of_a_node_the_times_of_its_taints_stay_and_no_messages() -> None:
     taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": "2026-03-01T00:00:00Z"}
     ready = {"type": "Ready", "status": "Unknown", "message": SECRET}
-    found = reduce_document(document("Node", spec={"taints": [taint]}, status={"conditions": [ready]}))
-    assert found["spec"]["taints"] == [taint]
-    assert found["status"]["conditions"] == [{"type": "Ready", "status": "Unknown"}]
+    reduced = reduce_document(document("Node", spec={"taints": [taint]}, status={"conditions": [ready]}))
+    assert reduced["spec"]["taints"] == [taint]
+    assert reduced["status"]["conditions"] == [{"type": "Ready", "status": "Unknown"}]

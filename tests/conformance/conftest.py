@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from smallest import a_small_cluster
+from small_cluster import a_small_cluster
 from testbed.pytest_plugin import Bed, make_namespace, remove, to_the_end
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
@@ -44,7 +44,7 @@ def bed_namespace(bed: Bed) -> Iterator[str]:
 
 
 def an_embedded_one(request: pytest.FixtureRequest) -> AbstractAsyncContextManager[Cluster]:
-    """The embedded API server, with the few actors that cases wait for (see smallest.py)."""
+    """The embedded API server, with the few actors that cases wait for (see small_cluster.py)."""
     return a_small_cluster(EMBEDDED_NAMESPACE)
 
 

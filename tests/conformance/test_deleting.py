@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from conforming import HELD, a_map, a_node_name, a_pod, exists, is_ready, merging, owned_by, release, until, until_gone
+from conformance_helpers import (
+    HELD,
+    a_map,
+    a_node_name,
+    a_pod,
+    exists,
+    is_ready,
+    merging,
+    owned_by,
+    release,
+    until,
+    until_gone,
+)
 from wukong.api.kinds import CONFIG_MAPS, PODS
 from wukong.api.resources import Key
 from wukong.errors import Conflict, Invalid, NotFound

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from conforming import BUDGETS, HELD, a_budget, a_node_name, a_pod, exists, is_ready, merging, until, until_gone
+from conformance_helpers import (
+    BUDGETS,
+    HELD,
+    a_budget,
+    a_node_name,
+    a_pod,
+    exists,
+    is_ready,
+    merging,
+    until,
+    until_gone,
+)
 from wukong.api.kinds import PODS
 from wukong.api.resources import Key
 from wukong.errors import Conflict, NotFound, ServerFailed, TooManyRequests

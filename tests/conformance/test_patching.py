@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conforming import a_deployment, a_map, a_pod, merging
+from conformance_helpers import a_deployment, a_map, a_pod, merging
 from wukong.api.kinds import CONFIG_MAPS, DEPLOYMENTS, PODS
 from wukong.api.resources import Key
 from wukong.errors import Conflict, Invalid, NotFound

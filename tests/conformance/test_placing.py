@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conforming import a_deployment, a_node_name, a_pod, is_ready, until
+from conformance_helpers import a_deployment, a_node_name, a_pod, is_ready, until
 from wukong.api.kinds import DEPLOYMENTS, PODS
 from wukong.api.resources import Key
 from wukong.errors import Conflict, NotFound

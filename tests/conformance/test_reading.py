@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conforming import a_map, a_pod
+from conformance_helpers import a_map, a_pod
 from wukong.api.core import Pod
 from wukong.api.kinds import CONFIG_MAPS, NODES, PODS
 from wukong.api.resources import Key, Resource

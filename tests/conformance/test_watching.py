@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
-from conforming import SECONDS, a_map, merging, next_listing, until
+from conformance_helpers import SECONDS, a_map, merging, next_listing, until
 from wukong.api.kinds import CONFIG_MAPS
 from wukong.api.resources import Key, Resource
 from wukong.cluster.list_watch import follow

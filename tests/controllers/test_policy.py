@@ -49,7 +49,7 @@ def status_of(outcome: Outcome) -> dict[str, Any]:
 
 
 def accepted(outcome: Outcome) -> dict[str, Any]:
-    (condition,) = [each for each in status_of(outcome)["conditions"] if each["type"] == "Accepted"]
+    (condition,) = [entry for entry in status_of(outcome)["conditions"] if entry["type"] == "Accepted"]
     assert isinstance(condition, dict)
     return condition
 
@@ -72,8 +72,8 @@ def test_a_bad_policy_is_told_every_problem_with_its_path() -> None:
     spec = {**BAD, "selector": {"matchLabels": {"-app": "web"}}}
     condition = accepted(reconcile(a_policy(spec)))
     assert (condition["status"], condition["reason"]) == ("False", "Invalid")
-    one, other = condition["message"].splitlines()
-    assert one.startswith("$.spec.selector.matchLabels")
+    first_line, other = condition["message"].splitlines()
+    assert first_line.startswith("$.spec.selector.matchLabels")
     assert other.startswith("$.spec.scheduling.schedulingPolicy.rules[0].name: expected a rule that is there")
     assert 'Did you mean "cost-aware"?' in other
 
@@ -94,7 +94,7 @@ def test_the_time_moves_only_when_the_status_does() -> None:
 def test_conditions_of_others_are_kept() -> None:
     other = {"type": "Audited", "status": "Unknown", "reason": "Waiting"}
     status = status_of(reconcile(a_policy(GOOD, {"conditions": [other]})))
-    assert [each["type"] for each in status["conditions"]] == ["Audited", "Accepted"]
+    assert [entry["type"] for entry in status["conditions"]] == ["Audited", "Accepted"]
     assert status["conditions"][0] == other
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import HOSTNAME, a_node, a_pod, a_term, apart_from, spread_over, together_with
-from scheduling import OURS, World, replace
+from scheduler_world import OURS, World, replace
 from wukong.actions import Bind, Note, Patch
 from wukong.api.core import Affinity, Node, Pod, PodAffinity, SchedulingGate
 from wukong.api.profile import default_profile
@@ -26,9 +26,9 @@ def created(pod: Pod, second: int) -> Pod:
     return replace(pod, metadata=replace(pod.metadata, creation_timestamp=f"2026-01-01T00:00:{second:02d}Z"))
 
 
-def world_of(*found: Any, **options: Any) -> World:
+def world_of(*objects: Any, **options: Any) -> World:
     world = World(**options)
-    world.put(*found)
+    world.put(*objects)
     return world.settle()
 
 
@@ -339,8 +339,10 @@ def unforced(pods: list[Pod]) -> list[Pod]:
 
 @given(clusters())
 @settings(max_examples=40, deadline=None)
-def test_pods_land_where_the_engine_puts_them_in_order_of_priority_and_age(found: tuple[list[Node], list[Pod]]) -> None:
-    nodes, pods = found[0], unforced(found[1])
+def test_pods_land_where_the_engine_puts_them_in_order_of_priority_and_age(
+    cluster: tuple[list[Node], list[Pod]],
+) -> None:
+    nodes, pods = cluster[0], unforced(cluster[1])
     world = world_of(*nodes, *pods)
     bare = World()
     bare.put(*nodes)
@@ -352,8 +354,8 @@ def test_pods_land_where_the_engine_puts_them_in_order_of_priority_and_age(found
 
 @given(clusters(), st.integers(0, 8))
 @settings(max_examples=40, deadline=None)
-def test_a_restarted_scheduler_decides_like_one_that_went_on(found: tuple[list[Node], list[Pod]], turns: int) -> None:
-    nodes, pods = found[0], unforced(found[1])
+def test_a_restarted_scheduler_decides_like_one_that_went_on(cluster: tuple[list[Node], list[Pod]], turns: int) -> None:
+    nodes, pods = cluster[0], unforced(cluster[1])
 
     def play(*, restarts: bool) -> dict[str, str]:
         world = World()
@@ -361,11 +363,15 @@ def test_a_restarted_scheduler_decides_like_one_that_went_on(found: tuple[list[N
         for item in world.dispatch.queue.take_due(world.now, turns):
             world._work(item)
         if restarts:
-            again = World()
-            again.put(
-                *(each for kind in ("Node", "Pod") for _, each in sorted(world.state.objects.get(kind, {}).items()))
+            restarted = World()
+            restarted.put(
+                *(
+                    subject
+                    for kind in ("Node", "Pod")
+                    for _, subject in sorted(world.state.objects.get(kind, {}).items())
+                )
             )
-            world = again
+            world = restarted
         world.settle()
         return {pod.metadata.name: world.node_of(pod.metadata.name) for pod in pods}
 
@@ -374,13 +380,13 @@ def test_a_restarted_scheduler_decides_like_one_that_went_on(found: tuple[list[N
 
 @given(clusters())
 @settings(max_examples=40, deadline=None)
-def test_no_node_is_ever_overbooked_and_the_scheduler_comes_to_rest(found: tuple[list[Node], list[Pod]]) -> None:
-    nodes, pods = found
+def test_no_node_is_ever_overbooked_and_the_scheduler_comes_to_rest(cluster: tuple[list[Node], list[Pod]]) -> None:
+    nodes, pods = cluster
     world = world_of(*nodes, *pods).settle(400)
     for node in nodes:
-        here = world.state.pods_on(node.metadata.name)
-        asked = sum(int(str(pod.spec.containers[0].resources.requests["cpu"])) for pod in here)
-        assert asked <= int(str(node.status.allocatable["cpu"]))
+        placed_pods = world.state.pods_on(node.metadata.name)
+        requested = sum(int(str(pod.spec.containers[0].resources.requests["cpu"])) for pod in placed_pods)
+        assert requested <= int(str(node.status.allocatable["cpu"]))
 
 
 def test_a_fork_is_scheduled_from_its_own_state() -> None:
@@ -397,4 +403,4 @@ def test_nothing_is_kept_of_pods_that_have_their_node_or_are_gone() -> None:
     world.end("Pod", "web", "default")
     world.settle()
     scheduler = world.scheduler
-    assert (len(scheduler._queue), scheduler._under_way, scheduler._queue.parked) == (0, {}, {})
+    assert (len(scheduler._queue), scheduler._decided, scheduler._queue.parked) == (0, {}, {})

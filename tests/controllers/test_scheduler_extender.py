@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from builders import a_node, a_pod
 from policies import a_cluster_policy, a_policy
-from scheduling import OURS, World
+from scheduler_world import OURS, World
 from wukong.actions import Note
 from wukong.api.core import Pod
 from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES
@@ -25,8 +25,8 @@ def extended() -> World:
 
     def extend(engine: Engine, pod: Pod, now: float) -> tuple[Engine, Callable[[View], tuple[Note, ...]]]:
         extender = extenders[0]
-        asker, asked = add_extender(engine, extender, DEFAULT_ENTRY, now)
-        return asker, lambda view: asked.answer_of(view).filtered.notes
+        extended_engine, plugin = add_extender(engine, extender, DEFAULT_ENTRY, now)
+        return extended_engine, lambda view: plugin.answer_of(view).filtered.notes
 
     world = World(Scheduler([OURS], extend=extend, extended_by=[PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES]))
     extenders.append(Extender(world.state, Settings(critical_priority=1000)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builders import a_node, a_pod
-from scheduling import OURS, World, replace
+from scheduler_world import OURS, World, replace
 from wukong.actions import Delete, Note, Patch
 
 WAITING = (
@@ -70,10 +70,10 @@ def test_room_is_kept_even_before_the_nomination_shows() -> None:
     world.dispatch.reconcile(item, world.now)  # decided; nothing of it is written yet
     world.end("Pod", "victim", "default")
     world.put(a_pod("sneaky", cpu="1", priority=8))
-    (other,) = world.dispatch.queue.take_due(world.now)
-    told = world.dispatch.reconcile(other, world.now).actions[0]
-    assert isinstance(told, Note)
-    assert (told.key.name, told.reason) == ("sneaky", "FailedScheduling")
+    (second_item,) = world.dispatch.queue.take_due(world.now)
+    note = world.dispatch.reconcile(second_item, world.now).actions[0]
+    assert isinstance(note, Note)
+    assert (note.key.name, note.reason) == ("sneaky", "FailedScheduling")
     world.dispatch.queue.finish(item)
     assert world.settle(1).binds() == [("boss", "node-a")]
 

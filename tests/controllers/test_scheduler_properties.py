@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import clusters
-from scheduling import World
+import random_clusters
+from scheduler_world import World
 from wukong.actions import Action, Bind, Delete, Note, Patch
 from wukong.api.core import Node, Pod
 from wukong.engine import Scheduler as Engine
@@ -21,10 +21,10 @@ WAITING = [f"wait-{number}" for number in range(6)]
 def histories(draw: st.DrawFn) -> World:
     """A cluster with pods that wait, to which a few things happen, and in which a few actions fail."""
     world = World()
-    objects = draw(clusters.clusters())
+    objects = draw(random_clusters.clusters())
     for kind in ("namespaces", "services", "replica_sets", "persistent_volumes", "persistent_volume_claims", "nodes"):
         world.put(*getattr(objects, kind))
-    world.put(*objects.pods, *(draw(clusters.pods(name)) for name in WAITING))
+    world.put(*objects.pods, *(draw(random_clusters.pods(name)) for name in WAITING))
     world.fails = draw(st.lists(st.sampled_from([Bind, Patch, Delete]), max_size=3))
     world.settle(draw(st.sampled_from([0.0, 1.0])))
     for number in range(draw(st.integers(0, 5))):
@@ -38,19 +38,19 @@ def happen(world: World, draw: st.DrawFn, number: int) -> None:
     event = draw(st.sampled_from(["node", "new node", "pod gone", "relabelled", "new pod"]))
     if event == "node":
         node = draw(st.sampled_from(world.state.all(Node)))
-        other = draw(clusters.nodes(node.metadata.name))
+        other = draw(random_clusters.nodes(node.metadata.name))
         other.metadata.labels = node.metadata.labels  # of others' anti-affinity only pods are asked, as in Kubernetes
         world.put(other)
     elif event == "new node":
-        world.put(draw(clusters.nodes(f"new-{number}")))
+        world.put(draw(random_clusters.nodes(f"new-{number}")))
     elif event == "new pod":
-        world.put(draw(clusters.pods(f"more-{number}")))
+        world.put(draw(random_clusters.pods(f"more-{number}")))
     elif pods:
         pod = draw(st.sampled_from(pods))
         if event == "pod gone":
             world.end("Pod", pod.metadata.name, pod.metadata.namespace)
         else:
-            labels = {"app": draw(st.sampled_from(clusters.APPS))}
+            labels = {"app": draw(st.sampled_from(random_clusters.APPS))}
             world.put(msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, labels=labels)))
 
 
@@ -74,7 +74,7 @@ def test_nobody_waits_who_would_fit_and_who_waits_is_told_why(world: World) -> N
 
 def check_that_who_waits_is_told_why(world: World) -> None:
     for pod in waiting(world):
-        (condition,) = [each for each in pod.status.conditions if each.type == "PodScheduled"]
+        (condition,) = [entry for entry in pod.status.conditions if entry.type == "PodScheduled"]
         assert condition.status == "False"
         last = [note for note in world.notes("FailedScheduling") if note.key.name == pod.metadata.name][-1]
         assert condition.message == last.text or len(condition.message) > 1024
@@ -96,8 +96,8 @@ def test_who_is_driven_out_was_lower_and_told_so_first(world: World) -> None:
     world.settle(LATE)
     for position, action in enumerate(world.done):
         if isinstance(action, Delete):
-            told = [each for each in world.done[:position] if _marks(each, action)]
-            assert told
+            marks = [entry for entry in world.done[:position] if _marks(entry, action)]
+            assert marks
     preempted = {note.key for note in world.notes("Preempted")}
     assert {action.key for action in world.done if isinstance(action, Delete)} == preempted
 
@@ -105,4 +105,4 @@ def test_who_is_driven_out_was_lower_and_told_so_first(world: World) -> None:
 def _marks(action: Action, victim: Delete) -> bool:
     if not isinstance(action, Patch) or action.key != victim.key or isinstance(action, Note):
         return False
-    return any(each["type"] == "DisruptionTarget" for each in action.patch.body["status"].get("conditions", ()))
+    return any(entry["type"] == "DisruptionTarget" for entry in action.patch.body["status"].get("conditions", ()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import a_pod
-from scheduling import replace
+from scheduler_world import replace
 from wukong.api.resources import Key
 from wukong.controllers.scheduler.queue import Entry, Queue, seconds_of
 
@@ -37,7 +37,7 @@ def test_a_pod_is_given_out_once_until_something_became_of_it() -> None:
     queue = a_queue("a")
     entry = popped(queue)
     assert queue.pop(0.0) is None
-    queue.trouble(entry, 0.0)
+    queue.back_off_after_error(entry, 0.0)
     assert queue.pop(0.5) is None
     assert popped(queue, 1.0) is entry
 
@@ -47,7 +47,7 @@ def test_trouble_doubles_the_backoff_up_to_ten_seconds(failures: int, backoff: f
     queue = a_queue("a")
     entry = popped(queue)
     entry.failures = failures - 1
-    queue.trouble(entry, 100.0)
+    queue.back_off_after_error(entry, 100.0)
     assert queue.next_due(100.0) == 100.0 + backoff
     assert queue.pop(100.0 + backoff - 0.1) is None
     assert popped(queue, 100.0 + backoff) is entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from smallest import Still
+from small_cluster import ManualClock
 from wukong.api.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, POD_DISRUPTION_BUDGETS, PODS
 from wukong.api.resources import Key
 from wukong.embedded.store import Server
@@ -15,7 +15,7 @@ BUDGETS = POD_DISRUPTION_BUDGETS
 
 
 def a_server(**options: Any) -> Server:
-    server = Server(Still(), **options)
+    server = Server(ManualClock(), **options)
     server.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
     return server
 

@@ -7,7 +7,7 @@ import pytest
 from embedded.store_fixtures import NAMESPACE, a_map, a_pod, a_server, key, merge_patch
 from live.bad_policies import REFUSED, REPORTED, Bad
 from wukong.api.core import Node
-from wukong.api.crds import crds
+from wukong.api.crds import build_crds
 from wukong.api.kinds import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -191,7 +191,7 @@ def test_a_kind_goes_with_its_definition_and_its_objects_with_it() -> None:
 
 def test_an_applied_definition_adds_its_kind_and_a_changed_one_changes_it() -> None:
     server = a_server(definitions=[])
-    [definition] = [crd for crd in crds() if crd["spec"]["names"]["kind"] == "PlacementPolicy"]
+    [definition] = [crd for crd in build_crds() if crd["spec"]["names"]["kind"] == "PlacementPolicy"]
     name = Key("", definition["metadata"]["name"])
     server.patch(CUSTOM_RESOURCE_DEFINITIONS, name, PatchBody("apply", definition))
     server.create(POLICIES, {"metadata": {"name": "web"}, "spec": {}}, NAMESPACE)

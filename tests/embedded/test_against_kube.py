@@ -16,7 +16,7 @@ from conftest import FIGURE
 from embedded.manifests import MANIFESTS
 from embedded.random_patches import a_map, a_patch, a_pod, a_workload, an_apply
 from embedded.server_comparison import KINDS, Answer, TwinClusters
-from smallest import a_small_cluster
+from small_cluster import a_small_cluster
 from testbed.pytest_plugin import Bed
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube

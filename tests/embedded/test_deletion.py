@@ -15,7 +15,7 @@ from embedded.store_fixtures import (
     key,
     merge_patch,
 )
-from smallest import Still, settle
+from small_cluster import ManualClock, settle
 from wukong.actions import Delete
 from wukong.api.kinds import CONFIG_MAPS, EVENTS, NAMESPACES, PODS
 from wukong.api.resources import Key
@@ -223,7 +223,7 @@ def test_owners_and_dependents_of_a_change_are_all_it_affects() -> None:
 
 
 def test_events_are_forgotten_after_an_hour() -> None:
-    clock = Still()
+    clock = ManualClock()
     server = Server(clock)
     server.create(EVENTS, {"metadata": {"name": "old"}}, "default")
     clock.time += 3000

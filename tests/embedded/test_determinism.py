@@ -13,7 +13,7 @@ import msgspec
 
 from embedded.random_patches import a_map, a_patch, a_workload, an_apply
 from embedded.store_fixtures import NAMESPACE, a_pod, a_running_pod, a_server, key
-from smallest import settle
+from small_cluster import settle
 from wukong.api.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS
 from wukong.api.resources import Key
 from wukong.embedded.store import Server

@@ -7,7 +7,7 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from conforming import until
+from conformance_helpers import until
 from embedded.store_fixtures import NAMESPACE, key
 from runtime.test_on_a_real_cluster import Marker, a_pod
 from runtime.virtual import LoopClock, play

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conforming import until
+from conformance_helpers import until
 from embedded.store_fixtures import NAMESPACE, key
 from embedded.test_runtime_on_the_store import a_store, running
 from runtime.virtual import play

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from conforming import SECONDS, a_deployment, a_map, a_pod, merging
-from smallest import a_small_cluster
+from conformance_helpers import SECONDS, a_deployment, a_map, a_pod, merging
+from small_cluster import a_small_cluster
 from testbed.pytest_plugin import Bed
 from wukong.api.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS
 from wukong.api.resources import Key, Resource

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clusters import Case, cases
+from random_clusters import Case, cases
 from wukong.api.profile import FILTERS, SCORES, Profile, default_profile
 from wukong.api.scheduler_config import read_scheduler_config
 from wukong.api.versions import VERSIONS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from builders import HOSTNAME, ZONE, a_node, a_pod, apart_from, rather_near, spread_over, together_with
-from clusters import Case, cases
+from random_clusters import Case, cases
 from wukong.api.core import Pod, Volume, VolumeClaimSource
 from wukong.engine import Scheduler, Snapshot
 from wukong.engine.explain import Explanation, explain

@@ -19,7 +19,7 @@ from builders import (
     spread_over,
     together_with,
 )
-from clusters import Case, cases
+from random_clusters import Case, cases
 from wukong.api.core import Node, Pod
 from wukong.api.profile import FitArguments, Profile, default_profile
 from wukong.engine import FIRST_BY_NAME, RandomTies, RoundRobin, Scheduler, Snapshot, Ties

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import a_node, a_pod, apart_from, rather_near, spread_over
-from clusters import Case, cases, nodes, pods
+from random_clusters import Case, cases, nodes, pods
 from wukong.api.core import Pod
 from wukong.api.objects import Objects
 from wukong.engine import Scheduler, Snapshot

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import HOSTNAME, ZONE, a_node, a_pod
-from clusters import Case, affinities, cases, make_modest
+from random_clusters import Case, affinities, cases, make_modest
 from wukong.api.core import (
     Affinity,
     NodeAffinity,

@@ -29,7 +29,7 @@ from testbed import nodes
 from testbed.client import ApiError, Client
 from testbed.ports import free_ports
 from testbed.pytest_plugin import Bed
-from wukong.api.crds import crds
+from wukong.api.crds import build_crds
 from wukong.api.kinds import KINDS
 from wukong.app.component import permissions_of
 from wukong.app.components.extender import EXTENDER
@@ -158,7 +158,7 @@ async def counted(probes: int, name: str, **labels: str) -> float:
 async def install_policies(client: Client) -> None:
     """The kinds, ready to be used."""
     base = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    for crd in crds():
+    for crd in build_crds():
         await client.create(base, crd)
         await client.wait_until(f"{base}/{crd['metadata']['name']}", _is_established)
 

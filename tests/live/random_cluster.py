@@ -1,6 +1,6 @@
 """A made-up cluster and made-up pods as manifests a real API server accepts; the same seed makes the same ones.
 
-tests/clusters.py draws typed objects for property tests; here everything has to pass validation and admission.
+tests/random_clusters.py draws typed objects for property tests; here everything has to pass validation and admission.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from testbed.client import ApiError, Client, as_json
 from testbed.programs import Programs
 from testbed.pytest_plugin import RUN, Bed
 from testbed.supervisor import Order
-from wukong.api.crds import crds
+from wukong.api.crds import build_crds
 from wukong.api.kinds import KINDS
 from wukong.app.component import permissions_of
 from wukong.app.components.policy import POLICY
@@ -101,7 +101,7 @@ def kinds(bed: Bed) -> Bed:
 
 async def install(bed: Bed) -> None:
     async with bed.client() as client:
-        for document in crds():
+        for document in build_crds():
             await create_once(client, DEFINITIONS, document)
             await client.wait_until(f"{DEFINITIONS}/{document['metadata']['name']}", is_established)
         for kind in ("PlacementPolicy", "ClusterPlacementPolicy"):

@@ -17,7 +17,7 @@ from wukong.api.resources import Key
 from wukong.app.sim_live.plan import make_plan
 from wukong.app.sim_live.real_cluster import RealCluster
 from wukong.cli.verbs.sim_run import command as sim_run
-from wukong.cli.verbs.snapshot import encode
+from wukong.cli.verbs.snapshot import encode_list
 from wukong.cluster.capture import capture_documents
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
@@ -125,7 +125,7 @@ async def test_a_real_cluster_does_what_its_snapshot_foretold(
             summary = real.recorder.workloads[f"{namespace}/web"]
         finally:
             await real.close()
-    for text in (encode(documents), json.dumps({"kind": "List", "items": whole}).encode()):
+    for text in (encode_list(documents), json.dumps({"kind": "List", "items": whole}).encode()):
         story = foretold(tmp_path, text, change)
         fate = story["workloads"][f"{namespace}/web"]
         assert story["before"]["changes"] == 0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clusters import Case, cases
+from random_clusters import Case, cases
 from wukong.api.meta import ObjectMeta
 from wukong.api.placement import Capacity, ClusterPlacementPolicy, ClusterPlacementPolicySpec
 from wukong.api.profile import Profile, default_profile

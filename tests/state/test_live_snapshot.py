@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from builders import a_node, a_pod, apart_from, selecting
-from clusters import APPS, NAMESPACES, clusters, nodes, one_in, pods
+from random_clusters import APPS, NAMESPACES, clusters, nodes, one_in, pods
 from wukong.api.apps import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from wukong.api.core import Namespace, Pod, Service, ServiceSpec
 from wukong.api.kinds import PODS, SERVICES

@@ -1,9 +1,9 @@
-"""The CustomResourceDefinitions of our kinds, made of the structs that read them.
+"""Builds the CustomResourceDefinitions of our kinds from the structs that read them.
 
-Printed by `wukong manifests crds` and kept in deploy/crds. A field's type, and the words beside it in api.placement,
-make its schema; what our structs share with Kubernetes' own (label selectors) gets its bounds here, for the API server
-refuses CEL rules whose cost nothing bounds. A default is written only where the words say so, for those of structs are
-only ours.
+Printed by `wukong manifests crds` and kept in deploy/crds. A field's schema is made from its type and from the
+annotations beside it in api.placement. What our structs share with Kubernetes' own (label selectors) gets its bounds
+here: the API server refuses CEL rules whose cost nothing bounds. A default is written only where an annotation says so;
+the defaults of structs are only ours.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from wukong.api.resources import Resource
 Schema = dict[str, Any]
 
 
-class Names(msgspec.Struct, frozen=True):
-    """What a kind's definition says that its struct does not."""
+class Definition(msgspec.Struct, frozen=True):
+    """What the definition of a kind has beyond its struct."""
 
     struct: type[Object]
     short: str
@@ -37,8 +37,8 @@ _DEFAULT_SELECTS_NOTHING = {
     "fieldPath": ".spec",
 }
 DEFINITIONS = (
-    Names(PlacementPolicy, "pp"),
-    Names(ClusterPlacementPolicy, "cpp", (_DEFAULT_SELECTS_NOTHING,)),
+    Definition(PlacementPolicy, "pp"),
+    Definition(ClusterPlacementPolicy, "cpp", (_DEFAULT_SELECTS_NOTHING,)),
 )
 COLUMNS: list[Schema] = [
     {"name": "Strategy", "type": "string", "jsonPath": ".spec.capacity.strategy"},
@@ -60,8 +60,8 @@ _OPERATOR_AND_VALUES = {
     "message": "expected values with the operators In and NotIn, and none with Exists and DoesNotExist",
     "fieldPath": ".values",
 }
-# Words for structs that are not ours alone: of the struct itself (""), and of its fields.
-_SHARED: dict[type, dict[str, Schema]] = {
+# Additions to the schema of structs that are not ours alone: to the struct itself (""), and to its fields.
+_SHARED_STRUCTS: dict[type, dict[str, Schema]] = {
     LabelSelector: {
         "": {"description": "Labels, as everywhere in Kubernetes.", "x-kubernetes-map-type": "atomic"},
         "matchLabels": {"maxProperties": 32, "additionalProperties": {"type": "string", **_LABEL_VALUE}},
@@ -80,25 +80,27 @@ _SHARED: dict[type, dict[str, Schema]] = {
 }
 
 
-def crds() -> list[Schema]:
-    """Both documents, ready to be applied. No part of them is shared, so YAML needs no anchors."""
-    documents: list[Schema] = msgspec.json.decode(msgspec.json.encode([_document(names) for names in DEFINITIONS]))
+def build_crds() -> list[Schema]:
+    """Return all definitions, ready to be applied. They share no parts, so YAML needs no anchors."""
+    documents: list[Schema] = msgspec.json.decode(
+        msgspec.json.encode([_build_document(definition) for definition in DEFINITIONS])
+    )
     return documents
 
 
-def file_name(document: Schema) -> str:
+def file_name_of(document: Schema) -> str:
     """`placement.novasphere.dev_placementpolicies.yaml`, as such files are usually called."""
     return f"{document['spec']['group']}_{document['spec']['names']['plural']}.yaml"
 
 
 def schema_of(struct: type) -> Schema:
-    """The structural schema of a struct, nested structs written out in place."""
-    return _schema(inspect.type_info(struct))
+    """Return the structural schema of a struct, nested structs written out in place."""
+    return _schema_of_type(inspect.type_info(struct))
 
 
-def _document(names: Names) -> Schema:
-    kind = KINDS.of_struct(names.struct)
-    assert kind is not None, f"{names.struct.__name__} is not in the table of kinds"
+def _build_document(definition: Definition) -> Schema:
+    kind = KINDS.of_struct(definition.struct)
+    assert kind is not None, f"{definition.struct.__name__} is not in the table of kinds"
     resource = kind.resource
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -111,21 +113,21 @@ def _document(names: Names) -> Schema:
                 "listKind": f"{resource.kind}List",
                 "plural": resource.plural,
                 "singular": resource.kind.lower(),
-                "shortNames": [names.short],
+                "shortNames": [definition.short],
                 "categories": ["wukong"],
             },
             "scope": "Namespaced" if resource.namespaced else "Cluster",
-            "versions": [_version(names, resource)],
+            "versions": [_build_version(definition, resource)],
         },
     }
 
 
-def _version(names: Names, resource: Resource) -> Schema:
-    schema = schema_of(names.struct)
+def _build_version(definition: Definition, resource: Resource) -> Schema:
+    schema = schema_of(definition.struct)
     schema["properties"] |= {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": _OBJECT}
     schema["required"] = ["spec"]
-    if names.rules:
-        schema["x-kubernetes-validations"] = names.rules
+    if definition.rules:
+        schema["x-kubernetes-validations"] = definition.rules
     return {
         "name": resource.version,
         "served": True,
@@ -141,51 +143,52 @@ def _version(names: Names, resource: Resource) -> Schema:
 _OBJECT: Schema = {"type": "object"}  # the API server knows metadata better than we do
 
 
-def _schema(kind: inspect.Type) -> Schema:
-    """Raises TypeError for a type no API struct has had so far."""
-    match kind:
-        case inspect.Metadata(type=inner, extra_json_schema=words):
-            return {**_schema(inner), **(words or {})}
+def _schema_of_type(type_: inspect.Type) -> Schema:
+    """Return the schema of a type. Raises TypeError for a type that no API struct has had so far."""
+    match type_:
+        case inspect.Metadata(type=inner, extra_json_schema=extra):
+            return {**_schema_of_type(inner), **(extra or {})}
         case inspect.UnionType(types=types):
-            return _union([inner for inner in types if not isinstance(inner, inspect.NoneType)])
+            return _schema_of_union([inner for inner in types if not isinstance(inner, inspect.NoneType)])
         case inspect.StructType():
-            return _struct(kind)
+            return _schema_of_struct(type_)
         case inspect.ListType(item_type=item):
-            return {"type": "array", "items": _schema(item)}
+            return {"type": "array", "items": _schema_of_type(item)}
         case inspect.DictType(value_type=inspect.AnyType()):
             return {"type": "object"}
         case inspect.DictType(value_type=value):
-            return {"type": "object", "additionalProperties": _schema(value)}
+            return {"type": "object", "additionalProperties": _schema_of_type(value)}
         case inspect.LiteralType(values=values):
             return {"type": "string", "enum": list(values)}
-    if type(kind) in _PLAIN:
-        return {"type": _PLAIN[type(kind)]}
-    raise TypeError(f"no schema is known for {kind}")
+    if type(type_) in _SCALAR_TYPES:
+        return {"type": _SCALAR_TYPES[type(type_)]}
+    raise TypeError(f"no schema is known for {type_}")
 
 
-def _union(types: list[inspect.Type]) -> Schema:
-    """None beside a type only says that the field may be absent. Text or number is Kubernetes' int-or-string."""
+def _schema_of_union(types: list[inspect.Type]) -> Schema:
+    """Return the schema of a union: None only means that the field may be absent, text or number is int-or-string."""
     if len(types) == 1:
-        return _schema(types[0])
+        return _schema_of_type(types[0])
     if {type(inner) for inner in types} == {inspect.StrType, inspect.IntType}:
         return {"x-kubernetes-int-or-string": True}
     raise TypeError(f"no schema is known for a choice of {types}")
 
 
-def _struct(kind: inspect.StructType) -> Schema:
-    words = _SHARED.get(kind.cls, {})
+def _schema_of_struct(struct: inspect.StructType) -> Schema:
+    extra = _SHARED_STRUCTS.get(struct.cls, {})
     schema: Schema = {"type": "object"}
-    if kind.cls.__doc__:
-        schema["description"] = kind.cls.__doc__.split("\n\n")[0]
+    if struct.cls.__doc__:
+        schema["description"] = struct.cls.__doc__.split("\n\n")[0]
     schema["properties"] = {
-        field.encode_name: {**_schema(field.type), **words.get(field.encode_name, {})} for field in kind.fields
+        field.encode_name: {**_schema_of_type(field.type), **extra.get(field.encode_name, {})}
+        for field in struct.fields
     }
-    if required := [field.encode_name for field in kind.fields if field.required]:
+    if required := [field.encode_name for field in struct.fields if field.required]:
         schema["required"] = required
-    return {**schema, **words.get("", {})}
+    return {**schema, **extra.get("", {})}
 
 
-_PLAIN: dict[type, str] = {
+_SCALAR_TYPES: dict[type, str] = {
     inspect.StrType: "string",
     inspect.IntType: "integer",
     inspect.FloatType: "number",

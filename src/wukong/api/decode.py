@@ -20,9 +20,8 @@ from wukong.api.meta import Object
 from wukong.api.resources import group_of
 from wukong.errors import InputError, nearest
 
-# Kinds of Kubernetes' own groups that the table does not have. Kinds of other groups may be anything; here the rest is
-# a typo.
-_NEIGHBOURS = frozenset({
+# Kinds of Kubernetes' own groups that the table does not have: any other unknown kind of those groups is a typo.
+_UNMODELLED_KINDS = frozenset({
     "Binding", "ComponentStatus", "Endpoints", "Event", "Eviction", "LimitRange", "PodGroup", "PodSecurityPolicy",
     "PodTemplate", "ResourceQuota", "Workload",
 })  # fmt: skip
@@ -46,8 +45,8 @@ class _List(_Head):
 
 
 _JSON_START = re.compile(rb'\s*\{\s*["}]')  # {kind: Pod} is YAML
-_head = msgspec.json.Decoder(_Head)
-_list = msgspec.json.Decoder(_List)
+_head_decoder = msgspec.json.Decoder(_Head)
+_list_decoder = msgspec.json.Decoder(_List)
 
 
 @cache
@@ -56,98 +55,100 @@ def _decoder(struct: type[Object]) -> msgspec.json.Decoder[Object]:
 
 
 def decode_objects(data: bytes | bytearray, *, skipped: Tally[str] | None = None) -> Iterator[Object]:
-    """Every object in a JSON or YAML text, Lists unfolded.
+    """Yield every object in a JSON or YAML text, Lists unfolded.
 
     Objects of kinds we do not model are an error, or, where `skipped` is given, counted there by kind.
     """
     try:
         if _JSON_START.match(data):
-            yield from _from_json(data, skipped)
+            yield from _decode_json(data, skipped)
         else:
-            yield from _from_yaml(data, skipped)
+            yield from _decode_yaml(data, skipped)
     except RecursionError:
         raise InputError("nested too deeply to be a Kubernetes object.") from None
 
 
 def decode_one(data: bytes | bytearray | msgspec.Raw, group_kind: str) -> Object:
-    """One JSON object whose kind is known from the place it came in: what Kubernetes asks us mostly leaves it out."""
+    """Decode one JSON object whose kind is known from its place: requests of Kubernetes mostly leave it out."""
     try:
-        return _complete(_decode_typed(data, KINDS[group_kind]), KINDS[group_kind])
+        return _set_defaults(_decode_typed(data, KINDS[group_kind]), KINDS[group_kind])
     except RecursionError:
         raise InputError("nested too deeply to be a Kubernetes object.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"broken JSON: {error}.") from None
 
 
-def _from_json(data: bytes | bytearray, skipped: Tally[str] | None) -> Iterator[Object]:
+def _decode_json(data: bytes | bytearray, skipped: Tally[str] | None) -> Iterator[Object]:
     try:
-        head = _list.decode(data)  # one pass over what may be hundreds of megabytes
+        head = _list_decoder.decode(data)  # one pass over what may be hundreds of megabytes
     except msgspec.ValidationError as error:
         raise InputError(readable(error)) from None
     except msgspec.DecodeError as error:
         raise InputError(f"broken JSON: {error}. Was it cut off while being written?") from None
     kind = head.kind or ""
     if not kind.endswith("List"):
-        yield from _one_json(data, _Head(), skipped)
+        yield from _decode_json_object(data, _Head(), skipped)
         return
     # `kubectl get --raw` leaves kind and apiVersion out of a NodeList's items
     implied = _Head(kind.removesuffix("List"), head.api_version if kind != "List" else None)
-    yield from _all(
-        (f"items[{index}]", _one_json(item, implied, skipped)) for index, item in enumerate(head.items or ())
+    yield from _collect(
+        (f"items[{index}]", _decode_json_object(item, implied, skipped)) for index, item in enumerate(head.items or ())
     )
 
 
-def _one_json(data: bytes | bytearray | msgspec.Raw, implied: _Head, skipped: Tally[str] | None) -> Iterator[Object]:
+def _decode_json_object(
+    data: bytes | bytearray | msgspec.Raw, implied: _Head, skipped: Tally[str] | None
+) -> Iterator[Object]:
     try:
-        head = _head.decode(data)
+        head = _head_decoder.decode(data)
     except msgspec.ValidationError as error:
         raise InputError(readable(error)) from None
     kind = find_kind(head.kind or implied.kind or "", head.api_version or implied.api_version or "", skipped)
     if kind is not None:
-        yield _complete(_decode_typed(data, kind), kind)
+        yield _set_defaults(_decode_typed(data, kind), kind)
 
 
 def _decode_typed(data: bytes | bytearray | msgspec.Raw, kind: Kind) -> Object:
     try:
         return _decoder(kind.struct).decode(data)
     except msgspec.ValidationError:
-        # Go writes null where a list or map is empty; only then pay for the slow way.
+        # Go writes null where a list or map is empty; only then pay for the slow path.
         return _convert(msgspec.json.decode(data), kind)
 
 
-def _from_yaml(data: bytes | bytearray, skipped: Tally[str] | None) -> Iterator[Object]:
+def _decode_yaml(data: bytes | bytearray, skipped: Tally[str] | None) -> Iterator[Object]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         documents = list(yaml.load_all(bytes(data), Loader=loader))
     except yaml.YAMLError as error:
-        raise InputError(f"broken YAML: {_yaml_place(error)}") from None
+        raise InputError(f"broken YAML: {_describe_yaml_error(error)}") from None
     except (ValueError, TypeError, LookupError, AttributeError) as error:  # what PyYAML trips over: !!bool maybe
         raise InputError(f"broken YAML: a value that is not what it looks like or is tagged as: {error}.") from None
     several = len(documents) > 1
-    yield from _all(
-        (f"document {number}" if several else "", _one_document(document, skipped))
+    yield from _collect(
+        (f"document {number}" if several else "", _decode_document(document, skipped))
         for number, document in enumerate(documents, start=1)
         if document is not None
     )
 
 
-def _one_document(document: object, skipped: Tally[str] | None) -> Iterator[Object]:
+def _decode_document(document: object, skipped: Tally[str] | None) -> Iterator[Object]:
     if not isinstance(document, dict):
-        shown = f"{document!r:.200}"
-        raise InputError(f"expected a Kubernetes object (a mapping with kind and metadata), got {shown}.")
+        excerpt = f"{document!r:.200}"
+        raise InputError(f"expected a Kubernetes object (a mapping with kind and metadata), got {excerpt}.")
     kind, api_version = str(document.get("kind") or ""), str(document.get("apiVersion") or "")
     if kind.endswith("List"):
         if not isinstance(items := document.get("items"), list | None):
             raise InputError(f"$.items: expected a list of objects, got {items!r:.200}.")
-        yield from _all(
-            (f"items[{index}]", _one_document(item, skipped)) for index, item in enumerate(unfold_list(document))
+        yield from _collect(
+            (f"items[{index}]", _decode_document(item, skipped)) for index, item in enumerate(unfold_list(document))
         )
     elif (entry := find_kind(kind, api_version, skipped)) is not None:
-        yield _complete(_convert(document, entry), entry)
+        yield _set_defaults(_convert(document, entry), entry)
 
 
-def _all(parts: Iterable[tuple[str, Iterator[Object]]]) -> Iterator[Object]:
-    """The objects of all parts, each with its place; what was wrong with any of them is raised at the end, together."""
+def _collect(parts: Iterable[tuple[str, Iterator[Object]]]) -> Iterator[Object]:
+    """Yield the objects of all parts, each part with its place. Raise all their problems together at the end."""
     problems: list[str] = []
     for place, part in parts:
         try:
@@ -159,7 +160,7 @@ def _all(parts: Iterable[tuple[str, Iterator[Object]]]) -> Iterator[Object]:
 
 
 def find_kind(kind: str, api_version: str, skipped: Tally[str] | None) -> Kind | None:
-    """The kind of an object that placement reads. Others are an error, or None and counted where `skipped` is given.
+    """Return the kind of an object that placement reads. Others are an error, or counted in `skipped` if that is given.
 
     Knative's Service is not Kubernetes' Service, so the group must be right, too.
     """
@@ -168,19 +169,21 @@ def find_kind(kind: str, api_version: str, skipped: Tally[str] | None) -> Kind |
     entry = KINDS.of_document(kind, api_version)
     if entry is not None and entry.decides:
         return entry
-    known = [other for other in KINDS.named(kind) if other.decides]
-    if skipped is not None and (entry or kind in _NEIGHBOURS or group_of(api_version) not in _own_groups()):
+    candidates = [candidate for candidate in KINDS.find_by_name(kind) if candidate.decides]
+    if skipped is not None and (
+        entry or kind in _UNMODELLED_KINDS or group_of(api_version) not in _groups_known_in_full()
+    ):
         skipped[kind] += 1
         return None
-    if known:
-        right = " or ".join(other.resource.api_version for other in known)
+    if candidates:
+        right = " or ".join(candidate.resource.api_version for candidate in candidates)
         raise InputError(f"$.apiVersion: expected {right} for kind {kind}, got {api_version!r}.")
-    names = list(dict.fromkeys(other.resource.kind for other in KINDS.deciding()))
+    names = list(dict.fromkeys(candidate.resource.kind for candidate in KINDS.deciding()))
     raise InputError(f'$.kind: unknown kind "{kind}".{nearest(kind, names)} Wukong reads: {", ".join(names)}.')
 
 
-def _own_groups() -> set[str]:
-    """The groups of which we know all kinds: one that we do not know there is a typo."""
+def _groups_known_in_full() -> set[str]:
+    """Return the groups of which we know all kinds: an unknown kind there is a typo."""
     return {entry.resource.group for entry in KINDS.deciding() if entry.origin in ("kubernetes", "ours")}
 
 
@@ -188,36 +191,36 @@ def _convert(value: object, kind: Kind) -> Object:
     try:
         return msgspec.convert(without_nulls(times_as_text(value)), kind.struct)
     except msgspec.ValidationError as error:
-        raise InputError(f"{_name(value, kind.resource.kind)}: {readable(error)}") from None
+        raise InputError(f"{_name_of(value, kind.resource.kind)}: {readable(error)}") from None
 
 
-def _name(value: object, kind: str) -> str:
+def _name_of(value: object, kind: str) -> str:
     meta = value.get("metadata") if isinstance(value, dict) else None
-    known = [meta[field] for field in ("namespace", "name") if meta.get(field)] if isinstance(meta, dict) else []
-    return f"{kind} {'/'.join(str(part) for part in known)}" if known else kind
+    parts = [meta[field] for field in ("namespace", "name") if meta.get(field)] if isinstance(meta, dict) else []
+    return f"{kind} {'/'.join(str(part) for part in parts)}" if parts else kind
 
 
 def readable(error: msgspec.ValidationError) -> str:
-    """msgspec's "Expected `str`, got `int` - at `$.a.b`" the way all our messages are: place, expectation, fix."""
+    """Turn msgspec's "Expected `str`, got `int` - at `$.a.b`" into our order: place, expectation, fix."""
     message, _, path = str(error).replace("`", "").partition(" - at ")
     path = path.removeprefix("key in ") or "$"
     field = path.rpartition(".")[2]
-    got = re.fullmatch(r"Invalid enum value '(.*)'", message)
-    if got and field in _CHOICES:
+    enum_match = re.fullmatch(r"Invalid enum value '(.*)'", message)
+    if enum_match and field in _CHOICES:
         choices = (*_CHOICES[field], "Gt", "Lt") if "nodeAffinity" in path else _CHOICES[field]
-        return f"{path}: expected one of {', '.join(choices)}, got {got[1]!r}.{nearest(got[1], choices)}"
+        return f"{path}: expected one of {', '.join(choices)}, got {enum_match[1]!r}.{nearest(enum_match[1], choices)}"
     is_text = message.startswith("Expected str, got") and re.search(r"abels|values|nodeSelector|annotations", path)
     return f"{path}: {message[:1].lower()}{message[1:]}.{' Put the value in quotes.' if is_text else ''}"
 
 
-def _complete(subject: Object, kind: Kind) -> Object:
+def _set_defaults(subject: Object, kind: Kind) -> Object:
     subject.kind = kind.resource.kind
     if not subject.metadata.namespace and kind.resource.namespaced:
         subject.metadata.namespace = "default"
     return subject
 
 
-def _yaml_place(error: yaml.YAMLError) -> str:
+def _describe_yaml_error(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error)
     return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else str(problem)

@@ -1,4 +1,4 @@
-"""Objects as JSON and YAML have them: what every reader of documents does first. Pure; knows no kinds."""
+"""Helpers for objects as JSON and YAML have them, shared by every reader of documents. Pure; knows no kinds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def without_nulls(value: Any) -> Any:
-    """A copy without nulls: Kubernetes reads an explicit null as an absent field."""
+    """Return a copy without nulls: Kubernetes reads an explicit null as an absent field."""
     if isinstance(value, dict):
         return {name: without_nulls(entry) for name, entry in value.items() if entry is not None}
     if isinstance(value, list):
@@ -15,7 +15,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def times_as_text(value: Any) -> Any:
-    """A copy in which times that YAML understood are texts again."""
+    """Return a copy in which times that YAML parsed are texts again."""
     if isinstance(value, dict):
         return {name: times_as_text(entry) for name, entry in value.items()}
     if isinstance(value, list):
@@ -24,7 +24,7 @@ def times_as_text(value: Any) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """What YAML made of a document as JSON has it: names are texts, and so are times."""
+    """Return a YAML document as JSON would have it: names are texts, and so are times."""
     if isinstance(value, dict):
         return {str(name): as_json(entry) for name, entry in value.items()}
     if isinstance(value, list):
@@ -33,7 +33,7 @@ def as_json(value: Any) -> Any:
 
 
 def unfold_list(document: dict[str, Any]) -> list[Any]:
-    """The items of a List, each with the kind that a typed list such as NodeList implies; else the document itself."""
+    """Return the items of a List, each with the kind that a list such as NodeList implies; else the document itself."""
     kind = str(document.get("kind") or "")
     items = document.get("items")
     if not kind.endswith("List") or not isinstance(items, list | None):

@@ -115,7 +115,7 @@ class KindTable:
         """The entry that a document's kind and apiVersion mean. Without an apiVersion, the first kind of that name."""
         if api_version:
             return self._entries.get(group_kind(kind, group_of(api_version)))
-        return next(self.named(kind), None)
+        return next(self.find_by_name(kind), None)
 
     def group_kind_named(self, kind: str, api_version: str) -> str:
         """The group and kind that a document or an owner reference names, whether the table has it or not."""
@@ -129,12 +129,12 @@ class KindTable:
 
     def resource_named(self, kind: str) -> Resource:
         """Where the first kind of this name lives. KeyError if there is none."""
-        entry = next(self.named(kind), None)
+        entry = next(self.find_by_name(kind), None)
         if entry is None:
             raise KeyError(kind)
         return entry.resource
 
-    def named(self, kind: str) -> Iterator[Kind]:
+    def find_by_name(self, kind: str) -> Iterator[Kind]:
         """All entries of this kind, whatever their group."""
         return (entry for entry in self if entry.resource.kind == kind)
 
@@ -144,11 +144,11 @@ class KindTable:
 
     def group_kind_of(self, struct: type[Object]) -> str:
         """The group and kind of the objects that a struct reads; the struct's name where the table has none."""
-        known = self._group_kinds.get(struct)
-        if known is None:
+        name = self._group_kinds.get(struct)
+        if name is None:
             entry = self.of_struct(struct)
-            known = self._group_kinds[struct] = entry.group_kind if entry is not None else struct.__name__
-        return known
+            name = self._group_kinds[struct] = entry.group_kind if entry is not None else struct.__name__
+        return name
 
     def deciding(self) -> list[Kind]:
         """The kinds that placement reads."""

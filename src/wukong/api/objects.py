@@ -69,7 +69,7 @@ class Objects:
             setattr(self, name, items)
 
     def of(self, group_kind: str) -> list[Object]:
-        """The list that holds objects of this group and kind. KeyError if no such kind is in the table."""
+        """Return the list that holds objects of this group and kind. KeyError if no such kind is in the table."""
         KINDS[group_kind]
         return self._lists.setdefault(group_kind, [])
 
@@ -77,19 +77,19 @@ class Objects:
         self.of(group_kind_of(subject)).append(subject)
 
     def everything(self) -> list[Object]:
-        """All objects, kind by kind in the order of the table."""
+        """Return all objects, kind by kind in the order of the table."""
         return [subject for kind in KINDS.deciding() for subject in self.of(kind.group_kind)]
 
-    def lacking(self) -> list[Kind]:
-        """The kinds of which there is not a single object, in the order of the table."""
+    def missing_kinds(self) -> list[Kind]:
+        """Return the kinds without any object, in the order of the table."""
         return [kind for kind in KINDS.deciding() if not self.of(kind.group_kind)]
 
     def __eq__(self, other: Any) -> bool:
         if not isinstance(other, Objects):
             return NotImplemented
-        return self._filled() == other._filled()
+        return self._without_empty_lists() == other._without_empty_lists()
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _filled(self) -> dict[str, list[Object]]:
+    def _without_empty_lists(self) -> dict[str, list[Object]]:
         return {group_kind: items for group_kind, items in self._lists.items() if items}

@@ -29,10 +29,10 @@ _HUGE_EXPONENT = 60  # beyond this the value is over the cap, or below one billi
 @lru_cache(maxsize=65536)
 def parse_quantity(text: str | int | float) -> int:
     """The quantity in billionths, rounded up (away from zero) where it is finer than that."""
-    written = text.strip() if isinstance(text, str) else repr(text)  # YAML may have read it as a number
-    match = _FORM.fullmatch(written)
+    literal = text.strip() if isinstance(text, str) else repr(text)  # YAML may have read it as a number
+    match = _FORM.fullmatch(literal)
     if match is None or not (match[2] or match[3]):
-        raise InputError(_complaint(written))
+        raise InputError(_describe_problem(literal))
     sign, whole, fraction, exponent, suffix = match.groups()
     fraction = fraction or ""
     digits = int((whole or "") + fraction)
@@ -77,8 +77,8 @@ def _divide_up(value: int, by: int) -> int:
     return away_from_zero if value >= 0 else -away_from_zero
 
 
-def _complaint(written: str) -> str:
+def _describe_problem(literal: str) -> str:
     return (
-        f'expected a quantity such as "500m", "2" or "1.5Gi", got {written!r}. '
+        f'expected a quantity such as "500m", "2" or "1.5Gi", got {literal!r}. '
         "Use digits and one of the suffixes n u m k M G T P E Ki Mi Gi Ti Pi Ei, or an exponent like 1e3."
     )

@@ -142,11 +142,11 @@ def read_scheduler_config(data: bytes, version: Version) -> Profile:
         if extender.prioritize_verb and extender.weight < 1:
             place = f"$.extenders[{number}].weight"
             raise InputError(f"{place}: expected 1 or more beside prioritizeVerb, got {extender.weight}.")
-    profile = _choose(configuration.profiles)
-    settings = _switch(profile.plugins, version)
+    profile = _choose_profile(configuration.profiles)
+    settings = _apply_switches(profile.plugins, version)
     settings["extenders"] = tuple(configuration.extenders)
     for entry in profile.plugin_config:
-        settings.update(_arguments(entry))
+        settings.update(_read_arguments(entry))
     return msgspec.structs.replace(Profile(version=version), **settings)
 
 
@@ -163,17 +163,17 @@ def _parse(data: bytes) -> _Configuration:
     return _convert(document, _Configuration, "$")
 
 
-def _choose(profiles: list[_SchedulerProfile]) -> _SchedulerProfile:
+def _choose_profile(profiles: list[_SchedulerProfile]) -> _SchedulerProfile:
     if not profiles:
         return _SchedulerProfile()
-    named = [profile for profile in profiles if profile.scheduler_name == "default-scheduler"]
-    if len(profiles) > 1 and not named:
+    default_profiles = [profile for profile in profiles if profile.scheduler_name == "default-scheduler"]
+    if len(profiles) > 1 and not default_profiles:
         names = ", ".join(profile.scheduler_name for profile in profiles)
         raise InputError(f"$.profiles: none is called default-scheduler among {names}. Keep the one to use.")
-    return (named or profiles)[0]
+    return (default_profiles or profiles)[0]
 
 
-def _switch(plugins: _Plugins, version: Version) -> dict[str, object]:
+def _apply_switches(plugins: _Plugins, version: Version) -> dict[str, object]:
     """Which plugins filter, score and preempt once the file's switches are applied, in kube-scheduler's order."""
     for place, entry in _every_plugin(plugins):
         if entry.name != "*" and entry.name not in _KNOWN:
@@ -209,24 +209,24 @@ def _default_weight(plugin: _Plugin, multi: list[_Plugin]) -> int:
 def _merge(defaults: list[_Plugin], custom: _PluginSet) -> list[_Plugin]:
     """kube-scheduler's merge of multiPoint: drop the disabled, replace the re-enabled in place, append the rest."""
     disabled = {plugin.name for plugin in custom.disabled}
-    again = {plugin.name: plugin for plugin in custom.enabled}
-    kept = [] if "*" in disabled else [plugin for plugin in defaults if plugin.name not in disabled]
-    merged = [again.pop(plugin.name, plugin) for plugin in kept]
-    return [*merged, *again.values()]
+    re_enabled = {plugin.name: plugin for plugin in custom.enabled}
+    still_enabled = [] if "*" in disabled else [plugin for plugin in defaults if plugin.name not in disabled]
+    merged = [re_enabled.pop(plugin.name, plugin) for plugin in still_enabled]
+    return [*merged, *re_enabled.values()]
 
 
 def _expand(multi: list[_Plugin], point: _PluginSet, able: set[str]) -> list[_Plugin]:
     """One extension point: explicit overrides first, then what multiPoint brings, then what is only named here."""
-    named = [plugin for plugin in point.enabled if plugin.name in able]
+    listed = [plugin for plugin in point.enabled if plugin.name in able]
     disabled = {plugin.name for plugin in point.disabled}
     if "*" in disabled:
-        return named
-    brought = [plugin for plugin in multi if plugin.name in able and plugin.name not in disabled]
-    brought_names = {plugin.name for plugin in brought}
-    named_names = {plugin.name for plugin in named}
-    overrides = [plugin for plugin in named if plugin.name in brought_names]
-    rest = [plugin for plugin in named if plugin.name not in brought_names]
-    return [*overrides, *(plugin for plugin in brought if plugin.name not in named_names), *rest]
+        return listed
+    from_multi = [plugin for plugin in multi if plugin.name in able and plugin.name not in disabled]
+    names_from_multi = {plugin.name for plugin in from_multi}
+    listed_names = {plugin.name for plugin in listed}
+    overrides = [plugin for plugin in listed if plugin.name in names_from_multi]
+    rest = [plugin for plugin in listed if plugin.name not in names_from_multi]
+    return [*overrides, *(plugin for plugin in from_multi if plugin.name not in listed_names), *rest]
 
 
 def _every_plugin(plugins: _Plugins) -> Iterable[tuple[str, _Plugin]]:
@@ -237,10 +237,10 @@ def _every_plugin(plugins: _Plugins) -> Iterable[tuple[str, _Plugin]]:
                 yield f"{place}.{side}", entry
 
 
-def _arguments(entry: _PluginConfig) -> dict[str, object]:
+def _read_arguments(entry: _PluginConfig) -> dict[str, object]:
     place = f"$.profiles[].pluginConfig[{entry.name}].args"
     if entry.name == "NodeResourcesFit":
-        return {"fit": _fit(_convert(entry.args, _FitArgs, place), place)}
+        return {"fit": _read_fit(_convert(entry.args, _FitArgs, place), place)}
     if entry.name == "NodeResourcesBalancedAllocation":
         resources = _convert(entry.args, _BalancedArgs, place).resources
         return {"balanced_resources": tuple(resources)} if resources else {}
@@ -255,7 +255,7 @@ def _arguments(entry: _PluginConfig) -> dict[str, object]:
             "ignore_preferred_terms_of_existing_pods": inter_pod.ignore_preferred_terms_of_existing_pods,
         }
     if entry.name == "PodTopologySpread":
-        return _spread(_convert(entry.args, _SpreadArgs, place), place)
+        return _read_spread(_convert(entry.args, _SpreadArgs, place), place)
     if entry.name == "NodeAffinity":
         return {"added_affinity": _convert(entry.args, _NodeAffinityArgs, place).added_affinity}
     known = [
@@ -271,7 +271,7 @@ def _arguments(entry: _PluginConfig) -> dict[str, object]:
     )
 
 
-def _fit(args: _FitArgs, place: str) -> FitArguments:
+def _read_fit(args: _FitArgs, place: str) -> FitArguments:
     ignored = (tuple(args.ignored_resources), tuple(args.ignored_resource_groups))
     strategy = args.scoring_strategy
     if strategy is None:
@@ -282,11 +282,13 @@ def _fit(args: _FitArgs, place: str) -> FitArguments:
             raise InputError(f"{place}.scoringStrategy.resources: weight of {resource.name} must be 1 to 100.")
     shape: tuple[ShapePoint, ...] = ()
     if strategy.type == "RequestedToCapacityRatio":
-        shape = _shape(strategy.requested_to_capacity_ratio, f"{place}.scoringStrategy.requestedToCapacityRatio.shape")
+        shape = _read_shape(
+            strategy.requested_to_capacity_ratio, f"{place}.scoringStrategy.requestedToCapacityRatio.shape"
+        )
     return FitArguments(strategy.type, resources, shape, *ignored)
 
 
-def _shape(param: _RatioParam | None, place: str) -> tuple[ShapePoint, ...]:
+def _read_shape(param: _RatioParam | None, place: str) -> tuple[ShapePoint, ...]:
     points = tuple(param.shape) if param else ()
     if not points:
         raise InputError(f"{place}: expected at least one point such as {{utilization: 0, score: 0}}.")
@@ -296,7 +298,7 @@ def _shape(param: _RatioParam | None, place: str) -> tuple[ShapePoint, ...]:
     return points
 
 
-def _spread(args: _SpreadArgs, place: str) -> dict[str, object]:
+def _read_spread(args: _SpreadArgs, place: str) -> dict[str, object]:
     if args.defaulting_type == "System":
         if args.default_constraints:
             raise InputError(f"{place}.defaultConstraints: needs defaultingType: List.")

@@ -1,7 +1,7 @@
-"""Which fields of a document no struct knows: for files that people write, where such a field is a typo.
+"""Finds fields of a document that its struct does not have: in files that people write, such a field is a typo.
 
-Our structs ignore what they do not know, as reading what an API server stores must; `unknown_fields` tells it apart.
-Pure: takes the document as YAML or JSON gave it and the struct it is meant for, gives the problems.
+Our structs ignore unknown fields, as reading what an API server stores must; `unknown_fields` reports them.
+Pure: takes the document as YAML or JSON has it and the struct it is meant for, returns the problems.
 """
 
 from __future__ import annotations
@@ -21,54 +21,54 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def unknown_fields(document: object, struct: type[msgspec.Struct]) -> list[str]:
-    """`$.spec.capcity: unknown field. Did you mean "capacity"?`, for each there is. The status is the server's own."""
-    described = _described(struct)
+    """Return `$.spec.capcity: unknown field. Did you mean "capacity"?` for each. The status is left out."""
+    field_type = _type_of(struct)
     return [
         problem
-        for problem in _problems(document, described, "$")
+        for problem in _find_problems(document, field_type, "$")
         if not problem.startswith(("$.status.", *(f"$.metadata.{field}:" for field in _METADATA)))
     ]
 
 
 @cache
-def _described(struct: type[msgspec.Struct]) -> inspect.Type:
+def _type_of(struct: type[msgspec.Struct]) -> inspect.Type:
     return inspect.type_info(struct)
 
 
-def _problems(value: object, described: inspect.Type, path: str) -> Iterator[str]:
-    described = _bare(described)
-    if isinstance(described, inspect.UnionType):
-        for option in described.types:
-            if _is_container(_bare(option)):
-                yield from _problems(value, option, path)
-    elif isinstance(described, inspect.StructType) and isinstance(value, Mapping):
-        yield from _struct_problems(value, described, path)
-    elif isinstance(described, inspect.DictType) and isinstance(value, Mapping):
+def _find_problems(value: object, field_type: inspect.Type, path: str) -> Iterator[str]:
+    field_type = _without_metadata(field_type)
+    if isinstance(field_type, inspect.UnionType):
+        for option in field_type.types:
+            if _is_container(_without_metadata(option)):
+                yield from _find_problems(value, option, path)
+    elif isinstance(field_type, inspect.StructType) and isinstance(value, Mapping):
+        yield from _find_struct_problems(value, field_type, path)
+    elif isinstance(field_type, inspect.DictType) and isinstance(value, Mapping):
         for key, entry in value.items():
-            yield from _problems(entry, described.value_type, _at(path, str(key)))
-    elif isinstance(described, inspect.ListType) and isinstance(value, list):
+            yield from _find_problems(entry, field_type.value_type, _join_path(path, str(key)))
+    elif isinstance(field_type, inspect.ListType) and isinstance(value, list):
         for index, entry in enumerate(value):
-            yield from _problems(entry, described.item_type, f"{path}[{index}]")
+            yield from _find_problems(entry, field_type.item_type, f"{path}[{index}]")
 
 
-def _struct_problems(value: Mapping[object, object], described: inspect.StructType, path: str) -> Iterator[str]:
-    known = {field.encode_name: field.type for field in described.fields}
+def _find_struct_problems(value: Mapping[object, object], field_type: inspect.StructType, path: str) -> Iterator[str]:
+    known = {field.encode_name: field.type for field in field_type.fields}
     for key, entry in value.items():
         field = str(key)
         if field in known:
-            yield from _problems(entry, known[field], f"{path}.{field}")
+            yield from _find_problems(entry, known[field], f"{path}.{field}")
         else:
             hint = nearest(field, known) or f" Known here: {', '.join(known) or 'none'}."
-            yield f"{_at(path, field)}: unknown field.{hint}"
+            yield f"{_join_path(path, field)}: unknown field.{hint}"
 
 
-def _bare(described: inspect.Type) -> inspect.Type:
-    return described.type if isinstance(described, inspect.Metadata) else described
+def _without_metadata(field_type: inspect.Type) -> inspect.Type:
+    return field_type.type if isinstance(field_type, inspect.Metadata) else field_type
 
 
-def _is_container(described: inspect.Type) -> bool:
-    return isinstance(described, inspect.StructType | inspect.DictType | inspect.ListType)
+def _is_container(field_type: inspect.Type) -> bool:
+    return isinstance(field_type, inspect.StructType | inspect.DictType | inspect.ListType)
 
 
-def _at(path: str, key: str) -> str:
+def _join_path(path: str, key: str) -> str:
     return f"{path}.{key}" if _PLAIN_KEY.fullmatch(key) else f"{path}[{msgspec.json.encode(key).decode()}]"

@@ -64,13 +64,13 @@ DEFAULT = "1.35"
 
 
 def find_version(text: str) -> tuple[Version, bool]:
-    """How a version such as "v1.35.8" or "1.37" behaves, and whether it is that very minor (else: the nearest)."""
+    """Return the behaviour of a version such as "v1.35.8", and whether it is that very minor (else: the nearest)."""
     match = re.match(r"v?(\d+)\.(\d+)", text)
     if match is None:
         return VERSIONS[DEFAULT], False
     wanted = (int(match[1]), int(match[2]))
-    best = min(VERSIONS, key=lambda known: (_distance(known, wanted), known))
-    return VERSIONS[best], _pair(best) == wanted
+    nearest = min(VERSIONS, key=lambda minor: (_distance(minor, wanted), minor))
+    return VERSIONS[nearest], _pair(nearest) == wanted
 
 
 def _pair(minor: str) -> tuple[int, int]:
@@ -78,6 +78,6 @@ def _pair(minor: str) -> tuple[int, int]:
     return int(major), int(rest)
 
 
-def _distance(known: str, wanted: tuple[int, int]) -> int:
-    pair = _pair(known)
+def _distance(minor: str, wanted: tuple[int, int]) -> int:
+    pair = _pair(minor)
     return abs((pair[0] - wanted[0]) * 1000 + pair[1] - wanted[1])

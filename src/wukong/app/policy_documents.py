@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import yaml
 
 from wukong.api.decode import decode_objects
+from wukong.api.documents import unfold_list
 from wukong.api.objects import Objects
 from wukong.api.placement import GROUP, VERSION, ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.strict import unknown_fields
@@ -69,7 +70,7 @@ def _documents(data: bytes) -> list[tuple[str, dict[str, object]]]:
         documents = list(yaml.load_all(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return []  # reading for real says what is broken
-    entries = [entry for document in documents for entry in _unfolded(document)]
+    entries = [entry for document in documents for entry in _unfold(document)]
     several = len(entries) > 1
     return [(f"document {number}: " if several else "", entry) for number, entry in enumerate(entries, start=1)]
 
@@ -92,16 +93,10 @@ def _misspelt(where: str, document: dict[str, object]) -> Iterator[str]:
     yield from (f"{where}{problem}" for problem in unknown_fields(document, KINDS[kind]))
 
 
-def _unfolded(document: object) -> Iterator[dict[str, object]]:
-    if not isinstance(document, dict):
-        return
-    items = document.get("items")
-    if str(document.get("kind") or "").endswith("List") and isinstance(items, list):
-        name = str(document["kind"]).removesuffix("List")
-        implied = {"kind": name, "apiVersion": document.get("apiVersion")} if name else {}
-        yield from ({**implied, **item} for item in items if isinstance(item, dict))
-    else:
-        yield document
+def _unfold(document: object) -> Iterator[dict[str, object]]:
+    if isinstance(document, dict):
+        items = unfold_list(document) if "items" in document else [document]
+        yield from (item for item in items if isinstance(item, dict))
 
 
 def _problems(policy: Policy, rules: Rules) -> Iterator[str]:

@@ -15,7 +15,7 @@ from wukong.errors import nearest
 
 
 class Verb(NamedTuple):
-    """Where a command is. Its module exposes `command: click.Command`; the help says what that says of itself."""
+    """Where a command is. Its module exposes `command: click.Command`; `help` is its first line of help."""
 
     module: str
     help: str
@@ -43,13 +43,13 @@ class VerbGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in self.verbs and not args[0].startswith("-"):
-            ctx.fail(self.unknown(args[0]))
+            ctx.fail(self.describe_unknown(args[0]))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, verb.help) for name, verb in self.verbs.items()])
 
-    def unknown(self, given: str) -> str:
-        hint = nearest(given, self.verbs) or f" Choose one of: {', '.join(self.verbs)}."
-        return f'No such command "{given}".{hint}'
+    def describe_unknown(self, name: str) -> str:
+        hint = nearest(name, self.verbs) or f" Choose one of: {', '.join(self.verbs)}."
+        return f'No such command "{name}".{hint}'

@@ -3,7 +3,7 @@
 Called by the installed scripts and by `python -m wukong`. Importing it costs click and nothing more: a verb's module,
 and with it numpy, msgspec, rich and yaml, is imported when the verb is run. It never renders a result; verbs do.
 
-A verb module `wukong.cli.<verb>` exposes `command: click.Command`. The command returns None or an exit code.
+A verb module `wukong.cli.verbs.<verb>` exposes `command: click.Command`. The command returns None or an exit code.
 """
 
 import io
@@ -17,7 +17,7 @@ from wukong import __version__
 from wukong.cli.command_group import Verb, VerbGroup
 from wukong.errors import InputError, WukongError
 
-# In the order in which `wukong --help` lists them. The help is said here so that listing it imports no verb.
+# In the order in which `wukong --help` lists them. The help stands here so that listing it imports no verb.
 VERBS: dict[str, Verb] = {
     "snapshot": Verb("wukong.cli.verbs.snapshot", "Capture what decides placement in a live cluster."),
     "run": Verb("wukong.cli.verbs.run", "Run Wukong's controllers until stopped."),
@@ -40,10 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal without ★ shows a ?, not a traceback
     try:
         code = run(sys.argv[1:] if arguments is None else arguments)
-        sys.stdout.flush()  # so that a closed pipe shows here and not in the interpreter's last breath
+        sys.stdout.flush()  # so that a closed pipe fails here and not when the interpreter exits
         return code
     except WukongError as error:
-        complain(error)
+        print_error(error)
         return error.exit_code
     except click.ClickException as error:
         error.show()
@@ -65,8 +65,8 @@ def run(arguments: Sequence[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def complain(error: WukongError) -> None:
-    """One line per problem; of very many the first, and how many more there are."""
+def print_error(error: WukongError) -> None:
+    """Print one line per problem; of very many the first, and how many more there are."""
     problems = error.problems if isinstance(error, InputError) else (str(error),)
     for problem in problems[:MOST_PROBLEMS]:
         click.echo(f"error: {problem}", err=True)
@@ -83,7 +83,7 @@ def wukong() -> None:
 
 
 def program_name(script: str) -> str:
-    """What the user typed, for usage lines: kubectl runs the plugin `kubectl-wukong` as `kubectl wukong`."""
+    """Return what the user typed, for usage lines: kubectl runs the plugin `kubectl-wukong` as `kubectl wukong`."""
     return "kubectl wukong" if os.path.basename(script).startswith("kubectl-wukong") else "wukong"
 
 

@@ -2,7 +2,7 @@
 
 from wukong.cluster.files import (
     SNAPSHOT_COMMAND,
-    collector_paused,
+    pause_garbage_collector,
     place_name,
     read_lines,
     read_manifests,
@@ -12,7 +12,7 @@ from wukong.cluster.files import (
 
 __all__ = [
     "SNAPSHOT_COMMAND",
-    "collector_paused",
+    "pause_garbage_collector",
     "place_name",
     "read_lines",
     "read_manifests",

@@ -1,4 +1,4 @@
-"""What the API server says when it says no: its Status as one of our errors. Pure; called by http.py and kube.py.
+"""Turns an error answer of the API server, mostly a Status, into one of our errors. Pure. Called by http, kube.
 
 404 NotFound   409 AlreadyExists or Conflict   410 Gone   401 403 Denied   429 TooManyRequests   other 4xx Invalid
 5xx ServerFailed; for a write OutcomeUnknown where the answer leaves open whether it happened:
@@ -26,9 +26,9 @@ from wukong.errors import (
 _BY_CODE: dict[int, type[ClusterError]] = {
     401: Denied, 403: Denied, 404: NotFound, 408: ServerFailed, 409: Conflict, 410: Gone,
 }  # fmt: skip
-_OPEN_REASONS = frozenset({"Timeout", "ServerTimeout"})
-_OPEN_WORDS = ("etcdserver: ", "context deadline exceeded")
-_SHOWN = 500
+_UNKNOWN_OUTCOME_REASONS = frozenset({"Timeout", "ServerTimeout"})
+_UNKNOWN_OUTCOME_TEXTS = ("etcdserver: ", "context deadline exceeded")
+_MOST_CHARACTERS = 500
 
 
 class Cause(msgspec.Struct):
@@ -52,36 +52,42 @@ class Status(msgspec.Struct):
     details: Details | None = None
 
 
-def refusal(code: int, answer: bytes | msgspec.Raw, *, retry_after: str = "", is_write: bool = False) -> ClusterError:
-    """The error for this answer. `code` and `retry_after` are HTTP's; the body may be a Status or anything."""
-    status = _read(answer)
+def build_error(
+    code: int, answer: bytes | msgspec.Raw, *, retry_after: str = "", is_write: bool = False
+) -> ClusterError:
+    """Return the error for this answer. `code` and `retry_after` are HTTP's; the body may be a Status or anything."""
+    status = _read_status(answer)
     code = code or status.code or 500
     message = status.message or f"the server answered {code} without a reason"
     if code == 429:
-        return _too_many(message, status, retry_after)
+        return _build_too_many_requests(message, status, retry_after)
     if status.reason == "AlreadyExists":
         return AlreadyExists(message, reason=status.reason, code=code)
     if code < 500:
         return _BY_CODE.get(code, Invalid)(message, reason=status.reason, code=code)
-    leaves_open = is_write and _leaves_open(code, status)
-    return (OutcomeUnknown if leaves_open else ServerFailed)(message, reason=status.reason, code=code)
+    is_outcome_unknown = is_write and _leaves_outcome_unknown(code, status)
+    return (OutcomeUnknown if is_outcome_unknown else ServerFailed)(message, reason=status.reason, code=code)
 
 
-def _leaves_open(code: int, status: Status) -> bool:
+def _leaves_outcome_unknown(code: int, status: Status) -> bool:
     if status.kind != "Status":
         return code != 501
-    return code == 504 or status.reason in _OPEN_REASONS or any(word in status.message for word in _OPEN_WORDS)
+    return (
+        code == 504
+        or status.reason in _UNKNOWN_OUTCOME_REASONS
+        or any(word in status.message for word in _UNKNOWN_OUTCOME_TEXTS)
+    )
 
 
-def _too_many(message: str, status: Status, retry_after: str) -> TooManyRequests:
+def _build_too_many_requests(message: str, status: Status, retry_after: str) -> TooManyRequests:
     details = status.details or Details()
-    said = float(retry_after) if retry_after.strip().isdigit() else details.retry_after_seconds or None
+    seconds = float(retry_after) if retry_after.strip().isdigit() else details.retry_after_seconds or None
     causes = [cause.reason for cause in details.causes or () if cause.reason]
-    return TooManyRequests(message, reason=status.reason, retry_after=said, cause=causes[0] if causes else "")
+    return TooManyRequests(message, reason=status.reason, retry_after=seconds, cause=causes[0] if causes else "")
 
 
-def _read(answer: bytes | msgspec.Raw) -> Status:
+def _read_status(answer: bytes | msgspec.Raw) -> Status:
     try:
         return msgspec.json.decode(answer, type=Status)
     except msgspec.DecodeError:  # a proxy's page, or plain text as from the API server's own early filters
-        return Status(message=" ".join(bytes(answer)[:_SHOWN].decode(errors="replace").split()))
+        return Status(message=" ".join(bytes(answer)[:_MOST_CHARACTERS].decode(errors="replace").split()))

@@ -1,7 +1,7 @@
 """Takes a snapshot of a live cluster: what decides placement, page by page, and nothing else.
 
-Called by `wukong snapshot` and by the verbs that work on the current context. Secrets and config maps are never asked
-for; of the objects that are, only the fields our structs model are kept, and no annotations but the notice on a node
+Called by `wukong snapshot` and by the verbs that work on the current context. Secrets and config maps are never
+read; of the objects that are, only the fields our structs model are kept, and no annotations but the notice on a node
 that it is about to go (placement.leaving_nodes).
 """
 
@@ -17,13 +17,15 @@ from wukong.errors import ClusterError, Denied, NotFound
 from wukong.ports import Cluster, Document
 
 PAGE = 500
-Tell = Callable[[int, int], object]
+ReportProgress = Callable[[int, int], object]
 
 
 async def capture(
-    cluster: Cluster, tell: Tell = lambda done, total: None, note: Callable[[str], object] = lambda text: None
+    cluster: Cluster,
+    report_progress: ReportProgress = lambda done, total: None,
+    note: Callable[[str], object] = lambda text: None,
 ) -> Objects:
-    """All objects of the kinds that placement reads. A kind we may not list is left out, and noted."""
+    """Return all objects of the kinds that placement reads. A kind we may not list is left out and noted."""
     objects, interner = Objects(), Interner()
     kinds = KINDS.deciding()
     for number, kind in enumerate(kinds, start=1):
@@ -33,14 +35,16 @@ async def capture(
             if is_not_installed(kind, error):
                 continue
             note(f"{kind.resource.plural} were left out: {error}")
-        tell(number, len(kinds))
+        report_progress(number, len(kinds))
     return objects
 
 
 async def capture_documents(
-    cluster: Cluster, tell: Tell = lambda done, total: None, note: Callable[[str], object] = lambda text: None
+    cluster: Cluster,
+    report_progress: ReportProgress = lambda done, total: None,
+    note: Callable[[str], object] = lambda text: None,
 ) -> AsyncIterator[Document]:
-    """The same and more, for playing on with it: what Kubernetes' controllers go by, Jobs, ControllerRevisions."""
+    """Yield what a simulation needs: also Jobs, ControllerRevisions and what Kubernetes' controllers read."""
     kinds = [kind for kind in KINDS if kind.snapshot is not None]
     for number, kind in enumerate(kinds, start=1):
         token, resource = "", kind.resource
@@ -55,11 +59,11 @@ async def capture_documents(
         except (Denied, NotFound) as error:
             if not is_not_installed(kind, error):
                 note(f"{resource.plural} were left out: {error}")
-        tell(number, len(kinds))
+        report_progress(number, len(kinds))
 
 
 def is_not_installed(kind: Kind, error: ClusterError) -> bool:
-    """Whether a cluster lacks this kind because nobody has installed its CRD there."""
+    """Tell whether the cluster lacks this kind because its CRD is not installed."""
     return not kind.is_built_in and isinstance(error, NotFound)
 
 
@@ -70,7 +74,7 @@ async def _capture_kind(cluster: Cluster, kind: Kind, objects: Objects, interner
         for subject in page.items:
             subject.kind, subject.api_version = kind.resource.kind, kind.resource.api_version
             subject.metadata.resource_version = ""
-            interner.put(subject)
+            interner.intern_object(subject)
             objects.add(subject)
         token = page.token
         if not token:

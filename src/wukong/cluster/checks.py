@@ -1,7 +1,7 @@
-"""What must be right about an object of a snapshot before the engine counts with it, and what is added if missing.
+"""Checks objects of a snapshot before the engine reads them, and adds defaults that the API server would have set.
 
-Called by files.py. A snapshot's objects were accepted by an API server, so only what would stop us is checked: names
-and quantities. Objects written by hand get what the API server would have added. Reads no files.
+Called by files.py. A snapshot's objects were accepted by an API server, so only names
+and quantities are checked, without which the engine cannot decide. Reads no files.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from wukong.api.objects import Objects
 from wukong.api.quantity import parse_quantity, scheduler_amount
 from wukong.errors import InputError
 
-_LARGEST = 2**55  # 32 PiB: a full node of such pods still adds up within 64 bits
+_LARGEST_AMOUNT = 2**55  # 32 PiB: a full node of such pods still adds up within 64 bits
 
 
-def problems_of(found: Object, thorough: bool) -> list[str]:
-    """What is wrong with this object, each with its JSON path. Not `thorough`: an equal one was checked before."""
-    problems = [] if found.metadata.name else ["$.metadata.name: expected a name, got none. Give the object one."]
-    if thorough and isinstance(found, Node | Pod):
-        quantities = _node_quantities(found) if isinstance(found, Node) else _pod_quantities(found)
-        problems += [problem for path, amounts in quantities for problem in _uncountable(amounts, path)]
+def problems_of(subject: Object, thorough: bool) -> list[str]:
+    """Return what is wrong with an object, each with its JSON path. Not `thorough`: an equal one was checked before."""
+    problems = [] if subject.metadata.name else ["$.metadata.name: expected a name, got none. Give the object one."]
+    if thorough and isinstance(subject, Node | Pod):
+        quantities = _node_quantities(subject) if isinstance(subject, Node) else _pod_quantities(subject)
+        problems += [problem for path, amounts in quantities for problem in _find_bad_quantities(amounts, path)]
     return problems
 
 
-def complete(objects: Objects, place: str) -> list[str]:
-    """Give objects written by hand what the API server gives those it stores; tells what could not be given."""
+def add_defaults(objects: Objects, place: str) -> list[str]:
+    """Set the defaults that the API server sets on objects it stores. Return the problems of pods it would refuse."""
     for node in objects.nodes:
         if not node.status.allocatable:
             node.status.allocatable = node.status.capacity
-    has_default = any(each.global_default for each in objects.priority_classes)
+    has_default = any(priority_class.global_default for priority_class in objects.priority_classes)
     problems: list[str] = []
     for number, pod in enumerate(objects.pods):
         # A stored pod always has a priority.
@@ -48,7 +48,7 @@ def complete(objects: Objects, place: str) -> list[str]:
 
 
 def _lacks_defaults(pod: Pod) -> bool:
-    """Whether admission would change something that a decision reads: most placed pods are spared the copy."""
+    """Tell whether admission would change something that a decision reads. Most placed pods need no copy."""
     spec = pod.spec
     containers = (*spec.init_containers, *spec.containers)
     return (
@@ -90,28 +90,28 @@ def _status_quantities(path: str, statuses: list[ContainerStatus]) -> Iterator[t
             yield f"{path}[{index}].resources.requests", status.resources.requests
 
 
-def _uncountable(quantities: Quantities, path: str) -> Iterator[str]:
+def _find_bad_quantities(quantities: Quantities, path: str) -> Iterator[str]:
     for name, quantity in quantities.items():
         try:
             amount = scheduler_amount(name, parse_quantity(quantity))
         except InputError as error:
             yield from error.at(path_of(path, name)).problems
             continue
-        if abs(amount) > _LARGEST:
+        if abs(amount) > _LARGEST_AMOUNT:
             yield f"{path_of(path, name)}: expected what a machine can have, got {quantity!r}. Mend number or suffix."
 
 
-def oversized_numbers(found: msgspec.Struct) -> Iterator[str]:
-    """Whole numbers beyond 64 bits: no field of Kubernetes holds one."""
-    yield from _oversized(msgspec.to_builtins(found), "$")
+def find_oversized_numbers(subject: msgspec.Struct) -> Iterator[str]:
+    """Yield a problem for each whole number beyond 64 bits: no field of Kubernetes holds one."""
+    yield from _find_oversized(msgspec.to_builtins(subject), "$")
 
 
-def _oversized(value: object, path: str) -> Iterator[str]:
+def _find_oversized(value: object, path: str) -> Iterator[str]:
     if isinstance(value, dict):
         for key, entry in value.items():
-            yield from _oversized(entry, path_of(path, key))
+            yield from _find_oversized(entry, path_of(path, key))
     elif isinstance(value, list):
         for index, entry in enumerate(value):
-            yield from _oversized(entry, f"{path}[{index}]")
+            yield from _find_oversized(entry, f"{path}[{index}]")
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
         yield f"{path}: expected a number of at most 64 bits, got {value}. Mend the number."

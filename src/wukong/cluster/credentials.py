@@ -1,6 +1,6 @@
-"""Where a cluster is and how we prove who we are: TLS, tokens, certificates, plugins. Used by http.py.
+"""The credentials for one cluster: its address, TLS, tokens, client certificates, exec plugins. Used by http.py.
 
-`load` finds them as kubectl does: the file named, else $KUBECONFIG, else ~/.kube/config, else a service account's.
+`load` finds them as kubectl does: --kubeconfig, else $KUBECONFIG, else ~/.kube/config, else a service account's.
 TLS is verified unless the kubeconfig itself says insecure-skip-tls-verify.
 """
 
@@ -17,9 +17,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from wukong.cluster import exec_plugin, kubeconfig
-from wukong.cluster.exec_plugin import Granted
+from wukong.cluster.exec_plugin import ExecCredentialStatus
 from wukong.cluster.kubeconfig import ClusterEntry, Login, UserEntry
-from wukong.cluster.proxy import checked, proxy_for
+from wukong.cluster.proxy import check_proxy, find_proxy
 from wukong.errors import InputError
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -31,55 +31,56 @@ Headers = tuple[tuple[str, str], ...]
 class Credentials:
     """One login, kept fresh. `tls` is None for plain http.
 
-    `generation` counts the client certificates shown so far: connections made with an older one are not to be reused.
+    `generation` counts the client certificates used so far: connections made with an older one must not be reused.
     """
 
     def __init__(
         self, login: Login, env: Mapping[str, str] = os.environ, *, now: Callable[[], float] = time.time
     ) -> None:
         self.server, self.namespace = login.cluster.server.rstrip("/"), login.namespace
-        self.proxy = checked(login.cluster.proxy_url, f"{login.place}: proxy-url") or proxy_for(self.server, env)
+        self.proxy = check_proxy(login.cluster.proxy_url, f"{login.place}: proxy-url") or find_proxy(self.server, env)
         self.tls_server_name = login.cluster.tls_server_name
-        self.tls = _trust(login) if urlsplit(self.server).scheme == "https" else None
+        self.tls = _build_tls_context(login) if urlsplit(self.server).scheme == "https" else None
         self.generation = 0
         self._login, self._user, self._now = login, login.user, now
-        self._granted: Granted | None = None
+        self._exec_status: ExecCredentialStatus | None = None
         self._token, self._token_read_at = login.user.token, float("-inf")
         self._lock = asyncio.Lock()  # fifty requests at once run a plugin once
-        self._shown = b""
-        self._show_certificate()
+        self._loaded_certificate = b""
+        self._load_certificate()
 
     async def headers(self) -> Headers:
-        """Who we are. Runs the plugin when what it gave has expired; reads a token file again every minute."""
+        """Return the headers that say who we are. Runs the plugin again when its credential has expired, and reads a
+        token file again every minute."""
         async with self._lock:
-            await self._freshen()
-            return self._headers()
+            await self._refresh()
+            return self._build_headers()
 
-    async def renew(self, refused: Headers) -> bool:
-        """The server did not know these (401). Look again; gives whether there is anything new to show."""
+    async def renew(self, rejected_headers: Headers) -> bool:
+        """Look for newer credentials after the server rejected these headers (401). Return whether there are any."""
         async with self._lock:
             generation = self.generation
-            if self._headers() == refused:
-                self._granted, self._token_read_at = None, float("-inf")
-                await self._freshen()
-                self._show_certificate()
-            return self._headers() != refused or self.generation != generation
+            if self._build_headers() == rejected_headers:
+                self._exec_status, self._token_read_at = None, float("-inf")
+                await self._refresh()
+                self._load_certificate()
+            return self._build_headers() != rejected_headers or self.generation != generation
 
-    async def _freshen(self) -> None:
+    async def _refresh(self) -> None:
         plugin, now = self._user.exec, self._now()
         if self._user.token_file and now - self._token_read_at >= REREAD_SECONDS:
             self._read_token(now)
-        if plugin and not self._token and (self._granted is None or self._granted.is_expired(now)):
-            self._granted = await exec_plugin.run(plugin, self._login.cluster, self._login.place)
-            self._show_certificate()
+        if plugin and not self._token and (self._exec_status is None or self._exec_status.is_expired(now)):
+            self._exec_status = await exec_plugin.run(plugin, self._login.cluster, self._login.place)
+            self._load_certificate()
 
-    def _headers(self) -> Headers:
-        user, token = self._user, self._token or (self._granted.token if self._granted else "")
+    def _build_headers(self) -> Headers:
+        user, token = self._user, self._token or (self._exec_status.token if self._exec_status else "")
         basic = base64.b64encode(f"{user.username}:{user.password}".encode()).decode() if user.username else ""
-        said = [("Authorization", f"Bearer {token}" if token else f"Basic {basic}" if basic else "")]
-        said += [("Impersonate-User", user.as_user), ("Impersonate-Uid", user.as_uid)]
-        said += [("Impersonate-Group", group) for group in user.as_groups]
-        return tuple((name, value) for name, value in said if value)
+        headers = [("Authorization", f"Bearer {token}" if token else f"Basic {basic}" if basic else "")]
+        headers += [("Impersonate-User", user.as_user), ("Impersonate-Uid", user.as_uid)]
+        headers += [("Impersonate-Group", group) for group in user.as_groups]
+        return tuple((name, value) for name, value in headers if value)
 
     def _read_token(self, now: float) -> None:
         try:
@@ -87,12 +88,12 @@ class Credentials:
             self._token_read_at = now
         except OSError as error:
             if not self._token:  # otherwise the last one may still do
-                raise _unreadable(self._login.place, "tokenFile", self._user.token_file, error) from None
+                raise _build_read_error(self._login.place, "tokenFile", self._user.token_file, error) from None
 
-    def _show_certificate(self) -> None:
-        """Load the client's certificate for connections to come, if it is another than before."""
-        pair = self._certificate()
-        if self.tls is None or not pair or pair == self._shown:
+    def _load_certificate(self) -> None:
+        """Load the client's certificate for new connections, if it has changed."""
+        pair = self._read_certificate()
+        if self.tls is None or not pair or pair == self._loaded_certificate:
             return
         with tempfile.NamedTemporaryFile() as file:  # Python reads it only from a file; ours alone, mode 0600
             file.write(pair)
@@ -102,48 +103,49 @@ class Credentials:
             except ssl.SSLError as error:
                 problem = f"the client certificate and its key do not work: {error.reason or error}."
                 raise InputError(f"{self._login.place}: {problem} Are they PEM, and of one pair?") from None
-        self.generation += bool(self._shown)
-        self._shown = pair
+        self.generation += bool(self._loaded_certificate)
+        self._loaded_certificate = pair
 
-    def _certificate(self) -> bytes:
+    def _read_certificate(self) -> bytes:
         user, place = self._user, self._login.place
-        if self._granted and self._granted.client_certificate_data:
-            return f"{self._granted.client_certificate_data}\n{self._granted.client_key_data}".encode()
-        certificate = _content(place, "client-certificate", user.client_certificate, user.client_certificate_data)
-        return certificate and certificate + b"\n" + _content(
+        if self._exec_status and self._exec_status.client_certificate_data:
+            return f"{self._exec_status.client_certificate_data}\n{self._exec_status.client_key_data}".encode()
+        certificate = _read_field(place, "client-certificate", user.client_certificate, user.client_certificate_data)
+        return certificate and certificate + b"\n" + _read_field(
             place, "client-key", user.client_key, user.client_key_data
         )
 
 
 def load(file: str = "", context: str = "", env: Mapping[str, str] = os.environ) -> Credentials:
-    """`file` and `context` are --kubeconfig and --context; "" where not given."""
-    found = read_kubeconfig(file, env)
-    if found is not None:
-        return Credentials(kubeconfig.resolve(found, context), env)
+    """Return the credentials of --kubeconfig `file` and --context `context`; "" where the option is absent."""
+    config = read_kubeconfig(file, env)
+    if config is not None:
+        return Credentials(kubeconfig.resolve(config, context), env)
     if not context and env.get("KUBERNETES_SERVICE_HOST"):
-        return Credentials(in_cluster(env), env)
-    looked = env.get("KUBECONFIG") or "~/.kube/config"
-    raise InputError(f"{looked}: there is no kubeconfig, and this is no pod. Name one with --kubeconfig.")
+        return Credentials(read_service_account(env), env)
+    searched_path = env.get("KUBECONFIG") or "~/.kube/config"
+    raise InputError(f"{searched_path}: there is no kubeconfig, and this is no pod. Name one with --kubeconfig.")
 
 
 def read_kubeconfig(file: str, env: Mapping[str, str]) -> kubeconfig.Kubeconfig | None:
-    """The file, or the merged list of $KUBECONFIG, whose files need not all exist. None: there is none at all."""
+    """Read the file, or merge the files of $KUBECONFIG, which need not all exist. Return None if there is none."""
     home = Path(env.get("HOME") or "~").expanduser()
-    listed = [name for name in env.get("KUBECONFIG", "").split(os.pathsep) if name] or [str(home / ".kube" / "config")]
-    parts = []
-    for name in [file] if file else listed:
+    default_files = [name for name in env.get("KUBECONFIG", "").split(os.pathsep) if name]
+    default_files = default_files or [str(home / ".kube" / "config")]
+    configs = []
+    for name in [file] if file else default_files:
         try:
-            parts.append(kubeconfig.parse(Path(name).read_bytes(), name))
+            configs.append(kubeconfig.parse(Path(name).read_bytes(), name))
         except FileNotFoundError:
             if file:
                 raise InputError(f"{file}: there is no such file. Check --kubeconfig.") from None
         except OSError as error:
             raise InputError(f"{name}: cannot be read: {error.strerror or error}.") from None
-    return kubeconfig.merge(parts) if parts else None
+    return kubeconfig.merge(configs) if configs else None
 
 
-def in_cluster(env: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Login:
-    """The login of a pod's service account."""
+def read_service_account(env: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Login:
+    """Return the login of the pod's service account."""
     host, port = env["KUBERNETES_SERVICE_HOST"], env.get("KUBERNETES_SERVICE_PORT") or "443"
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     if not (folder / "token").exists():
@@ -158,9 +160,9 @@ def in_cluster(env: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Login:
     )
 
 
-def _trust(login: Login) -> ssl.SSLContext:
+def _build_tls_context(login: Login) -> ssl.SSLContext:
     cluster = login.cluster
-    authority = _content(
+    authority = _read_field(
         login.place, "certificate-authority", cluster.certificate_authority, cluster.certificate_authority_data
     )
     try:
@@ -174,15 +176,15 @@ def _trust(login: Login) -> ssl.SSLContext:
     return tls
 
 
-def _content(place: str, field: str, file: str, data: str) -> bytes:
-    """Of a field that comes as a file or as `-data`, which wins."""
+def _read_field(place: str, field: str, file: str, data: str) -> bytes:
+    """Return the content of a field that is given as a file or as `-data`; the latter wins."""
     if data:
-        return kubeconfig.decoded(data, f"{place}: {field}-data")
+        return kubeconfig.decode_base64(data, f"{place}: {field}-data")
     try:
         return Path(file).read_bytes() if file else b""
     except OSError as error:
-        raise _unreadable(place, field, file, error) from None
+        raise _build_read_error(place, field, file, error) from None
 
 
-def _unreadable(place: str, field: str, file: str, error: OSError) -> InputError:
+def _build_read_error(place: str, field: str, file: str, error: OSError) -> InputError:
     return InputError(f"{place}: {field}: cannot read {file}: {error.strerror or error}.")

@@ -1,4 +1,4 @@
-"""Reads what users already have: files, directories, gzip, standard input ("-"); JSON and YAML.
+"""Reads snapshots and manifests: files, directories, gzip, standard input ("-"); JSON and YAML.
 
 Called by the command line. Turns what is wrong into InputError with the file's name in front: every problem of every
 file at once. Never decides anything about placement, never writes.
@@ -21,7 +21,7 @@ from wukong.api.decode import decode_objects
 from wukong.api.kinds import KINDS, group_kind_of
 from wukong.api.meta import Object
 from wukong.api.objects import Objects
-from wukong.cluster.checks import complete, oversized_numbers, problems_of
+from wukong.cluster.checks import add_defaults, find_oversized_numbers, problems_of
 from wukong.cluster.interning import Interner
 from wukong.errors import InputError, nearest
 
@@ -33,31 +33,33 @@ _ENDINGS = (".json", ".yaml", ".yml", ".json.gz", ".yaml.gz", ".yml.gz")
 
 
 def read_objects(path: str, skipped: Tally[str] | None = None) -> Objects:
-    """A snapshot: every object in a file, in a directory and all below it, or on standard input; checked, completed.
+    """Read a snapshot: every object in a file, in a directory and all below it, or on standard input.
+
+    Objects are checked, and get the defaults that the API server sets.
 
     Objects of kinds that do not decide placement are left out and counted in `skipped`, by kind.
     """
-    others: Tally[str] = Tally() if skipped is None else skipped
-    with collector_paused():
-        objects = _Reader(others, problems_of).read(path)
-        problems = complete(objects, place_name(path))
+    skipped_kinds: Tally[str] = Tally() if skipped is None else skipped
+    with pause_garbage_collector():
+        objects = _Reader(skipped_kinds, problems_of).read(path)
+        problems = add_defaults(objects, place_name(path))
     if problems:
         raise InputError(*problems)
-    if objects.lacking() == KINDS.deciding():
-        found = f"only {', '.join(sorted(others))}" if others else "none"
+    if objects.missing_kinds() == KINDS.deciding():
+        content = f"only {', '.join(sorted(skipped_kinds))}" if skipped_kinds else "none"
         fix = f"Take a snapshot: {SNAPSHOT_COMMAND}"
-        raise InputError(f"{place_name(path)}: expected Kubernetes objects, found {found}. {fix}")
+        raise InputError(f"{place_name(path)}: expected Kubernetes objects, found {content}. {fix}")
     return objects
 
 
 def read_manifests(path: str, skipped: Tally[str]) -> Objects:
-    """The same, but as people write it, unchecked: what the API server would say to it is up to the caller."""
-    return _Reader(skipped, lambda found, thorough: []).read(path)
+    """Read objects as people write them, unchecked. Validating them is left to the caller."""
+    return _Reader(skipped, lambda subject, thorough: []).read(path)
 
 
 def read_text(path: str) -> bytes | bytearray:
-    """The whole text of a file or of standard input, unpacked if it is gzip."""
-    with _naming_failures(path), _opened(path) as stream:
+    """Return the whole content of a file or of standard input, unpacked if it is gzip."""
+    with _raise_input_errors(path), _open_stream(path) as stream:
         if stream.peek(2)[:2] != _GZIP:
             return stream.read()
         text = bytearray()  # grows in place: gzip.decompress would hold a large text twice
@@ -67,29 +69,31 @@ def read_text(path: str) -> bytes | bytearray:
         return text
 
 
-def read_lines(path: str, tell: Callable[[int, int], object] = lambda done, total: None) -> Iterator[tuple[int, bytes]]:
-    """Number and text of every line that is not blank. `tell(done, total)` hears how many bytes have been read.
+def read_lines(
+    path: str, report_progress: Callable[[int, int], object] = lambda done, total: None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield number and text of every line that is not blank. `report_progress(done, total)` gets the bytes read so far.
 
-    The total is 0 for standard input, which does not say how long it is.
+    The total is 0 for standard input, whose length is unknown.
     """
     number = 0
-    with _naming_failures(path, lambda: f"after line {number}: "), _opened(path) as stream:
+    with _raise_input_errors(path, lambda: f"after line {number}: "), _open_stream(path) as stream:
         total = Path(path).stat().st_size if path != STANDARD_INPUT else 0
         is_packed = stream.peek(2)[:2] == _GZIP
         for number, line in enumerate(gzip.GzipFile(fileobj=stream) if is_packed else stream, start=1):
             if line.strip():
                 yield number, line
-            tell(stream.tell() if total else 0, total)
+            report_progress(stream.tell() if total else 0, total)
 
 
 def place_name(path: str) -> str:
-    """What a path is called in messages."""
+    """Return the name of a path in messages."""
     return "standard input" if path == STANDARD_INPUT else path
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
-    """While millions of objects are made that all stay, looking for garbage among them only costs time."""
+def pause_garbage_collector() -> Iterator[None]:
+    """Stop collecting garbage while millions of objects are made that all stay: it only costs time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -100,14 +104,14 @@ def collector_paused() -> Iterator[None]:
 
 
 class _Reader:
-    """Gathers the objects and the problems of several files."""
+    """Collects the objects and the problems of several files."""
 
     def __init__(self, skipped: Tally[str], check: Callable[[Object, bool], list[str]]) -> None:
         self._skipped, self._check = skipped, check
         self._objects = Objects()
         self._problems: list[str] = []
         self._places: dict[str, dict[str, str]] = {}  # group and kind → key → file
-        self._sharing = Interner()
+        self._interner = Interner()
 
     def read(self, path: str) -> Objects:
         for file in files_of(path):
@@ -124,30 +128,30 @@ class _Reader:
             self._problems += error.problems
             return
         try:
-            for found in decode_objects(data, skipped=self._skipped):
-                self._add(found, name)
+            for subject in decode_objects(data, skipped=self._skipped):
+                self._add(subject, name)
         except InputError as error:
             self._problems += error.at(name).problems
 
-    def _add(self, found: Object, file: str) -> None:
+    def _add(self, subject: Object, file: str) -> None:
         try:
-            is_first_of_its_like = self._sharing.put(found)
-            problems = self._check(found, is_first_of_its_like)
+            is_new = self._interner.intern_object(subject)
+            problems = self._check(subject, is_new)
         except OverflowError:
-            problems = list(oversized_numbers(found))
-        self._problems.extend(f"{file}: {found.kind} {found.key}: {problem}" for problem in problems)
-        group_kind = group_kind_of(found)
+            problems = list(find_oversized_numbers(subject))
+        self._problems.extend(f"{file}: {subject.kind} {subject.key}: {problem}" for problem in problems)
+        group_kind = group_kind_of(subject)
         places = self._places.setdefault(group_kind, {})
-        before = places.setdefault(found.key, file)
+        first_file = places.setdefault(subject.key, file)
         if len(places) == len(self._objects.of(group_kind)):  # nothing was added: it has been there
-            where = "twice in this file" if before == file else f"in {before}, too"
-            self._problems.append(f"{file}: {found.kind} {found.key} is {where}. Remove one of the two.")
+            where = "twice in this file" if first_file == file else f"in {first_file}, too"
+            self._problems.append(f"{file}: {subject.kind} {subject.key} is {where}. Remove one of the two.")
         else:
-            self._objects.add(found)
+            self._objects.add(subject)
 
 
 def files_of(path: str) -> list[str]:
-    """The file itself, or those of the directory, by name; hidden ones and those of other formats are left out."""
+    """Return the file itself, or those of the directory by name, without hidden files and other formats."""
     if path == STANDARD_INPUT or not Path(path).is_dir():
         return [path]
     below = (entry for entry in Path(path).rglob("*") if entry.name.endswith(_ENDINGS) and entry.is_file())
@@ -159,7 +163,7 @@ def _is_hidden(path: Path) -> bool:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[io.BufferedReader]:
+def _open_stream(path: str) -> Iterator[io.BufferedReader]:
     if path != STANDARD_INPUT:
         with open(path, "rb") as file:
             yield file
@@ -172,8 +176,8 @@ def _opened(path: str) -> Iterator[io.BufferedReader]:
 
 
 @contextmanager
-def _naming_failures(path: str, where: Callable[[], str] = lambda: "") -> Iterator[None]:
-    """What the system says about a file that cannot be read, with its name and what to do."""
+def _raise_input_errors(path: str, where: Callable[[], str] = lambda: "") -> Iterator[None]:
+    """Turn the errors of reading a file into InputErrors with its name and what to do."""
     name = place_name(path)
     try:
         yield

@@ -1,4 +1,4 @@
-"""One HTTP session with an API server: every request and every way it can fail is here. Used by kube.py only.
+"""One HTTP session with an API server: sends requests and turns every failure into an error. Used by kube.py only.
 
 A request ends in the answer's bytes or in one ClusterError. What matters is what is known about a write that failed:
 no connection → ServerFailed, nothing was sent; connection lost or timed out after that → OutcomeUnknown, look first.
@@ -15,7 +15,7 @@ import aiohttp
 import msgspec
 
 from wukong import __version__
-from wukong.cluster.api_status import refusal
+from wukong.cluster.api_status import build_error
 from wukong.cluster.credentials import Credentials, Headers
 from wukong.errors import ClusterError, OutcomeUnknown, ServerFailed, Stalled
 
@@ -25,8 +25,8 @@ ANSWER_SECONDS = 65.0  # the API server itself gives up on a request after 60
 # A watch hears a bookmark about once a minute: one silent for this long has lost its server and does not know it yet.
 STALL_SECONDS = 90.0
 READ_BUFFER = 1 << 20  # an object may have 1.5 MB; with the default of 64 kB a watch is mostly waking up
-_UNSENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
-_LOST = (aiohttp.ClientError, TimeoutError, OSError)
+_CONNECT_ERRORS = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
+_CONNECTION_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class Http:
@@ -61,40 +61,40 @@ class Http:
         params: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> bytes:
-        """The answer to one request, all of it."""
+        """Send one request and return the whole answer."""
         data = None if body is None else msgspec.json.encode(body)
         is_write = method != "GET"
         timeout = self._timeout(self._answer_seconds, None if is_write else self._stall_seconds)
         request = {"params": params, "timeout": timeout, "data": data, "content_type": content_type}
         try:
-            async with self._answered(method, path, request) as response:
+            async with self._open_response(method, path, request) as response:
                 answer = await response.read()
-        except _LOST as error:
-            raise self._lost(error, is_write) from error
+        except _CONNECTION_ERRORS as error:
+            raise self._build_connection_error(error, is_write) from error
         if response.status >= 300:
-            raise _refused(response, answer, is_write)
+            raise _build_response_error(response, answer, is_write)
         return answer
 
-    async def lines(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
-        """The lines of an answer that goes on, until the server ends it. Raises Stalled when nothing comes."""
+    async def read_lines(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+        """Yield the lines of a streamed answer, until the server ends it. Raises Stalled when nothing comes."""
         timeout = self._timeout(None, self._stall_seconds)
         rest = b""
         try:
-            async with self._answered("GET", path, {"params": params, "timeout": timeout}) as response:
+            async with self._open_response("GET", path, {"params": params, "timeout": timeout}) as response:
                 if response.status >= 300:
-                    raise _refused(response, await response.read())
+                    raise _build_response_error(response, await response.read())
                 try:
                     async for piece in response.content.iter_any():
                         *whole, rest = (rest + piece).split(b"\n")
                         for line in whole:
                             yield line
                 finally:
-                    _hang_up(response)
+                    _abort(response)
         except aiohttp.SocketTimeoutError as error:
             silence = f"{self.credentials.server} said nothing on a watch for {self._stall_seconds:g} s"
             raise Stalled(silence, reason="Stalled") from error
-        except _LOST as error:
-            raise self._lost(error, is_write=False) from error
+        except _CONNECTION_ERRORS as error:
+            raise self._build_connection_error(error, is_write=False) from error
         if rest:
             raise ServerFailed(f"{self.credentials.server} ended a watch in the middle of a line")
 
@@ -103,19 +103,19 @@ class Http:
         return aiohttp.ClientTimeout(total=total, sock_connect=connect_seconds, sock_read=stall_seconds)
 
     @asynccontextmanager
-    async def _answered(
+    async def _open_response(
         self, method: str, path: str, request: Mapping[str, Any]
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The answer's head; if that is a 401 and we have other credentials by now, the answer to those."""
+        """Yield the response once its head is there. After a 401, renew credentials and ask again if they changed."""
         headers = await self.credentials.headers()
         response = await self._request(method, path, headers, **request)
         if response.status == 401:
-            refused = await response.read()
+            rejected_body = await response.read()
             if await self.credentials.renew(headers):
                 response.release()
                 response = await self._request(method, path, await self.credentials.headers(), **request)
             else:
-                raise refusal(401, refused)
+                raise build_error(401, rejected_body)
         async with response:
             yield response
 
@@ -134,7 +134,7 @@ class Http:
             method,
             self.credentials.server + path,
             headers=[*headers, *([("Content-Type", content_type)] if data is not None else [])],
-            data=_once(data) if data is not None and method == "DELETE" else data,
+            data=_stream_once(data) if data is not None and method == "DELETE" else data,
             proxy=self.credentials.proxy or None,
             server_hostname=self.credentials.tls_server_name or None,
             allow_redirects=False,  # it would carry our token elsewhere
@@ -142,7 +142,7 @@ class Http:
         )
 
     async def _session(self) -> aiohttp.ClientSession:
-        """A session whose connections show the current certificate. The one before may still have watches to end."""
+        """Return a session whose connections use the current certificate. The one before may still serve watches."""
         if self._generation != self.credentials.generation or not self._sessions:
             self._generation = self.credentials.generation
             tls = self.credentials.tls
@@ -153,30 +153,30 @@ class Http:
                 await self._sessions.pop(0).close()
         return self._sessions[-1]
 
-    def _lost(self, error: Exception, is_write: bool) -> ClusterError:
-        said = str(error) or type(error).__name__
+    def _build_connection_error(self, error: Exception, is_write: bool) -> ClusterError:
+        message = str(error) or type(error).__name__
         server = self.credentials.server
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             fix = "Is certificate-authority the cluster's own, and the address in its certificate?"
-            return ClusterError(f"{server}: its certificate cannot be trusted: {said}. {fix}", reason="Untrusted")
-        if isinstance(error, _UNSENT):
-            return ServerFailed(f"{server} cannot be reached: {said}", reason="Unreachable")
+            return ClusterError(f"{server}: its certificate cannot be trusted: {message}. {fix}", reason="Untrusted")
+        if isinstance(error, _CONNECT_ERRORS):
+            return ServerFailed(f"{server} cannot be reached: {message}", reason="Unreachable")
         if is_write:
-            return OutcomeUnknown(f"{server} was lost before it answered: {said}", reason="AnswerLost")
-        return ServerFailed(f"{server} was lost before it answered: {said}", reason="AnswerLost")
+            return OutcomeUnknown(f"{server} was lost before it answered: {message}", reason="AnswerLost")
+        return ServerFailed(f"{server} was lost before it answered: {message}", reason="AnswerLost")
 
 
-def _refused(response: aiohttp.ClientResponse, answer: bytes, is_write: bool = False) -> ClusterError:
+def _build_response_error(response: aiohttp.ClientResponse, answer: bytes, is_write: bool = False) -> ClusterError:
     retry_after = response.headers.get("Retry-After", "")
-    return refusal(response.status, answer, retry_after=retry_after, is_write=is_write)
+    return build_error(response.status, answer, retry_after=retry_after, is_write=is_write)
 
 
-def _hang_up(response: aiohttp.ClientResponse) -> None:
-    """Leave a stream that has not ended at once, instead of a TLS farewell that outlives the event loop."""
+def _abort(response: aiohttp.ClientResponse) -> None:
+    """Close an unfinished stream at once: a TLS shutdown would outlive the event loop."""
     if response.connection is not None and response.connection.transport is not None:
         response.connection.transport.abort()
 
 
-async def _once(data: bytes) -> AsyncIterator[bytes]:
-    """aiohttp repeats a DELETE by itself when the connection breaks; a body that is a stream it cannot repeat."""
+async def _stream_once(data: bytes) -> AsyncIterator[bytes]:
+    """Yield the body once. aiohttp repeats a DELETE when the connection breaks, but cannot repeat a stream."""
     yield data

@@ -1,7 +1,7 @@
 """Keeps one copy of what many objects have alike, so that a snapshot of 150,000 pods fits into memory.
 
 The pods of one workload differ in name, node and start, and in little else. Called for every object as it is read,
-right after decoding; afterwards parts of objects are shared, so nobody may change them in place (rules.admit copies).
+right after decoding. Afterwards objects share parts, so nobody may change them in place (rules.admit copies).
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ class Interner:
         self._statuses: dict[bytes, PodStatus] = {}
         self._heads: dict[bytes, tuple[dict[str, str], list[OwnerReference]]] = {}
 
-    def put(self, found: Object) -> bool:
-        """Drop what placement does not read, share what is known already. True if its spec or status is new.
+    def intern_object(self, subject: Object) -> bool:
+        """Drop what placement does not read and share equal parts. Return True if its spec or status is new.
 
         Raises OverflowError for an object with a number beyond 64 bits.
         """
-        notice = found.metadata.annotations.get(NOTICE) if isinstance(found, Node) else None
-        found.metadata.annotations = {NOTICE: notice} if notice is not None else {}
-        if isinstance(found, Pod):
-            return self._put_pod(found)
-        if isinstance(found, Node):
-            for image in found.status.images:
+        notice = subject.metadata.annotations.get(NOTICE) if isinstance(subject, Node) else None
+        subject.metadata.annotations = {NOTICE: notice} if notice is not None else {}
+        if isinstance(subject, Pod):
+            return self._intern_pod(subject)
+        if isinstance(subject, Node):
+            for image in subject.status.images:
                 image.names = [intern(name) for name in image.names]
-            for condition in found.status.conditions:
+            for condition in subject.status.conditions:
                 condition.message = SHUTTING_DOWN if SHUTTING_DOWN in condition.message else ""
-        _encode(found)
+        _encode(subject)
         return True
 
-    def _put_pod(self, pod: Pod) -> bool:
-        known = len(self._specs) + len(self._statuses)
+    def _intern_pod(self, pod: Pod) -> bool:
+        count_before = len(self._specs) + len(self._statuses)
         self._share_head(pod.metadata)
         pod.spec = self._share_spec(pod.spec)
         pod.status = self._share_status(pod.status)
-        return len(self._specs) + len(self._statuses) > known
+        return len(self._specs) + len(self._statuses) > count_before
 
     def _share_head(self, meta: ObjectMeta) -> None:
         meta.namespace = intern(meta.namespace)
@@ -56,7 +56,7 @@ class Interner:
 
     def _share_spec(self, spec: PodSpec) -> PodSpec:
         node_name, spec.node_name = intern(spec.node_name), ""
-        spec.volumes = [volume for volume in spec.volumes if _matters(volume)]
+        spec.volumes = [volume for volume in spec.volumes if _is_relevant(volume)]
         shared = copy(self._specs.setdefault(_encode(spec), spec))
         shared.node_name = node_name
         return shared
@@ -71,6 +71,6 @@ class Interner:
         return shared
 
 
-def _matters(volume: Volume) -> bool:
-    """Volumes of other kinds carry nothing but a name, often a different one in every pod (kube-api-access-x7k2p)."""
+def _is_relevant(volume: Volume) -> bool:
+    """Tell whether placement reads the volume. Others hold only a name, often one per pod (kube-api-access-x7k2p)."""
     return volume != Volume(name=volume.name)

@@ -15,9 +15,10 @@ from typing import Any, Generic, Self, TypeVar, cast
 import msgspec
 
 from wukong.api.decode import readable
+from wukong.api.documents import without_nulls
 from wukong.api.kinds import PODS
 from wukong.api.resources import Key, Resource
-from wukong.cluster.api_status import refusal
+from wukong.cluster.api_status import build_error
 from wukong.cluster.credentials import Credentials
 from wukong.cluster.http import STALL_SECONDS, Http
 from wukong.errors import ClusterError
@@ -91,13 +92,13 @@ class Kube:
         resource_version: str | None = None,
     ) -> Page[T]:
         path = resource.path(selection.namespace)
-        params = _selecting(selection)
+        params = _build_selector_params(selection)
         params |= {"limit": str(limit)} if limit else {}
         # A token carries its version; the API server refuses both together.
-        params |= {"continue": token} if token else _version(resource_version)
+        params |= {"continue": token} if token else _build_version_params(resource_version)
         answer = await self._http.send("GET", path, params=params)
-        found = cast("_List[T]", decode(answer, _List[read], path))  # type: ignore[valid-type]
-        return Page(found.items or [], found.metadata.resource_version, found.metadata.token)
+        response = cast("_List[T]", decode(answer, _List[read], path))  # type: ignore[valid-type]
+        return Page(response.items or [], response.metadata.resource_version, response.metadata.token)
 
     async def watch(
         self, resource: Resource, read: type[T], selection: Selection = EVERYTHING, *, resource_version: str
@@ -105,11 +106,11 @@ class Kube:
         path = resource.path(selection.namespace)
         params = {"watch": "true", "allowWatchBookmarks": "true", "resourceVersion": resource_version}
         params |= {"timeoutSeconds": str(self._watch_seconds)} if self._watch_seconds else {}
-        lines = self._http.lines(path, _selecting(selection) | params)
+        lines = self._http.read_lines(path, _build_selector_params(selection) | params)
         try:
             async for line in lines:
                 if line.strip():
-                    yield _event(line, read, resource)
+                    yield _decode_event(line, read, resource)
         finally:
             await lines.aclose()  # now, not when the collector finds it: it holds a connection
 
@@ -135,7 +136,7 @@ class Kube:
         grace_seconds: int | None = None,
         propagation: Propagation = "",
     ) -> None:
-        options = _delete_options(uid, resource_version, grace_seconds)
+        options = _build_delete_options(uid, resource_version, grace_seconds)
         options |= {"propagationPolicy": propagation} if propagation else {}
         await self._http.send("DELETE", resource.path(key.namespace, key.name), options)
 
@@ -144,7 +145,7 @@ class Kube:
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": {"name": key.name, "namespace": key.namespace},
-            "deleteOptions": _delete_options(uid, "", grace_seconds),
+            "deleteOptions": _build_delete_options(uid, "", grace_seconds),
         }
         await self._write("POST", PODS.path(key.namespace, key.name, "eviction"), body)
 
@@ -160,7 +161,7 @@ class Kube:
         await self.patch(resource, key, PatchBody("merge", body), "scale")
 
     async def version(self) -> str:
-        """What the server calls itself, such as v1.35.8."""
+        """Return the server's version, such as v1.35.8."""
         return str(decode(await self._http.send("GET", "/version"), dict, "/version").get("gitVersion", ""))
 
     async def _write(self, method: str, path: str, body: object, **options: Any) -> Document:
@@ -168,12 +169,12 @@ class Kube:
 
 
 def decode(data: bytes | msgspec.Raw, read: type[T], place: str) -> T:
-    """Into a struct or dict. Null lists, which Go writes, are read as absent."""
+    """Decode into a struct or dict. Null lists, which Go writes, are read as absent."""
     try:
         try:
             return cast(T, (_decoders.get(read) or _decoders.setdefault(read, msgspec.json.Decoder(read))).decode(data))
         except msgspec.ValidationError:
-            return msgspec.convert(_without_nulls(msgspec.json.decode(data)), read)
+            return msgspec.convert(without_nulls(msgspec.json.decode(data)), read)
     except msgspec.ValidationError as error:
         raise ClusterError(f"the answer for {place} is not what we expect: {readable(error)}") from None
     except msgspec.DecodeError as error:
@@ -181,43 +182,37 @@ def decode(data: bytes | msgspec.Raw, read: type[T], place: str) -> T:
 
 
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}  # one per struct ever read
-_line = msgspec.json.Decoder(_Line)
-_versioned = msgspec.json.Decoder(_Versioned)
+_line_decoder = msgspec.json.Decoder(_Line)
+_version_decoder = msgspec.json.Decoder(_Versioned)
 
 
-def _event(line: bytes, read: type[T], resource: Resource) -> Event[T]:
+def _decode_event(line: bytes, read: type[T], resource: Resource) -> Event[T]:
     place = f"a watch of {resource.plural}"
     try:
-        found = _line.decode(line)
+        watch_line = _line_decoder.decode(line)
     except msgspec.DecodeError as error:
         raise ClusterError(f"{place} said something that is no event: {error}") from None
-    if found.type == "ERROR":
-        raise refusal(0, found.object)
-    if found.type == "BOOKMARK":  # its spec is empty, which a struct need not accept
-        version = _versioned.decode(found.object).metadata.resource_version
+    if watch_line.type == "ERROR":
+        raise build_error(0, watch_line.object)
+    if watch_line.type == "BOOKMARK":  # its spec is empty, which a struct need not accept
+        version = _version_decoder.decode(watch_line.object).metadata.resource_version
         head = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"resourceVersion": version}}
         return Event("BOOKMARK", msgspec.convert(head, read))
-    return Event(cast(EventType, found.type), decode(found.object, read, place))
+    return Event(cast(EventType, watch_line.type), decode(watch_line.object, read, place))
 
 
-def _selecting(selection: Selection) -> dict[str, str]:
-    given = {"labelSelector": selection.labels, "fieldSelector": selection.fields}
-    return {name: value for name, value in given.items() if value}
+def _build_selector_params(selection: Selection) -> dict[str, str]:
+    params = {"labelSelector": selection.labels, "fieldSelector": selection.fields}
+    return {name: value for name, value in params.items() if value}
 
 
-def _version(version: str | None) -> dict[str, str]:
+def _build_version_params(version: str | None) -> dict[str, str]:
     return {} if version is None else {"resourceVersion": version}
 
 
-def _delete_options(uid: str, resource_version: str, grace_seconds: int | None) -> Document:
-    given = {"uid": uid, "resourceVersion": resource_version}
-    conditions = {name: value for name, value in given.items() if value}
+def _build_delete_options(uid: str, resource_version: str, grace_seconds: int | None) -> Document:
+    expected = {"uid": uid, "resourceVersion": resource_version}
+    preconditions = {name: value for name, value in expected.items() if value}
     options: Document = {"apiVersion": "v1", "kind": "DeleteOptions"}
-    options |= {"preconditions": conditions} if conditions else {}
+    options |= {"preconditions": preconditions} if preconditions else {}
     return options | ({} if grace_seconds is None else {"gracePeriodSeconds": grace_seconds})
-
-
-def _without_nulls(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _without_nulls(entry) for key, entry in value.items() if entry is not None}
-    return [_without_nulls(entry) for entry in value] if isinstance(value, list) else value

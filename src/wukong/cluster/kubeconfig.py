@@ -16,6 +16,7 @@ import msgspec
 import yaml
 
 from wukong.api.decode import readable
+from wukong.api.documents import without_nulls
 from wukong.errors import InputError, nearest
 
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -118,68 +119,71 @@ E = TypeVar("E")
 
 
 def parse(text: bytes | str, file: str) -> Kubeconfig:
-    """One file. `file` is its path: for messages, and for what its relative paths are relative to."""
+    """Parse one file. `file` is its path, for messages and as the base of relative paths."""
     try:
         document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        found = msgspec.convert(_without_nulls({} if document is None else document), _File)
+        # An empty kubeconfig is written with `users: null`.
+        content = msgspec.convert(without_nulls({} if document is None else document), _File)
     except yaml.YAMLError as error:
         raise InputError(f"{file}: broken YAML: {' '.join(str(error).split())}. Is it a kubeconfig?") from None
     except msgspec.ValidationError as error:
         raise InputError(f"{file}: {readable(error)}") from None
     folder = PurePath(file).parent
-    for cluster in found.clusters:
-        _anchor(cluster.cluster, folder, "certificate_authority")
-    for user in found.users:
-        _anchor(user.user, folder, "client_certificate", "client_key", "token_file")
+    for cluster in content.clusters:
+        _resolve_paths(cluster.cluster, folder, "certificate_authority")
+    for user in content.users:
+        _resolve_paths(user.user, folder, "client_certificate", "client_key", "token_file")
         if user.user.exec and "/" in user.user.exec.command:  # a bare name is looked up on PATH
-            _anchor(user.user.exec, folder, "command")
+            _resolve_paths(user.user.exec, folder, "command")
     return Kubeconfig(
         files=(file,),
-        current_context=found.current_context,
-        clusters=_by_name(((each.name, each.cluster) for each in found.clusters), f"{file}: $.clusters"),
-        users=_by_name(((each.name, each.user) for each in found.users), f"{file}: $.users"),
-        contexts=_by_name(((each.name, each.context) for each in found.contexts), f"{file}: $.contexts"),
+        current_context=content.current_context,
+        clusters=_by_name(((entry.name, entry.cluster) for entry in content.clusters), f"{file}: $.clusters"),
+        users=_by_name(((entry.name, entry.user) for entry in content.users), f"{file}: $.users"),
+        contexts=_by_name(((entry.name, entry.context) for entry in content.contexts), f"{file}: $.contexts"),
     )
 
 
-def merge(files: Iterable[Kubeconfig]) -> Kubeconfig:
+def merge(configs: Iterable[Kubeconfig]) -> Kubeconfig:
     merged = Kubeconfig()
-    for each in files:
+    for config in configs:
         merged = Kubeconfig(
-            files=merged.files + each.files,
-            current_context=merged.current_context or each.current_context,
-            clusters={**each.clusters, **merged.clusters},
-            users={**each.users, **merged.users},
-            contexts={**each.contexts, **merged.contexts},
+            files=merged.files + config.files,
+            current_context=merged.current_context or config.current_context,
+            clusters={**config.clusters, **merged.clusters},
+            users={**config.users, **merged.users},
+            contexts={**config.contexts, **merged.contexts},
         )
     return merged
 
 
 def resolve(config: Kubeconfig, context: str = "") -> Login:
-    """What a context means; "" is the current one."""
+    """Return the login of a context; "" is the current one."""
     place, name = config.place, context or config.current_context
     if not name:
-        known = f"Choose one of: {', '.join(config.contexts)}." if config.contexts else "It has no contexts."
-        raise InputError(f"{place}: $.current-context: expected the name of a context, got none. {known}")
+        choices = f"Choose one of: {', '.join(config.contexts)}." if config.contexts else "It has no contexts."
+        raise InputError(f"{place}: $.current-context: expected the name of a context, got none. {choices}")
     chosen = _look_up(config.contexts, name, f"{place}: $.contexts", "context")
-    named = f"{place}: $.contexts[{name}]"
-    cluster = _look_up(config.clusters, chosen.cluster, f"{named}.cluster", "cluster")
-    user = _look_up(config.users, chosen.user, f"{named}.user", "user") if chosen.user else UserEntry()
-    problems = _problems(cluster, f"{place}: $.clusters[{chosen.cluster}]", user, f"{place}: $.users[{chosen.user}]")
+    context_place = f"{place}: $.contexts[{name}]"
+    cluster = _look_up(config.clusters, chosen.cluster, f"{context_place}.cluster", "cluster")
+    user = _look_up(config.users, chosen.user, f"{context_place}.user", "user") if chosen.user else UserEntry()
+    problems = _find_problems(
+        cluster, f"{place}: $.clusters[{chosen.cluster}]", user, f"{place}: $.users[{chosen.user}]"
+    )
     if problems:
         raise InputError(*problems)
-    return Login(place=named, cluster=cluster, user=user, namespace=chosen.namespace or "default")
+    return Login(place=context_place, cluster=cluster, user=user, namespace=chosen.namespace or "default")
 
 
-def decoded(data: str, place: str) -> bytes:
-    """The bytes of a `*-data` field."""
+def decode_base64(data: str, place: str) -> bytes:
+    """Return the bytes of a `*-data` field."""
     try:
         return base64.b64decode("".join(data.split()), validate=True)
     except (binascii.Error, ValueError) as error:
         raise InputError(f"{place}: expected base64, got something else: {error}.") from None
 
 
-def _problems(cluster: ClusterEntry, cluster_place: str, user: UserEntry, user_place: str) -> list[str]:
+def _find_problems(cluster: ClusterEntry, cluster_place: str, user: UserEntry, user_place: str) -> list[str]:
     problems = []
     if not cluster.server.startswith(("https://", "http://")):
         expected = "expected an address such as https://10.0.0.1:6443"
@@ -202,27 +206,20 @@ def _problems(cluster: ClusterEntry, cluster_place: str, user: UserEntry, user_p
 def _look_up(entries: dict[str, E], name: str, place: str, what: str) -> E:
     if name in entries:
         return entries[name]
-    known = f" Known: {', '.join(entries)}." if entries else f" There is no {what} at all."
-    raise InputError(f'{place}: no {what} "{name}".{nearest(name, entries)}{known}')
+    choices = f" Known: {', '.join(entries)}." if entries else f" There is no {what} at all."
+    raise InputError(f'{place}: no {what} "{name}".{nearest(name, entries)}{choices}')
 
 
 def _by_name(entries: Iterable[tuple[str, E]], place: str) -> dict[str, E]:
-    found: dict[str, E] = {}
+    entries_by_name: dict[str, E] = {}
     for name, entry in entries:
-        if name in found:
+        if name in entries_by_name:
             raise InputError(f'{place}: two entries are called "{name}". Rename or remove one.')
-        found[name] = entry
-    return found
+        entries_by_name[name] = entry
+    return entries_by_name
 
 
-def _anchor(entry: msgspec.Struct, folder: PurePath, *fields: str) -> None:
+def _resolve_paths(entry: msgspec.Struct, folder: PurePath, *fields: str) -> None:
     for field in fields:
         if getattr(entry, field):
             setattr(entry, field, str(folder / getattr(entry, field)))
-
-
-def _without_nulls(value: object) -> object:
-    """`users: null` is how an empty kubeconfig is written."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(entry) for key, entry in value.items() if entry is not None}
-    return [_without_nulls(entry) for entry in value] if isinstance(value, list) else value

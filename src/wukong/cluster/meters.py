@@ -1,4 +1,4 @@
-"""Meters: how much of each node is in use, asked of metrics.k8s.io or of Prometheus.
+"""Meters: how much of each node is in use, according to metrics.k8s.io or Prometheus.
 
 Implements ports.Meter. Called by the live runtime; never decides anything about nodes.
 """
@@ -41,9 +41,9 @@ class MetricsApi:
         self._cluster, self._now = cluster, now
 
     async def measure(self) -> list[NodeUsage]:
-        nodes = await self._all(NODES, Node)
+        nodes = await self._list_all(NODES, Node)
         try:
-            metrics = await self._all(NODE_METRICS, _NodeMetrics)
+            metrics = await self._list_all(NODE_METRICS, _NodeMetrics)
         except NotFound:
             raise ClusterError(
                 "this cluster serves no metrics.k8s.io: install metrics-server, or use --prometheus"
@@ -52,23 +52,23 @@ class MetricsApi:
         return [
             NodeUsage(
                 metadata=ObjectMeta(name=entry.metadata.name),
-                measured_at=_seconds(entry.timestamp, self._now()),
-                cpu=_percent(entry.usage, sizes[entry.metadata.name], "cpu"),
-                memory=_percent(entry.usage, sizes[entry.metadata.name], "memory"),
+                measured_at=_parse_timestamp(entry.timestamp, self._now()),
+                cpu=_percent_of(entry.usage, sizes[entry.metadata.name], "cpu"),
+                memory=_percent_of(entry.usage, sizes[entry.metadata.name], "memory"),
             )
             for entry in metrics
             if entry.metadata.name in sizes
         ]
 
-    async def _all(self, resource: Resource, read: type[_T]) -> list[_T]:
-        found: list[_T] = []
+    async def _list_all(self, resource: Resource, read: type[_T]) -> list[_T]:
+        items: list[_T] = []
         token = ""
         while True:
             page = await self._cluster.list(resource, read, limit=_PAGE, token=token)
-            found += page.items
+            items += page.items
             token = page.token
             if not token:
-                return found
+                return items
 
 
 class _Sample(msgspec.Struct):
@@ -80,17 +80,17 @@ class _Data(msgspec.Struct):
     result: list[_Sample] = []
 
 
-class _Answer(msgspec.Struct):
+class _QueryResponse(msgspec.Struct):
     status: str
     data: _Data | None = None
     error: str = ""
 
 
-_answer = msgspec.json.Decoder(_Answer)
+_response_decoder = msgspec.json.Decoder(_QueryResponse)
 
 
 class Prometheus:
-    """A Prometheus server, asked with one instant query per kind of resource."""
+    """A Prometheus server, queried once per resource."""
 
     def __init__(self, url: str, queries: Queries | None = None, *, session: aiohttp.ClientSession) -> None:
         if problem := find_url_problem(url):
@@ -98,33 +98,33 @@ class Prometheus:
         self._url, self._queries, self._session = url.rstrip("/"), queries or Queries(), session
 
     async def measure(self) -> list[NodeUsage]:
-        measured: dict[str, dict[str, float]] = {}
+        percents: dict[str, dict[str, float]] = {}
         times: dict[str, float] = {}
         for kind in ("cpu", "memory", "storage"):
-            for sample in await self._ask(getattr(self._queries, kind)):
+            for sample in await self._query(getattr(self._queries, kind)):
                 name, number = sample.metric.get(self._queries.label, ""), float(sample.value[1])
                 if name and not math.isnan(number):  # NaN: there was nothing to divide by
-                    measured.setdefault(name, {})[kind] = number
+                    percents.setdefault(name, {})[kind] = number
                     times[name] = min(sample.value[0], times.get(name, sample.value[0]))
         return [
             NodeUsage(
                 metadata=ObjectMeta(name=name),
                 measured_at=times[name],
-                cpu=percents.get("cpu"),
-                memory=percents.get("memory"),
-                storage=percents.get("storage"),
+                cpu=of_node.get("cpu"),
+                memory=of_node.get("memory"),
+                storage=of_node.get("storage"),
             )
-            for name, percents in measured.items()
+            for name, of_node in percents.items()
         ]
 
-    async def _ask(self, query: str) -> list[_Sample]:
+    async def _query(self, query: str) -> list[_Sample]:
         if not query:
             return []
         try:
             async with self._session.get(
                 f"{self._url}/api/v1/query", params={"query": query}, timeout=_TIMEOUT
             ) as response:
-                answer = _answer.decode(await response.read())
+                answer = _response_decoder.decode(await response.read())
         except (aiohttp.ClientError, TimeoutError, msgspec.MsgspecError) as error:
             raise ClusterError(f"Prometheus at {self._url} did not answer: {type(error).__name__} {error}") from None
         if answer.status != "success" or answer.data is None:
@@ -132,14 +132,14 @@ class Prometheus:
         return answer.data.result
 
 
-def _percent(used: Quantities, size: Quantities, name: str) -> float | None:
+def _percent_of(used: Quantities, size: Quantities, name: str) -> float | None:
     if name not in used or not (whole := parse_quantity(size.get(name, 0))):
         return None
     return 100.0 * parse_quantity(used[name]) / whole
 
 
-def _seconds(timestamp: str, now: float) -> float:
-    """When it was measured; now, if the source does not say."""
+def _parse_timestamp(timestamp: str, now: float) -> float:
+    """Return when it was measured in seconds since 1970; now, if the source does not say."""
     try:
         return datetime.datetime.fromisoformat(timestamp).timestamp()
     except ValueError:

@@ -13,16 +13,17 @@ from urllib.parse import urlsplit
 from wukong.errors import InputError
 
 
-def proxy_for(server: str, env: Mapping[str, str]) -> str:
-    """The proxy's address, or "" for a direct connection."""
+def find_proxy(server: str, env: Mapping[str, str]) -> str:
+    """Return the proxy's address, or "" for a direct connection."""
     address = urlsplit(server)
     host = (address.hostname or "").lower()
-    if not host or is_local(host) or is_excluded(host, address.port, _variable(env, "NO_PROXY")):
+    if not host or is_local(host) or is_excluded(host, address.port, _read_variable(env, "NO_PROXY")):
         return ""
-    return checked(_variable(env, f"{address.scheme.upper()}_PROXY"), f"${address.scheme.upper()}_PROXY")
+    return check_proxy(_read_variable(env, f"{address.scheme.upper()}_PROXY"), f"${address.scheme.upper()}_PROXY")
 
 
-def checked(proxy: str, place: str) -> str:
+def check_proxy(proxy: str, place: str) -> str:
+    """Return the address with a scheme, "" for none. Raises InputError for a proxy that is not HTTP."""
     if not proxy:
         return ""
     proxy = proxy if "://" in proxy else f"http://{proxy}"
@@ -32,7 +33,7 @@ def checked(proxy: str, place: str) -> str:
 
 
 def is_local(host: str) -> bool:
-    """Go never uses a proxy for this machine."""
+    """Tell whether the host is this machine, for which Go never uses a proxy."""
     if host == "localhost":
         return True
     try:
@@ -42,7 +43,7 @@ def is_local(host: str) -> bool:
 
 
 def is_excluded(host: str, port: int | None, no_proxy: str) -> bool:
-    """By `*`, a domain and all below it, `.domain` for only what is below, an address, a network; maybe with a port."""
+    """Tell whether NO_PROXY names the host: `*`, a domain, `.domain` (only below it), address, network; maybe :port."""
     return any(_matches(word.strip().lower(), host, port) for word in no_proxy.split(",") if word.strip())
 
 
@@ -53,12 +54,12 @@ def _matches(word: str, host: str, port: int | None) -> bool:
         return ip_address(host) in ip_network(word, strict=False)
     except ValueError:
         pass
-    name, colon, wanted = word.rpartition(":")
-    if colon and wanted.isdigit() and (":" not in name or name.endswith("]")):
-        return int(wanted) == (port or 443) and _matches(name.strip("[]"), host, port)
+    name, colon, wanted_port = word.rpartition(":")
+    if colon and wanted_port.isdigit() and (":" not in name or name.endswith("]")):
+        return int(wanted_port) == (port or 443) and _matches(name.strip("[]"), host, port)
     word = word.removeprefix("*")
     return host.endswith(word) if word.startswith(".") else host == word or host.endswith(f".{word}")
 
 
-def _variable(env: Mapping[str, str], name: str) -> str:
+def _read_variable(env: Mapping[str, str], name: str) -> str:
     return env.get(name) or env.get(name.lower()) or ""

@@ -1,9 +1,9 @@
-"""What `wukong snapshot` keeps of an object: what decides placement, what Kubernetes' controllers go by, nothing else.
+"""Reduces an object to what a snapshot keeps: what placement and Kubernetes' controllers read, nothing else.
 
     kept      the fields of our structs; statuses of workloads; what containers wait for; a few annotations
     dropped   environments, arguments, commands, probes, secrets' names, all other annotations, who manages which field
 
-Called by `wukong snapshot`, and on a change that is to be compared with what it wrote. Pure.
+Called by `wukong snapshot`, and for a change that is compared with a snapshot. Pure.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _ANNOTATIONS = (
 
 
 def reduce_document(document: Document) -> Document:
-    """The object with what a snapshot keeps of its kind; its kind and apiVersion are in it."""
+    """Return what a snapshot keeps of an object, with its kind and apiVersion."""
     kind = KINDS.of_document(document["kind"], document.get("apiVersion", ""))
     assert kind is not None, f"{document['kind']} is not in the table of kinds"
     assert kind.snapshot is not None, f"no snapshot holds {kind.group_kind}"
     if kind.snapshot.template_in:
-        reduced: Document = {"metadata": _meta(document.get("metadata") or {})}
+        reduced: Document = {"metadata": _reduce_metadata(document.get("metadata") or {})}
         path = f"{kind.snapshot.template_in}.template"
-        _put(reduced, path, _template(_at(document, path) or {}))
+        _set_at(reduced, path, _reduce_template(_value_at(document, path) or {}))
     else:
         reduced = msgspec.to_builtins(decode_one(msgspec.json.encode(document), kind.group_kind))
     reduced["kind"], reduced["apiVersion"] = document["kind"], document.get("apiVersion", "")
     for path in kind.snapshot.more:
-        _copy(document, reduced, path)
-    _annotate(document, reduced)
+        _copy_path(document, reduced, path)
+    _copy_annotations(document, reduced)
     if kind.resource == NODES:
         for condition in reduced.get("status", {}).get("conditions", []):
             if message := condition.pop("message", ""):
@@ -53,31 +53,31 @@ def reduce_document(document: Document) -> Document:
     return reduced
 
 
-def _meta(meta: Document) -> Document:
+def _reduce_metadata(meta: Document) -> Document:
     names = ("name", "namespace", "uid", "generation", "labels", "ownerReferences", "creationTimestamp", "annotations")
     return {name: meta[name] for name in (*names, "deletionTimestamp", "finalizers") if meta.get(name)}
 
 
-def _template(template: Document) -> Document:
-    without_nulls = decode_one(msgspec.json.encode({"kind": "Pod", **template}), "Pod")
-    made: Document = msgspec.to_builtins(msgspec.convert(msgspec.to_builtins(without_nulls), PodTemplateSpec))
-    made.get("metadata", {}).pop("namespace", None)
-    return made
+def _reduce_template(template: Document) -> Document:
+    pod = decode_one(msgspec.json.encode({"kind": "Pod", **template}), "Pod")
+    reduced: Document = msgspec.to_builtins(msgspec.convert(msgspec.to_builtins(pod), PodTemplateSpec))
+    reduced.get("metadata", {}).pop("namespace", None)
+    return reduced
 
 
-def _annotate(document: Document, made: Document) -> None:
-    """The annotations that matter, on the object and on its template."""
+def _copy_annotations(document: Document, reduced: Document) -> None:
+    """Keep the annotations that controllers read, on the object and on its template."""
     for path in ("metadata", "spec.template.metadata", "data.spec.template.metadata"):
-        if isinstance(meta := _at(made, path), dict):
+        if isinstance(meta := _value_at(reduced, path), dict):
             meta.pop("annotations", None)
-            given = _at(document, f"{path}.annotations") or {}
-            if found := {key: text for key, text in given.items() if key.startswith(_ANNOTATIONS)}:
-                meta["annotations"] = found
-    if (grace := _at(document, "metadata.deletionGracePeriodSeconds")) is not None:
-        made["metadata"]["deletionGracePeriodSeconds"] = grace
+            annotations = _value_at(document, f"{path}.annotations") or {}
+            if kept := {key: text for key, text in annotations.items() if key.startswith(_ANNOTATIONS)}:
+                meta["annotations"] = kept
+    if (grace := _value_at(document, "metadata.deletionGracePeriodSeconds")) is not None:
+        reduced["metadata"]["deletionGracePeriodSeconds"] = grace
 
 
-def _copy(source: Any, target: Any, path: str) -> None:
+def _copy_path(source: Any, target: Any, path: str) -> None:
     step, _, rest = path.partition(".")
     if not isinstance(source, dict) or not isinstance(target, dict):
         return
@@ -87,20 +87,20 @@ def _copy(source: Any, target: Any, path: str) -> None:
     if not rest:
         target[name] = source[name]
     elif step.endswith("[]"):
-        for given, into in zip(source[name], target.setdefault(name, []), strict=False):
-            _copy(given, into, rest)
+        for source_item, target_item in zip(source[name], target.setdefault(name, []), strict=False):
+            _copy_path(source_item, target_item, rest)
     else:
-        _copy(source[name], target.setdefault(name, {}), rest)
+        _copy_path(source[name], target.setdefault(name, {}), rest)
 
 
-def _put(target: Document, path: str, value: Any) -> None:
+def _set_at(target: Document, path: str, value: Any) -> None:
     *above, last = path.split(".")
     for name in above:
         target = target.setdefault(name, {})
     target[last] = value
 
 
-def _at(document: Any, path: str) -> Any:
+def _value_at(document: Any, path: str) -> Any:
     for name in path.split("."):
         document = document.get(name) if isinstance(document, dict) else None
     return document

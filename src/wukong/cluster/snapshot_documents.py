@@ -1,7 +1,7 @@
-"""Reads a snapshot as it is: whole documents, for those who play on with it instead of only deciding on it.
+"""Reads the objects of a snapshot as documents, for a simulation that starts from it.
 
-Called by `wukong sim run -s`. Takes the same files as files.py and complains in the same words. It knows two kinds
-more, by which Kubernetes' own controllers remember: Job and ControllerRevision. Never writes.
+Called by `wukong sim run -s`. Takes the same files as files.py and reports the same problems. It also reads Jobs
+and ControllerRevisions, which Kubernetes' own controllers read. Never writes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wukong.api.documents import as_json, unfold_list, without_nulls
 from wukong.api.kinds import KINDS
 from wukong.api.resources import group_of
 from wukong.cluster.checks import problems_of
-from wukong.cluster.files import SNAPSHOT_COMMAND, collector_paused, files_of, place_name, read_text
+from wukong.cluster.files import SNAPSHOT_COMMAND, files_of, pause_garbage_collector, place_name, read_text
 from wukong.errors import InputError
 from wukong.ports import Document
 
@@ -33,58 +33,64 @@ class Documents(msgspec.Struct):
 
 
 def read_documents(path: str, skipped: Tally[str]) -> Documents:
-    """Every object of a snapshot; kinds that nobody acts on are counted in `skipped`. Raises InputError."""
-    found = Documents()
+    """Return every object of a snapshot. Kinds that no actor reads are counted in `skipped`. Raises InputError."""
+    documents = Documents()
     problems: list[str] = []
-    with collector_paused():
+    with pause_garbage_collector():
         for file in files_of(path):
             data = bytes(read_text(file))
             try:
                 _check(data)
-                _read(data, found, skipped)
+                _read(data, documents, skipped)
             except InputError as error:
                 problems += error.at(place_name(file)).problems
-    problems += [f"{place_name(path)}: {each} is there twice. Remove one of the two." for each in _twice(found.items)]
+    problems += [
+        f"{place_name(path)}: {name} is there twice. Remove one of the two."
+        for name in _find_duplicates(documents.items)
+    ]
     if problems:
         raise InputError(*problems)
-    if not found.items:
+    if not documents.items:
         raise InputError(f"{place_name(path)}: expected Kubernetes objects, found none. Take one: {SNAPSHOT_COMMAND}")
-    return found
+    return documents
 
 
 def _check(data: bytes) -> None:
-    """What is wrong with the objects by themselves, all at once."""
-    found = ((each, problems_of(each, thorough=True)) for each in decode_objects(data, skipped=Tally()))
-    problems = [f"{each.kind} {each.key}: {problem}" for each, wrong in found for problem in wrong]
+    """Raise InputError with every problem of the objects by themselves."""
+    problems = [
+        f"{subject.kind} {subject.key}: {problem}"
+        for subject in decode_objects(data, skipped=Tally())
+        for problem in problems_of(subject, thorough=True)
+    ]
     if problems:
         raise InputError(*problems)
 
 
-def _twice(items: list[Document]) -> list[str]:
-    """The objects of which there are two, by kind and key; kinds of other groups may have the same names."""
-    counts = Tally((group_of(str(item.get("apiVersion") or "")), item["kind"], _key(item)) for item in items)
+def _find_duplicates(items: list[Document]) -> list[str]:
+    """Return the objects that are there twice, as `Kind key`. Kinds of other groups may have the same names."""
+    counts = Tally((group_of(str(item.get("apiVersion") or "")), item["kind"], _key_of(item)) for item in items)
     return [f"{kind} {key}" for (_, kind, key), number in counts.items() if number > 1]
 
 
-def _key(document: Document) -> str:
+def _key_of(document: Document) -> str:
     meta = document.get("metadata") or {}
     kind = KINDS.of_document(document["kind"], document.get("apiVersion") or "")
     namespace = (meta.get("namespace") or "default") if kind is None or kind.resource.namespaced else ""
     return "/".join(filter(None, (namespace, meta.get("name"))))
 
 
-def _read(data: bytes, found: Documents, skipped: Tally[str]) -> None:
-    for document in _parsed(data):
+def _read(data: bytes, documents: Documents, skipped: Tally[str]) -> None:
+    for document in _parse(data):
         if not isinstance(document, dict):
             raise InputError(f"expected a Kubernetes object (a mapping with kind and metadata), got {document!r:.200}.")
         if isinstance(mark := document.get(MARK), dict):
-            found.is_reduced, found.taken_at = True, str(mark.get("takenAt") or "")
-        for each in unfold_list(document):
-            if is_known(each, skipped):
-                found.items.append(each)
+            documents.is_reduced, documents.taken_at = True, str(mark.get("takenAt") or "")
+        for item in unfold_list(document):
+            if is_known(item, skipped):
+                documents.items.append(item)
 
 
-def _parsed(data: bytes) -> list[Any]:
+def _parse(data: bytes) -> list[Any]:
     try:
         if data.lstrip()[:1] == b"{":
             return [msgspec.json.decode(data)]
@@ -92,14 +98,14 @@ def _parsed(data: bytes) -> list[Any]:
         pass  # {kind: Pod} is YAML
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        documents = [each for each in yaml.load_all(data, Loader=loader) if each is not None]
+        documents = [document for document in yaml.load_all(data, Loader=loader) if document is not None]
     except (yaml.YAMLError, ValueError) as error:
         raise InputError(f"broken YAML: {error}") from None
-    return [without_nulls(as_json(each)) for each in documents]
+    return [without_nulls(as_json(document)) for document in documents]
 
 
 def is_known(document: Document, skipped: Tally[str]) -> bool:
-    """Whether a forecast loads it. Other kinds are counted in `skipped`, or refused as decode_objects does."""
+    """Tell whether a forecast loads the object. Other kinds are counted in `skipped`, or refused like in decode."""
     name, version = str(document.get("kind") or ""), str(document.get("apiVersion") or "")
     kind = KINDS.of_document(name, version)
     if kind is not None and kind.loads and not kind.decides:

@@ -21,6 +21,7 @@ import msgspec
 import yaml
 
 from wukong.api.decode import readable
+from wukong.api.documents import as_json
 from wukong.errors import InputError
 from wukong.placement.price_table import AS_OF, SPOT_SHARE, find_list_price
 
@@ -116,7 +117,7 @@ def read_prices(data: bytes) -> Prices:
 def load_yaml(data: bytes) -> Any:
     """YAML as plain values, dates as text."""
     try:
-        return _to_plain(yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+        return as_json(yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except RecursionError:
         raise InputError("broken YAML: nested too deeply, or within itself.") from None
     except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError) as error:  # the last: !!bool maybe
@@ -157,14 +158,6 @@ def _parse_price(text: str) -> float | None:
     except ValueError:
         return None
     return number if _is_price(number) else None
-
-
-def _to_plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _to_plain(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_to_plain(entry) for entry in value]
-    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 __all__ = [

@@ -46,7 +46,8 @@ def manifest(required: bool) -> Option[Any]:
 
 
 def refuse_stdin_twice(**paths: str | None) -> None:
-    """Standard input can be read once only."""
-    taken = [f"--{name.replace('_', '-')}" for name, path in paths.items() if path == "-"]
-    if len(taken) > 1:
-        raise InputError(f"{' and '.join(taken)}: only one of them can be standard input. Put the other into a file.")
+    """Raise InputError if two options are `-`: standard input can be read only once."""
+    stdin_options = [f"--{name.replace('_', '-')}" for name, path in paths.items() if path == "-"]
+    if len(stdin_options) > 1:
+        names = " and ".join(stdin_options)
+        raise InputError(f"{names}: only one of them can be standard input. Put the other into a file.")

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import msgspec
 
 from wukong.api.decode import decode_objects, readable
-from wukong.cli.views.console import Tell
+from wukong.cli.views.console import ReportProgress
 from wukong.cluster import place_name, read_lines
-from wukong.cluster.checks import oversized_numbers, problems_of
+from wukong.cluster.checks import find_oversized_numbers, problems_of
 from wukong.engine.replay import RecordedAttempt, Scenario
 from wukong.errors import InputError
 
@@ -24,11 +24,11 @@ _encode = msgspec.msgpack.Encoder().encode  # refuses numbers beyond 64 bits
 _decoder = msgspec.json.Decoder(Scenario)
 
 
-def read_scenarios(path: str, tell: Tell) -> Iterator[tuple[int, Scenario]]:
+def read_scenarios(path: str, report_progress: ReportProgress) -> Iterator[tuple[int, Scenario]]:
     """Line number and scenario. After a bad line only further bad lines are looked for, and raised together."""
     problems: list[str] = []
     number = 0
-    for number, line in read_lines(path, tell):
+    for number, line in read_lines(path, report_progress):
         place = f"{place_name(path)}: line {number}"
         try:
             scenario = _decode(line)
@@ -56,15 +56,15 @@ def _decode(line: bytes) -> Scenario:
         raise InputError("nested too deeply to be a scenario.") from None
     try:
         _encode(scenario)
-        problems = [*_object_problems(scenario), *_step_problems(scenario)]
+        problems = [*_find_object_problems(scenario), *_find_step_problems(scenario)]
     except OverflowError:
-        problems = list(oversized_numbers(msgspec.structs.replace(scenario, workloads=[])))
+        problems = list(find_oversized_numbers(msgspec.structs.replace(scenario, workloads=[])))
     if problems:
         raise InputError(*problems)
     return scenario
 
 
-def _object_problems(scenario: Scenario) -> Iterator[str]:
+def _find_object_problems(scenario: Scenario) -> Iterator[str]:
     for path, entries in (("$.nodes", scenario.nodes), ("$.existing", scenario.existing)):
         for index, entry in enumerate(entries):
             yield from (f"{path}[{index}]: {problem}" for problem in problems_of(entry, thorough=True))
@@ -82,15 +82,15 @@ def _object_problems(scenario: Scenario) -> Iterator[str]:
             yield from error.at(f"$.workloads[{index}]").problems
 
 
-def _step_problems(scenario: Scenario) -> Iterator[str]:
+def _find_step_problems(scenario: Scenario) -> Iterator[str]:
     for index, step in enumerate(scenario.steps):
         if not step.attempts:
             yield f"$.steps[{index}].attempts: expected at least one attempt, got none."
         for number, attempt in enumerate(step.attempts):
-            yield from _attempt_problems(attempt, f"$.steps[{index}].attempts[{number}]")
+            yield from _find_attempt_problems(attempt, f"$.steps[{index}].attempts[{number}]")
 
 
-def _attempt_problems(attempt: RecordedAttempt, path: str) -> Iterator[str]:
+def _find_attempt_problems(attempt: RecordedAttempt, path: str) -> Iterator[str]:
     if attempt.outcome not in _OUTCOMES:
         yield f"{path}.outcome: expected {' or '.join(_OUTCOMES)}, got {attempt.outcome!r}."
     if attempt.outcome == "bound" and not attempt.node:

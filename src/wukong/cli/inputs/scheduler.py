@@ -1,4 +1,4 @@
-"""How to decide: which version of kube-scheduler, by which profile. Says what it had to guess.
+"""Chooses the version and the profile of kube-scheduler to decide by. Notes what it had to guess.
 
 Used by the verbs that decide. Reads the scheduler's configuration, nothing else.
 """
@@ -25,21 +25,21 @@ _VERSION = re.compile(r"v?(\d+\.\d+)")
 
 
 def read_version(text: str, place: str) -> Version:
-    """The version named by the user or by a recording. One we do not know becomes the nearest we do, and is noted."""
-    written = _VERSION.match(text)
-    if written is None:
+    """Return the version that the user or a recording names. For an unknown one, note and return the nearest."""
+    match = _VERSION.match(text)
+    if match is None:
         known = ", ".join(VERSIONS)
         raise InputError(f"{place}: expected a version of Kubernetes such as 1.35, got {text!r}. Known: {known}.")
     version, is_exact = find_version(text)
     if not is_exact:
-        note(f"Kubernetes {written[1]} is not modelled; decided as in {version.minor}, the nearest that is.")
+        note(f"Kubernetes {match[1]} is not modelled; decided as in {version.minor}, the nearest that is.")
     return version
 
 
 def guess_version(nodes: Iterable[Node]) -> Version:
-    """The version most kubelets run. The control plane may be newer, so the guess is always said."""
+    """Return the version most kubelets run. The control plane may be newer, so the guess is always noted."""
     kubelets = Tally(
-        found[1] for node in nodes if (found := _VERSION.match(node.status.node_info.kubelet_version)) is not None
+        match[1] for node in nodes if (match := _VERSION.match(node.status.node_info.kubelet_version)) is not None
     )
     choose = "Choose with --kubernetes."
     if not kubelets:
@@ -66,14 +66,14 @@ class Profiles:
         self._takes_extenders = takes_extenders
         self._place = place_name(scheduler_config) if scheduler_config else ""
         self._config = bytes(read_text(scheduler_config)) if scheduler_config else None
-        self._known: dict[str, Profile] = {}
+        self._profiles: dict[str, Profile] = {}
 
     def of(self, version: Version) -> Profile:
-        if version.minor not in self._known:
-            self._known[version.minor] = self._make(version)
-        return self._known[version.minor]
+        if version.minor not in self._profiles:
+            self._profiles[version.minor] = self._read_profile(version)
+        return self._profiles[version.minor]
 
-    def _make(self, version: Version) -> Profile:
+    def _read_profile(self, version: Version) -> Profile:
         if self._config is None:
             return default_profile(version)
         try:

@@ -1,4 +1,4 @@
-"""Where a verb gets its cluster from: a snapshot, or the current context; what it lacks is said."""
+"""Reads the cluster of a verb from a snapshot or the current context, and notes which kinds it has none of."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wukong.engine import Scheduler, Snapshot
 
 
 class Source(NamedTuple):
-    """What the shared options say about the cluster."""
+    """The cluster that the shared options name."""
 
     snapshot: str | None  # None: the live cluster
     kubeconfig: str = ""
@@ -26,52 +26,54 @@ class Source(NamedTuple):
         return place_name(self.snapshot) if self.snapshot else "the cluster"
 
 
-class Found(NamedTuple):
+class SourceCluster(NamedTuple):
+    """What was read from a source."""
+
     objects: Objects
     version: str = ""  # what a live server calls itself; "" for a snapshot
 
 
-def read_source(source: Source) -> Found:
-    """The objects, and a note on what is not there: we decide as if the cluster had none of it."""
+def read_source(source: Source) -> SourceCluster:
+    """Read the objects, and note the kinds that are missing: we decide as if the cluster had none of them."""
     if source.snapshot is None:
-        found = asyncio.run(read_live(source))
+        cluster = asyncio.run(read_live(source))
     else:
         skipped: Tally[str] = Tally()
-        found = Found(read_objects(source.snapshot, skipped))
+        cluster = SourceCluster(read_objects(source.snapshot, skipped))
         note_skipped(source.snapshot, skipped)
-    lacking = [kind.resource.plural for kind in found.objects.lacking() if kind.is_built_in]
-    if lacking:
-        note(f"{source.place} holds no {', '.join(lacking)}; decided as if the cluster had none.")
-    return found
+    missing_kinds = [kind.resource.plural for kind in cluster.objects.missing_kinds() if kind.is_built_in]
+    if missing_kinds:
+        note(f"{source.place} holds no {', '.join(missing_kinds)}; decided as if the cluster had none.")
+    return cluster
 
 
-async def read_live(source: Source) -> Found:
-    """Everything that decides placement, read from the cluster of the kubeconfig or of this pod."""
+async def read_live(source: Source) -> SourceCluster:
+    """Read everything that decides placement from the cluster of the kubeconfig or of this pod."""
     from wukong.cluster.capture import capture
     from wukong.cluster.credentials import load
     from wukong.cluster.kube import Kube
 
-    with progress("Reading the cluster") as tell:
+    with progress("Reading the cluster") as report_progress:
         async with Kube(load(source.kubeconfig, source.context)) as kube:
-            return Found(await capture(kube, tell, note), await kube.version())
+            return SourceCluster(await capture(kube, report_progress, note), await kube.version())
 
 
 def note_skipped(path: str, skipped: Tally[str]) -> None:
-    played = {kind.resource.kind for kind in KINDS if kind.loads and not kind.decides}  # those are for sim run
-    others = {kind: count for kind, count in skipped.items() if kind not in played}
-    if others:
-        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
+    simulated_kinds = {kind.resource.kind for kind in KINDS if kind.loads and not kind.decides}  # those are for sim run
+    irrelevant = {kind: count for kind, count in skipped.items() if kind not in simulated_kinds}
+    if irrelevant:
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(irrelevant.items()))
         note(f"{place_name(path)}: left out what does not decide placement: {counts}.")
 
 
 def make_scheduler(
-    found: Found, kubernetes: str | None, scheduler_config: str | None, *, takes_extenders: bool = False
+    cluster: SourceCluster, kubernetes: str | None, scheduler_config: str | None, *, takes_extenders: bool = False
 ) -> Scheduler:
     profiles = Profiles(scheduler_config, takes_extenders=takes_extenders)
     if kubernetes:
         version = read_version(kubernetes, "--kubernetes")
-    elif found.version:
-        version = read_version(found.version, "the cluster's version")
+    elif cluster.version:
+        version = read_version(cluster.version, "the cluster's version")
     else:
-        version = guess_version(found.objects.nodes)
-    return Scheduler(Snapshot.of(found.objects), profiles.of(version))
+        version = guess_version(cluster.objects.nodes)
+    return Scheduler(Snapshot.of(cluster.objects), profiles.of(version))

@@ -11,7 +11,7 @@ from wukong.cli.inputs.scheduler import note_other_scheduler
 from wukong.cli.inputs.source import Source, make_scheduler, read_source
 from wukong.cli.views.console import note, progress
 from wukong.cli.views.results import show_capacity
-from wukong.cluster import collector_paused
+from wukong.cluster import pause_garbage_collector
 from wukong.engine.capacity import count_capacity
 from wukong.engine.explain import list_unmodelled
 
@@ -49,15 +49,15 @@ def command(
       wukong capacity -s cluster.json -f web.yaml --max 100 -o json
     """
     options.refuse_stdin_twice(snapshot=snapshot, filename=manifest, scheduler_config=scheduler_config)
-    with collector_paused(), progress("Placing") as tell:
+    with pause_garbage_collector(), progress("Placing") as report_progress:
         source = Source(snapshot, kubeconfig, context)
-        found = read_source(source)
-        asked = read_manifest(manifest, found.objects)
-        scheduler = make_scheduler(found, kubernetes, scheduler_config)
-        note_other_scheduler(asked.pod)
-        if any(found.objects.of(kind.group_kind) for kind in KINDS if kind.origin == "ours"):
+        cluster = read_source(source)
+        question = read_manifest(manifest, cluster.objects)
+        scheduler = make_scheduler(cluster, kubernetes, scheduler_config)
+        note_other_scheduler(question.pod)
+        if any(cluster.objects.of(kind.group_kind) for kind in KINDS if kind.origin == "ours"):
             note("placement policies are not counted with: as many fit by the scheduler's own plugins.")
-        capacity = count_capacity(scheduler, asked.pod, limit, tell)
-    for text in list_unmodelled(asked.pod):
+        capacity = count_capacity(scheduler, question.pod, limit, report_progress)
+    for text in list_unmodelled(question.pod):
         note(f"{text}.")
-    show_capacity(capacity, asked.name, output)
+    show_capacity(capacity, question.name, output)

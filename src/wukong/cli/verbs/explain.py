@@ -17,7 +17,7 @@ from wukong.cli.inputs.scheduler import note_other_scheduler
 from wukong.cli.inputs.source import Source, make_scheduler, read_source
 from wukong.cli.views.console import name_some
 from wukong.cli.views.results import show_explanation
-from wukong.cluster import collector_paused
+from wukong.cluster import pause_garbage_collector
 from wukong.engine import Scheduler
 from wukong.engine.explain import Explanation, explain
 from wukong.errors import InputError, nearest
@@ -79,7 +79,7 @@ def command(
     )
     if (pod is None) == (manifest is None):
         raise click.UsageError("Name one pod: pod/NAMESPACE/NAME for one of the snapshot, or -f FILE.")
-    with collector_paused():
+    with pause_garbage_collector():
         source = Source(snapshot, kubeconfig, context)
         found = read_source(source)
         target = (
@@ -112,28 +112,28 @@ def _from_manifest(path: str, objects: Objects) -> Target:
 
 def _from_cluster(text: str, objects: Objects, place: str) -> Target:
     """The pod with this name, as it was before it got its node."""
-    key = _key(text)
-    found = next((entry for entry in objects.pods if entry.key == key), None)
-    if found is None:
-        raise InputError(f"{place}: no pod {key} there.{_hint(key, objects)}")
+    key = _parse_key(text)
+    placed_pod = next((pod for pod in objects.pods if pod.key == key), None)
+    if placed_pod is None:
+        raise InputError(f"{place}: no pod {key} there.{_suggest_pods(key, objects)}")
     replace = msgspec.structs.replace
-    meta = replace(found.metadata, deletion_timestamp=None)
-    unbound = replace(found, metadata=meta, spec=replace(found.spec, node_name=""))
-    return Target(unbound, f"Pod {key}", key, found.spec.node_name)
+    meta = replace(placed_pod.metadata, deletion_timestamp=None)
+    unbound = replace(placed_pod, metadata=meta, spec=replace(placed_pod.spec, node_name=""))
+    return Target(unbound, f"Pod {key}", key, placed_pod.spec.node_name)
 
 
-def _hint(key: str, objects: Objects) -> str:
-    """Who may have been meant: pods whose names begin so, or else a name that is nearly the same."""
-    keys = [entry.key for entry in objects.pods]
-    longer = [other for other in keys if other.startswith(key)]
+def _suggest_pods(key: str, objects: Objects) -> str:
+    """Return a hint: pods whose names begin like the key, or else the nearest name."""
+    keys = [pod.key for pod in objects.pods]
+    longer = [candidate for candidate in keys if candidate.startswith(key)]
     if longer:
         return f" There is {name_some(sorted(longer))}."
     namespace = key.partition("/")[0]
-    neighbours = [other for other in keys if other.partition("/")[0] == namespace]
+    neighbours = [candidate for candidate in keys if candidate.partition("/")[0] == namespace]
     return nearest(key, neighbours) if neighbours else f" The namespace {namespace} has no pods."
 
 
-def _key(text: str) -> str:
+def _parse_key(text: str) -> str:
     kind, *names = text.split("/")
     if kind not in ("pod", "pods", "po") or len(names) not in (1, 2) or not all(names):
         raise InputError(f"{text}: expected pod/NAMESPACE/NAME, or pod/NAME in the namespace default.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from wukong.api.crds import Schema, crds, file_name
+from wukong.api.crds import Schema, build_crds, file_name_of
 from wukong.cli.views.console import document_text
 from wukong.errors import InputError
 
@@ -26,11 +26,11 @@ def command(output: str, directory: str | None) -> None:
       wukong manifests crds | kubectl apply --server-side -f -
     """
     if directory is not None:
-        write(Path(directory), crds())
+        write(Path(directory), build_crds())
     elif output == "json":
-        click.echo(document_text({"apiVersion": "v1", "kind": "List", "items": crds()}, output), nl=False)
+        click.echo(document_text({"apiVersion": "v1", "kind": "List", "items": build_crds()}, output), nl=False)
     else:
-        click.echo("---\n".join(map(text, crds())), nl=False)
+        click.echo("---\n".join(map(text, build_crds())), nl=False)
 
 
 def text(document: Schema) -> str:
@@ -41,6 +41,6 @@ def write(directory: Path, documents: list[Schema]) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for document in documents:
-            (directory / file_name(document)).write_text(text(document), encoding="utf-8")
+            (directory / file_name_of(document)).write_text(text(document), encoding="utf-8")
     except OSError as error:
         raise InputError(f"--directory {directory}: cannot be written: {error.strerror or error}.") from None

@@ -44,14 +44,14 @@ def command(file: str, kubernetes: str | None, scheduler_config: str | None, out
 
 def replay_file(file: str, kubernetes: str | None, profiles: Profiles) -> Report:
     report = Report()
-    asked = read_version(kubernetes, "--kubernetes") if kubernetes else None
-    recorded: dict[str, Version] = {}  # each is looked up once, so that a note on it is said once
-    with progress("Replaying") as tell:
-        for line, scenario in read_scenarios(file, tell):
+    chosen_version = read_version(kubernetes, "--kubernetes") if kubernetes else None
+    recorded_versions: dict[str, Version] = {}  # each is looked up once, so that a note on it is said once
+    with progress("Replaying") as report_progress:
+        for line, scenario in read_scenarios(file, report_progress):
             place = f"{place_name(file)}: line {line}"
-            if asked is None and scenario.version not in recorded:
-                recorded[scenario.version] = read_version(scenario.version, f"{place}: $.version")
-            profile = profiles.of(asked or recorded[scenario.version])
+            if chosen_version is None and scenario.version not in recorded_versions:
+                recorded_versions[scenario.version] = read_version(scenario.version, f"{place}: $.version")
+            profile = profiles.of(chosen_version or recorded_versions[scenario.version])
             try:
                 replay_scenario(scenario, line, profile, report)
             except InputError as error:

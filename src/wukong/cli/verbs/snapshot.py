@@ -18,7 +18,7 @@ import msgspec
 
 from wukong.cli.inputs import options
 from wukong.cli.views.console import count, note, progress
-from wukong.cluster import collector_paused
+from wukong.cluster import pause_garbage_collector
 from wukong.cluster.anonymize import anonymize_documents
 from wukong.cluster.capture import capture_documents
 from wukong.cluster.credentials import load
@@ -51,44 +51,47 @@ def command(kubeconfig: str, context: str, output: str | None, is_anonymous: boo
       wukong snapshot -o cluster.json.gz
       wukong snapshot --anonymize -o for-support.json
     """
-    with collector_paused():
+    with pause_garbage_collector():
         numbers: Tally[str] = Tally()
         if is_anonymous:
-            text = encode(anonymize_documents(asyncio.run(take(kubeconfig, context, numbers, lambda each: each))))
+            documents = asyncio.run(capture_objects(kubeconfig, context, numbers, lambda document: document))
+            text = encode_list(anonymize_documents(documents))
         else:  # as text at once: a hundred thousand pods take a tenth of the room
-            text = encode(asyncio.run(take(kubeconfig, context, numbers, written)))
+            text = encode_list(asyncio.run(capture_objects(kubeconfig, context, numbers, encode_document)))
     if output is None:
         sys.stdout.buffer.write(text)
         return
-    write_whole(Path(output), gzip.compress(text) if output.endswith(".gz") else text)
+    write_atomically(Path(output), gzip.compress(text) if output.endswith(".gz") else text)
     kinds = ", ".join(f"{numbers[kind]:,} {kind}" for kind in ("Node", "Pod"))
     note(f"wrote {output}: {kinds} and {count(numbers.total(), 'object')} in all.")
 
 
-async def take(kubeconfig: str, context: str, numbers: Tally[str], keep: Callable[[Document], _T]) -> list[_T]:
-    """Every object as `keep` has it; `numbers` counts them by kind."""
-    taken = []
-    with progress("Reading the cluster") as tell:
+async def capture_objects(
+    kubeconfig: str, context: str, numbers: Tally[str], keep: Callable[[Document], _T]
+) -> list[_T]:
+    """Return every object as `keep` makes it; `numbers` counts them by kind."""
+    objects = []
+    with progress("Reading the cluster") as report_progress:
         async with Kube(load(kubeconfig, context)) as kube:
-            async for each in capture_documents(kube, tell, note):
-                numbers[each["kind"]] += 1
-                taken.append(keep(each))
-    return taken
+            async for document in capture_documents(kube, report_progress, note):
+                numbers[document["kind"]] += 1
+                objects.append(keep(document))
+    return objects
 
 
-def written(document: Document) -> msgspec.Raw:
+def encode_document(document: Document) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(document))
 
 
-def encode(documents: Sequence[Document | msgspec.Raw]) -> bytes:
-    """A List, as kubectl would print it, with a word on when it was taken and that it is not whole."""
-    taken = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    head = {"apiVersion": "v1", "kind": "List", MARK: {"version": 1, "takenAt": taken}}
+def encode_list(documents: Sequence[Document | msgspec.Raw]) -> bytes:
+    """Return a List, as kubectl would print it, marked as a snapshot with the time it was taken."""
+    taken_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    head = {"apiVersion": "v1", "kind": "List", MARK: {"version": 1, "takenAt": taken_at}}
     return msgspec.json.encode({**head, "items": documents}) + b"\n"
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Either the whole file or none: it is written beside and moved into place."""
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write the whole file or none: it is written beside and moved into place."""
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             file.write(data)

@@ -1,7 +1,7 @@
-"""How things are printed: documents for programs, tables for people, notes beside them, progress while it takes.
+"""Printing: documents for programs, tables for people, notes beside them, a progress bar while it takes.
 
 The result goes to stdout, the rest to stderr. Colour only on a terminal, and not if NO_COLOR is set (rich sees to it).
-What is printed is decided in render.py.
+What is printed is decided in the other views.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _PATIENCE_SECONDS = 0.5
 _MOST_NAMES = 3
 _MOST_FOLDED_ROWS = 500  # folding thousands of rows takes seconds
 
-Tell = Callable[[int, int], None]
+ReportProgress = Callable[[int, int], None]
 
 
 def note(text: str) -> None:
-    """Something to know beside the result."""
+    """Print something to know beside the result."""
     click.echo(f"note: {text}", err=True)
 
 
@@ -42,7 +42,7 @@ class Table:
         self.rows.append((cells, style))
 
     def lines(self) -> Iterator[str]:
-        """As plain text: what a program reads, and fast for thousands of rows."""
+        """Yield the table as plain text: what a program reads, and fast for thousands of rows."""
         texts = [self.headings, *(cells for cells, _ in self.rows)]
         widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
         shape = [
@@ -53,15 +53,15 @@ class Table:
             yield "  ".join(padded).rstrip()
 
     def __rich__(self) -> RichTable:
-        """For a terminal: in colour, long cells folded."""
-        made = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        """Return the table for a terminal: in colour, long cells folded."""
+        table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for heading in self.headings:
             is_number = heading in self.numbers
             justify: JustifyMethod = "right" if is_number else "left"
-            made.add_column(heading, justify=justify, no_wrap=heading in self.whole, overflow="fold")
+            table.add_column(heading, justify=justify, no_wrap=heading in self.whole, overflow="fold")
         for cells, style in self.rows:
-            made.add_row(*cells, style=style)
-        return made
+            table.add_row(*cells, style=style)
+        return table
 
 
 Part = str | Text | Table
@@ -95,26 +95,26 @@ def document_text(document: object, output: str) -> str:
     return text
 
 
-def count(number: int, one: str, many: str = "") -> str:
-    """`1 node`, `5,000 nodes`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def count(number: int, singular: str, plural: str = "") -> str:
+    """Return `1 node`, `5,000 nodes`."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def name_some(names: Sequence[str]) -> str:
-    """The first few, and how many more there are."""
+    """Return the first few names, and how many more there are."""
     rest = len(names) - _MOST_NAMES
     return ", ".join(names[:_MOST_NAMES]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def is_terminal() -> bool:
-    """Whether there is a terminal that can be drawn on."""
+    """Tell whether there is a terminal that can be drawn on."""
     console = Console(stderr=not sys.stdout.isatty())
     return console.is_terminal and not console.is_dumb_terminal
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Tell]:
-    """A bar on stderr, if that is a terminal and it takes longer than a moment; `tell(done, total)` moves it."""
+def progress(title: str) -> Iterator[ReportProgress]:
+    """Show a bar on stderr, if that is a terminal and it takes long; `report_progress(done, total)` moves it."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda done, total: None
@@ -122,14 +122,14 @@ def progress(title: str) -> Iterator[Tell]:
     columns = (TextColumn(title), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=console, transient=True)
     task = bar.add_task(title, total=None)
-    begun = time.monotonic()
+    started = time.monotonic()
 
-    def tell(done: int, total: int) -> None:
-        if time.monotonic() - begun > _PATIENCE_SECONDS:
+    def report_progress(done: int, total: int) -> None:
+        if time.monotonic() - started > _PATIENCE_SECONDS:
             bar.start()
         bar.update(task, completed=done, total=total or None)
 
     try:
-        yield tell
+        yield report_progress
     finally:
         bar.stop()

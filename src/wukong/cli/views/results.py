@@ -1,4 +1,4 @@
-"""What the verbs show of a result: one view for people, one document for programs, for each verb. Decides nothing.
+"""Shows the result of each verb: a view for people, a document for programs. Decides nothing.
 
 Explanations have a module of their own, matrix.py. How things get onto the screen is in console.py.
 """
@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from rich.text import Text
 
 from wukong.cli.views.console import Part, Table, count, name_some, show, show_document
-from wukong.cli.views.matrix import explanation_document, explanation_view, preemption_line
+from wukong.cli.views.matrix import build_explanation_document, build_explanation_view, describe_preemption
 from wukong.engine.capacity import Capacity
 from wukong.engine.explain import Explanation
 from wukong.engine.replay import Mismatch, Report
 from wukong.replies.extender.policy_report import PolicyReport
 
 _MOST_MISMATCHES = 3
-_COMPARED = {  # in the order in which they are shown; `wukong replay` prints further ones as they are called
+_COMPARISONS = {  # in the order in which they are shown; `wukong replay` prints further ones as they are called
     "feasibleSets": "feasible sets",
     "scoreCells": "score cells",
     "finals": "final scores",
@@ -30,13 +30,13 @@ _COMPARED = {  # in the order in which they are shown; `wukong replay` prints fu
 
 
 def show_explanation(
-    explanation: Explanation, name: str, runs_on: str, output: str | None, told: PolicyReport | None = None
+    explanation: Explanation, name: str, runs_on: str, output: str | None, report: PolicyReport | None = None
 ) -> None:
-    """`told`: what a policy did to it, if the scheduler asks an extender."""
+    """Print an explanation. `report` is what a policy did to it, if the scheduler has an extender."""
     if output in ("json", "yaml"):
-        show_document(explanation_document(explanation, name, runs_on, told), output)
+        show_document(build_explanation_document(explanation, name, runs_on, report), output)
     else:
-        show(*explanation_view(explanation, name, runs_on, output == "wide", told))
+        show(*build_explanation_view(explanation, name, runs_on, output == "wide", report))
 
 
 # Replay -----------------------------------------------------------------------------------------------------------
@@ -44,17 +44,17 @@ def show_explanation(
 
 def show_replay(report: Report, output: str | None) -> None:
     if output in ("json", "yaml"):
-        show_document(_replay_document(report), output)
+        show_document(_build_replay_document(report), output)
     else:
-        show(*_replay_view(report, len(report.mismatches) if output == "wide" else _MOST_MISMATCHES))
+        show(*_build_replay_view(report, len(report.mismatches) if output == "wide" else _MOST_MISMATCHES))
 
 
-def _replay_document(report: Report) -> dict[str, object]:
+def _build_replay_document(report: Report) -> dict[str, object]:
     document: dict[str, object] = {
         "scenarios": report.scenarios,
         "pods": report.pods,
         "attempts": report.attempts,
-        "compared": {name: number for name, _, number in _compared(report)},
+        "compared": {name: number for name, _, number in _list_comparisons(report)},
         "mismatches": len(report.mismatches),
         "byPlugin": report.by_plugin,
     }
@@ -74,11 +74,11 @@ def _replay_document(report: Report) -> dict[str, object]:
     return document
 
 
-def _replay_view(report: Report, most: int) -> Iterable[Part]:
+def _build_replay_view(report: Report, most: int) -> Iterable[Part]:
     scope = [count(report.scenarios, "scenario"), count(report.pods, "pod"), count(report.attempts, "attempt")]
     yield f"Replayed {', '.join(scope)}."
     compared = Table("COMPARED", "NUMBER", numbers=["NUMBER"])
-    for _, words, number in _compared(report):
+    for _, words, number in _list_comparisons(report):
         compared.add_row(words, f"{number:,}")
     yield from ("", compared, "")
     if not report.mismatches:
@@ -90,21 +90,21 @@ def _replay_view(report: Report, most: int) -> Iterable[Part]:
         by_plugin.add_row(plugin, f"{number:,}")
     yield by_plugin
     for entry in report.mismatches[:most]:
-        yield from _mismatch_lines(entry)
+        yield from _describe_mismatch(entry)
     if len(report.mismatches) > most:
         yield f"\nThe first {most} of {len(report.mismatches):,}; -o wide shows all."
 
 
-def _mismatch_lines(entry: Mismatch) -> Iterable[Part]:
+def _describe_mismatch(entry: Mismatch) -> Iterable[Part]:
     place = f"line {entry.scenario} (seed {entry.seed}), pod {entry.pod}, attempt {entry.attempt + 1}"
     yield f"\n{entry.plugin}: {place}"
     yield f"  recorded: {entry.recorded}"
     yield f"  decided:  {entry.decided}"
 
 
-def _compared(report: Report) -> list[tuple[str, str, int]]:
-    names = [*_COMPARED, *sorted(report.compared.keys() - _COMPARED.keys())]
-    return [(name, _COMPARED.get(name, name), report.compared[name]) for name in names]
+def _list_comparisons(report: Report) -> list[tuple[str, str, int]]:
+    names = [*_COMPARISONS, *sorted(report.compared.keys() - _COMPARISONS.keys())]
+    return [(name, _COMPARISONS.get(name, name), report.compared[name]) for name in names]
 
 
 # Capacity ---------------------------------------------------------------------------------------------------------
@@ -112,12 +112,12 @@ def _compared(report: Report) -> list[tuple[str, str, int]]:
 
 def show_capacity(capacity: Capacity, name: str, output: str | None) -> None:
     if output in ("json", "yaml"):
-        show_document(_capacity_document(capacity, name), output)
+        show_document(_build_capacity_document(capacity, name), output)
     else:
-        show(*_capacity_view(capacity, name, every_node=output == "wide"))
+        show(*_build_capacity_view(capacity, name, every_node=output == "wide"))
 
 
-def _capacity_document(capacity: Capacity, name: str) -> dict[str, object]:
+def _build_capacity_document(capacity: Capacity, name: str) -> dict[str, object]:
     document: dict[str, object] = {
         "pod": name,
         "fits": capacity.fits,
@@ -131,31 +131,31 @@ def _capacity_document(capacity: Capacity, name: str) -> dict[str, object]:
     return document
 
 
-def _capacity_view(capacity: Capacity, name: str, every_node: bool) -> Iterable[Part]:
+def _build_capacity_view(capacity: Capacity, name: str, every_node: bool) -> Iterable[Part]:
     where = f", on {len(capacity.per_node):,} of {count(capacity.nodes, 'node')}" if capacity.fits else ""
     more = "at least " if capacity.is_limited else ""
     style = "bold green" if capacity.fits else "bold red"
     yield Text(f"{name}: {more}{capacity.fits:,} more fit{where}.", style=style)
     if capacity.per_node:
-        yield from ("", _per_node(capacity) if every_node else _per_count(capacity), "")
+        yield from ("", _build_node_table(capacity) if every_node else _build_count_table(capacity), "")
     yield f"Why no more: {capacity.reason}"
     if capacity.preemption is not None:
-        yield preemption_line("The next one", capacity.preemption)
+        yield describe_preemption("The next one", capacity.preemption)
 
 
-def _per_node(capacity: Capacity) -> Table:
-    made = Table("NODE", "PODS", numbers=["PODS"])
+def _build_node_table(capacity: Capacity) -> Table:
+    table = Table("NODE", "PODS", numbers=["PODS"])
     for node, number in capacity.per_node.items():
-        made.add_row(node, f"{number:,}")
-    return made
+        table.add_row(node, f"{number:,}")
+    return table
 
 
-def _per_count(capacity: Capacity) -> Table:
+def _build_count_table(capacity: Capacity) -> Table:
     """Nodes that took equally many share a line, so that 5,000 nodes stay readable."""
     groups: dict[int, list[str]] = {}
     for node, number in capacity.per_node.items():
         groups.setdefault(number, []).append(node)
-    made = Table("PODS EACH", "NODES", "NAMES", numbers=["PODS EACH", "NODES"])
+    table = Table("PODS EACH", "NODES", "NAMES", numbers=["PODS EACH", "NODES"])
     for number, nodes in groups.items():
-        made.add_row(f"{number:,}", f"{len(nodes):,}", name_some(nodes))
-    return made
+        table.add_row(f"{number:,}", f"{len(nodes):,}", name_some(nodes))
+    return table

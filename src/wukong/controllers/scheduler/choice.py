@@ -1,6 +1,6 @@
-"""Where one pod goes, if anywhere, and whom it would drive out: the engine asked as kube-scheduler would be.
+"""Chooses a node for one pod, or the pods to preempt, with the engine as kube-scheduler would.
 
-Called by controllers.scheduler. It adds to the engine what depends on more than the pod's template: the node a pod is
+Called by controller.py. It adds to the engine what depends on more than the pod's template: the node a pod is
 nominated to, the room reserved for other nominated pods, and an extender. It changes nothing.
 """
 
@@ -24,10 +24,11 @@ from wukong.state import State
 PREEMPTION_UNDER_WAY = "not eligible due to a terminating pod on the nominated node."
 PREEMPTED = ("DisruptionTarget", "True", "PreemptionByScheduler")
 
-EventWriter = tuple[Note, ...]
-# Gives the same scheduler with an extender in its profile, asked about this pod at this time, and what is to be told.
-Extend = Callable[[Scheduler, Pod, float], tuple[Scheduler, Callable[[View], EventWriter]]]
-Nominated = Mapping[Key, str]  # pod → node
+Notes = tuple[Note, ...]
+# Returns the same scheduler with an extender in its profile, for this pod at this time, and a function that reads the
+# extender's notes from a view.
+Extend = Callable[[Scheduler, Pod, float], tuple[Scheduler, Callable[[View], Notes]]]
+Nominations = Mapping[Key, str]  # pod → node
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -39,52 +40,54 @@ class Choice(msgspec.Struct, frozen=True):
     preemption: Preemption | None = None
     keeps_nomination: bool = False  # its victims are still leaving
     error: str = ""
-    notes: EventWriter = ()  # what an extender wants told
+    notes: Notes = ()  # the Events an extender wants recorded
 
 
 class Chooser:
+    """Chooses by one profile. `extend` adds an extender, if there is one."""
+
     def __init__(self, profile: Profile, ties: Ties, extend: Extend | None) -> None:
         self.profile, self.ties, self.extend = profile, ties, extend
-        # Kept as long as we are: the engine tells compiled pods apart by the profile itself.
-        self._peaceful = msgspec.structs.replace(profile, has_preemption=False)
+        # Made once: the engine caches compiled pods by the identity of the profile.
+        self._profile_without_preemption = msgspec.structs.replace(profile, has_preemption=False)
 
-    def choose(self, pod: Pod, state: State, nominated: Nominated, now: float) -> Choice:
-        """`nominated` are all pods to which room is promised, this one too, as far as they wait for it."""
-        own = nominated.get(Key(pod.metadata.namespace, pod.metadata.name), "")
-        must_wait = bool(own) and _has_leaving_victim(pod, own, state)
-        reserved = _reserved(pod, state, nominated)
-        # What an extender said holds for this moment only, and reservations for this pod only: on a copy.
-        snapshot = _with(state.snapshot, reserved) if reserved or self.extend else state.snapshot
+    def choose(self, pod: Pod, state: State, nominated: Nominations, now: float) -> Choice:
+        """Return the node for a pod, or why there is none. `nominated` has the node of every nominated pod."""
+        nominated_node = nominated.get(Key(pod.metadata.namespace, pod.metadata.name), "")
+        must_wait = bool(nominated_node) and _has_terminating_victim(pod, nominated_node, state)
+        reserved = _find_reserved_pods(pod, state, nominated)
+        # An extender's answer holds for this moment only, and reservations for this pod only: use a copy.
+        snapshot = _reserve(state.snapshot, reserved) if reserved or self.extend else state.snapshot
         try:
-            return self._choose(pod, own, snapshot, must_wait, now)
+            return self._choose(pod, nominated_node, snapshot, must_wait, now)
         except InputError as error:  # what no API server lets through
             return Choice(error=str(error))
 
-    def _choose(self, pod: Pod, own: str, snapshot: Snapshot, must_wait: bool, now: float) -> Choice:
-        view, notes = self._view(pod, snapshot, self.profile, now)
+    def _choose(self, pod: Pod, nominated_node: str, snapshot: Snapshot, must_wait: bool, now: float) -> Choice:
+        view, notes = self._compile_view(pod, snapshot, self.profile, now)
         view.sync()
-        node = self._pick(view, own)
+        node = self._pick(view, nominated_node)
         if node:
             return Choice(node=node, notes=notes)
         decision = decide(view)
-        refusal = decision.refusals.get(own)
+        refusal = decision.refusals.get(nominated_node)
         if must_wait and refusal is not None and not refusal.is_final:
-            decision = decide(self._view(pod, snapshot, self._peaceful, now)[0])
-            message = f"{_joined(decision.message)}preemption: {PREEMPTION_UNDER_WAY}"
-            return _read(decision, message, notes, is_waiting=True)
-        return _read(decision, decision.message, notes)
+            decision = decide(self._compile_view(pod, snapshot, self._profile_without_preemption, now)[0])
+            message = f"{_add_separator(decision.message)}preemption: {PREEMPTION_UNDER_WAY}"
+            return _build_choice(decision, message, notes, is_waiting=True)
+        return _build_choice(decision, decision.message, notes)
 
-    def _pick(self, view: View, own: str) -> str:
-        """The node the pod is nominated to, if it suits; else one of the best; "" if there is none, or no telling."""
-        row = view.snapshot.row_of.get(own)
+    def _pick(self, view: View, nominated_node: str) -> str:
+        """Return the nominated node if it is feasible, else one of the best; "" if there is none, or scoring failed."""
+        row = view.snapshot.row_of.get(nominated_node)
         if row is not None and view.feasible[row]:
-            return own
+            return nominated_node
         if view.scoring_error and np.count_nonzero(view.feasible) > 1:
             return ""
         best = self.ties.pick(view.total)
         return "" if best is None else view.snapshot.rows[best].name
 
-    def _view(self, pod: Pod, snapshot: Snapshot, profile: Profile, now: float) -> tuple[View, EventWriter]:
+    def _compile_view(self, pod: Pod, snapshot: Snapshot, profile: Profile, now: float) -> tuple[View, Notes]:
         scheduler = Scheduler(snapshot, profile, ties=self.ties)
         if self.extend is None:
             return scheduler.view_of(pod), ()
@@ -93,41 +96,45 @@ class Chooser:
         return view, notes_of(view)
 
 
-def _read(decision: Decision, message: str, notes: EventWriter, *, is_waiting: bool = False) -> Choice:
+def _build_choice(decision: Decision, message: str, notes: Notes, *, is_waiting: bool = False) -> Choice:
     refused_by = frozenset(refusal.plugin for refusal in decision.refusals.values())
     return Choice("", message, refused_by, decision.preemption, is_waiting, decision.error, notes)
 
 
-def _joined(message: str) -> str:
-    """The message up to where preemption has its say."""
+def _add_separator(message: str) -> str:
+    """Return the message with what separates it from the sentence on preemption."""
     return f"{message} " if message.endswith(".") else f"{message}, "
 
 
-def _reserved(pod: Pod, state: State, nominated: Nominated) -> dict[str, tuple[Pod, str]]:
-    """The other pods to which room is promised, if this one may not take it from them."""
-    found: dict[str, tuple[Pod, str]] = {}
+def _find_reserved_pods(pod: Pod, state: State, nominated: Nominations) -> dict[str, tuple[Pod, str]]:
+    """Return the other nominated pods whose room this one may not take, by key, each with its node."""
+    reserved: dict[str, tuple[Pod, str]] = {}
     placed, rows = state.snapshot.pods, state.snapshot.row_of
     for key, node in sorted(nominated.items()):
-        other = state.get(Pod, key)
-        if other is None or other.key == pod.key or other.key in placed or node not in rows:
+        nominated_pod = state.get(Pod, key)
+        if nominated_pod is None or nominated_pod.key == pod.key or nominated_pod.key in placed or node not in rows:
             continue
-        if (other.spec.priority or 0) >= (pod.spec.priority or 0):
-            found[other.key] = other, node
-    return found
+        if (nominated_pod.spec.priority or 0) >= (pod.spec.priority or 0):
+            reserved[nominated_pod.key] = nominated_pod, node
+    return reserved
 
 
-def _with(snapshot: Snapshot, reserved: Mapping[str, tuple[Pod, str]]) -> Snapshot:
+def _reserve(snapshot: Snapshot, reserved: Mapping[str, tuple[Pod, str]]) -> Snapshot:
+    """Return a copy of the snapshot in which these pods are placed."""
     copy = snapshot.fork()
     for key, (pod, node) in reserved.items():
         copy.assume(key, pod, node)
     return copy
 
 
-def _has_leaving_victim(pod: Pod, node: str, state: State) -> bool:
-    """Whether a pod preempted from this node is still on its way out."""
+def _has_terminating_victim(pod: Pod, node: str, state: State) -> bool:
+    """Tell whether a pod preempted from this node is still terminating."""
     return any(
-        other.is_terminating
-        and (other.spec.priority or 0) < (pod.spec.priority or 0)
-        and any((each.type, each.status, each.reason) == PREEMPTED for each in other.status.conditions)
-        for other in state.pods_on(node)
+        placed_pod.is_terminating
+        and (placed_pod.spec.priority or 0) < (pod.spec.priority or 0)
+        and any(
+            (condition.type, condition.status, condition.reason) == PREEMPTED
+            for condition in placed_pod.status.conditions
+        )
+        for placed_pod in state.pods_on(node)
     )

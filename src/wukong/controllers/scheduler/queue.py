@@ -1,13 +1,13 @@
-"""The scheduler's queue: pods that want a node, in kube-scheduler's order. Without a clock: `now` is an argument.
+"""The scheduler's queue: pods that want a node, in kube-scheduler's order. It reads no clock: `now` is an argument.
 
                  pop                     park (no node fits)                an event that may help, or 5 minutes
     (new) ─► active ───► being decided ──────────────────────► parked ──────────────────────┐
-               ▲                 │ trouble                                                   ▼
+               ▲                 │ an error                                                  ▼
                └─────────────────┴──────────────────────────────────────────────────── backing off
-                  its backoff is over, or nothing is active and no trouble was the reason
+                  its backoff is over, or nothing is active and no error was the reason
 
-Active pods go by priority, then by when they came: a new one by its creation, one that failed by its failure. So a
-queue made anew from the same state gives the same order, save that it knows of no backoff. As in kube-scheduler 1.35
+Active pods are ordered by priority, then by time: of creation for a new pod, of the failure for one that failed. So a
+queue filled again from the same state has the same order, except for backoffs. As in kube-scheduler 1.35
 (SchedulerPopFromBackoffQ) an idle scheduler does not wait for a backoff to end, unless an error was its reason.
 """
 
@@ -33,45 +33,47 @@ class Entry(msgspec.Struct):
     key: Key
     uid: str
     priority: int
-    came: float
+    queued_at: float
     failures: int = 0
     ready_at: float = float("-inf")  # when its backoff is over
     parked_until: float | None = None  # None: not parked
-    is_troubled: bool = False  # an error is why it backs off
-    plugins: frozenset[str] = frozenset()  # who refused it last
+    had_error: bool = False  # an error is why it backs off
+    plugins: frozenset[str] = frozenset()  # that refused it last
     nominated: str = ""
-    is_out: bool = False  # being decided, or its binding under way
-    occasion: Key | None = None  # the key on which it was decided last
-    turn: int = 0  # the place in a heap that counts: the last it got
+    is_popped: bool = False  # being decided, or its binding under way
+    decided_on: Key | None = None  # the key of the reconcile in which it was decided last
+    heap_number: int = 0  # of the one heap item that is current: the last pushed
 
     @property
     def rank(self) -> tuple[float, float, Key]:
-        return -self.priority, self.came, self.key
+        return -self.priority, self.queued_at, self.key
 
 
-class Turn(NamedTuple):
-    """A place in a heap, by time or by rank."""
+class HeapItem(NamedTuple):
+    """An entry in a heap, ordered by time or by rank."""
 
     at: float
-    then: float
+    tie_breaker: float
     key: Key
     number: int
     entry: Entry
 
     @property
     def is_current(self) -> bool:
-        return not self.entry.is_out and self.number == self.entry.turn
+        return not self.entry.is_popped and self.number == self.entry.heap_number
 
 
 class Queue:
+    """Pods in the states of the drawing above. Every method takes the time."""
+
     def __init__(self) -> None:
         self.entries: dict[Key, Entry] = {}
         self.parked: dict[Key, Entry] = {}
         self.nominated: dict[Key, str] = {}
-        self._active: list[Turn] = []  # heaps; turns that are not current are skipped
-        self._backing_off: list[Turn] = []
-        self._parked: list[Turn] = []
-        self._turns = 0
+        self._active: list[HeapItem] = []  # heaps; items that are not current are skipped
+        self._backing_off: list[HeapItem] = []
+        self._parked: list[HeapItem] = []
+        self._last_number = 0
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -82,11 +84,11 @@ class Queue:
     # ---- in and out
 
     def add(self, pod: Pod) -> Entry:
-        """A pod that came, or came anew under an old name."""
+        """Add a new pod, or one made again under an old name. Return its entry."""
         key = Key(pod.metadata.namespace, pod.metadata.name)
-        held = self.entries.get(key)
-        if held is not None and held.uid == pod.metadata.uid:
-            return held
+        known_entry = self.entries.get(key)
+        if known_entry is not None and known_entry.uid == pod.metadata.uid:
+            return known_entry
         self.remove(key)
         entry = Entry(key, pod.metadata.uid, pod.spec.priority or 0, seconds_of(pod.metadata.creation_timestamp))
         self.entries[key] = entry
@@ -97,9 +99,9 @@ class Queue:
     def remove(self, key: Key) -> None:
         self.nominated.pop(key, None)
         self.parked.pop(key, None)
-        gone = self.entries.pop(key, None)
-        if gone is not None:
-            gone.is_out = True  # what the heaps still hold of it no longer counts
+        entry = self.entries.pop(key, None)
+        if entry is not None:
+            entry.is_popped = True  # its items in the heaps are no longer current
 
     def nominate(self, entry: Entry, node: str) -> None:
         entry.nominated = node
@@ -109,36 +111,36 @@ class Queue:
             self.nominated.pop(entry.key, None)
 
     def pop(self, now: float) -> Entry | None:
-        """The pod whose turn it is."""
-        entry = self._next(now)
+        """Take the next pod to decide."""
+        entry = self._find_next(now)
         if entry is not None:
-            entry.is_out = True
+            entry.is_popped = True
         return entry
 
     def next_due(self, now: float) -> float | None:
-        """When a pod will have its turn: `now` if one has it already; None if only an event can help."""
-        if self._next(now) is not None:
+        """Return when the next pod is due: `now` if one is already; None if only an event can help."""
+        if self._find_next(now) is not None:
             return now
         times = [heap[0].at for heap in (self._backing_off, self._parked) if heap]
         return min(times, default=None)
 
-    # ---- what became of it
+    # ---- after a decision
 
     def park(self, entry: Entry, plugins: frozenset[str], now: float) -> None:
-        """No node suits it: it waits for an event that may help."""
+        """Let a pod that no node suits wait for an event that may help."""
         self._back_off(entry, now)
         entry.plugins, entry.parked_until = plugins, now + LONGEST_PARKED
         self.parked[entry.key] = entry
         self._push(self._parked, entry, (entry.parked_until, 0.0, entry.key))
 
-    def trouble(self, entry: Entry, now: float) -> None:
-        """It could not be decided, or its decision not carried out: again after a backoff."""
+    def back_off_after_error(self, entry: Entry, now: float) -> None:
+        """Try a pod again after a backoff: it could not be decided, or its decision failed."""
         self._back_off(entry, now)
-        entry.is_troubled = True
+        entry.had_error = True
         self._push(self._backing_off, entry, (entry.ready_at, 0.0, entry.key))
 
     def wake(self, entry: Entry) -> None:
-        """Something happened that may help it."""
+        """Take a parked pod back, after an event that may help it."""
         if entry.parked_until is not None:
             entry.parked_until = None
             self.parked.pop(entry.key, None)
@@ -146,42 +148,42 @@ class Queue:
 
     def _back_off(self, entry: Entry, now: float) -> None:
         entry.failures += 1
-        entry.came = now
+        entry.queued_at = now
         entry.ready_at = now + min(LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(entry.failures - 1, 8))
-        entry.is_out, entry.is_troubled, entry.parked_until = False, False, None
+        entry.is_popped, entry.had_error, entry.parked_until = False, False, None
         self.parked.pop(entry.key, None)
 
-    def _next(self, now: float) -> Entry | None:
-        """The first of the active pods; if there is none, the first that backs off without trouble."""
+    def _find_next(self, now: float) -> Entry | None:
+        """Return the first of the active pods; if there is none, the first that backs off without an error."""
         self._advance(now)
         while self._active and not self._active[0].is_current:
             heappop(self._active)
         if self._active:
             return self._active[0].entry
-        calm = (turn for turn in self._backing_off if turn.is_current and not turn.entry.is_troubled)
-        found = min(calm, default=None)
-        return None if found is None else found.entry
+        without_error = (item for item in self._backing_off if item.is_current and not item.entry.had_error)
+        first = min(without_error, default=None)
+        return None if first is None else first.entry
 
     def _advance(self, now: float) -> None:
-        """Bring on those parked for too long, then those whose backoff is over."""
+        """Activate pods parked for too long, then pods whose backoff is over."""
         for heap in (self._parked, self._backing_off):
             while heap and (heap[0].at <= now or not heap[0].is_current):
-                turn = heappop(heap)
-                if not turn.is_current:
+                item = heappop(heap)
+                if not item.is_current:
                     continue
-                if turn.entry.parked_until is not None:
-                    self.wake(turn.entry)
+                if item.entry.parked_until is not None:
+                    self.wake(item.entry)
                 else:
-                    self._push(self._active, turn.entry, turn.entry.rank)
+                    self._push(self._active, item.entry, item.entry.rank)
 
-    def _push(self, heap: list[Turn], entry: Entry, rank: tuple[float, float, Key]) -> None:
-        self._turns += 1  # never the same twice, so that no two entries are ever compared
-        entry.turn = self._turns
-        heappush(heap, Turn(*rank, entry.turn, entry))
+    def _push(self, heap: list[HeapItem], entry: Entry, rank: tuple[float, float, Key]) -> None:
+        self._last_number += 1  # never the same twice, so that no two entries are ever compared
+        entry.heap_number = self._last_number
+        heappush(heap, HeapItem(*rank, entry.heap_number, entry))
 
 
 def seconds_of(timestamp: str | None) -> float:
-    """Seconds since 1970; 0 if the object does not say."""
+    """Return seconds since 1970; 0 if the object does not say."""
     if not timestamp:
         return 0.0
     at = datetime.fromisoformat(timestamp)

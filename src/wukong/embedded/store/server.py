@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from wukong.admission.priority import BUILT_IN_CLASSES
-from wukong.api.crds import crds
+from wukong.api.crds import build_crds
 from wukong.api.kinds import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, POD_DISRUPTION_BUDGETS, PODS, PRIORITY_CLASSES
 from wukong.api.resources import Key, Resource
 from wukong.embedded.store import binding_and_scale, custom_resources, deletion, eviction, namespaces, selectors
@@ -72,7 +72,7 @@ class Server:
     ) -> None:
         self.clock, self.kinds, self.database = clock, Kinds(), Database(log_size, seed)
         self._object_writer = ObjectWriter(self.database, self.kinds, mutators)
-        self._create_first_objects(crds() if definitions is None else definitions)
+        self._create_first_objects(build_crds() if definitions is None else definitions)
 
     @cached_property
     def garbage_candidates(self) -> GarbageCandidates:

@@ -13,6 +13,7 @@ import msgspec
 import yaml
 
 from wukong.api.decode import find_kind, readable
+from wukong.api.documents import as_json, unfold_list
 from wukong.api.kinds import KINDS
 from wukong.api.quantity import parse_quantity
 from wukong.api.strict import unknown_fields
@@ -68,7 +69,7 @@ def parse(text: str | bytes) -> Any:
 def parse_all(text: str | bytes) -> list[Any]:
     """The documents of a YAML or JSON text, as plain values; times stay texts."""
     try:
-        return [_to_plain(document) for document in yaml.safe_load_all(text) if document is not None]
+        return [as_json(document) for document in yaml.safe_load_all(text) if document is not None]
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
@@ -90,9 +91,7 @@ def read_manifests(text: str | bytes, skipped: Tally[str]) -> list[Document]:
 
 def _unfold_lists(documents: list[Any]) -> Iterator[Any]:
     for document in documents:
-        is_list = isinstance(document, dict) and document.get("kind") == "List"
-        items = document.get("items") if is_list else None
-        yield from items if isinstance(items, list) else [document]
+        yield from unfold_list(document) if isinstance(document, dict) and "items" in document else [document]
 
 
 def _is_skipped(document: Any, skipped: Tally[str]) -> bool:
@@ -274,11 +273,3 @@ def _describe_unknown_kind(place: str, kind: str, api_version: object) -> Iterat
         return
     names = list(dict.fromkeys(resource.kind for resource in known))
     yield f'{place}.kind: unknown kind "{kind}".{nearest(kind, names)} Scenarios know: {", ".join(names)}.'
-
-
-def _to_plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(name): _to_plain(entry) for name, entry in value.items()}
-    if isinstance(value, list):
-        return [_to_plain(entry) for entry in value]
-    return value.isoformat() if hasattr(value, "isoformat") else value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from wukong.api.documents import without_nulls
 from wukong.embedded.store.api_errors import bad_request
 from wukong.embedded.store.documents import has_same_values, is_same_json
 from wukong.ports import Document
@@ -25,12 +26,5 @@ def _merge(document: Any, patch: Document) -> Document:
         elif isinstance(value, dict):
             result[name] = _merge(result.get(name), value)
         elif name not in result or not is_same_json(result[name], value):
-            result[name] = _without_nulls(value)
+            result[name] = without_nulls(value)  # in lists, too: so does the API server's library, if not the RFC
     return document if isinstance(document, dict) and has_same_values(document, result) else result
-
-
-def _without_nulls(value: Any) -> Any:
-    """Nulls within a new list go, too: so does the API server's library, if not the RFC."""
-    if isinstance(value, dict):
-        return {name: _without_nulls(entry) for name, entry in value.items() if entry is not None}
-    return [_without_nulls(entry) for entry in value if entry is not None] if isinstance(value, list) else value

@@ -95,7 +95,9 @@ class _Merge:
         elif is_same_json(before, value):
             return
         elif (cleaned := _without_directives(value)) is not None:
-            original[name] = _without_nulls(cleaned) if before is None or type(before) is not type(value) else cleaned
+            original[name] = (
+                _without_nulls_in_maps(cleaned) if before is None or type(before) is not type(value) else cleaned
+            )
         else:
             original.pop(name, None)
 
@@ -221,7 +223,8 @@ def _without_directive_keys(value: Any) -> Any:
     return [_without_directive_keys(entry) for entry in value] if isinstance(value, list) else value
 
 
-def _without_nulls(value: Any) -> Any:
+def _without_nulls_in_maps(value: Any) -> Any:
+    """A copy without nulls in maps. Lists are left as they are, as strategicpatch does."""
     if isinstance(value, dict):
-        return {name: _without_nulls(entry) for name, entry in value.items() if entry is not None}
+        return {name: _without_nulls_in_maps(entry) for name, entry in value.items() if entry is not None}
     return value

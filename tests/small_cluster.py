@@ -1,4 +1,4 @@
-"""The smallest cluster around the embedded API server that the conformance suite needs: its actors, and no scheduler.
+"""A small embedded cluster for the conformance suite: the API server and its actors, without a scheduler.
 
 A real cluster has controllers and kubelets, and some cases wait for them: pods bound to a node run and, once deleted,
 go; budgets are counted; garbage is collected; namespaces are emptied. The embedded cluster's actors do so here, on
@@ -28,8 +28,8 @@ TURN, PAUSE = 10.0, 0.02  # so many virtual seconds are played at once, and so l
 SETTLED = 3.0  # virtual seconds: a namespace that cannot be emptied is looked at again every second
 
 
-class Still:
-    """A clock that moves only when told to."""
+class ManualClock:
+    """A clock that moves only when a test sets its time."""
 
     def __init__(self, now: float = START) -> None:
         self.time = now
@@ -40,7 +40,7 @@ class Still:
 
 @asynccontextmanager
 async def a_small_cluster(*spaces: str, nodes: int = 3) -> AsyncIterator[Store]:
-    """A Store with these namespaces, some nodes, and who it takes to make them live."""
+    """A Store with these namespaces and some nodes, whose actors run as a task beside it."""
     clock = VirtualClock()
     server = Server(clock)
     world = World(make_actors(server), server=server, clock=clock)
@@ -50,7 +50,7 @@ async def a_small_cluster(*spaces: str, nodes: int = 3) -> AsyncIterator[Store]:
         server.create(NODES, {"metadata": {"name": f"node-{number}"}, "status": {"capacity": CAPACITY}})
     world.run()
     async with Store(server=server) as store:
-        task = asyncio.create_task(live(world))
+        task = asyncio.create_task(run_world(world))
         try:
             yield store
         finally:
@@ -59,8 +59,8 @@ async def a_small_cluster(*spaces: str, nodes: int = 3) -> AsyncIterator[Store]:
                 await task
 
 
-async def live(world: World) -> None:
-    """For ever: everybody does what is due until nobody has anything to do, then waits for a change."""
+async def run_world(world: World) -> None:
+    """Run the actors for ever: until nothing is due, then again after every change."""
     changed = asyncio.Event()
     world.server.database.listen(lambda _: changed.set())
     while True:

@@ -1,7 +1,7 @@
-"""A world for the scheduler controller: a State, a Dispatch and a clock, and actions carried out at once.
+"""A small world for tests of the scheduler controller: a State, a Dispatch and a clock; actions are performed at once.
 
-What an API server would make of each action is put into the state: a bound pod gets its node, a patched one its
-condition, a deleted one goes (or stays, terminating, until `end` is called).
+The effect that each action would have on an API server is put into the state: a bound pod gets its node, a patched one
+its condition, a deleted one goes (or stays, terminating, until `end` is called).
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ class World:
 
     # ---- what happens
 
-    def put(self, *found: Object) -> None:
-        """Objects come, or change. Pods without a scheduler get ours."""
-        for each in found:
-            key = Key(each.metadata.namespace, each.metadata.name)
-            held = self.state.objects.get(type(each).__name__, {}).get(key)
-            self._apply("ADDED" if held is None else "MODIFIED", self._stamped(each, held))
+    def put(self, *subjects: Object) -> None:
+        """Add or change objects. Pods without a scheduler get ours."""
+        for subject in subjects:
+            key = Key(subject.metadata.namespace, subject.metadata.name)
+            current = self.state.objects.get(type(subject).__name__, {}).get(key)
+            self._apply("ADDED" if current is None else "MODIFIED", self._stamp(subject, current))
 
     def end(self, kind: str, name: str, namespace: str = "") -> None:
         self._apply("DELETED", self.state.objects[kind][Key(namespace, name)])
 
     def settle(self, seconds: float = 0.0) -> World:
-        """Let time pass, doing what is due at its time, until nothing is."""
+        """Let time pass and reconcile what is due at its time, until nothing is."""
         end = self.now + seconds
         for _ in range(10_000):
             self.dispatch.expire(self.now)
@@ -64,15 +64,18 @@ class World:
     # ---- what came of it
 
     def pod(self, name: str) -> Pod:
-        found = self.state.get(Pod, Key("default", name))
-        assert found is not None
-        return found
+        pod = self.state.get(Pod, Key("default", name))
+        assert pod is not None
+        return pod
 
     def node_of(self, name: str) -> str:
         return self.pod(name).spec.node_name
 
     def message(self, name: str) -> str:
-        return next((each.message for each in self.pod(name).status.conditions if each.type == "PodScheduled"), "")
+        return next(
+            (condition.message for condition in self.pod(name).status.conditions if condition.type == "PodScheduled"),
+            "",
+        )
 
     def binds(self) -> list[tuple[str, str]]:
         return [(action.key.name, action.node) for action in self.done if isinstance(action, Bind)]
@@ -110,27 +113,27 @@ class World:
             else:
                 self.end("Pod", action.key.name, action.key.namespace)
         else:
-            self.put(replace(pod, status=_patched(pod, action.patch.body)))
+            self.put(replace(pod, status=_patch_status(pod, action.patch.body)))
 
-    def _stamped(self, found: Object, held: Object | None) -> Object:
+    def _stamp(self, subject: Object, current: Object | None) -> Object:
         self._version += 1
-        uid = held.metadata.uid if held else found.metadata.uid or f"uid-{self._version}"
-        stamped = replace(found, metadata=replace(found.metadata, uid=uid, resource_version=str(self._version)))
+        uid = current.metadata.uid if current else subject.metadata.uid or f"uid-{self._version}"
+        stamped = replace(subject, metadata=replace(subject.metadata, uid=uid, resource_version=str(self._version)))
         if isinstance(stamped, Pod) and not stamped.spec.scheduler_name:
             return replace(stamped, spec=replace(stamped.spec, scheduler_name=OURS))
         return stamped
 
-    def _apply(self, event_type: EventType, found: Object) -> None:
-        self.dispatch.observe(self.state.apply(event_type, found), self.now)
+    def _apply(self, event_type: EventType, subject: Object) -> None:
+        self.dispatch.observe(self.state.apply(event_type, subject), self.now)
 
 
-def _patched(pod: Pod, body: Any) -> Any:
+def _patch_status(pod: Pod, body: Any) -> Any:
     assert body["metadata"] == {"uid": pod.metadata.uid}
     status = pod.status
     if "nominatedNodeName" in body["status"]:
         status = replace(status, nominated_node_name=body["status"]["nominatedNodeName"] or "")
     for raw in body["status"].get("conditions", ()):
         new = msgspec.convert(raw, PodCondition)
-        others = [each for each in status.conditions if each.type != new.type]
+        others = [condition for condition in status.conditions if condition.type != new.type]
         status = replace(status, conditions=[*others, new])
     return status

@@ -1,4 +1,4 @@
-"""Random clusters for property tests: small, with every feature the engine models, in combinations no one chose."""
+"""Random clusters for property tests (hypothesis): small, with every feature that the engine models."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def make_modest(pod: Pod) -> Pod:
-    """Wishes instead of demands, so that several nodes are left to be scored."""
+    """Turn requirements into preferences, so that several nodes are left to be scored."""
     pod.spec.node_selector, pod.spec.volumes = {}, []
     for container in (*pod.spec.containers, *pod.spec.init_containers):
         container.ports, container.resources.requests = [], {"cpu": "100m", "memory": "64Mi"}

@@ -1,4 +1,4 @@
-"""A server on the loopback that answers a Kube as a test says, in that order, and remembers what it was asked."""
+"""A scripted API server on the loopback: gives a Kube the answers of a test, in order, and records its requests."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Script:
 async def served(
     *answers: Answer, user: UserEntry | None = None, stall_seconds: float = STALL_SECONDS
 ) -> AsyncIterator[tuple[Kube, Script]]:
-    """A Kube that speaks to the script."""
+    """A Kube that speaks to a server with this script."""
     script = Script(*answers)
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", script.answer)
@@ -59,8 +59,8 @@ def says(body: object, code: int = 200, **headers: str) -> Answer:
     data = body if isinstance(body, bytes) else msgspec.json.encode(body)
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return web.Response(body=data, status=code, headers=named, content_type="application/json")
+        header_fields = {name.replace("_", "-"): value for name, value in headers.items()}
+        return web.Response(body=data, status=code, headers=header_fields, content_type="application/json")
 
     return answer
 
@@ -78,7 +78,7 @@ async def hangs_up(request: web.Request) -> web.StreamResponse:
 
 
 def waits(over: asyncio.Event) -> Answer:
-    """Answers when nobody waits any more."""
+    """Answers when the event is set."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         await over.wait()
@@ -109,8 +109,8 @@ def streams(*pieces: bytes, cut: bool = False, until: asyncio.Event | None = Non
 
 
 def a_line(kind: str, name: str, version: int, **more: Any) -> bytes:
-    found = {"metadata": {"name": name, "resourceVersion": str(version)}, **more}
-    return msgspec.json.encode({"type": kind, "object": found}) + b"\n"
+    subject = {"metadata": {"name": name, "resourceVersion": str(version)}, **more}
+    return msgspec.json.encode({"type": kind, "object": subject}) + b"\n"
 
 
 def a_list(*names: str, version: int, token: str = "") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the conformance tests share: kinds, small objects, and waiting with a deadline. Knows only the port."""
+"""Helpers of the conformance tests: kinds, small objects, and waiting with a deadline. Use only the port."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ async def a_node_name(cluster: Cluster) -> str:
 
 def is_ready(pod: Document) -> bool:
     conditions = pod.get("status", {}).get("conditions") or []
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
 
 def _following(cluster: Cluster, resource: Resource, key: Key) -> Any:
