@@ -41,7 +41,7 @@ from wukong.state import State
 from wukong.state.controller import Controller, Watch
 
 KUBELETS = Kubelets.name
-FAULTS_AFTER = 120  # seconds after the last moment of a timeline until it is calm
+FAULTS_AFTER = 120  # seconds after the last entry of a timeline until it is calm
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -104,13 +104,15 @@ def asks_extender(scenario: Scenario, documents: Iterable[Document] = ()) -> boo
 
 
 def is_policy(document: Document) -> bool:
-    return (document.get("kind"), document.get("apiVersion")) in [(it.kind, it.api_version) for it in POLICIES]
+    return (document.get("kind"), document.get("apiVersion")) in [
+        (policies.kind, policies.api_version) for policies in POLICIES
+    ]
 
 
 def faults_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | None:
-    end = max((moment.seconds for moment in scenario.timeline), default=0) + FAULTS_AFTER
-    found = [*plan_episodes(types, end), *planned_faults(scenario)]
-    return Faults(seed, found) if found else None
+    end = max((entry.seconds for entry in scenario.timeline), default=0) + FAULTS_AFTER
+    episodes = [*plan_episodes(types, end), *planned_faults(scenario)]
+    return Faults(seed, episodes) if episodes else None
 
 
 def build_world(
@@ -151,12 +153,11 @@ class Processes:
         clock: VirtualClock,
         drains: Drains,
         fault_injection: Faults | None,
-        held: frozenset[str],
+        stuck_pods: frozenset[str],
     ) -> None:
         self.settings, self.server, self.clock, self.drains = settings, server, clock, drains
-        self.fault_injection, self.held = fault_injection, held
+        self.fault_injection, self.stuck_pods = fault_injection, stuck_pods
         self.metrics, self.rules = Metrics(), _installed_rules()
-        self._build_built_in()  # the kinds they serve are there from now on
 
     def build_all(self, state: State) -> tuple[list[Controller], frozenset[str]]:
         """Everybody in one process, and the names of those that ask the gate: Kubernetes' own do not."""
@@ -193,7 +194,7 @@ class Processes:
         return [controller for controller in self._build_built_in() if controller.name != KUBELETS]
 
     def _build_built_in(self) -> list[Controller]:
-        return make_actors(self.server, seed=self.settings.seed, stuck_pods=self.held)
+        return make_actors(self.server, seed=self.settings.seed, stuck_pods=self.stuck_pods)
 
 
 def watches_of(components: Sequence[Component[Any]]) -> list[Watch]:
