@@ -90,8 +90,8 @@ def test_broken_input_names_the_place_and_the_fix(text: str, expected: str) -> N
 
 def test_every_kind_has_a_list_of_its_own_and_what_is_missing_is_known() -> None:
     objects = Objects()
-    assert objects.missing_kinds() == KINDS.deciding()
-    for kind in KINDS.deciding():
+    assert objects.missing_kinds() == KINDS.list_deciding()
+    for kind in KINDS.list_deciding():
         objects.add(kind.struct(kind=kind.resource.kind))
     assert objects.missing_kinds() == []
     assert plural_of("PriorityClass") == "priorityclasses"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from embedded.faults.small import a_scenario
-from wukong.app.soak import SoakResult, one, soak
+from wukong.app.soak import SoakResult, play_seed, soak
 from wukong.embedded.faults import TYPES
 
 FAULTS = ("conflict", "stale", "duplicated")
@@ -48,6 +48,6 @@ def test_all_faults_at_once_are_overcome_and_none_is_without_effect() -> None:
 def test_a_scenario_that_cannot_settle_fails_with_its_reasons() -> None:
     scenario = a_scenario()
     scenario.nodes[0].count = 1
-    reasons = one(scenario, 1, ["stale"]).reasons
+    reasons = play_seed(scenario, 1, ["stale"]).reasons
     assert reasons[0] == "it does not settle"
     assert any("Insufficient cpu" in reason for reason in reasons)

@@ -115,11 +115,11 @@ def test_the_same_seed_and_faults_give_the_same_digest_whatever_the_hash_seed() 
 def test_an_interrupted_soak_ends_with_what_it_has(small: Path) -> None:
     script = (
         "import os, signal, sys; from wukong.app import soak; from wukong.cli.main import main\n"
-        "real = soak.one\n"
+        "real = soak.play_seed\n"
         "def one(scenario, seed, faults):\n"
         "    if seed == 3: os.kill(os.getpid(), signal.SIGINT)\n"
         "    return real(scenario, seed, faults)\n"
-        "soak.one = one; sys.exit(main())"
+        "soak.play_seed = one; sys.exit(main())"
     )
     arguments = ["sim", "soak", str(small), "--seeds", "1-50", "--faults", "none", "--jobs", "1"]
     command = [sys.executable, "-c", script, *arguments]

@@ -111,6 +111,6 @@ def _is_token(item: Any) -> bool:
 
 
 KINDS: dict[str, Resource] = {
-    **{kind.resource.kind: kind.resource for kind in TABLE.deciding()},
+    **{kind.resource.kind: kind.resource for kind in TABLE.list_deciding()},
     "ConfigMap": CONFIG_MAPS,
 }

@@ -15,7 +15,7 @@ from wukong.state import State
 @given(histories())
 def test_a_checker_knows_the_pods_of_every_controller(steps: list[tuple[str, list[Document]]]) -> None:
     state = State()
-    index = state.derived(ActivePods)
+    index = state.index_of(ActivePods)
     for number, step in enumerate(steps):
         take_in(state, step, number)
         for uid in ("u1", "u2"):
@@ -26,4 +26,4 @@ def test_a_checker_knows_the_pods_of_every_controller(steps: list[tuple[str, lis
                 if (owner := controller_of(pod.metadata)) is not None and owner.uid == uid
             }
             assert index.of(uid) == expected
-            assert state.fork().derived(ActivePods).of(uid) == expected
+            assert state.fork().index_of(ActivePods).of(uid) == expected

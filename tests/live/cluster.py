@@ -74,7 +74,7 @@ class Cluster:
 @asynccontextmanager
 async def watched(client: Client) -> AsyncIterator[Cluster]:
     objects = Objects()
-    for kind in KINDS.deciding():
+    for kind in KINDS.list_deciding():
         if kind.resource != PODS and kind.is_built_in:
             for found in decode_objects(await client.send("GET", kind.resource.path())):
                 objects.add(found)

@@ -79,7 +79,7 @@ def is_given_up(found: Object | None) -> bool:
 async def as_kubectl_gets(cluster: Kube) -> list[Document]:
     """Whole objects, without ControllerRevisions and managed fields."""
     found = []
-    for resource in (kind.resource for kind in KINDS.deciding() if kind.is_built_in):
+    for resource in (kind.resource for kind in KINDS.list_deciding() if kind.is_built_in):
         for each in (await cluster.list(resource, dict)).items:
             each["metadata"].pop("managedFields", None)
             found.append({**each, "kind": resource.kind, "apiVersion": resource.api_version})

@@ -118,7 +118,7 @@ def test_preemption_chooses_the_victims_that_engine_and_rules_say() -> None:
     urgent = world.state.get(Pod, Key("default", "urgent"))
     assert urgent is not None
     by_engine = Engine(world.state.snapshot.fork()).decide(urgent).preemption
-    by_rules = decide(Cluster(world.state.listing()), urgent, default_profile()).preemption
+    by_rules = decide(Cluster(world.state.list_objects()), urgent, default_profile()).preemption
     assert by_engine is not None
     assert by_rules is not None
     assert (by_engine.node, sorted(by_engine.victims)) == (by_rules.node, young)

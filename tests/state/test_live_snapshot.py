@@ -141,7 +141,7 @@ def key_of(found: Object) -> Key:
 def fresh(state: State) -> Snapshot:
     """Built from the objects alone, with assumed pods where they are assumed, in the order they came to a node."""
     order = [key for keys in state.snapshot.on_row.values() for key in keys]
-    objects: Objects = state.listing()
+    objects: Objects = state.list_objects()
     objects.pods = sorted(
         (on_its_node(state, pod) for pod in objects.pods),
         key=lambda pod: order.index(pod.key) if pod.key in order else 99,
@@ -199,10 +199,10 @@ def test_indexes_equal_those_computed_from_scratch(story: Story) -> None:
         assert state.pods.on_node(node) == expected == [key_of(pod) for pod in state.pods_on(node)]
     for namespace in NAMESPACES:
         here = [pod for pod in known if pod.metadata.namespace == namespace]
-        assert state.pods.matching(namespace, LabelSelector()) == sorted(map(key_of, here))
+        assert state.pods.list_matching(namespace, LabelSelector()) == sorted(map(key_of, here))
         assert set(state.pods.classes.get(namespace, ())) == {label_class(pod) for pod in here}
         web = [key_of(pod) for pod in here if pod.metadata.labels.get("app") == "web"]
-        assert state.pods.matching(namespace, selecting(app="web")) == sorted(web)
+        assert state.pods.list_matching(namespace, selecting(app="web")) == sorted(web)
 
 
 @settings(max_examples=60)

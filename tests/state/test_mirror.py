@@ -140,10 +140,10 @@ def test_a_bound_pod_is_not_assumed_elsewhere_and_an_unknown_one_needs_its_objec
 def test_attempts_count_until_one_succeeds() -> None:
     attempts = State().attempts
     assert attempts.get("spot", WEB) is None
-    attempts.failed("spot", WEB, "409", 1.0)
-    found = attempts.failed("spot", WEB, "429", 2.0)
+    attempts.record_failure("spot", WEB, "409", 1.0)
+    found = attempts.record_failure("spot", WEB, "429", 2.0)
     assert (found.count, found.error, found.at) == (2, "429", 2.0)
     assert attempts.get("spot", WEB) == found
     assert attempts.get("vm", WEB) is None
-    attempts.succeeded("spot", WEB)
+    attempts.record_success("spot", WEB)
     assert attempts.get("spot", WEB) is None

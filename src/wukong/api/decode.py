@@ -178,13 +178,13 @@ def find_kind(kind: str, api_version: str, skipped: Tally[str] | None) -> Kind |
     if candidates:
         right = " or ".join(candidate.resource.api_version for candidate in candidates)
         raise InputError(f"$.apiVersion: expected {right} for kind {kind}, got {api_version!r}.")
-    names = list(dict.fromkeys(candidate.resource.kind for candidate in KINDS.deciding()))
+    names = list(dict.fromkeys(candidate.resource.kind for candidate in KINDS.list_deciding()))
     raise InputError(f'$.kind: unknown kind "{kind}".{nearest(kind, names)} Wukong reads: {", ".join(names)}.')
 
 
 def _groups_known_in_full() -> set[str]:
     """Return the groups of which we know all kinds: an unknown kind there is a typo."""
-    return {entry.resource.group for entry in KINDS.deciding() if entry.origin in ("kubernetes", "ours")}
+    return {entry.resource.group for entry in KINDS.list_deciding() if entry.origin in ("kubernetes", "ours")}
 
 
 def _convert(value: object, kind: Kind) -> Object:

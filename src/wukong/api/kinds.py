@@ -150,7 +150,7 @@ class KindTable:
             name = self._group_kinds[struct] = entry.group_kind if entry is not None else struct.__name__
         return name
 
-    def deciding(self) -> list[Kind]:
+    def list_deciding(self) -> list[Kind]:
         """The kinds that placement reads."""
         return [entry for entry in self if entry.decides]
 

@@ -78,11 +78,11 @@ class Objects:
 
     def everything(self) -> list[Object]:
         """Return all objects, kind by kind in the order of the table."""
-        return [subject for kind in KINDS.deciding() for subject in self.of(kind.group_kind)]
+        return [subject for kind in KINDS.list_deciding() for subject in self.of(kind.group_kind)]
 
     def missing_kinds(self) -> list[Kind]:
         """Return the kinds without any object, in the order of the table."""
-        return [kind for kind in KINDS.deciding() if not self.of(kind.group_kind)]
+        return [kind for kind in KINDS.list_deciding() if not self.of(kind.group_kind)]
 
     def __eq__(self, other: Any) -> bool:
         if not isinstance(other, Objects):

@@ -108,12 +108,12 @@ class Component(msgspec.Struct, Generic[O], frozen=True, kw_only=True):
 
 def with_needs(components: Iterable[Component[Any]]) -> list[Component[Any]]:
     """These components, each followed by those it needs; none of them twice."""
-    found: dict[str, Component[Any]] = {}
+    chosen: dict[str, Component[Any]] = {}
     for component in components:
-        found.setdefault(component.name, component)
+        chosen.setdefault(component.name, component)
         for needed in with_needs(component.needs):
-            found.setdefault(needed.name, needed)
-    return list(found.values())
+            chosen.setdefault(needed.name, needed)
+    return list(chosen.values())
 
 
 def permissions_of(

@@ -92,8 +92,8 @@ def choose_components(scenario: Scenario, documents: Iterable[Document] = ()) ->
         raise InputError(*problems)
     if EXTENDER in named and scenario.extender is False:
         raise InputError("$.extender: is false, and components names the extender. Leave out one of the two.")
-    asked = [EXTENDER] if asks_extender(scenario, documents) else []
-    return tuple(dict.fromkeys([SCHEDULER, *asked, *named]))
+    implied = [EXTENDER] if asks_extender(scenario, documents) else []
+    return tuple(dict.fromkeys([SCHEDULER, *implied, *named]))
 
 
 def asks_extender(scenario: Scenario, documents: Iterable[Document] = ()) -> bool:

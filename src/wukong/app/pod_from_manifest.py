@@ -65,7 +65,7 @@ def find_subject(manifest: Objects, skipped: Tally[str], place: str) -> Object:
         raise InputError(
             f"{place}: a {jobs[0]} is not modelled. Write its pod template as a Pod (kind: Pod) and ask for that."
         )
-    named = [kind.resource.kind for kind in KINDS.deciding() if manifest.of(kind.group_kind)]
+    named = [kind.resource.kind for kind in KINDS.list_deciding() if manifest.of(kind.group_kind)]
     workloads = ", ".join(sorted(resource.kind for resource in _workload_kinds()))
     got = ", ".join(named + sorted(skipped)) or "nothing"
     raise InputError(f"{place}: expected a Pod or a workload ({workloads}), got {got}.")
@@ -73,7 +73,7 @@ def find_subject(manifest: Objects, skipped: Tally[str], place: str) -> Object:
 
 def apply_manifest(manifest: Objects, objects: Objects) -> None:
     """Put everything but pods beside what is there; an object that is there keeps its status."""
-    for kind in (kind.group_kind for kind in KINDS.deciding() if kind.resource != PODS):
+    for kind in (kind.group_kind for kind in KINDS.list_deciding() if kind.resource != PODS):
         there = {entry.key: number for number, entry in enumerate(objects.of(kind))} if manifest.of(kind) else {}
         for entry in manifest.of(kind):
             number = there.get(entry.key)
@@ -86,7 +86,7 @@ def apply_manifest(manifest: Objects, objects: Objects) -> None:
 
 
 def _workload_kinds() -> list[Resource]:
-    return [kind.resource for kind in KINDS.deciding() if kind.has_pod_template]
+    return [kind.resource for kind in KINDS.list_deciding() if kind.has_pod_template]
 
 
 def _as_new(pod: Pod, notes: list[str]) -> Pod:

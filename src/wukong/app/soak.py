@@ -56,15 +56,15 @@ class SoakResult(msgspec.Struct, rename="camel", kw_only=True):
     def has_failed(self) -> bool:
         return bool(self.failures or self.ineffective or self.was_interrupted)
 
-    def add(self, played: SeedResult) -> None:
+    def add(self, seed_result: SeedResult) -> None:
         self.seeds += 1
-        self.writes += played.writes
-        self.virtual_seconds = round(self.virtual_seconds + played.virtual_seconds, 3)
-        self.injected.update(played.injected)
-        self.effective.update(played.effective)
-        if played.reasons:
-            self.failures.append(played)
-            self.failures.sort(key=lambda each: each.seed)
+        self.writes += seed_result.writes
+        self.virtual_seconds = round(self.virtual_seconds + seed_result.virtual_seconds, 3)
+        self.injected.update(seed_result.injected)
+        self.effective.update(seed_result.effective)
+        if seed_result.reasons:
+            self.failures.append(seed_result)
+            self.failures.sort(key=lambda failure: failure.seed)
 
 
 def soak(
@@ -73,17 +73,17 @@ def soak(
     """`tell` hears of every seed that is done. An interrupt ends it with what there is by then."""
     result = SoakResult(faults=list(faults))
     try:
-        for played in _all(scenario, seeds, tuple(faults), jobs):
-            result.add(played)
+        for seed_result in _play_all(scenario, seeds, tuple(faults), jobs):
+            result.add(seed_result)
             tell(result)
     except KeyboardInterrupt:
         result.was_interrupted = True
     return result
 
 
-def one(scenario: Scenario, seed: int, faults: Sequence[str]) -> SeedResult:
+def play_seed(scenario: Scenario, seed: int, faults: Sequence[str]) -> SeedResult:
     try:
-        story, ledger = play_with(scenario, seed, faults)
+        story, fault_counts = play_with(scenario, seed, faults)
     except InputError:  # the scenario's mistake, whatever the seed
         raise
     except Exception as error:  # a mistake of ours is what is looked for here
@@ -97,14 +97,14 @@ def one(scenario: Scenario, seed: int, faults: Sequence[str]) -> SeedResult:
         writes=story.writes,
         virtual_seconds=story.virtual_seconds,
         reasons=wrong,
-        injected=dict(ledger.injected) if ledger else {},
-        effective=dict(ledger.effective) if ledger else {},
+        injected=dict(fault_counts.injected) if fault_counts else {},
+        effective=dict(fault_counts.effective) if fault_counts else {},
     )
 
 
-def _all(scenario: Scenario, seeds: Iterable[int], faults: tuple[str, ...], jobs: int) -> Iterator[SeedResult]:
+def _play_all(scenario: Scenario, seeds: Iterable[int], faults: tuple[str, ...], jobs: int) -> Iterator[SeedResult]:
     if jobs == 1:
-        yield from (one(scenario, seed, faults) for seed in seeds)
+        yield from (play_seed(scenario, seed, faults) for seed in seeds)
         return
     waiting = iter(seeds)
     with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(scenario, faults)) as pool:
@@ -130,4 +130,4 @@ def _begin(scenario: Scenario, faults: tuple[str, ...]) -> None:
 def _play(seed: int) -> SeedResult:
     assert _SHARED is not None, "the pool begins with _begin"
     scenario, faults = _SHARED
-    return one(scenario, seed, faults)
+    return play_seed(scenario, seed, faults)

@@ -27,7 +27,7 @@ async def capture(
 ) -> Objects:
     """Return all objects of the kinds that placement reads. A kind we may not list is left out and noted."""
     objects, interner = Objects(), Interner()
-    kinds = KINDS.deciding()
+    kinds = KINDS.list_deciding()
     for number, kind in enumerate(kinds, start=1):
         try:
             await _capture_kind(cluster, kind, objects, interner)

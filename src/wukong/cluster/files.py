@@ -45,7 +45,7 @@ def read_objects(path: str, skipped: Tally[str] | None = None) -> Objects:
         problems = add_defaults(objects, place_name(path))
     if problems:
         raise InputError(*problems)
-    if objects.missing_kinds() == KINDS.deciding():
+    if objects.missing_kinds() == KINDS.list_deciding():
         content = f"only {', '.join(sorted(skipped_kinds))}" if skipped_kinds else "none"
         fix = f"Take a snapshot: {SNAPSHOT_COMMAND}"
         raise InputError(f"{place_name(path)}: expected Kubernetes objects, found {content}. {fix}")

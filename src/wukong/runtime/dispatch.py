@@ -78,7 +78,7 @@ class Dispatch:
     def finish(self, item: Item, outcome: Outcome, now: float, written: Iterable[WrittenVersion] = ()) -> None:
         """All of it is done. The item rests until what we have `written` shows in the state."""
         self.queue.forget(item)
-        self.state.attempts.succeeded(item.controller, item.key)
+        self.state.attempts.record_success(item.controller, item.key)
         if outcome.requeue_after is not None:
             self.queue.add_after(item, outcome.requeue_after, now)
         self._rest(item, written, now)
@@ -98,7 +98,7 @@ class Dispatch:
         is what others before it wrote: that must show, too, before the item is decided again.
         """
         self._take_back(undone)
-        self.state.attempts.failed(item.controller, item.key, f"{type(error).__name__}: {error}", now)
+        self.state.attempts.record_failure(item.controller, item.key, f"{type(error).__name__}: {error}", now)
         delay = self._come_back(item, error, now, jitter)
         self._rest(item, written, now)
         return delay

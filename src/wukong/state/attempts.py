@@ -27,13 +27,13 @@ class Attempts:
         """The failures since the last success; None if there were none."""
         return self._failed.get((controller, key))
 
-    def failed(self, controller: str, key: Key, error: str, now: float) -> Attempt:
+    def record_failure(self, controller: str, key: Key, error: str, now: float) -> Attempt:
         before = self._failed.get((controller, key))
         attempt = Attempt(before.count + 1 if before else 1, error, now)
         self._failed[controller, key] = attempt
         return attempt
 
-    def succeeded(self, controller: str, key: Key) -> None:
+    def record_success(self, controller: str, key: Key) -> None:
         self._failed.pop((controller, key), None)
 
     def __len__(self) -> int:

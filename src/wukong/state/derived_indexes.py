@@ -1,6 +1,6 @@
 """What somebody derives from the mirror, kept current by every change, so that a decision costs what changed.
 
-    counts = state.derived(Counts)     made of all objects when first asked for, then handed each change
+    counts = state.index_of(Counts)     made of all objects when first asked for, then handed each change
 
 A derived index belongs to one State. A fork makes its own when it is asked for one, and a list taken in again is a
 series of changes like any other: at any time it is what it would be, made anew. tests/state holds every index to that.

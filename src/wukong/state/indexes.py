@@ -30,7 +30,7 @@ class PodIndex:
     def on_node(self, node: str) -> list[Key]:
         return sorted(self.by_node.get(node, ()))
 
-    def matching(self, namespace: str, selector: LabelSelector | None) -> list[Key]:
+    def list_matching(self, namespace: str, selector: LabelSelector | None) -> list[Key]:
         """The pods of a namespace that a selector selects. Asks once per label class, not once per pod."""
         wanted = compile_selector(selector)
         chosen = [labels for labels in self.classes.get(namespace, ()) if selects(wanted, dict(labels))]

@@ -127,8 +127,8 @@ class LiveSnapshot:
         template, row, _ = snapshot.forget(key)
         if template.ports:
             here = snapshot.on_row.get(row, {})
-            held = {port: None for other in here for port in snapshot.pods[other].template.ports}
-            snapshot.restore_row(row, here, held)
+            held_ports = {port: None for other in here for port in snapshot.pods[other].template.ports}
+            snapshot.restore_row(row, here, held_ports)
 
     def _bring_nodes(self) -> None:
         snapshot, known = self._snapshot, self.objects.get(NODES.group_kind, {})
@@ -165,8 +165,8 @@ def in_order(mirrored: Mirrored, kinds: Iterable[str]) -> Objects:
     """The objects of these kinds, each kind sorted by key: the same mirror gives the same answer, however it came."""
     objects = Objects()
     for group_kind in kinds:
-        held = sorted(mirrored.get(group_kind, {}).items(), key=_key)
-        objects.of(group_kind).extend(subject for _, subject in held)
+        sorted_objects = sorted(mirrored.get(group_kind, {}).items(), key=_key)
+        objects.of(group_kind).extend(subject for _, subject in sorted_objects)
     return objects
 
 

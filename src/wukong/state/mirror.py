@@ -63,13 +63,13 @@ class State:
 
     def get(self, read: type[O], key: Key) -> O | None:
         """The object of this struct's kind, if there is one."""
-        held = self.objects.get(KINDS.group_kind_of(read), {}).get(key)
-        return held if isinstance(held, read) else None
+        mirrored = self.objects.get(KINDS.group_kind_of(read), {}).get(key)
+        return mirrored if isinstance(mirrored, read) else None
 
     def all(self, read: type[O]) -> list[O]:
         """Every object of this struct's kind, sorted by key."""
-        held = self.objects.get(KINDS.group_kind_of(read), {})
-        return [subject for _, subject in sorted(held.items()) if isinstance(subject, read)]
+        mirrored = self.objects.get(KINDS.group_kind_of(read), {})
+        return [subject for _, subject in sorted(mirrored.items()) if isinstance(subject, read)]
 
     def of(self, read: type[Object]) -> Mapping[Key, Object]:
         """Every object of this struct's kind, by key."""
@@ -78,14 +78,14 @@ class State:
     def owner(self, namespace: str, reference: OwnerReference) -> Object | None:
         """The object that an owner reference in this namespace names, if it is the very one: names come again."""
         owners = self.objects.get(KINDS.group_kind_named(reference.kind, reference.api_version), {})
-        held = owners.get(Key(namespace, reference.name))
-        return held if held is not None and held.metadata.uid == reference.uid else None
+        mirrored = owners.get(Key(namespace, reference.name))
+        return mirrored if mirrored is not None and mirrored.metadata.uid == reference.uid else None
 
     def pods_on(self, node: str) -> list[Pod]:
         """The pods bound to a node, finished ones too. Assumed ones are only in the snapshot."""
         return [pod for key in self.pods.on_node(node) if (pod := self.get(Pod, key)) is not None]
 
-    def derived(self, make: type[I]) -> I:
+    def index_of(self, make: type[I]) -> I:
         """The index of this class, current with every change; made when first asked for."""
         return self._derived_indexes.get(make, self.objects)
 
@@ -96,14 +96,14 @@ class State:
             self._rebuild()
         return self._live.current()
 
-    def listing(self) -> Objects:
+    def list_objects(self) -> Objects:
         """Everything the engine's own reader takes, as a value: for snapshots on disk and for comparing."""
-        return in_order(self.objects, [kind.group_kind for kind in KINDS.deciding()])
+        return in_order(self.objects, [kind.group_kind for kind in KINDS.list_deciding()])
 
     def fork(self) -> State:
         """An independent copy for what-if. Objects are shared: neither side changes them in place."""
         copy = State()
-        copy.objects = {group_kind: dict(held) for group_kind, held in self.objects.items()}
+        copy.objects = {group_kind: dict(mirrored) for group_kind, mirrored in self.objects.items()}
         copy.pods, copy.owners = self.pods.fork(), self.owners.fork()
         copy.placements, copy.attempts = self.placements.fork(), self.attempts.fork()
         copy.recent, copy.versions = self.recent.fork(), Tally(self.versions)
@@ -120,9 +120,9 @@ class State:
         if event_type == "BOOKMARK":
             return []
         group_kind, key = group_kind or group_kind_of(subject), key_of(subject)
-        held = self.objects.get(group_kind, {}).get(key)
+        mirrored = self.objects.get(group_kind, {}).get(key)
         if event_type == "DELETED":
-            is_old_news = held is None or _is_another(held, subject)
+            is_old_news = mirrored is None or _is_another(mirrored, subject)
             return [] if is_old_news else [self._set(group_kind, key, None)]
         return self._upsert(group_kind, key, subject)
 
@@ -139,12 +139,12 @@ class State:
         return changes
 
     def _upsert(self, group_kind: str, key: Key, subject: Object) -> list[Change]:
-        held = self.objects.get(group_kind, {}).get(key)
-        if held is None or _is_another(held, subject):
-            gone = [] if held is None else [self._set(group_kind, key, None)]
+        mirrored = self.objects.get(group_kind, {}).get(key)
+        if mirrored is None or _is_another(mirrored, subject):
+            gone = [] if mirrored is None else [self._set(group_kind, key, None)]
             return [*gone, self._set(group_kind, key, subject)]
         version = subject.metadata.resource_version
-        if version and version == held.metadata.resource_version:
+        if version and version == mirrored.metadata.resource_version:
             return []
         return [self._set(group_kind, key, subject)]
 
@@ -185,11 +185,11 @@ class State:
 
         `pod` is for one the watch has not shown yet. False if it is bound or finished: then the watch has spoken.
         """
-        held = self.get(Pod, key)
-        pod = held or pod
+        mirrored = self.get(Pod, key)
+        pod = mirrored or pod
         if pod is None:
             raise KeyError(f"no pod {key} to assume on {node}")
-        if pod.is_finished or (held is not None and held.spec.node_name):
+        if pod.is_finished or (mirrored is not None and mirrored.spec.node_name):
             return False
         self.placements.assume(key, pod, node, now + ttl)
         self._count(key)
@@ -249,8 +249,8 @@ class State:
             self._count(key)
 
 
-def _is_another(held: Object, subject: Object) -> bool:
-    return held.metadata.uid != subject.metadata.uid
+def _is_another(mirrored: Object, subject: Object) -> bool:
+    return mirrored.metadata.uid != subject.metadata.uid
 
 
 def _is_indexed_alike(old: Object | None, new: Object | None) -> bool:

@@ -39,13 +39,13 @@ def steps(draw: st.DrawFn) -> Step:
 @given(st.lists(steps(), max_size=15))
 def test_a_pods_budgets_are_those_that_select_it_now(history: list[Step]) -> None:
     state = State()
-    index = state.derived(BudgetIndex)
+    index = state.index_of(BudgetIndex)
     for number, (kind, namespace, name, selector, allowed) in enumerate(history):
         meta = {"name": name, "namespace": namespace, "uid": f"{namespace}-{name}", "resourceVersion": str(number)}
         spec = {"selector": SELECTORS[selector]} if SELECTORS[selector] is not None else {}
         document = {"metadata": meta, "spec": spec, "status": {"disruptionsAllowed": allowed}}
         state.apply(kind, read("PodDisruptionBudget.policy", document))  # type: ignore[arg-type]
-        rebuilt = state.fork().derived(BudgetIndex)
+        rebuilt = state.fork().index_of(BudgetIndex)
         for pod_namespace in ("shop", "other"):
             for labels in LABELS:
                 pod = a_pod("web")

@@ -62,23 +62,23 @@ def count_by_walking(state: State, uid: str) -> tuple[object, ...]:
 @given(histories())
 def test_what_is_counted_change_by_change_is_what_a_walk_counts(steps: Steps) -> None:
     state = State()
-    index = state.derived(OwnedPodsIndex)
+    index = state.index_of(OwnedPodsIndex)
     for number, step in enumerate(steps):
         take_in(state, step, number)
         for uid in ("u1", "u2"):
             expected = count_by_walking(state, uid)
             assert count(index.of(owner_of(uid))) == expected
-            assert count(state.fork().derived(OwnedPodsIndex).of(owner_of(uid))) == expected
+            assert count(state.fork().index_of(OwnedPodsIndex).of(owner_of(uid))) == expected
 
 
 @given(histories())
 def test_a_ranking_kept_change_by_change_is_like_one_made_anew(steps: Steps) -> None:
     state = State()
-    index = state.derived(OwnedPodsIndex)
+    index = state.index_of(OwnedPodsIndex)
     for number, step in enumerate(steps):
         take_in(state, step, number)
         for uid in ("u1", "u2"):
-            current, rebuilt = index.of(owner_of(uid)), state.fork().derived(OwnedPodsIndex).of(owner_of(uid))
+            current, rebuilt = index.of(owner_of(uid)), state.fork().index_of(OwnedPodsIndex).of(owner_of(uid))
             number_of_pods = len(rebuilt.pods)
             order = current.ranking.choose_pods(number_of_pods, [current.nodes], NOW)
             assert order == rebuilt.ranking.choose_pods(number_of_pods, [rebuilt.nodes], NOW)

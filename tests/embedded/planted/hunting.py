@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from wukong.app.soak import one
+from wukong.app.soak import play_seed
 from wukong.embedded.scenario import Scenario, read_scenario
 from wukong.embedded.scenario.format.fields import Fault, TimelineEntry
 
@@ -77,7 +77,7 @@ def hunt(faults: Mapping[str, float]) -> tuple[int, list[str]]:
     """The first seed that fails, and why; fails itself if none does."""
     scenario = the_scenario(faults)
     for seed in range(1, MOST_SEEDS + 1):
-        reasons = one(scenario, seed, ()).reasons
+        reasons = play_seed(scenario, seed, ()).reasons
         if reasons:
             return seed, reasons
     raise AssertionError(f"nothing found in {MOST_SEEDS} seeds with {', '.join(faults) or 'no faults'}")
@@ -86,5 +86,5 @@ def hunt(faults: Mapping[str, float]) -> tuple[int, list[str]]:
 def find_failing_seeds(faults: Mapping[str, float], until: int) -> dict[int, list[str]]:
     """The seeds up to this one that fail, and why."""
     scenario = the_scenario(faults)
-    results = [one(scenario, seed, ()) for seed in range(1, until + 1)]
+    results = [play_seed(scenario, seed, ()) for seed in range(1, until + 1)]
     return {result.seed: result.reasons for result in results if result.reasons}

@@ -36,7 +36,7 @@ def build_flag(option: Option, **settings: Any) -> Callable[[F], F]:
     """One flag; `settings` of click replace what the option says."""
     default = ",".join(option.default) if option.kind == "list" else option.default
     shows_default = option.shows_default and option.kind != "switch" and default != ""
-    said = {
+    attributes = {
         "default": False if option.kind == "switch" else default,
         "show_default": shows_default,
         "help": option.help or None,
@@ -44,7 +44,7 @@ def build_flag(option: Option, **settings: Any) -> Callable[[F], F]:
         "type": _click_type(option),
         "is_flag": option.kind == "switch",
     }
-    return click.option(option.flag, name_of(option), **{**said, **settings})
+    return click.option(option.flag, name_of(option), **{**attributes, **settings})
 
 
 def given_flags(context: click.Context, sections: Sections) -> dict[tuple[str, str], Any]:

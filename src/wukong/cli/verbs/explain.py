@@ -68,27 +68,29 @@ def command(
       wukong explain -s cluster.json -f stuck.yaml
       wukong explain -s cluster.json -f web.yaml --policy policy.yaml
     """
-    asked = PlacingOptions(**placing)
+    placing_options = PlacingOptions(**placing)
     options.refuse_stdin_twice(
         snapshot=snapshot,
         filename=manifest,
         scheduler_config=scheduler_config,
-        prices=asked.prices,
-        latencies=asked.latencies,
-        policy="-" if "-" in asked.policies else None,
+        prices=placing_options.prices,
+        latencies=placing_options.latencies,
+        policy="-" if "-" in placing_options.policies else None,
     )
     if (pod is None) == (manifest is None):
         raise click.UsageError("Name one pod: pod/NAMESPACE/NAME for one of the snapshot, or -f FILE.")
     with pause_garbage_collector():
         source = Source(snapshot, kubeconfig, context)
-        found = read_source(source)
+        cluster = read_source(source)
         target = (
-            _from_manifest(manifest, found.objects)
+            _from_manifest(manifest, cluster.objects)
             if manifest
-            else _from_cluster(pod or "", found.objects, source.place)
+            else _from_cluster(pod or "", cluster.objects, source.place)
         )
-        scheduler = make_scheduler(found, kubernetes, scheduler_config, takes_extenders=True)
-        question = read_extender_question(asked, source, found.objects, scheduler.profile, target.pod, target.key)
+        scheduler = make_scheduler(cluster, kubernetes, scheduler_config, takes_extenders=True)
+        question = read_extender_question(
+            placing_options, source, cluster.objects, scheduler.profile, target.pod, target.key
+        )
         note_other_scheduler(target.pod)
         explanation, report = _explain(_without(scheduler, target.key), target.pod, question)
     show_explanation(explanation, target.name, target.runs_on, output, report)

@@ -38,15 +38,15 @@ class Policy:
         policy = state.get(PlacementPolicy, key) if key.namespace else state.get(ClusterPlacementPolicy, key)
         if policy is None:
             return DONE
-        generation, held = policy.metadata.generation, policy.status.conditions
+        generation, conditions = policy.metadata.generation, policy.status.conditions
         verdict = judge(policy, self.rules, now)
-        if verdict in held and policy.status.observed_generation == generation:
+        if verdict in conditions and policy.status.observed_generation == generation:
             return DONE
         # The list is written whole, as read at this version: what others say in it stays.
-        conditions = [*(each for each in held if each.type != ACCEPTED), verdict]
+        written = [*(condition for condition in conditions if condition.type != ACCEPTED), verdict]
         body = {
             "metadata": {"resourceVersion": policy.metadata.resource_version},
-            "status": {"observedGeneration": generation, "conditions": msgspec.to_builtins(conditions)},
+            "status": {"observedGeneration": generation, "conditions": msgspec.to_builtins(written)},
         }
         resource = PLACEMENT_POLICIES if key.namespace else CLUSTER_PLACEMENT_POLICIES
         return Outcome((Patch(resource, key, PatchBody("merge", body), subresource="status"),))
@@ -56,13 +56,13 @@ def judge(policy: AnyPolicy, rules: Rules, now: float) -> Condition:
     """The condition Accepted as it should be. Its time is that of the last change from True to False or back."""
     wrong = find_policy_problems(policy, rules)
     status = "False" if wrong else "True"
-    held = next((each for each in policy.status.conditions if each.type == ACCEPTED), None)
+    before = next((condition for condition in policy.status.conditions if condition.type == ACCEPTED), None)
     return Condition(
         type=ACCEPTED,
         status=status,
         reason="Invalid" if wrong else "Understood",
         message=_message(wrong),
-        last_transition_time=held.last_transition_time if held and held.status == status else _time(now),
+        last_transition_time=before.last_transition_time if before and before.status == status else _time(now),
         observed_generation=policy.metadata.generation,
     )
 

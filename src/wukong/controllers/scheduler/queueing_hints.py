@@ -148,7 +148,7 @@ def _pod_helps(
 
 
 def _counts_differ(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-    selectors = [compile_selector(each.label_selector) for each in pod.spec.topology_spread_constraints]
+    selectors = [compile_selector(constraint.label_selector) for constraint in pod.spec.topology_spread_constraints]
 
     def count_by_selector(placed_pod: Pod | None) -> list[bool]:
         if placed_pod is None or placed_pod.is_terminating or placed_pod.metadata.namespace != pod.metadata.namespace:

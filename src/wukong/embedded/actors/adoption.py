@@ -62,7 +62,7 @@ def adopt_replica_sets(deployment: Workload, state: State) -> list[Patch]:
     """Adopt the orphaned ReplicaSets that the Deployment selects."""
     if deployment.metadata.deletion_timestamp is not None:
         return []
-    orphans = [state.get(ReplicaSet, key) for key in sorted(state.derived(OrphanIndex).keys[REPLICA_SETS.group_kind])]
+    orphans = [state.get(ReplicaSet, key) for key in sorted(state.index_of(OrphanIndex).keys[REPLICA_SETS.group_kind])]
     return [
         _patch_owners(replica_set, pods.reference_to(DEPLOYMENTS, deployment))
         for replica_set in orphans
@@ -77,13 +77,13 @@ def may_own(owner: Workload, subject: Object) -> bool:
 
 
 def _find_orphans(owner: Workload, state: State) -> list[Pod]:
-    orphans = [state.get(Pod, key) for key in sorted(state.derived(OrphanIndex).keys[PODS.group_kind])]
+    orphans = [state.get(Pod, key) for key in sorted(state.index_of(OrphanIndex).keys[PODS.group_kind])]
     return [pod for pod in orphans if pod is not None and may_own(owner, pod)]
 
 
 def _find_unselected(owner: Workload, state: State) -> list[Pod]:
     """The owner's active pods that it does not select. Labels that several pods have are looked at once."""
-    owned = state.derived(OwnedPodsIndex).of(owner)
+    owned = state.index_of(OwnedPodsIndex).of(owner)
     unselected = {labels for labels in owned.labels if not _selects(owner, dict(labels))}
     if not unselected:
         return []

@@ -41,7 +41,7 @@ class ActivePods:
 def active_siblings(pod: Pod, state: State) -> Mapping[str, Pod]:
     """The active pods of the same controller, by uid. The pod itself may be among them."""
     reference = controller_of(pod.metadata)
-    return _NONE if reference is None else state.derived(ActivePods).of(reference.uid)
+    return _NONE if reference is None else state.index_of(ActivePods).of(reference.uid)
 
 
 def _controller_uid_of(pod: Object) -> str:

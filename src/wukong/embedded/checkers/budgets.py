@@ -86,7 +86,7 @@ class Budgets:
 
 def count_budget(state: State, budget: PodDisruptionBudget) -> BudgetCount:
     """Count a budget's pods as a mirror shows them."""
-    keys = state.pods.matching(budget.metadata.namespace, budget.spec.selector)
+    keys = state.pods.list_matching(budget.metadata.namespace, budget.spec.selector)
     pods = [pod for key in keys if (pod := state.get(Pod, key)) is not None and not pod.is_finished]
     healthy = frozenset(pod.metadata.uid for pod in pods if is_ready(pod) and not pod.is_terminating)
     return BudgetCount(healthy, _count_desired(state, budget, pods))

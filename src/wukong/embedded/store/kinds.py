@@ -12,7 +12,7 @@ import msgspec
 
 from wukong.api.crds import Schema
 from wukong.api.kinds import KINDS, PODS, Kind, MergeKeys
-from wukong.api.resources import Resource
+from wukong.api.resources import Resource, group_kind, group_of
 from wukong.embedded.store.api_errors import no_such_kind
 from wukong.ports import Document
 
@@ -62,10 +62,10 @@ class Kinds:
                 self.add(_serve(entry))
 
     def of(self, resource: Resource) -> ServedKind:
-        found = self._served.get((resource.group, resource.version, resource.plural))
-        if found is None:
+        kind = self._served.get((resource.group, resource.version, resource.plural))
+        if kind is None:
             raise no_such_kind()
-        return found
+        return kind
 
     def add(self, kind: ServedKind) -> None:
         self._served[(kind.resource.group, kind.resource.version, kind.resource.plural)] = kind
@@ -78,8 +78,8 @@ class Kinds:
 
     def by_owner(self, api_version: str, kind: str) -> ServedKind | None:
         """What an ownerReference names, whatever its version."""
-        group = api_version.rpartition("/")[0]
-        return next((each for each in self if (each.resource.group, each.resource.kind) == (group, kind)), None)
+        wanted = group_kind(kind, group_of(api_version))
+        return next((served for served in self if served.resource.group_kind == wanted), None)
 
 
 def custom(definition: Document, since: int) -> list[ServedKind]:

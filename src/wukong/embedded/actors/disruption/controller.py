@@ -37,7 +37,7 @@ class UncountableBudgetError(Exception):
 @each_side
 def _budgets_of_pod(pod: Object, state: State) -> Iterable[Key]:
     assert isinstance(pod, AnyPod)
-    return state.derived(BudgetIndex).of(pod)
+    return state.index_of(BudgetIndex).of(pod)
 
 
 def _budgets_in_namespace(change: Change, state: State) -> Iterable[Key]:
@@ -79,7 +79,7 @@ class Disruption:
 
 
 def _find_pods(budget: PodDisruptionBudget, state: State) -> list[Pod]:
-    keys = state.pods.matching(budget.metadata.namespace, budget.spec.selector)
+    keys = state.pods.list_matching(budget.metadata.namespace, budget.spec.selector)
     return [pod for key in keys if (pod := state.get(Pod, key)) is not None and not pod.is_finished]
 
 

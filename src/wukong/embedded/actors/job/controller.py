@@ -91,5 +91,5 @@ def _delete_after_ttl(job: Job, now: float) -> tuple[tuple[Delete, ...], float |
 def _find_remaining_pods(key: Key, state: State) -> list[Pod]:
     """Pods of a Job that is gone or being deleted, found by label: they are not counted any more."""
     selector = LabelSelector(match_labels={"batch.kubernetes.io/job-name": key.name})
-    keys = state.pods.matching(key.namespace, selector)
+    keys = state.pods.list_matching(key.namespace, selector)
     return [pod for pod_key in keys if (pod := state.get(Pod, pod_key)) is not None]

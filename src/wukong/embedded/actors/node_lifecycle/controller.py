@@ -60,7 +60,7 @@ class NodeLifecycle:
         if self._was_ready.get(name) == is_ready and node is not None:
             return [Key("", name)]
         self._was_ready[name] = is_ready
-        unready = {node_name for names in state.derived(ZoneIndex).unready.values() for node_name in names}
+        unready = {node_name for names in state.index_of(ZoneIndex).unready.values() for node_name in names}
         return [Key("", node_name) for node_name in sorted({name, *unready})]
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
@@ -93,7 +93,7 @@ class NodeLifecycle:
             actions += _mark_pods_unready(state, key.name, now)
         wanted, wait = taints.list_wanted(node, ready), 0.0
         if wanted and wanted[-1]["effect"] == "NoExecute":
-            wait = self._seconds_to_no_execute(node, wanted[-1], state.derived(ZoneIndex), now)
+            wait = self._seconds_to_no_execute(node, wanted[-1], state.index_of(ZoneIndex), now)
             if wait > 0:
                 wanted = wanted[:-1]
         updated = [

@@ -43,7 +43,7 @@ class ReplicaSets:
         replica_set = state.get(ReplicaSet, key)
         if replica_set is None:
             return DONE
-        owned = state.derived(OwnedPodsIndex).of(replica_set)
+        owned = state.index_of(OwnedPodsIndex).of(replica_set)
         actions: list[Action] = [*self._created_pods.note_created(replica_set, owned.pods)]
         if patches := claim_pods(REPLICA_SETS, replica_set, state):
             return Outcome((*actions, *patches))
@@ -85,7 +85,7 @@ def _count_related_pods(replica_set: ReplicaSet, state: State) -> list[Mapping[s
     if owner is None:
         return []
     related = [state.get(ReplicaSet, key) for key in state.owners.owned_by(owner.uid, REPLICA_SETS)]
-    index = state.derived(OwnedPodsIndex)
+    index = state.index_of(OwnedPodsIndex)
     return [owned.nodes for sibling in related if sibling is not None and (owned := index.of(sibling)).active]
 
 

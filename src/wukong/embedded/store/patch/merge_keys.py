@@ -1,7 +1,7 @@
 """Which lists are merged by keys, which are sets, and what is one field: what server-side apply must know of a kind.
 
 For Kubernetes' own kinds by the names of fields, from the `listType`, `mapType` and `structType` marks of its API; for
-custom kinds from the `x-kubernetes-…` words of their schema. Used by fields.py.
+custom kinds from the `x-kubernetes-…` words of their schema. Used by ownership/.
 """
 
 from __future__ import annotations
@@ -124,5 +124,5 @@ class Described(msgspec.Struct, frozen=True):
         return ((self.item_properties()).get(key) or {}).get("default")
 
     def item_properties(self) -> Schema:
-        found: Schema = (self.schema.get("items") or {}).get("properties") or {}
-        return found
+        properties: Schema = (self.schema.get("items") or {}).get("properties") or {}
+        return properties
