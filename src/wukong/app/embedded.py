@@ -92,8 +92,8 @@ def choose_components(scenario: Scenario, documents: Iterable[Document] = ()) ->
         raise InputError(*problems)
     if EXTENDER in named and scenario.extender is False:
         raise InputError("$.extender: is false, and components names the extender. Leave out one of the two.")
-    asked = [EXTENDER] if asks_extender(scenario, documents) else []
-    return tuple(dict.fromkeys([SCHEDULER, *asked, *named]))
+    extenders = [EXTENDER] if asks_extender(scenario, documents) else []
+    return tuple(dict.fromkeys([SCHEDULER, *extenders, *named]))
 
 
 def asks_extender(scenario: Scenario, documents: Iterable[Document] = ()) -> bool:
@@ -104,13 +104,15 @@ def asks_extender(scenario: Scenario, documents: Iterable[Document] = ()) -> boo
 
 
 def is_policy(document: Document) -> bool:
-    return (document.get("kind"), document.get("apiVersion")) in [(it.kind, it.api_version) for it in POLICIES]
+    return (document.get("kind"), document.get("apiVersion")) in [
+        (policy.kind, policy.api_version) for policy in POLICIES
+    ]
 
 
 def faults_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | None:
     end = max((moment.seconds for moment in scenario.timeline), default=0) + FAULTS_AFTER
-    found = [*plan_episodes(types, end), *planned_faults(scenario)]
-    return Faults(seed, found) if found else None
+    planned = [*plan_episodes(types, end), *planned_faults(scenario)]
+    return Faults(seed, planned) if planned else None
 
 
 def build_world(
@@ -151,10 +153,10 @@ class Processes:
         clock: VirtualClock,
         drains: Drains,
         fault_injection: Faults | None,
-        held: frozenset[str],
+        stuck_pods: frozenset[str],
     ) -> None:
         self.settings, self.server, self.clock, self.drains = settings, server, clock, drains
-        self.fault_injection, self.held = fault_injection, held
+        self.fault_injection, self.stuck_pods = fault_injection, stuck_pods
         self.metrics, self.rules = Metrics(), _installed_rules()
         self._build_built_in()  # the kinds they serve are there from now on
 
@@ -193,7 +195,7 @@ class Processes:
         return [controller for controller in self._build_built_in() if controller.name != KUBELETS]
 
     def _build_built_in(self) -> list[Controller]:
-        return built_in(self.server, seed=self.settings.seed, held=self.held)
+        return built_in(self.server, seed=self.settings.seed, held=self.stuck_pods)
 
 
 def watches_of(components: Sequence[Component[Any]]) -> list[Watch]:

@@ -27,10 +27,10 @@ KINDS: dict[str, type[Policy]] = {
 
 def choose_good_policies(objects: Objects, rules: Rules) -> tuple[list[Policy], list[str]]:
     """The good ones among those a cluster holds, and a note on each of the others."""
-    held: list[Policy] = [*objects.placement_policies, *objects.cluster_placement_policies]
+    policies: list[Policy] = [*objects.placement_policies, *objects.cluster_placement_policies]
     good: list[Policy] = []
     notes: list[str] = []
-    for policy in held:
+    for policy in policies:
         wrong = find_policy_problems(policy, rules)
         if not wrong:
             good.append(policy)

@@ -64,7 +64,7 @@ class SoakResult(msgspec.Struct, rename="camel", kw_only=True):
         self.effective.update(played.effective)
         if played.reasons:
             self.failures.append(played)
-            self.failures.sort(key=lambda each: each.seed)
+            self.failures.sort(key=lambda failure: failure.seed)
 
 
 def soak(

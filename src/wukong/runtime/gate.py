@@ -186,8 +186,10 @@ def act_of(action: Action, state: State) -> Act | None:
             return "taint" if _new_taints(spec, state.get(Node, key)) else None
         case Scale(resource, key, replicas):
             workload = state.objects.get(resource.group_kind, {}).get(key)
-            held = getattr(getattr(workload, "spec", None), "replicas", None)
-            return "scale-down" if workload is None or replicas < (1 if held is None else held) else None
+            replicas_now = getattr(getattr(workload, "spec", None), "replicas", None)
+            return (
+                "scale-down" if workload is None or replicas < (1 if replicas_now is None else replicas_now) else None
+            )
     return None
 
 
@@ -244,9 +246,10 @@ def _written_spec(action: Patch) -> dict[str, Any]:
 
 def _new_taints(spec: dict[str, Any], node: Node | None) -> list[Taint]:
     """The taints that keep pods out or drive them out, and that the node does not have yet."""
-    given = [taint for taint in spec.get("taints") or () if isinstance(taint, dict) and "$patch" not in taint]
+    written = [taint for taint in spec.get("taints") or () if isinstance(taint, dict) and "$patch" not in taint]
     taints = [
-        Taint(key=taint.get("key", ""), value=taint.get("value", ""), effect=taint.get("effect", "")) for taint in given
+        Taint(key=taint.get("key", ""), value=taint.get("value", ""), effect=taint.get("effect", ""))
+        for taint in written
     ]
-    held = node.spec.taints if node is not None else []
-    return [taint for taint in taints if taint.effect in HARD_EFFECTS and taint not in held]
+    present = node.spec.taints if node is not None else []
+    return [taint for taint in taints if taint.effect in HARD_EFFECTS and taint not in present]
