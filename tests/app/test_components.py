@@ -8,7 +8,7 @@ import pytest
 
 from wukong.api.kinds import NODE_USAGES
 from wukong.app.assemble import assemble
-from wukong.app.component import Component, Context, permissions_of, with_needs
+from wukong.app.component import Component, Context, list_permissions, with_needs
 from wukong.app.component_choice import EMBEDDED_COMPONENTS, LIVE_COMPONENTS, choose_components, split_names
 from wukong.app.components import COMPONENTS
 from wukong.app.components.extender import EXTENDER
@@ -88,10 +88,10 @@ def test_a_component_reads_the_options_of_those_it_needs() -> None:
 
 
 def test_permissions_are_of_all_and_those_of_needed_ones_come_last() -> None:
-    assert permissions_of([LOAD])[0] == LEASE
-    assert permissions_of([LOAD, POLICY])[-1] == METRICS_API
-    assert METRICS_API not in permissions_of([LOAD], {"usage": UsageOptions(prometheus="http://p")})
-    assert LEASE not in permissions_of([EXTENDER])  # who only answers need not lead
+    assert list_permissions([LOAD])[0] == LEASE
+    assert list_permissions([LOAD, POLICY])[-1] == METRICS_API
+    assert METRICS_API not in list_permissions([LOAD], {"usage": UsageOptions(prometheus="http://p")})
+    assert LEASE not in list_permissions([EXTENDER])  # who only answers need not lead
 
 
 def test_a_scheduler_gets_the_extensions_of_its_process_and_nobody_else_has_them_built() -> None:

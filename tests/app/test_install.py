@@ -28,7 +28,7 @@ from wukong.app.components.usage.component import METRICS_API
 from wukong.app.install import rbac
 from wukong.app.install.certificates import Certificates, issue
 from wukong.app.install.text import as_yaml
-from wukong.app.install.workload import off_spot_nodes
+from wukong.app.install.workload import avoid_spot_nodes
 from wukong.app.permissions import Permission
 from wukong.cli.verbs.run import command as run
 from wukong.cli.verbs.run import read_options
@@ -50,7 +50,7 @@ def certificates(of: ExtenderInstallation, days: int = 365) -> Certificates:
 
 def installed(**given: Any) -> Documents:
     asked = settings(**given)
-    return extender.documents(asked, None if asked.is_plain else certificates(asked))
+    return extender.build_documents(asked, None if asked.is_plain else certificates(asked))
 
 
 def the(documents: Documents, kind: str, name: str = "") -> dict[str, Any]:
@@ -121,7 +121,7 @@ def test_plain_http_has_no_keys_and_the_port_of_the_seeds() -> None:
 @pytest.mark.parametrize(("label", "value"), [(label, value) for label, them in SPOT_LABELS.items() for value in them])
 def test_every_word_for_spot_keeps_the_pods_away(label: str, value: str) -> None:
     assert is_spot({label: value})
-    (term,) = off_spot_nodes()["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    (term,) = avoid_spot_nodes()["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     refused = {(entry["key"], word) for entry in term["matchExpressions"] for word in entry["values"]}
     assert (label, value) in refused
     assert {entry["operator"] for entry in term["matchExpressions"]} == {"NotIn"}
@@ -130,7 +130,7 @@ def test_every_word_for_spot_keeps_the_pods_away(label: str, value: str) -> None
 def test_the_pods_do_not_ask_for_a_scheduler_that_asks_them() -> None:
     second = SecondScheduler(image="kube-scheduler:test")
     asked = settings(second=second)
-    documents = [*installed(), *scheduler.documents(asked, second, certificates(asked))]
+    documents = [*installed(), *scheduler.build_documents(asked, second, certificates(asked))]
     for entry in documents:
         if entry["kind"] == "Deployment":
             assert "schedulerName" not in entry["spec"]["template"]["spec"]
@@ -162,7 +162,7 @@ def test_rights_are_the_union_of_what_components_ask_for_each_where_it_asks() ->
 
     def needing(name: str, *verbs: str) -> Component[NoOptions]:
         needed = (lease, Permission("", "nodes", verbs))
-        return Component(name=name, help="", options=NoOptions, permissions=lambda _: needed)
+        return Component(name=name, help="", options=NoOptions, permissions_of=lambda _: needed)
 
     one, two = needing("one", "list", "watch"), needing("two", "watch", "patch")
     documents = installed(components=(one, two), prometheus="http://p:9090")
@@ -175,12 +175,12 @@ def test_rights_are_the_union_of_what_components_ask_for_each_where_it_asks() ->
 
 
 def test_usage_is_asked_of_the_cluster_only_without_prometheus() -> None:
-    assert METRICS_API.document() in the(installed(), "ClusterRole")["rules"]
-    assert METRICS_API.document() not in the(installed(prometheus="http://p:9090"), "ClusterRole")["rules"]
+    assert METRICS_API.build_rule() in the(installed(), "ClusterRole")["rules"]
+    assert METRICS_API.build_rule() not in the(installed(prometheus="http://p:9090"), "ClusterRole")["rules"]
 
 
 def test_no_rules_make_no_roles() -> None:
-    assert rbac.rights(settings(), "x", "x", []) == []
+    assert rbac.build_roles(settings(), "x", "x", []) == []
 
 
 # Certificates -----------------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def test_certificates_last_as_long_as_asked_and_start_before_a_slow_clock() -> N
 def test_the_key_of_the_authority_is_nowhere() -> None:
     asked = settings()
     made = certificates(asked)
-    text = as_yaml(extender.documents(asked, made))
+    text = as_yaml(extender.build_documents(asked, made))
     assert base64.b64encode(made.server.key).decode() in text
     assert made.server.key != made.client.key
     public = certificate(made.authority).public_key()
@@ -228,7 +228,7 @@ def test_the_key_of_the_authority_is_nowhere() -> None:
 def test_the_scheduler_verifies_the_extender_and_shows_its_certificate() -> None:
     asked = settings(cluster_ip="10.96.0.50", weight=7)
     made = certificates(asked)
-    config = scheduler.configuration(asked, made)
+    config = scheduler.build_configuration(asked, made)
     (found,) = config["extenders"]
     tls = found.pop("tlsConfig")
     assert found == {
@@ -270,21 +270,21 @@ def test_where_the_scheduler_asks_is_what_the_certificate_is_good_for(given: dic
 
 
 def test_the_configuration_says_why() -> None:
-    text = scheduler.configuration_text(scheduler.configuration(settings(is_plain=True), None))
+    text = scheduler.format_configuration(scheduler.build_configuration(settings(is_plain=True), None))
     assert "# percentageOfNodesToScore: 100" in text
     assert yaml.safe_load(text)["extenders"][0]["enableHTTPS"] is False
 
 
 def test_the_stored_configuration_is_a_secret_where_it_holds_a_key() -> None:
     asked = settings()
-    assert scheduler.stored_configuration(asked, certificates(asked))["kind"] == "Secret"
-    assert scheduler.stored_configuration(settings(is_plain=True), None)["kind"] == "ConfigMap"
+    assert scheduler.store_configuration(asked, certificates(asked))["kind"] == "Secret"
+    assert scheduler.store_configuration(settings(is_plain=True), None)["kind"] == "ConfigMap"
 
 
 def test_the_second_scheduler_has_a_name_and_a_lease_of_its_own_and_no_key_in_its_config_map() -> None:
     second = SecondScheduler(image="kube-scheduler:test", name="placer")
     asked = settings(second=second)
-    documents = scheduler.documents(asked, second, certificates(asked))
+    documents = scheduler.build_documents(asked, second, certificates(asked))
     text = the(documents, "ConfigMap")["data"]["scheduler-config.yaml"]
     config = yaml.safe_load(text)
     assert config["profiles"] == [{"schedulerName": "placer"}]
@@ -299,8 +299,8 @@ def test_new_certificates_restart_the_second_scheduler_but_not_the_extender() ->
     second = SecondScheduler(image="kube-scheduler:test")
     asked = settings(second=second)
     runs = [certificates(asked), certificates(asked)]
-    schedulers = [the(scheduler.documents(asked, second, made), "Deployment") for made in runs]
-    extenders = [the(extender.documents(asked, made), "Deployment") for made in runs]
+    schedulers = [the(scheduler.build_documents(asked, second, made), "Deployment") for made in runs]
+    extenders = [the(extender.build_documents(asked, made), "Deployment") for made in runs]
     assert all(one != other for one, other in pairwise(schedulers))
     assert all(one == other for one, other in pairwise(extenders))
 

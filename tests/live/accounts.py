@@ -27,7 +27,7 @@ async def service_account(
     subjects = [{"kind": "ServiceAccount", "name": name, "namespace": namespace}]
     for kind, is_local, place in (("ClusterRole", False, rbac), ("Role", True, f"{rbac}/namespaces/{namespace}")):
         role = f"{namespace}-{name}"
-        documents = [it.document() for it in permissions if it.in_own_namespace == is_local]
+        documents = [it.build_rule() for it in permissions if it.in_own_namespace == is_local]
         await client.create(f"{place}/{kind.lower()}s", {"metadata": {"name": role}, "rules": documents})
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}
         binding = {"metadata": {"name": role}, "roleRef": reference, "subjects": subjects}

@@ -31,7 +31,7 @@ from testbed.ports import free_ports
 from testbed.pytest_plugin import Bed
 from wukong.api.crds import build_crds
 from wukong.api.kinds import KINDS
-from wukong.app.component import permissions_of
+from wukong.app.component import list_permissions
 from wukong.app.components.extender import EXTENDER
 
 DEADLINE_SECONDS = 60.0
@@ -39,7 +39,7 @@ CAPACITY = "node.kubernetes.io/capacity"
 POLICY, CLUSTER_POLICY = "PlacementPolicy", "ClusterPlacementPolicy"
 SENTINEL = "sentinel"
 ACCOUNT = "extender"  # the service account it runs as in `extended`, and what that may do
-PERMISSIONS = permissions_of([EXTENDER])
+PERMISSIONS = list_permissions([EXTENDER])
 PODS, NODES = "/api/v1/namespaces/default/pods", "/api/v1/nodes"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 Json = dict[str, Any]

@@ -20,7 +20,7 @@ from live.node_metrics import metrics_of
 from testbed.client import Client
 from testbed.exporter import Exporter
 from testbed.pytest_plugin import Bed, HollowNodes, RunPrometheus
-from wukong.app.component import permissions_of
+from wukong.app.component import list_permissions
 from wukong.app.components.load import LOAD
 from wukong.app.components.usage.component import METRICS_API
 from wukong.app.permissions import Permission
@@ -106,7 +106,7 @@ async def test_the_component_uses_exactly_the_rights_it_asks_for(
     bed: Bed, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
 ) -> None:
     (node,) = await hollow_nodes(1, capacity={"cpu": "4", "memory": "8Gi", "pods": "10"})
-    rules = permissions_of([LOAD])
+    rules = list_permissions([LOAD])
     log = tmp_path / "run.log"
     async with bed.client() as client, metrics_of(client, node, cpu="1", memory="1Gi"):
         kubeconfig = await service_account(client, bed, namespace, "load", rules, tmp_path)
@@ -150,7 +150,7 @@ async def test_when_the_leader_is_killed_the_other_takes_over_and_nothing_is_don
     logs = [tmp_path / "one.log", tmp_path / "two.log"]
     account = f"system:serviceaccount:{namespace}:load"
     async with bed.client() as client, metrics_of(client, node, cpu="1", memory="1Gi") as measure:
-        rules = permissions_of([LOAD])
+        rules = list_permissions([LOAD])
         kubeconfig = await service_account(client, bed, namespace, "load", rules, tmp_path)
         lease = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/wukong"
         patient = ("--stale-seconds", "60")  # a starved machine must not turn usage stale: that would be more writes

@@ -26,7 +26,7 @@ from testbed.client import ApiError, Client
 from testbed.ports import free_ports
 from testbed.programs import Programs
 from testbed.pytest_plugin import Bed, OwnBed
-from wukong.app.component import permissions_of
+from wukong.app.component import list_permissions
 from wukong.app.components.extender import EXTENDER
 from wukong.app.components.policy import POLICY
 from wukong.app.permissions import merge_permissions
@@ -234,7 +234,7 @@ async def rights_are_exactly_those_asked_for(client: Client) -> None:
     account = f"system:serviceaccount:{NAMESPACE}:wukong-extender"
     nobody = f"system:serviceaccount:{NAMESPACE}:nobody"
     granted = await rights_of(client, account) - await rights_of(client, nobody)
-    needed = merge_permissions(permissions_of([EXTENDER, POLICY]))
+    needed = merge_permissions(list_permissions([EXTENDER, POLICY]))
     assert granted == {(it.group, it.resource, verb) for it in needed for verb in it.verbs}
 
 

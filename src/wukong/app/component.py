@@ -92,7 +92,7 @@ class Component(msgspec.Struct, Generic[O], frozen=True, kw_only=True):
     help: str
     options: type[O]
     find_problems: Callable[[O, PlaceOf], Iterable[str]] = find_no_problems
-    permissions: Callable[[O], tuple[Permission, ...]] = need_no_permissions
+    permissions_of: Callable[[O], tuple[Permission, ...]] = need_no_permissions
     watches: tuple[Watch, ...] = ()  # kinds that no controller watches, but decisions read
     build_controllers: Callable[[O, Context], Iterable[Controller]] = build_nothing
     build_sources: Callable[[O, Context, Cluster], Iterable[Source]] = build_no_sources
@@ -116,12 +116,12 @@ def with_needs(components: Iterable[Component[Any]]) -> list[Component[Any]]:
     return list(chosen.values())
 
 
-def permissions_of(
+def list_permissions(
     components: Sequence[Component[Any]], options: Mapping[str, msgspec.Struct] | None = None
 ) -> list[Permission]:
     """What RBAC must grant a process of these components, those they need last. Who has controllers must lead."""
     needed = [component for component in with_needs(components) if component not in components]
     permissions = [LEASE] if any(component.build_controllers is not build_nothing for component in components) else []
     for component in (*components, *needed):
-        permissions += component.permissions((options or {}).get(component.name) or component.options())
+        permissions += component.permissions_of((options or {}).get(component.name) or component.options())
     return permissions

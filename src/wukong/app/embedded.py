@@ -92,8 +92,8 @@ def choose_components(scenario: Scenario, documents: Iterable[Document] = ()) ->
         raise InputError(*problems)
     if EXTENDER in named and scenario.extender is False:
         raise InputError("$.extender: is false, and components names the extender. Leave out one of the two.")
-    implied = [EXTENDER] if asks_extender(scenario, documents) else []
-    return tuple(dict.fromkeys([SCHEDULER, *implied, *named]))
+    extenders = [EXTENDER] if asks_extender(scenario, documents) else []
+    return tuple(dict.fromkeys([SCHEDULER, *extenders, *named]))
 
 
 def asks_extender(scenario: Scenario, documents: Iterable[Document] = ()) -> bool:
@@ -105,14 +105,14 @@ def asks_extender(scenario: Scenario, documents: Iterable[Document] = ()) -> boo
 
 def is_policy(document: Document) -> bool:
     return (document.get("kind"), document.get("apiVersion")) in [
-        (policies.kind, policies.api_version) for policies in POLICIES
+        (policy.kind, policy.api_version) for policy in POLICIES
     ]
 
 
 def faults_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | None:
-    end = max((entry.seconds for entry in scenario.timeline), default=0) + FAULTS_AFTER
-    episodes = [*plan_episodes(types, end), *planned_faults(scenario)]
-    return Faults(seed, episodes) if episodes else None
+    end = max((moment.seconds for moment in scenario.timeline), default=0) + FAULTS_AFTER
+    planned = [*plan_episodes(types, end), *planned_faults(scenario)]
+    return Faults(seed, planned) if planned else None
 
 
 def build_world(
@@ -194,7 +194,7 @@ class Processes:
         return [controller for controller in self._build_built_in() if controller.name != KUBELETS]
 
     def _build_built_in(self) -> list[Controller]:
-        return make_actors(self.server, seed=self.settings.seed, stuck_pods=self.stuck_pods)
+        return built_in(self.server, seed=self.settings.seed, held=self.stuck_pods)
 
 
 def watches_of(components: Sequence[Component[Any]]) -> list[Watch]:

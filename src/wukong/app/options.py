@@ -80,16 +80,16 @@ def read_section(
     if not isinstance(document, dict):
         return {}, [f"{path}: expected a mapping of fields, got {document!r:.100}."]
     options = {option.key: option for option in options_of(struct)}
-    known, others = {}, tuple(more)
+    values, others = dict[str, Any](), tuple(more)
     problems: list[str] = []
     for key, value in document.items():
         if key in options:
-            known[options[key].field], wrong = read_value(options[key], value, f"{path}.{key}")
+            values[options[key].field], wrong = read_value(options[key], value, f"{path}.{key}")
             problems += wrong
         elif key not in others:
             hint = nearest(str(key), [*options, *others]) or f" Known here: {', '.join([*options, *others]) or 'none'}."
             problems.append(f"{path}.{key}: unknown field.{hint}")
-    return known, problems
+    return values, problems
 
 
 def _option(field: inspect.Field, type_: Any) -> Option:

@@ -18,7 +18,7 @@ class Permission(msgspec.Struct, frozen=True):
     verbs: tuple[str, ...]
     in_own_namespace: bool = False  # else in the whole cluster
 
-    def document(self) -> Document:
+    def build_rule(self) -> Document:
         """One rule of a Role or ClusterRole."""
         return {"apiGroups": [self.group], "resources": [self.resource], "verbs": list(self.verbs)}
 

@@ -33,12 +33,12 @@ def load_rules() -> dict[str, AnyRule]:
 def with_offered(entries: Iterable[EntryPoint]) -> dict[str, AnyRule]:
     """The built-in rules and those of these entry points that are sound."""
     rules: dict[str, AnyRule] = dict(BUILT_IN)
-    package_of = dict.fromkeys(BUILT_IN, "wukong")
+    package_of_rule = dict.fromkeys(BUILT_IN, "wukong")
     for entry in sorted(entries, key=_order):
         try:
             rule = _read(entry)
             if rule.name in rules:
-                raise ValueError(f"{package_of[rule.name]} already has a rule named {rule.name}")
+                raise ValueError(f"{package_of_rule[rule.name]} already has a rule named {rule.name}")
         except Exception as error:  # whatever somebody else's package does when it is imported
             problem = str(error) if type(error) in (TypeError, ValueError) else f"{type(error).__name__}: {error}"
             log.warning(
@@ -46,22 +46,22 @@ def with_offered(entries: Iterable[EntryPoint]) -> dict[str, AnyRule]:
                 extra={"package": _package(entry), "entry_point": f"{entry.name} = {entry.value}", "problem": problem},
             )
             continue
-        rules[rule.name], package_of[rule.name] = rule, _package(entry)
+        rules[rule.name], package_of_rule[rule.name] = rule, _package(entry)
     return rules
 
 
 def _read(entry: EntryPoint) -> AnyRule:
     """The rule an entry point names. Raises ValueError or TypeError with what is wrong, else whatever it raises."""
-    rule_class = entry.load()
-    if not (inspect.isclass(rule_class) and issubclass(rule_class, Rule)):
-        raise TypeError(f"expected a subclass of wukong.placement.rule.Rule, got {rule_class!r}")
-    name: object = rule_class.name
-    config: object = getattr(rule_class, "config", None)
+    candidate = entry.load()
+    if not (inspect.isclass(candidate) and issubclass(candidate, Rule)):
+        raise TypeError(f"expected a subclass of wukong.placement.rule.Rule, got {candidate!r}")
+    name: object = candidate.name
+    config: object = getattr(candidate, "config", None)
     if not (isinstance(name, str) and _NAME.fullmatch(name)):
         raise ValueError(f"expected a name such as rack-spread, got {name!r}; give the class a name")
     if not (inspect.isclass(config) and issubclass(config, msgspec.Struct)):
         raise TypeError(f"expected a msgspec.Struct as its config, got {config!r}; NoConfig is for rules without")
-    rule: AnyRule = rule_class()
+    rule: AnyRule = candidate()
     if not any(rule.can_be(type_) for type_ in RULE_TYPES):
         raise TypeError("expected points, refuses or both, got neither")
     return rule

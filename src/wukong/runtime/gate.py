@@ -186,8 +186,10 @@ def act_of(action: Action, state: State) -> Act | None:
             return "taint" if _new_taints(spec, state.get(Node, key)) else None
         case Scale(resource, key, replicas):
             workload = state.objects.get(resource.group_kind, {}).get(key)
-            current = getattr(getattr(workload, "spec", None), "replicas", None)
-            return "scale-down" if workload is None or replicas < (1 if current is None else current) else None
+            replicas_now = getattr(getattr(workload, "spec", None), "replicas", None)
+            return (
+                "scale-down" if workload is None or replicas < (1 if replicas_now is None else replicas_now) else None
+            )
     return None
 
 
@@ -244,12 +246,10 @@ def _written_spec(action: Patch) -> dict[str, Any]:
 
 def _new_taints(spec: dict[str, Any], node: Node | None) -> list[Taint]:
     """The taints that keep pods out or drive them out, and that the node does not have yet."""
-    documents = [
-        document for document in spec.get("taints") or () if isinstance(document, dict) and "$patch" not in document
-    ]
+    written = [taint for taint in spec.get("taints") or () if isinstance(taint, dict) and "$patch" not in taint]
     taints = [
-        Taint(key=document.get("key", ""), value=document.get("value", ""), effect=document.get("effect", ""))
-        for document in documents
+        Taint(key=taint.get("key", ""), value=taint.get("value", ""), effect=taint.get("effect", ""))
+        for taint in written
     ]
     present = node.spec.taints if node is not None else []
     return [taint for taint in taints if taint.effect in HARD_EFFECTS and taint not in present]

@@ -39,10 +39,10 @@ class Certificates(msgspec.Struct, frozen=True):
 def issue(name: str, hosts: Sequence[str], now: datetime, days: int) -> Certificates:
     """Certificates for the server `name` at these names and addresses, and for the one client it believes."""
     issuer = _Issuer(name, now - SLACK, now + timedelta(days=days))
-    others = [x509.IPAddress(ipaddress.ip_address(host)) if is_ip(host) else x509.DNSName(host) for host in hosts]
+    names = [x509.IPAddress(ipaddress.ip_address(host)) if is_ip(host) else x509.DNSName(host) for host in hosts]
     return Certificates(
         authority=_pem(issuer.certificate),
-        server=issuer.pair(name, ExtendedKeyUsageOID.SERVER_AUTH, others),
+        server=issuer.pair(name, ExtendedKeyUsageOID.SERVER_AUTH, names),
         client=issuer.pair(f"{name}-client", ExtendedKeyUsageOID.CLIENT_AUTH, []),
         expire=issuer.certificate.not_valid_after_utc,
     )

@@ -25,13 +25,13 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     replicas: int = 2
 
 
-def meta(installation: Installation, name: str, component: str, *, is_namespaced: bool = True) -> Document:
+def build_meta(installation: Installation, name: str, component: str, *, is_namespaced: bool = True) -> Document:
     """Metadata with the labels that Kubernetes recommends."""
     namespace = {"namespace": installation.namespace} if is_namespaced else {}
-    return {"name": name, **namespace, "labels": labels(component)}
+    return {"name": name, **namespace, "labels": labels_of(component)}
 
 
-def labels(component: str) -> dict[str, str]:
+def labels_of(component: str) -> dict[str, str]:
     """Also what selectors ask for: none of them changes with a version, as a Deployment's selector never may."""
     return {"app.kubernetes.io/name": "wukong", "app.kubernetes.io/component": component}
 

@@ -47,7 +47,7 @@ def build_flag(option: Option, **settings: Any) -> Callable[[F], F]:
     return click.option(option.flag, name_of(option), **{**attributes, **settings})
 
 
-def given_flags(context: click.Context, sections: Sections) -> dict[tuple[str, str], Any]:
+def read_flags(context: click.Context, sections: Sections) -> dict[tuple[str, str], Any]:
     """Section and field → the value of each flag that is on the command line."""
     return {
         (section, option.field): value_of(option, context.params[name_of(option)])

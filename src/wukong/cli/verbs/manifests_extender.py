@@ -138,10 +138,13 @@ def refuse_force(force: bool) -> None:
 
 def build_files(installation: ExtenderInstallation, certificates: Certificates | None) -> dict[str, str]:
     """What to apply, and what to give to the control plane's scheduler; name → text."""
-    files = {EXTENDER_FILE: as_yaml(extender.documents(installation, certificates))}
+    files = {EXTENDER_FILE: as_yaml(extender.build_documents(installation, certificates))}
     if installation.second:
-        return {**files, SECOND_FILE: as_yaml(scheduler.documents(installation, installation.second, certificates))}
-    text = scheduler.configuration_text(scheduler.configuration(installation, certificates))
+        return {
+            **files,
+            SECOND_FILE: as_yaml(scheduler.build_documents(installation, installation.second, certificates)),
+        }
+    text = scheduler.format_configuration(scheduler.build_configuration(installation, certificates))
     return {**files, scheduler.CONFIG_FILE: text}
 
 

@@ -19,7 +19,7 @@ import yaml
 from wukong.app.component_choice import LIVE_COMPONENTS
 from wukong.app.live import run
 from wukong.app.run_config import RUN, RunConfig, read_run_config, sections
-from wukong.cli.inputs.flags import add_flags, given_flags
+from wukong.cli.inputs.flags import add_flags, read_flags
 from wukong.cluster import place_name, read_text
 from wukong.cluster.credentials import load
 from wukong.errors import InputError
@@ -70,7 +70,7 @@ def command(invocation: click.Context, /, config: str | None, **_: Any) -> None:
 
 def read_options(context: click.Context, path: str | None) -> RunConfig:
     """What the command line and the file say. Raises InputError with every problem of both."""
-    flags = given_flags(context, sections())
+    flags = read_flags(context, sections())
     if path is not None:
         return read_run_config(flags, read_file(path), place_name(path))
     if (RUN, "components") not in flags:

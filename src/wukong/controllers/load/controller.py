@@ -11,7 +11,7 @@ from wukong.api.core import Node
 from wukong.api.kinds import NODE_USAGES, NODES
 from wukong.api.resources import Key
 from wukong.api.usage import NodeUsage
-from wukong.controllers.load.usage_labels import Settings, wish
+from wukong.controllers.load.usage_labels import Settings, plan_labels
 from wukong.ports import PatchBody
 from wukong.state import State
 from wukong.state.controller import Watch
@@ -30,11 +30,11 @@ class Load:
         if node is None:
             self._changed_at.pop(key.name, None)
             return DONE
-        wanted = wish(
+        plan = plan_labels(
             node.metadata.labels, state.get(NodeUsage, key), self._changed_at.get(key.name), self.settings, now
         )
-        if not wanted.labels:
-            return Outcome(requeue_after=wanted.again_after)
+        if not plan.labels:
+            return Outcome(requeue_after=plan.again_after)
         self._changed_at[key.name] = now
-        body = {"metadata": {"labels": wanted.labels}}
-        return Outcome((Patch(NODES, key, PatchBody("merge", body)),), requeue_after=wanted.again_after)
+        body = {"metadata": {"labels": plan.labels}}
+        return Outcome((Patch(NODES, key, PatchBody("merge", body)),), requeue_after=plan.again_after)

@@ -30,28 +30,29 @@ class Settings(msgspec.Struct, frozen=True):
         return f"{self.prefix}/{kind}"
 
 
-class Wish(msgspec.Struct, frozen=True):
+class LabelPlan(msgspec.Struct, frozen=True):
     """Labels to set (None: to remove), and when to look again."""
 
     labels: dict[str, str | None] = {}
     again_after: float | None = None
 
 
-def wish(
+def plan_labels(
     current: dict[str, str], usage: NodeUsage | None, changed_at: float | None, settings: Settings, now: float
-) -> Wish:
+) -> LabelPlan:
     """What to change on a node that has the labels `current`, last changed by us at `changed_at`."""
     if usage is None or is_stale(usage, settings.stale_seconds, now):
-        return Wish({settings.key(kind): None for kind in KINDS if settings.key(kind) in current})
+        return LabelPlan({settings.key(kind): None for kind in KINDS if settings.key(kind) in current})
     until_stale = None if usage.measured_at is None else usage.measured_at + settings.stale_seconds - now
-    wanted = {
-        settings.key(kind): _label(current.get(settings.key(kind)), getattr(usage, kind), settings) for kind in KINDS
+    labels = {
+        settings.key(kind): _choose_label(current.get(settings.key(kind)), getattr(usage, kind), settings)
+        for kind in KINDS
     }
-    changes = {key: value for key, value in wanted.items() if value != current.get(key)}
+    changes = {key: value for key, value in labels.items() if value != current.get(key)}
     wait = 0.0 if changed_at is None else changed_at + settings.quiet_seconds - now
     if changes and wait > 0:
-        return Wish(again_after=wait if until_stale is None else min(wait, until_stale))
-    return Wish(changes, again_after=until_stale)
+        return LabelPlan(again_after=wait if until_stale is None else min(wait, until_stale))
+    return LabelPlan(changes, again_after=until_stale)
 
 
 def is_stale(usage: NodeUsage, stale_seconds: float, now: float) -> bool:
@@ -59,7 +60,7 @@ def is_stale(usage: NodeUsage, stale_seconds: float, now: float) -> bool:
     return usage.measured_at is not None and now - usage.measured_at >= stale_seconds
 
 
-def _label(current: str | None, percent: float | None, settings: Settings) -> str | None:
+def _choose_label(current: str | None, percent: float | None, settings: Settings) -> str | None:
     """The step the measurement lies in; the one we are at while the measurement is near its edges."""
     if percent is None:
         return None

@@ -43,7 +43,7 @@ class Policy:
         if verdict in conditions and policy.status.observed_generation == generation:
             return DONE
         # The list is written whole, as read at this version: what others say in it stays.
-        written = [*(condition for condition in conditions if condition.type != ACCEPTED), verdict]
+        conditions = [*(condition for condition in conditions if condition.type != ACCEPTED), verdict]
         body = {
             "metadata": {"resourceVersion": policy.metadata.resource_version},
             "status": {"observedGeneration": generation, "conditions": msgspec.to_builtins(written)},
@@ -56,22 +56,24 @@ def judge(policy: AnyPolicy, rules: Rules, now: float) -> Condition:
     """The condition Accepted as it should be. Its time is that of the last change from True to False or back."""
     wrong = find_policy_problems(policy, rules)
     status = "False" if wrong else "True"
-    before = next((condition for condition in policy.status.conditions if condition.type == ACCEPTED), None)
+    present = next((condition for condition in policy.status.conditions if condition.type == ACCEPTED), None)
     return Condition(
         type=ACCEPTED,
         status=status,
         reason="Invalid" if wrong else "Understood",
-        message=_message(wrong),
-        last_transition_time=before.last_transition_time if before and before.status == status else _time(now),
+        message=_format_message(wrong),
+        last_transition_time=present.last_transition_time
+        if present and present.status == status
+        else _format_time(now),
         observed_generation=policy.metadata.generation,
     )
 
 
-def _message(wrong: list[str]) -> str:
+def _format_message(wrong: list[str]) -> str:
     """A line per problem."""
     text = "\n".join(wrong) or "No problem was found."
     return text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 1]}…"
 
 
-def _time(now: float) -> str:
+def _format_time(now: float) -> str:
     return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

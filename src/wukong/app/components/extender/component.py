@@ -29,7 +29,7 @@ POLICIES = (PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES)
 READS = (NODES, PODS, NAMESPACES, *POLICIES)  # what it decides by
 
 
-def permissions(options: ExtenderOptions) -> tuple[Permission, ...]:
+def permissions_of(options: ExtenderOptions) -> tuple[Permission, ...]:
     return (
         *(Permission(resource.group, resource.plural, ("list", "watch")) for resource in READS),
         Permission("events.k8s.io", "events", ("create", "patch")),
@@ -75,7 +75,7 @@ EXTENDER = Component(
     ),
     options=ExtenderOptions,
     find_problems=find_problems,
-    permissions=permissions,
+    permissions_of=permissions_of,
     watches=tuple(map(Watch, READS)),
     build_servers=build_servers,
     build_extensions=build_extensions,

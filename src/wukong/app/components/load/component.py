@@ -20,7 +20,7 @@ class LoadOptions(msgspec.Struct, frozen=True, rename="camel"):
     quiet_seconds: Annotated[float, Meta(description="Least time between changes.")] = Settings().quiet_seconds
 
 
-def permissions(options: LoadOptions) -> tuple[Permission, ...]:
+def permissions_of(options: LoadOptions) -> tuple[Permission, ...]:
     return (Permission("", "nodes", ("list", "watch", "patch")),)
 
 
@@ -41,7 +41,7 @@ LOAD = Component(
         "plain node affinity can prefer quiet nodes. Stale labels are removed."
     ),
     options=LoadOptions,
-    permissions=permissions,
+    permissions_of=permissions_of,
     build_controllers=build_controllers,
     needs=(USAGE,),
 )

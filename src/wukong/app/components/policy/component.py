@@ -8,7 +8,7 @@ from wukong.app.permissions import Permission
 from wukong.controllers.policy.controller import Policy
 
 
-def permissions(options: NoOptions) -> tuple[Permission, ...]:
+def permissions_of(options: NoOptions) -> tuple[Permission, ...]:
     return (
         Permission(GROUP, "placementpolicies", ("list", "watch")),
         Permission(GROUP, "clusterplacementpolicies", ("list", "watch")),
@@ -28,6 +28,6 @@ POLICY = Component(
         "condition Accepted. Needs the kinds: wukong manifests crds."
     ),
     options=NoOptions,
-    permissions=permissions,
+    permissions_of=permissions_of,
     build_controllers=build_controllers,
 )

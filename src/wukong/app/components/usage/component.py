@@ -72,7 +72,7 @@ def find_problems(options: UsageOptions, place_of: PlaceOf) -> Iterator[str]:
         yield f"{place_of('prometheus')}: {problem}"
 
 
-def permissions(options: UsageOptions) -> tuple[Permission, ...]:
+def permissions_of(options: UsageOptions) -> tuple[Permission, ...]:
     return () if options.prometheus else (METRICS_API,)
 
 
@@ -85,7 +85,7 @@ USAGE = Component(
     help="asks Prometheus or metrics.k8s.io how much of each node is in use.",
     options=UsageOptions,
     find_problems=find_problems,
-    permissions=permissions,
+    permissions_of=permissions_of,
     watches=(Watch(NODE_USAGES, no_keys),),
     build_sources=build_sources,
     is_named=False,

@@ -10,7 +10,7 @@ from wukong.ports import Document
 
 def build_manifests(installation: ExtenderInstallation, certificates: Certificates | None) -> list[Document]:
     """The extender, and a second scheduler or the configuration for the one there is. No certificates: plain HTTP."""
-    documents = extender.documents(installation, certificates)
+    documents = extender.build_documents(installation, certificates)
     if installation.second:
-        return [*documents, *scheduler.documents(installation, installation.second, certificates)]
-    return [*documents, scheduler.stored_configuration(installation, certificates)]
+        return [*documents, *scheduler.build_documents(installation, installation.second, certificates)]
+    return [*documents, scheduler.store_configuration(installation, certificates)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 
-from wukong.app.component import permissions_of
+from wukong.app.component import list_permissions
 from wukong.app.components.extender.install.settings import (
     CLIENT_SECRET,
     CONTAINER_PORT,
@@ -21,7 +21,7 @@ from wukong.app.components.extender.install.settings import (
 from wukong.app.components.usage import USAGE, UsageOptions
 from wukong.app.install import rbac, workload
 from wukong.app.install.certificates import Certificates
-from wukong.app.install.installation import labels, meta
+from wukong.app.install.installation import build_meta, labels_of
 from wukong.app.permissions import Permission
 from wukong.ports import Document
 
@@ -29,42 +29,42 @@ COMPONENT = "extender"
 KEYS = "/etc/wukong/extender"  # where the server's Secret is mounted
 
 
-def documents(installation: ExtenderInstallation, certificates: Certificates | None) -> list[Document]:
+def build_documents(installation: ExtenderInstallation, certificates: Certificates | None) -> list[Document]:
     """`certificates` is None for plain HTTP."""
     assert (certificates is None) == installation.is_plain, "plain HTTP has no certificates, and TLS has"
     return [
-        namespace(installation),
-        workload.critical_pods_quota(installation),
-        rbac.account(installation, EXTENDER, COMPONENT),
-        *rbac.rights(installation, EXTENDER, COMPONENT, permissions(installation)),
-        *(secrets(installation, certificates) if certificates else []),
-        workload.deployment(installation, EXTENDER, COMPONENT, pod(installation), {}),
-        workload.budget(installation, EXTENDER, COMPONENT),
-        service(installation),
+        build_namespace(installation),
+        workload.build_critical_pods_quota(installation),
+        rbac.build_account(installation, EXTENDER, COMPONENT),
+        *rbac.build_roles(installation, EXTENDER, COMPONENT, list_needed_permissions(installation)),
+        *(build_secrets(installation, certificates) if certificates else []),
+        workload.build_deployment(installation, EXTENDER, COMPONENT, build_pod(installation), {}),
+        workload.build_budget(installation, EXTENDER, COMPONENT),
+        build_service(installation),
     ]
 
 
-def permissions(installation: ExtenderInstallation) -> list[Permission]:
+def list_needed_permissions(installation: ExtenderInstallation) -> list[Permission]:
     """What the components need; usage comes from the cluster where no Prometheus is named."""
-    return permissions_of(installation.components, {USAGE.name: UsageOptions(prometheus=installation.prometheus)})
+    return list_permissions(installation.components, {USAGE.name: UsageOptions(prometheus=installation.prometheus)})
 
 
-def namespace(installation: ExtenderInstallation) -> Document:
-    about = meta(installation, installation.namespace, "namespace", is_namespaced=False)
+def build_namespace(installation: ExtenderInstallation) -> Document:
+    about = build_meta(installation, installation.namespace, "namespace", is_namespaced=False)
     level = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {**about, "labels": {**about["labels"], **level}}}
 
 
-def secrets(installation: ExtenderInstallation, certificates: Certificates) -> list[Document]:
+def build_secrets(installation: ExtenderInstallation, certificates: Certificates) -> list[Document]:
     """The server's and the client's apart: who may read the one learns nothing of the other."""
     server, client = certificates.server, certificates.client
     return [
-        secret(
+        build_secret(
             installation,
             SERVER_SECRET,
             {"tls.crt": server.certificate, "tls.key": server.key, "client-ca.crt": certificates.authority},
         ),
-        secret(
+        build_secret(
             installation,
             CLIENT_SECRET,
             {"tls.crt": client.certificate, "tls.key": client.key, "ca.crt": certificates.authority},
@@ -72,25 +72,25 @@ def secrets(installation: ExtenderInstallation, certificates: Certificates) -> l
     ]
 
 
-def secret(installation: ExtenderInstallation, name: str, files: Mapping[str, bytes]) -> Document:
+def build_secret(installation: ExtenderInstallation, name: str, files: Mapping[str, bytes]) -> Document:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": meta(installation, name, COMPONENT),
+        "metadata": build_meta(installation, name, COMPONENT),
         "type": "Opaque",
         "data": {file: base64.b64encode(content).decode() for file, content in files.items()},
     }
 
 
-def service(installation: ExtenderInstallation) -> Document:
+def build_service(installation: ExtenderInstallation) -> Document:
     fixed = {"clusterIP": installation.cluster_ip} if installation.cluster_ip else {}
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": meta(installation, EXTENDER, COMPONENT),
+        "metadata": build_meta(installation, EXTENDER, COMPONENT),
         "spec": {
             **fixed,
-            "selector": labels(COMPONENT),
+            "selector": labels_of(COMPONENT),
             # A scheduler stays with one replica, which knows what it said a moment ago, until that one is gone.
             "sessionAffinity": "ClientIP",
             "ports": [{"name": "extender", "port": installation.port, "targetPort": "extender", "protocol": "TCP"}],
@@ -98,26 +98,28 @@ def service(installation: ExtenderInstallation) -> Document:
     }
 
 
-def pod(installation: ExtenderInstallation) -> Document:
+def build_pod(installation: ExtenderInstallation) -> Document:
     ports = [("extender", CONTAINER_PORT[installation.is_plain]), ("probes", PROBES_PORT)]
     container = {
         "name": "wukong",
         "image": installation.image,
-        "args": arguments(installation),
+        "args": build_arguments(installation),
         "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports],
-        "livenessProbe": workload.probe("/healthz", "probes", periodSeconds=10, timeoutSeconds=3, failureThreshold=3),
-        "readinessProbe": workload.probe("/readyz", "probes", periodSeconds=5, timeoutSeconds=3),
-        "resources": workload.resources("100m", "256Mi", "1Gi"),
-        "securityContext": workload.container_security(),
+        "livenessProbe": workload.build_probe(
+            "/healthz", "probes", periodSeconds=10, timeoutSeconds=3, failureThreshold=3
+        ),
+        "readinessProbe": workload.build_probe("/readyz", "probes", periodSeconds=5, timeoutSeconds=3),
+        "resources": workload.build_resources("100m", "256Mi", "1Gi"),
+        "securityContext": workload.build_container_security(),
     }
     if installation.is_plain:
         return {"containers": [container]}
     # A whole folder, no subPath: the kubelet renews its files, and the server reads them again without a restart.
     container["volumeMounts"] = [{"name": "keys", "mountPath": KEYS, "readOnly": True}]
-    return {"containers": [container], "volumes": [workload.secret_volume("keys", SERVER_SECRET)]}
+    return {"containers": [container], "volumes": [workload.build_secret_volume("keys", SERVER_SECRET)]}
 
 
-def arguments(installation: ExtenderInstallation) -> list[str]:
+def build_arguments(installation: ExtenderInstallation) -> list[str]:
     """The command line of `wukong run`, one word each."""
     names = ",".join(component.name for component in installation.components)
     words = ["run", f"--components={names}", f"--extender=0.0.0.0:{CONTAINER_PORT[installation.is_plain]}"]

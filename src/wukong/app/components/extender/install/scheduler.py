@@ -10,7 +10,7 @@ import base64
 import hashlib
 
 from wukong.app.components.extender.install.extender import COMPONENT as EXTENDER_COMPONENT
-from wukong.app.components.extender.install.extender import secret
+from wukong.app.components.extender.install.extender import build_secret
 from wukong.app.components.extender.install.settings import (
     CLIENT_SECRET,
     CONTAINER_PORT,
@@ -22,7 +22,7 @@ from wukong.app.components.extender.install.settings import (
 )
 from wukong.app.install import rbac, workload
 from wukong.app.install.certificates import Certificates
-from wukong.app.install.installation import labels, meta
+from wukong.app.install.installation import build_meta, labels_of
 from wukong.app.install.text import as_yaml
 from wukong.ports import Document
 
@@ -44,14 +44,14 @@ WHY = """\
 """
 
 
-def configuration(installation: ExtenderInstallation, certificates: Certificates | None) -> Document:
+def build_configuration(installation: ExtenderInstallation, certificates: Certificates | None) -> Document:
     """The KubeSchedulerConfiguration of the cluster's own scheduler: one file, keys and all, to put on its host."""
     # A scheduler that is given --config ignores --kubeconfig: who it is must be said here.
     connection = {"clientConnection": {"kubeconfig": installation.scheduler_kubeconfig}}
-    return {**_head(), **connection, **_asking(installation, inline_keys(certificates))}
+    return {**_build_head(), **connection, **_build_extenders(installation, build_inline_keys(certificates))}
 
 
-def second_configuration(
+def build_second_configuration(
     installation: ExtenderInstallation, second: SecondScheduler, certificates: Certificates | None
 ) -> Document:
     """The same for a scheduler in a pod, whose keys are files of a Secret. Its lease is not that of the other."""
@@ -62,14 +62,19 @@ def second_configuration(
         "resourceName": SECOND_SCHEDULER,
     }
     profiles = [{"schedulerName": second.name}]
-    return {**_head(), "leaderElection": lease, "profiles": profiles, **_asking(installation, key_files(certificates))}
+    return {
+        **_build_head(),
+        "leaderElection": lease,
+        "profiles": profiles,
+        **_build_extenders(installation, name_key_files(certificates)),
+    }
 
 
-def _head() -> Document:
+def _build_head() -> Document:
     return {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
-def _asking(installation: ExtenderInstallation, tls: Document) -> Document:
+def _build_extenders(installation: ExtenderInstallation, tls: Document) -> Document:
     extender = {
         "urlPrefix": installation.url,
         "filterVerb": "filter",
@@ -85,7 +90,7 @@ def _asking(installation: ExtenderInstallation, tls: Document) -> Document:
     return {"percentageOfNodesToScore": 100, "extenders": [extender]}
 
 
-def inline_keys(certificates: Certificates | None) -> Document:
+def build_inline_keys(certificates: Certificates | None) -> Document:
     if certificates is None:
         return {}
     client = certificates.client
@@ -93,103 +98,105 @@ def inline_keys(certificates: Certificates | None) -> Document:
     return {name: base64.b64encode(content).decode() for name, content in parts.items()}
 
 
-def key_files(certificates: Certificates | None) -> Document:
+def name_key_files(certificates: Certificates | None) -> Document:
     if certificates is None:
         return {}
     return {"caFile": f"{KEYS}/ca.crt", "certFile": f"{KEYS}/tls.crt", "keyFile": f"{KEYS}/tls.key"}
 
 
-def configuration_text(document: Document) -> str:
+def format_configuration(document: Document) -> str:
     return WHY + as_yaml([document])
 
 
-def stored_configuration(installation: ExtenderInstallation, certificates: Certificates | None) -> Document:
+def store_configuration(installation: ExtenderInstallation, certificates: Certificates | None) -> Document:
     """The configuration as an object, to be fetched from the cluster. With keys inside it is a Secret."""
-    text = configuration_text(configuration(installation, certificates))
+    text = format_configuration(build_configuration(installation, certificates))
     if certificates is not None:
-        return secret(installation, CONFIG_NAME, {CONFIG_FILE: text.encode()})
-    return _config_map(installation, text)
+        return build_secret(installation, CONFIG_NAME, {CONFIG_FILE: text.encode()})
+    return _build_config_map(installation, text)
 
 
-def documents(
+def build_documents(
     installation: ExtenderInstallation, second: SecondScheduler, certificates: Certificates | None
 ) -> list[Document]:
     """The second scheduler, in the namespace of the extender."""
-    text = configuration_text(second_configuration(installation, second, certificates))
+    text = format_configuration(build_second_configuration(installation, second, certificates))
     # It reads its configuration and the authority once: whoever applies new ones restarts it.
     seen = text.encode() + (certificates.authority + certificates.client.certificate if certificates else b"")
     notes = {"wukong.novasphere.dev/checksum": hashlib.sha256(seen).hexdigest()}
     return [
-        rbac.account(installation, SECOND_SCHEDULER, COMPONENT),
-        *rights(installation),
-        _config_map(installation, text),
-        workload.deployment(
-            installation, SECOND_SCHEDULER, COMPONENT, pod(second, has_keys=certificates is not None), notes
+        rbac.build_account(installation, SECOND_SCHEDULER, COMPONENT),
+        *build_rights(installation),
+        _build_config_map(installation, text),
+        workload.build_deployment(
+            installation, SECOND_SCHEDULER, COMPONENT, build_pod(second, has_keys=certificates is not None), notes
         ),
-        workload.budget(installation, SECOND_SCHEDULER, COMPONENT),
-        only_the_scheduler_may_ask(installation),
+        workload.build_budget(installation, SECOND_SCHEDULER, COMPONENT),
+        build_network_policy(installation),
     ]
 
 
-def _config_map(installation: ExtenderInstallation, text: str) -> Document:
-    about = meta(installation, CONFIG_NAME, COMPONENT)
+def _build_config_map(installation: ExtenderInstallation, text: str) -> Document:
+    about = build_meta(installation, CONFIG_NAME, COMPONENT)
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": {CONFIG_FILE: text}}
 
 
-def rights(installation: ExtenderInstallation) -> list[Document]:
+def build_rights(installation: ExtenderInstallation) -> list[Document]:
     """What Kubernetes grants its own scheduler, and the lease: the built-in role knows only one of another name."""
     wide, lease = (
         f"{installation.namespace}:{SECOND_SCHEDULER}",
         {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]},
     )
     documents = [
-        rbac.cluster_binding(installation, f"{wide}:{role}", COMPONENT, role=f"system:{role}", account=SECOND_SCHEDULER)
+        rbac.bind_cluster_role(
+            installation, f"{wide}:{role}", COMPONENT, role=f"system:{role}", account=SECOND_SCHEDULER
+        )
         for role in ("kube-scheduler", "volume-scheduler")
     ]
     reader = "extension-apiserver-authentication-reader"
     who = {"kind": "Role", "role": reader, "account": SECOND_SCHEDULER, "namespace": "kube-system"}
-    documents += [rbac.binding(installation, wide, COMPONENT, **who)]
+    documents += [rbac.bind_role(installation, wide, COMPONENT, **who)]
     leading = [
         {**lease, "verbs": ["create"]},  # cannot be granted by name
         {**lease, "verbs": ["get", "update"], "resourceNames": [SECOND_SCHEDULER]},
     ]
-    documents += [rbac.role(installation, SECOND_SCHEDULER, COMPONENT, leading)]
+    documents += [rbac.build_role(installation, SECOND_SCHEDULER, COMPONENT, leading)]
     own = {"kind": "Role", "role": SECOND_SCHEDULER, "account": SECOND_SCHEDULER}
-    return [*documents, rbac.binding(installation, SECOND_SCHEDULER, COMPONENT, **own)]
+    return [*documents, rbac.bind_role(installation, SECOND_SCHEDULER, COMPONENT, **own)]
 
 
-def pod(second: SecondScheduler, *, has_keys: bool) -> Document:
+def build_pod(second: SecondScheduler, *, has_keys: bool) -> Document:
     mounts = [{"name": "config", "mountPath": FOLDER, "readOnly": True}]
     volumes: list[Document] = [{"name": "config", "configMap": {"name": CONFIG_NAME}}]
     if has_keys:
         mounts += [{"name": "keys", "mountPath": KEYS, "readOnly": True}]
-        volumes += [workload.secret_volume("keys", CLIENT_SECRET)]
+        volumes += [workload.build_secret_volume("keys", CLIENT_SECRET)]
     container = {
         "name": "kube-scheduler",
         "image": second.image,
         "command": ["kube-scheduler", f"--config={FOLDER}/{CONFIG_FILE}", f"--secure-port={PORT}"],
         "ports": [{"name": "https", "containerPort": PORT, "protocol": "TCP"}],
-        "livenessProbe": workload.probe("/livez", "https", "HTTPS", periodSeconds=10, timeoutSeconds=5),
-        "readinessProbe": workload.probe("/readyz", "https", "HTTPS", periodSeconds=5, timeoutSeconds=5),
-        "resources": workload.resources("100m", "128Mi", "1Gi"),
-        "securityContext": workload.container_security(),
+        "livenessProbe": workload.build_probe("/livez", "https", "HTTPS", periodSeconds=10, timeoutSeconds=5),
+        "readinessProbe": workload.build_probe("/readyz", "https", "HTTPS", periodSeconds=5, timeoutSeconds=5),
+        "resources": workload.build_resources("100m", "128Mi", "1Gi"),
+        "securityContext": workload.build_container_security(),
         "volumeMounts": mounts,
     }
     return {"containers": [container], "volumes": volumes}
 
 
-def only_the_scheduler_may_ask(installation: ExtenderInstallation) -> Document:
+def build_network_policy(installation: ExtenderInstallation) -> Document:
     """Possible only here: a scheduler on the host's network is nobody a NetworkPolicy could name."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": meta(installation, EXTENDER, EXTENDER_COMPONENT),
+        "metadata": build_meta(installation, EXTENDER, EXTENDER_COMPONENT),
         "spec": {
-            "podSelector": {"matchLabels": labels(EXTENDER_COMPONENT)},
+            "podSelector": {"matchLabels": labels_of(EXTENDER_COMPONENT)},
             "policyTypes": ["Ingress"],
             "ingress": [
                 {
-                    "from": [{"podSelector": {"matchLabels": labels(COMPONENT)}}],
+                    "from": [{"podSelector": {"matchLabels": labels_of(COMPONENT)}}],
                     "ports": [{"port": CONTAINER_PORT[installation.is_plain], "protocol": "TCP"}],
                 },
                 {"ports": [{"port": PROBES_PORT, "protocol": "TCP"}]},  # the kubelet and Prometheus, wherever they are
