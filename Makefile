@@ -9,8 +9,13 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 CODE := $(wildcard src tests testbed bench examples)
 
+# Tests in parallel, a worker for each core. Tests that share a cluster stay on one worker (loadgroup), and those that wait
+# are started first, in this order.
+CORES := $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((cores < 8 ? cores : 8)))
+IN_PARALLEL := --dist loadgroup --no-loadscope-reorder
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench format crds lock clean .venv
+.PHONY: help demo quick test check lint types tidy bench format crds lock clean .venv
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
@@ -20,16 +25,27 @@ help: ## List the targets
 demo: .venv ## Show what Wukong does, in a minute, without a cluster
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh $(ARGS)
 
+quick: lint types ## Lint, types and the tests that need neither a control plane nor long: a minute, after every edit
+	@$(BIN)/python -m pytest -q -n $(CORES) $(IN_PARALLEL) --quick $(ARGS)
+
 test: .venv ## Run every test (ARGS="-k taint" to choose); the first time builds a control plane, about 6 minutes
 	@$(BIN)/python -m testbed build --optional
 	@$(BIN)/python -m testbed prometheus --optional
-	@$(BIN)/python -m pytest -n 2 $(ARGS)
+	@$(BIN)/python -m pytest -n $(CORES) $(IN_PARALLEL) $(ARGS)
 
-check: .venv ## Lint, format, types, import rows: what a change must pass besides its tests
-	@$(BIN)/ruff check --quiet .
+check: lint ## Lint, format, types, import rows: what a change must pass besides its tests
 	@$(BIN)/ruff format --check --quiet . || { echo "Some files are not formatted: run 'make format'." >&2; exit 1; }
-	@$(BIN)/mypy $(CODE)
+	@$(MAKE) types
 	@$(BIN)/python -m pytest -q tests/tidy
+
+lint: .venv ## Look for mistakes with ruff
+	@$(BIN)/ruff check --quiet .
+
+types: .venv ## Check types with mypy
+	@$(BIN)/mypy $(CODE)
+
+tidy: .venv ## Check import rows, documents and the lock: seconds
+	@$(BIN)/python -m pytest -q --quick tests/tidy
 
 bench: .venv ## Measure the engine (ARGS=--embedded: the embedded cluster; --help lists more)
 	@$(BIN)/python -m bench $(ARGS)

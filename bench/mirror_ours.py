@@ -18,7 +18,8 @@ from wukong.api.kinds import KINDS, PODS
 from wukong.api.resources import Key
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
-from wukong.cluster.list_watch import Changed, follow
+from wukong.cluster.list_watch import follow
+from wukong.ports import Event, Listing
 from wukong.state import State
 
 AT_ONCE = 16
@@ -44,7 +45,7 @@ async def _sync(kube: Kube, state: State, read: type[Node] | type[Pod]) -> None:
     news = follow(kube, KINDS.resource_named(read.__name__), read)
     async with aclosing(news):
         found = await anext(news)
-        assert not isinstance(found, Changed)
+        assert isinstance(found, Listing), found
         state.replace(read.__name__, found.items)
 
 
@@ -53,14 +54,14 @@ async def watch(kube: Kube, count: int) -> dict[str, float]:
     state, news = State(), follow(kube, PODS, Pod)
     async with aclosing(news):
         found = await anext(news)
-        assert not isinstance(found, Changed)
+        assert isinstance(found, Listing), found
         state.replace("Pod", found.items)
         print("listed", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
         seen, began, worked = 0, time.perf_counter(), time.process_time()
         async for change in news:
-            assert isinstance(change, Changed), "the server has forgotten the changes"
-            seen += len(state.apply(change.event.type, change.event.object, "Pod"))
+            assert isinstance(change, Event), "the server has forgotten the changes"
+            seen += len(state.apply(change.type, change.object, "Pod"))
             if seen == count:
                 break
         return {"seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - worked}

@@ -31,7 +31,7 @@ def measure(base: Snapshot, workload: str, per_node: int) -> tuple[Rate, list[tu
     pods = WORKLOADS[workload]()
     scheduler = Scheduler(base.fork())
     for pod in pods:
-        scheduler.view(pod).sync()  # compiled once, before the clock runs
+        scheduler.view_of(pod).sync()  # compiled once, before the clock runs
     history: list[tuple[str, Pod, str]] = []
     chunk, spent = _FIRST_CHUNK, 0.0
     while spent < _LONG_ENOUGH:

@@ -72,7 +72,7 @@ class Simulator(msgspec.Struct, frozen=True):
 
 
 def main(say: Say) -> None:
-    recipe = build.CachedPod(
+    recipe = build.GoProgram(
         folder=Path(__file__).parent / "capacity",
         program="cluster-capacity",
         name="cluster-capacity",

@@ -32,7 +32,7 @@ PROGRESS_SECONDS = 10.0
 Say = Callable[[str], None]
 
 
-class CachedPod(msgspec.Struct, frozen=True):
+class GoProgram(msgspec.Struct, frozen=True):
     """A program of ours: the folder of its main.go and modules, and what people are told about it."""
 
     folder: Path
@@ -48,11 +48,11 @@ class CachedPod(msgspec.Struct, frozen=True):
         return " ".join(["-s -w", *(f"-X {name}={value}" for name, value in self.settings.items())])
 
 
-def control_plane() -> CachedPod:
+def control_plane() -> GoProgram:
     """Without the version set here the server would call itself v0.0.0-master+$Format."""
     version = kubernetes_version()
     major, minor, _ = version.removeprefix("v").split(".")
-    return CachedPod(
+    return GoProgram(
         folder=SOURCE,
         program="controlplane",
         name="the control plane",
@@ -69,7 +69,7 @@ def control_plane() -> CachedPod:
     )
 
 
-def built(say: Say, recipe: CachedPod | None = None) -> Path:
+def built(say: Say, recipe: GoProgram | None = None) -> Path:
     """The program; built first if it is not in the cache. Two processes that ask at once build it once."""
     recipe = recipe or control_plane()
     program = cached_program(recipe)
@@ -88,7 +88,7 @@ def built(say: Say, recipe: CachedPod | None = None) -> Path:
     return program
 
 
-def cached_program(recipe: CachedPod | None = None) -> Path:
+def cached_program(recipe: GoProgram | None = None) -> Path:
     recipe = recipe or control_plane()
     return cache_folder() / source_hash(recipe) / recipe.program
 
@@ -97,7 +97,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wukong" / "testbed"
 
 
-def source_hash(recipe: CachedPod | None = None) -> str:
+def source_hash(recipe: GoProgram | None = None) -> str:
     """Of everything the program is made of, and of the kind of machine it runs on."""
     recipe = recipe or control_plane()
     digest = hashlib.sha256(repr((recipe.link_flags, sys.platform, platform.machine())).encode())
@@ -113,7 +113,7 @@ def kubernetes_version() -> str:
     return pinned[1]
 
 
-def build(go: str, recipe: CachedPod, program: Path, say: Say) -> None:
+def build(go: str, recipe: GoProgram, program: Path, say: Say) -> None:
     began = time.monotonic()
     say(f"building {recipe.title}, once; about {recipe.minutes} minutes on 2 cores")
     packages = len(run([go, "list", "-deps", "."], recipe.folder, downloads(say)))

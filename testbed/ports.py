@@ -6,6 +6,7 @@ each is also a locked file: every test bed of this user respects it, and the ker
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import os
 import random
@@ -48,4 +49,5 @@ def _reserve(port: int) -> bool:
         file.close()
         return False
     _held.append(file)
+    atexit.register(file.close)  # else the interpreter complains about it in its last moment
     return True

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any
 
 from wukong.api.kinds import NODES, POD_DISRUPTION_BUDGETS
 from wukong.api.resources import Key, Resource
-from wukong.cluster.list_watch import Synced, follow
+from wukong.cluster.list_watch import follow
 from wukong.errors import NotFound
-from wukong.ports import Cluster, Document, PatchBody, Selection
+from wukong.ports import Cluster, Document, Event, Listing, PatchBody, Selection, WatchUpdate
 
 CONFIG_MAPS = Resource(kind="ConfigMap", plural="configmaps")
 BUDGETS = POD_DISRUPTION_BUDGETS
@@ -61,9 +61,9 @@ async def until(cluster: Cluster, resource: Resource, key: Key, is_so: Callable[
     seen: Document | None = None
     try:
         async with asyncio.timeout(SECONDS), aclosing(_following(cluster, resource, key)) as stream:
-            async for batch in stream:
-                for seen in batch.items if isinstance(batch, Synced) else [batch.event.object]:
-                    if is_so(seen) and (isinstance(batch, Synced) or batch.event.type != "DELETED"):
+            async for update in stream:
+                for seen in shown_by(update):
+                    if is_so(seen):
                         return seen
     except TimeoutError:
         raise AssertionError(f"{resource.kind} {key} was not as expected in {SECONDS:.0f} s; last: {seen}") from None
@@ -73,11 +73,35 @@ async def until(cluster: Cluster, resource: Resource, key: Key, is_so: Callable[
 async def until_gone(cluster: Cluster, resource: Resource, key: Key) -> None:
     try:
         async with asyncio.timeout(SECONDS), aclosing(_following(cluster, resource, key)) as stream:
-            async for batch in stream:
-                if not batch.items if isinstance(batch, Synced) else batch.event.type == "DELETED":
+            async for update in stream:
+                if isinstance(update, Listing) and not update.items:
+                    return
+                if isinstance(update, Event) and update.type == "DELETED":
                     return
     except TimeoutError:
         raise AssertionError(f"{resource.kind} {key} was still there after {SECONDS:.0f} s") from None
+
+
+def shown_by(update: WatchUpdate[Document]) -> list[Document]:
+    """The objects that are there by what a follower yields."""
+    if isinstance(update, Listing):
+        return update.items
+    return [update.object] if isinstance(update, Event) and update.type in ("ADDED", "MODIFIED") else []
+
+
+async def next_shown(stream: AsyncIterator[WatchUpdate[Document]]) -> list[Document]:
+    """What the next update that shows an object shows; bookmarks and failures are passed over."""
+    async for update in stream:
+        if shown := shown_by(update):
+            return shown
+    raise AssertionError("follow never ends")
+
+
+async def next_listing(stream: AsyncIterator[WatchUpdate[Document]]) -> list[Document]:
+    async for update in stream:
+        if isinstance(update, Listing):
+            return update.items
+    raise AssertionError("follow never ends")
 
 
 async def exists(cluster: Cluster, resource: Resource, key: Key) -> bool:

@@ -1,20 +1,55 @@
-"""Settings for all tests: hypothesis without deadlines, figures at the end of a run, the fixtures of the test bed."""
+"""Settings for all tests: hypothesis without deadlines, figures at the end of a run, the fixtures of the test bed.
+
+`pytest --quick` leaves out tests that need a control plane (testbed/pytest_plugin.py marks them by their fixtures) and
+those marked `slow`, and says at the end how many: `make quick`.
+"""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["testbed.pytest_plugin"]
+pytest_plugins = ["testbed.pytest_plugin", "testbed.worker_groups"]
 
 settings.register_profile(
     "wukong", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 settings.load_profile("wukong")
 FIGURE = "figure"  # record_property(FIGURE, text) shows the text in the summary of the run, also under xdist
+LEFT_OUT = "left_out"
 _figures: list[str] = []
+_left_out: list[str] = []  # the same line from every worker
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave out tests that need a control plane or are slow")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--quick"):
+        return
+    with_control_plane = [item for item in items if item.get_closest_marker("control_plane")]
+    slow = [item for item in items if item.get_closest_marker("slow") and item not in with_control_plane]
+    left_out = {*with_control_plane, *slow}
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
+    line = (
+        f"Left out: {len(with_control_plane)} tests that need a control plane or Prometheus, "
+        f"{len(slow)} slow ones. `make test` runs them."
+    )
+    if hasattr(config, "workeroutput"):  # a worker of xdist, whose words only reach the terminal at its end
+        config.workeroutput[LEFT_OUT] = line
+    else:
+        _left_out.append(line)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of xdist has ended."""
+    _left_out.extend(getattr(node, "workeroutput", {}).get(LEFT_OUT, "").splitlines())
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -27,3 +62,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("figures")
         for figure in _figures:
             terminalreporter.write_line(figure)
+    if _left_out:
+        terminalreporter.write_line(_left_out[0])

@@ -135,12 +135,14 @@ def rows_of(fleet: Fleet, *names: str) -> Index:
     return np.array([fleet.row_of.get(name, -1) for name in names], dtype=np.intp)
 
 
-def judged(plan: Plan, fleet: Fleet, needed: Mapping[str, int] | None = None, judge: Judge | None = None) -> Judgement:
+def judge_nodes(
+    plan: Plan, fleet: Fleet, needed: Mapping[str, int] | None = None, judge: Judge | None = None
+) -> Judgement:
     return (judge or Judge()).filter(plan, fleet, all_rows(fleet), a_pod(), needed or {}, plan.strategy)
 
 
 def kept_names(plan: Plan, fleet: Fleet, needed: Mapping[str, int] | None = None) -> list[str]:
-    kept = judged(plan, fleet, needed).kept
+    kept = judge_nodes(plan, fleet, needed).kept
     return [name for name, is_kept in zip(fleet.names, kept.tolist(), strict=True) if is_kept]
 
 

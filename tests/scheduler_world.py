@@ -52,7 +52,7 @@ class World:
         end = self.now + seconds
         for _ in range(10_000):
             self.dispatch.expire(self.now)
-            for item in self.dispatch.queue.due(self.now, 1):
+            for item in self.dispatch.queue.take_due(self.now, 1):
                 self._work(item)
             due = self.dispatch.next_due()
             if due is None or due > end:
@@ -91,11 +91,11 @@ class World:
             if type(action) in self.fails:
                 self.fails.remove(type(action))
                 undone = outcome.actions[position:]
-                self.dispatch.failed(item, ClusterError("no"), self.now, 0.0, undone)
+                self.dispatch.fail(item, ClusterError("no"), self.now, 0.0, undone)
                 return
             self.done.append(action)
             self._perform(action)
-        self.dispatch.succeeded(item, outcome, self.now)
+        self.dispatch.finish(item, outcome, self.now)
 
     def _perform(self, action: Action) -> None:
         if isinstance(action, Note):

@@ -12,6 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from wukong.cluster.credentials import Credentials
+from wukong.cluster.http import STALL_SECONDS
 from wukong.cluster.kube import Kube
 from wukong.cluster.kubeconfig import ClusterEntry, Login, UserEntry
 
@@ -39,7 +40,9 @@ class Script:
 
 
 @asynccontextmanager
-async def served(*answers: Answer, user: UserEntry | None = None) -> AsyncIterator[tuple[Kube, Script]]:
+async def served(
+    *answers: Answer, user: UserEntry | None = None, stall_seconds: float = STALL_SECONDS
+) -> AsyncIterator[tuple[Kube, Script]]:
     """A Kube that speaks to a server with this script."""
     script = Script(*answers)
     app = web.Application()
@@ -47,7 +50,7 @@ async def served(*answers: Answer, user: UserEntry | None = None) -> AsyncIterat
     async with TestServer(app) as server:
         cluster = ClusterEntry(server=str(server.make_url("/")))
         login = Login(place="test", cluster=cluster, user=user or UserEntry())
-        async with Kube(Credentials(login)) as kube:
+        async with Kube(Credentials(login), stall_seconds=stall_seconds) as kube:
             yield kube, script
 
 

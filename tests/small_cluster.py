@@ -13,8 +13,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from wukong.api.kinds import NAMESPACES, NODES
-from wukong.embedded.actors import built_in
-from wukong.embedded.actors.garbage.controller import Garbage, Namespaces
+from wukong.embedded.actors import make_actors
+from wukong.embedded.actors.garbage_collector.controller import GarbageCollector
+from wukong.embedded.actors.namespace.controller import Namespaces
 from wukong.embedded.store import Server, Store
 from wukong.embedded.world.clock import START, VirtualClock
 from wukong.embedded.world.world import World
@@ -42,7 +43,7 @@ async def a_small_cluster(*spaces: str, nodes: int = 3) -> AsyncIterator[Store]:
     """A Store with these namespaces and some nodes, whose actors run as a task beside it."""
     clock = VirtualClock()
     server = Server(clock)
-    world = World(built_in(server), server=server, clock=clock)
+    world = World(make_actors(server), server=server, clock=clock)
     for name in spaces:
         server.create(NAMESPACES, {"metadata": {"name": name}})
     for number in range(nodes):
@@ -72,5 +73,5 @@ async def run_world(world: World) -> None:
 
 def settle(server: Server) -> None:
     """Have garbage collected and namespaces emptied, in a cluster without nodes whose own clock stands still."""
-    actors: list[Controller] = [Garbage(server), Namespaces(server)]
+    actors: list[Controller] = [GarbageCollector(server), Namespaces(server)]
     World(actors, server=server, clock=VirtualClock(server.clock.now())).run(seconds=SETTLED)

@@ -45,8 +45,8 @@ class Cluster:
         self.player = WorldPlayer(self.world, Scenario(), self.drains)  # with all that looks on: recorder, checkers
         self.recorder, self.checkers = self.player.recorder, self.player.checkers
         self.begun, self.random, self.digest = self.world.clock.now(), Random(seed), sha256()
-        self.world.trace.most = KEPT_STEPS
-        self.world.trace.heard_by(self._note).__enter__()  # as long as there is a world
+        self.world.trace.min_kept = KEPT_STEPS
+        self.world.trace.notify(self._note).__enter__()  # as long as there is a world
         sizes: dict[str, str | int | float] = {"cpu": "16", "memory": "64Gi", "pods": "110"}
         self.do(steps.create_nodes([NodeGroup(name_prefix="node-", count=nodes, capacity=sizes)]))
         self.world.run()

@@ -47,7 +47,7 @@ CASES = [
 
 
 def main(say: Say) -> None:
-    recipe = build.CachedPod(
+    recipe = build.GoProgram(
         folder=Path(__file__).parent,
         program="extender",
         name="the Go extender",

@@ -20,7 +20,7 @@ from wukong.ports import Usage
 from wukong.replies.extender.usage import UsageSettings
 from wukong.replies.extender.verbs import Extender, Settings
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
-from wukong.serve.extender.server import extender_app
+from wukong.serve.extender.server import build_extender_app
 from wukong.serve.site import serve
 from wukong.state import State
 
@@ -67,7 +67,7 @@ def build() -> Extender:
 
 async def main() -> None:
     wall, metrics = WallClock(), Metrics()
-    app = extender_app(CountingExtender(build(), metrics, wall), wall, ExtenderMetrics(metrics), wall)
+    app = build_extender_app(CountingExtender(build(), metrics, wall), wall, ExtenderMetrics(metrics), wall)
     async with AsyncExitStack() as stack:
         print(await serve(stack, app, "127.0.0.1", 0), flush=True)
         await asyncio.Event().wait()

@@ -12,6 +12,7 @@
         ├── Invalid            400 422  the API server refuses what we wrote
         ├── TooManyRequests    429      wait (a disruption budget, or overload); may say how long
         ├── ServerFailed       5xx      the write did not happen, or the answer says nothing about it
+        │   └── Stalled        -        nothing came on a watch for too long: the connection may be dead
         └── OutcomeUnknown     -        the connection was lost after sending: look before doing it again
 
 The command line turns each into one message and its exit code; nothing here prints or exits.
@@ -96,6 +97,12 @@ class TooManyRequests(ClusterError):
 
 class ServerFailed(ClusterError):
     code = 500
+
+
+class Stalled(ServerFailed):
+    """No byte came on a watch for longer than a living server is silent."""
+
+    code = 0
 
 
 class OutcomeUnknown(ClusterError):

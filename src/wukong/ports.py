@@ -7,11 +7,12 @@ conformance suite (tests/conformance) holds for every implementation. Errors are
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
 from wukong.api.resources import Key, Resource
+from wukong.errors import ClusterError
 
 Document = dict[str, Any]  # an object as JSON has it: what we write, and what we read where no struct is needed
 T = TypeVar("T")
@@ -44,6 +45,30 @@ class Event(msgspec.Struct, Generic[T], frozen=True):
 
     type: EventType
     object: T
+
+
+class Listing(msgspec.Struct, Generic[T], frozen=True):
+    """All objects of a kind, listed first or again: what is not in it is no more."""
+
+    items: list[T]
+    resource_version: str
+
+
+class WatchFailure(msgspec.Struct, frozen=True):
+    """A list or a watch broke. It is begun again after `retry_seconds`."""
+
+    error: ClusterError
+    retry_seconds: float
+
+
+class KindMissing(msgspec.Struct, frozen=True):
+    """The API server answered that it has no such kind. It is asked again after `retry_seconds`."""
+
+    retry_seconds: float
+
+
+# What comes of following a kind: all there is, each watch event after it (bookmarks too), and what went wrong.
+WatchUpdate: TypeAlias = Listing[T] | Event[T] | WatchFailure | KindMissing
 
 
 class PatchBody(msgspec.Struct, frozen=True):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from builders import a_node
+import numpy as np
+
+from builders import a_node, a_pod
+from policies import spot, steady
 from wukong.app.extender import CountingExtender
 from wukong.ports import Usage
 from wukong.replies.extender.verbs import Extender
@@ -18,6 +21,22 @@ class Hand:
 
     def now(self) -> float:
         return self.time
+
+
+def test_a_stale_mirror_is_shown_and_its_refusals_are_counted() -> None:
+    state, clock, metrics = State(), Hand(), Metrics()
+    state.replace("Node", [spot("s"), steady("d")])
+    extender = Extender(state, node_staleness=lambda now: now - 1000.0)
+    counting = CountingExtender(extender, metrics, clock)
+    figures = metrics.registry.get_sample_value
+    assert figures("wukong_extender_stale_mirror") == 0
+    clock.time += 163
+    fleet = counting.fleet(clock.now())
+    counting.filter(a_pod(), fleet, np.arange(fleet.size, dtype=np.intp), clock.now())
+    refused = {"reason": "stale-mirror", "mode": "enforce"}
+    assert figures("wukong_extender_stale_mirror") == 1
+    assert figures("wukong_extender_nodes_refused_total", refused) == 1
+    assert figures("wukong_extender_fallbacks_total") == 1
 
 
 def test_usage_grows_old_and_stale_though_no_scheduler_asks() -> None:

@@ -48,7 +48,7 @@ class Configless(Rule[NoConfig]):
     points = Fine.points
 
 
-class DirectTransport(Fine):
+class Plain(Fine):
     name = "plain"
     config = dict  # type: ignore[assignment]
 

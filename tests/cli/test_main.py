@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 
 import click
@@ -129,6 +129,15 @@ def test_a_bug_of_ours_is_not_dressed_up_as_an_error(add_verb: AddVerb) -> None:
         main(["act"])
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A shell starts what it puts into the background with SIGINT ignored; here Python's own handler is in place."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_with_130(add_verb: AddVerb) -> None:
     add_verb(lambda: signal.raise_signal(signal.SIGINT))
     assert main(["act"]) == 130

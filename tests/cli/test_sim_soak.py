@@ -99,6 +99,7 @@ def test_faults_are_not_for_real_clusters_nor_for_snapshots(wukong: Wukong, smal
     assert "faults strike a scenario that begins empty" in run.err
 
 
+@pytest.mark.slow
 def test_the_same_seed_and_faults_give_the_same_digest_whatever_the_hash_seed() -> None:
     command = [sys.executable, "-m", "wukong", "sim", "run", str(SOAK), "--seed", "5", "--faults", "all", "-o", "json"]
     stories = [

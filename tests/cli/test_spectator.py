@@ -149,7 +149,7 @@ class Frames:
 
     def begin(self, player: WorldPlayer) -> None:
         self.player = player
-        player.world.clock.jumping = self.jumping
+        player.world.clock.on_jump = self.jumping
 
     def jumping(self, target: float) -> None:
         live_state = read_live_state(self.player, {}, target - self.player.started_at, self.view.most_rows)

@@ -17,8 +17,8 @@ from wukong.cluster.files import read_objects
 from wukong.cluster.interning import Interner
 from wukong.engine import Scheduler, Snapshot
 from wukong.engine.decision import Decision
-from wukong.placement.leaving_nodes import NOTICE, why_leaving
-from wukong.replies.extender.plugin import SHIPPED, with_extender
+from wukong.placement.leaving_nodes import NOTICE, find_leaving_reason
+from wukong.replies.extender.plugin import DEFAULT_ENTRY, add_extender
 from wukong.replies.extender.verbs import Extender
 from wukong.state import State
 
@@ -97,7 +97,7 @@ def decide_by_policy(objects: Objects, pod: Pod) -> Decision:
     state = State()
     for resource in (NODES, NAMESPACES, PODS, PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES):
         state.replace(resource.group_kind, objects.of(resource.group_kind))
-    return with_extender(Scheduler(Snapshot.of(objects)), Extender(state), SHIPPED, 0.0)[0].decide(pod)
+    return add_extender(Scheduler(Snapshot.of(objects)), Extender(state), DEFAULT_ENTRY, 0.0)[0].decide(pod)
 
 
 def with_policies() -> Objects:
@@ -160,10 +160,10 @@ def test_of_a_node_only_the_news_that_it_leaves_is_kept() -> None:
     silent = a_node("silent")
     silent.metadata.annotations = {NOTICE: ""}
     objects = Objects(nodes=[noticed, closing, staying, silent], pods=[a_pod("web")])
-    why = [why_leaving(node) for node in objects.nodes]
+    why = [find_leaving_reason(node) for node in objects.nodes]
     for node in objects.nodes:
         Interner().intern_object(node)
-    assert [why_leaving(node) for node in objects.nodes] == why
+    assert [find_leaving_reason(node) for node in objects.nodes] == why
     assert [node.metadata.annotations for node in objects.nodes] == [
         {NOTICE: "2026-11-16T02:00:00Z"},
         {},
@@ -171,5 +171,5 @@ def test_of_a_node_only_the_news_that_it_leaves_is_kept() -> None:
         {NOTICE: ""},
     ]
     renamed = anonymize(objects)
-    assert [why_leaving(node) for node in renamed.nodes] == why
+    assert [find_leaving_reason(node) for node in renamed.nodes] == why
     assert not [text for text in texts_of(renamed) if "555" in text or "rack 7" in text or "2026" in text]

@@ -30,6 +30,7 @@ from wukong.errors import (
     NotFound,
     OutcomeUnknown,
     ServerFailed,
+    Stalled,
     TooManyRequests,
 )
 from wukong.ports import PatchBody, Selection
@@ -156,13 +157,24 @@ async def test_an_answer_that_does_not_come_in_time_leaves_a_write_open() -> Non
     assert len(script.asked) == 2
 
 
-async def test_a_watch_that_is_silent_for_too_long_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wukong.cluster.http.SILENCE_SECONDS", 0.05)
+async def test_a_watch_that_is_silent_for_too_long_is_cut() -> None:
     over = asyncio.Event()
-    async with served(streams(a_line("ADDED", "a", 6), until=over)) as (kube, _):
-        seen = [event.type async for event in kube.watch(PODS, Pod, resource_version="5")]
+    async with served(streams(a_line("ADDED", "a", 6), until=over), stall_seconds=0.05) as (kube, _):
+        watch = kube.watch(PODS, Pod, resource_version="5")
+        assert (await anext(watch)).type == "ADDED"
+        with pytest.raises(Stalled, match=r"said nothing on a watch for 0.05 s"):
+            await anext(watch)
         over.set()
-    assert seen == ["ADDED"]
+
+
+async def test_a_watch_and_a_list_whose_answers_never_begin_are_cut_as_well() -> None:
+    over = asyncio.Event()
+    async with served(waits(over), waits(over), stall_seconds=0.05) as (kube, _):
+        with pytest.raises(Stalled):
+            await anext(kube.watch(PODS, Pod, resource_version="5"))
+        with pytest.raises(ServerFailed, match="was lost before it answered"):
+            await kube.list(PODS, Pod)
+        over.set()
 
 
 async def test_a_proxy_is_asked_for_the_server() -> None:

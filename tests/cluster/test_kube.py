@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 import yaml
 
+from conformance_helpers import next_shown
 from testbed.pytest_plugin import Bed, OwnControlPlane
 from wukong.api.core import Node
 from wukong.api.kinds import NODES
@@ -16,9 +18,9 @@ from wukong.api.resources import Resource
 from wukong.cluster.credentials import Credentials, load
 from wukong.cluster.kube import Kube
 from wukong.cluster.kubeconfig import ClusterEntry, Login, UserEntry
-from wukong.cluster.list_watch import Changed, Synced, follow
+from wukong.cluster.list_watch import follow
 from wukong.errors import ClusterError, Denied, ServerFailed
-from wukong.ports import Document, Selection
+from wukong.ports import Document, Listing, Selection, WatchFailure, WatchUpdate
 
 CONFIG_MAPS = Resource("ConfigMap", plural="configmaps")
 SECONDS = 60.0
@@ -33,9 +35,8 @@ def a_map(name: str) -> Document:
     return {"metadata": {"name": name, "labels": {"mine": ""}}}
 
 
-def names_in(batch: Synced[Document] | Changed[Document]) -> set[str]:
-    found = batch.items if isinstance(batch, Synced) else [batch.event.object]
-    return {each["metadata"]["name"] for each in found}
+def names_in(documents: list[Document]) -> set[str]:
+    return {document["metadata"]["name"] for document in documents}
 
 
 async def test_a_limit_is_ignored_where_the_cache_may_answer_and_honoured_where_it_must_be_fresh(bed: Bed) -> None:
@@ -77,15 +78,22 @@ async def test_a_service_account_token_is_known_and_a_made_up_one_denied(
 async def test_following_survives_a_restart_of_the_server(own_control_plane: OwnControlPlane) -> None:
     with own_control_plane() as plane:
         async with Kube(load(str(plane.kubeconfig))) as kube:
-            told: list[ClusterError] = []
-            stream = follow(
-                kube, CONFIG_MAPS, dict, Selection("default", labels="mine"), tell=lambda error, _: told.append(error)
-            )
+            stream = follow(kube, CONFIG_MAPS, dict, Selection("default", labels="mine"))
+            failures: list[ClusterError] = []
+
+            async def without_failures() -> AsyncIterator[WatchUpdate[Document]]:
+                async for update in stream:
+                    if isinstance(update, WatchFailure):
+                        failures.append(update.error)
+                    else:
+                        yield update
+
+            updates = without_failures()
             async with asyncio.timeout(SECONDS), aclosing(stream):
-                assert isinstance(await anext(stream), Synced)
+                assert isinstance(await anext(updates), Listing)
                 await kube.create(CONFIG_MAPS, a_map("before"), "default")
-                assert names_in(await anext(stream)) == {"before"}
+                assert names_in(await next_shown(updates)) == {"before"}
                 await asyncio.to_thread(plane.restart, "apiserver")
                 await kube.create(CONFIG_MAPS, a_map("after"), "default")
-                assert "after" in names_in(await anext(stream))
-    assert all(isinstance(error, ServerFailed) or error.code in (410, 429) for error in told)
+                assert "after" in names_in(await next_shown(updates))
+    assert all(isinstance(error, ServerFailed) or error.code in (410, 429) for error in failures)

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import aclosing
 
 import pytest
 
-from scripted_api_server import Answer, a_line, a_list, hangs_up, refuses, says, served, streams
+from scripted_api_server import Answer, a_line, a_list, hangs_up, refuses, says, served, streams, waits
 from wukong.api.core import Pod
 from wukong.api.kinds import PODS
-from wukong.cluster.list_watch import Changed, Synced, follow, seconds_before
+from wukong.cluster.http import STALL_SECONDS
+from wukong.cluster.list_watch import follow, retry_delay
 from wukong.errors import ClusterError, Denied, NotFound
+from wukong.ports import Event, KindMissing, Listing
 
 LISTED = says(a_list("a", "b", version=5))
 EXPIRED = refuses(410, "Expired")
 
 
 class Followed:
-    """What came of following a script to its end: batches, waits, failures told, versions asked for."""
+    """What came of following a script to its end: updates, waits, failures, versions asked for."""
 
     def __init__(self) -> None:
-        self.batches: list[str] = []
+        self.batches: list[str] = []  # bookmarks left out
+        self.bookmarks = 0
         self.waits: list[float] = []
         self.told: list[str] = []
+        self.retries: list[float] = []
         self.versions: list[str | None] = []
         self.limits: list[str | None] = []
 
@@ -31,30 +36,35 @@ class ScriptEndedError(Exception):
     pass
 
 
-async def followed(*answers: Answer, from_cache: bool = False) -> Followed:
+async def followed(
+    *answers: Answer, from_cache: bool = False, optional: bool = False, stall_seconds: float = STALL_SECONDS
+) -> Followed:
     """Follows until the script has no answer left and the next wait begins."""
     result = Followed()
 
-    async with served(*answers) as (kube, script):
+    async with served(*answers, stall_seconds=stall_seconds) as (kube, script):
 
         async def sleep(seconds: float) -> None:
             result.waits.append(seconds)
             if not script.answers:
                 raise ScriptEndedError
 
-        def tell(error: ClusterError, seconds: float) -> None:
-            result.told.append(type(error).__name__)
-
-        stream = follow(kube, PODS, Pod, from_cache=from_cache, tell=tell, random=lambda: 1.0, sleep=sleep)
+        stream = follow(kube, PODS, Pod, optional=optional, from_cache=from_cache, random=lambda: 1.0, sleep=sleep)
         async with aclosing(stream):
             try:
-                async for batch in stream:
-                    if isinstance(batch, Synced):
-                        names = ",".join(pod.metadata.name for pod in batch.items)
-                        result.batches.append(f"={names}@{batch.resource_version}")
+                async for update in stream:
+                    if isinstance(update, Listing):
+                        names = ",".join(pod.metadata.name for pod in update.items)
+                        result.batches.append(f"={names}@{update.resource_version}")
+                    elif isinstance(update, KindMissing):
+                        result.batches.append("missing")
+                    elif not isinstance(update, Event):
+                        result.told.append(type(update.error).__name__)
+                        result.retries.append(update.retry_seconds)
+                    elif update.type == "BOOKMARK":
+                        result.bookmarks += 1
                     else:
-                        assert isinstance(batch, Changed)
-                        result.batches.append(f"{batch.event.type[0]}{batch.event.object.metadata.name}")
+                        result.batches.append(f"{update.type[0]}{update.object.metadata.name}")
             except ScriptEndedError:
                 pass
         result.versions = [each.query.get("resourceVersion") for each in script.asked]
@@ -66,6 +76,7 @@ async def test_a_list_then_its_changes() -> None:
     watch = streams(a_line("ADDED", "c", 6), a_line("BOOKMARK", "", 9), a_line("DELETED", "a", 10))
     result = await followed(LISTED, watch, streams())
     assert result.batches == ["=a,b@5", "Ac", "Da"]
+    assert result.bookmarks == 1
     assert result.versions == [None, "5", "10"]
     assert result.told == []
 
@@ -86,6 +97,7 @@ async def test_a_forgotten_version_means_a_new_list() -> None:
     assert result.batches == ["=a,b@5", "Ac", "=b@20", "=b@20"]
     assert result.versions == [None, "5", None, "20", None, "20"]
     assert result.told == ["Gone"] * 3
+    assert result.retries == result.waits
 
 
 async def test_pages_make_one_list_and_pages_that_expire_are_asked_for_as_one() -> None:
@@ -126,6 +138,37 @@ async def test_what_waiting_does_not_mend_is_raised_at_first_and_told_later(
     assert later.batches == ["=a,b@5"] * 2
 
 
+async def test_a_watch_that_stalls_goes_on_from_its_last_version_and_one_that_never_spoke_with_a_list() -> None:
+    over = asyncio.Event()
+    spoke = streams(a_line("BOOKMARK", "", 9), until=over)
+    silent, never = streams(until=over), waits(over)
+    result = await followed(LISTED, spoke, silent, LISTED, never, LISTED, refuses(500), stall_seconds=0.05)
+    over.set()
+    assert result.versions == [None, "5", "9", None, "5", None, "5"]
+    assert result.told == ["Stalled"] * 3 + ["ServerFailed"]
+    assert result.waits == [0.8, 0.8, 0.8, 1.6]
+
+
+async def test_a_list_that_hangs_is_cut_and_asked_for_again() -> None:
+    over = asyncio.Event()
+    result = await followed(waits(over), LISTED, streams(), stall_seconds=0.05)
+    over.set()
+    assert (result.batches, result.told) == (["=a,b@5"], ["ServerFailed"])
+
+
+async def test_an_optional_kind_is_looked_for_until_it_is_installed_and_again_when_it_went() -> None:
+    missing = refuses(404)
+    watch = streams(a_line("ADDED", "c", 6))
+    result = await followed(
+        missing, missing, LISTED, watch, missing, missing, refuses(403), LISTED, streams(), optional=True
+    )
+    assert result.batches == ["missing", "missing", "=a,b@5", "Ac", "missing", "missing", "=a,b@5"]
+    assert result.told == ["Denied"]
+    assert result.waits[:2] == [0.8, 1.6]
+    with pytest.raises(Denied):
+        await followed(refuses(403), optional=True)
+
+
 def test_waits_double_up_to_half_a_minute_and_half_of_each_is_chance() -> None:
-    assert [seconds_before(attempt, 1.0) for attempt in range(1, 9)] == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
-    assert [seconds_before(attempt, 0.0) for attempt in (1, 2, 10_000)] == [0.4, 0.8, 15.0]
+    assert [retry_delay(attempt, 1.0) for attempt in range(1, 9)] == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0]
+    assert [retry_delay(attempt, 0.0) for attempt in (1, 2, 10_000)] == [0.4, 0.8, 15.0]

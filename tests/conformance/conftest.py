@@ -22,10 +22,11 @@ EMBEDDED_NAMESPACE = "conformance"
 
 
 class Implementation(NamedTuple):
-    """How to open a cluster, and which fixture gives a fresh namespace of it where pods are welcome."""
+    """How to open a cluster, which fixture gives a fresh namespace of it where pods are welcome, and how to mark it."""
 
     open: Callable[[pytest.FixtureRequest], AbstractAsyncContextManager[Cluster]]
     namespace_fixture: str
+    marks: tuple[pytest.MarkDecorator, ...] = ()
 
 
 def a_real_one(request: pytest.FixtureRequest) -> Kube:
@@ -53,12 +54,12 @@ def embedded_namespace() -> str:
 
 
 IMPLEMENTATIONS = {
-    "kube": Implementation(a_real_one, "bed_namespace"),
+    "kube": Implementation(a_real_one, "bed_namespace", (pytest.mark.control_plane,)),
     "embedded": Implementation(an_embedded_one, "embedded_namespace"),
 }
 
 
-@pytest.fixture(params=list(IMPLEMENTATIONS))
+@pytest.fixture(params=[pytest.param(name, marks=value.marks) for name, value in IMPLEMENTATIONS.items()])
 def implementation(request: pytest.FixtureRequest) -> Implementation:
     return IMPLEMENTATIONS[request.param]
 

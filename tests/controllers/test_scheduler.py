@@ -18,7 +18,7 @@ from wukong.api.profile import default_profile
 from wukong.api.resources import Key
 from wukong.api.versions import VERSIONS
 from wukong.controllers.scheduler.controller import Scheduler
-from wukong.engine import Drawn
+from wukong.engine import RandomTies
 from wukong.engine import Scheduler as Engine
 
 
@@ -88,7 +88,7 @@ def test_higher_priority_goes_first_then_the_older_pod() -> None:
 def test_what_was_bound_counts_before_the_watch_shows_it() -> None:
     world = World()
     world.put(a_node("node-a", cpu="1"), a_pod("one", cpu="1"), a_pod("two", cpu="1"))
-    taken = world.dispatch.queue.due(world.now)
+    taken = world.dispatch.queue.take_due(world.now)
     outcomes = [world.dispatch.reconcile(item, world.now) for item in taken]
     assert [type(outcome.actions[0]) for outcome in outcomes] == [Bind, Note]
     assert len(world.state.placements) == 1
@@ -103,7 +103,7 @@ def test_ties_are_broken_by_whoever_is_asked() -> None:
         return world.settle().node_of("web")
 
     assert chosen(Scheduler([OURS])) == "node-a"
-    seeded = [chosen(Scheduler([OURS], ties=Drawn(Random(7).randrange))) for _ in range(2)]
+    seeded = [chosen(Scheduler([OURS], ties=RandomTies(Random(7).randrange))) for _ in range(2)]
     assert seeded[0] == seeded[1] == names[Random(7).randrange(6)]
 
 
@@ -309,9 +309,9 @@ def test_a_refusal_that_could_not_be_written_is_written_later() -> None:
 def test_an_assumed_placement_nobody_confirms_is_decided_anew() -> None:
     world = World()
     world.put(a_node("node-a"), a_pod("web"))
-    (item,) = world.dispatch.queue.due(world.now)
+    (item,) = world.dispatch.queue.take_due(world.now)
     outcome = world.dispatch.reconcile(item, world.now)
-    world.dispatch.succeeded(item, outcome, world.now)  # the binding got lost
+    world.dispatch.finish(item, outcome, world.now)  # the binding got lost
     assert world.settle(59).binds() == []
     assert world.settle(10).binds() == [("web", "node-a")]
 
@@ -360,7 +360,7 @@ def test_a_restarted_scheduler_decides_like_one_that_went_on(cluster: tuple[list
     def play(*, restarts: bool) -> dict[str, str]:
         world = World()
         world.put(*nodes, *pods)
-        for item in world.dispatch.queue.due(world.now, turns):
+        for item in world.dispatch.queue.take_due(world.now, turns):
             world._work(item)
         if restarts:
             restarted = World()

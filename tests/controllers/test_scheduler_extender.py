@@ -13,7 +13,7 @@ from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES
 from wukong.controllers.scheduler.controller import Scheduler
 from wukong.engine import Scheduler as Engine
 from wukong.engine.view import View
-from wukong.replies.extender.plugin import SHIPPED, with_extender
+from wukong.replies.extender.plugin import DEFAULT_ENTRY, add_extender
 from wukong.replies.extender.verbs import Extender, Settings
 
 SPOT = {"node.kubernetes.io/capacity": "spot"}
@@ -25,8 +25,8 @@ def extended() -> World:
 
     def extend(engine: Engine, pod: Pod, now: float) -> tuple[Engine, Callable[[View], tuple[Note, ...]]]:
         extender = extenders[0]
-        extended_engine, plugin = with_extender(engine, extender, SHIPPED, now)
-        return extended_engine, lambda view: plugin.answer(view).filtered.notes
+        extended_engine, plugin = add_extender(engine, extender, DEFAULT_ENTRY, now)
+        return extended_engine, lambda view: plugin.answer_of(view).filtered.notes
 
     world = World(Scheduler([OURS], extend=extend, extended_by=[PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES]))
     extenders.append(Extender(world.state, Settings(critical_priority=1000)))

@@ -66,15 +66,15 @@ def test_a_lower_pod_does_not_take_the_room_of_a_nominated_one() -> None:
 def test_room_is_kept_even_before_the_nomination_shows() -> None:
     world = full(lingers=False)
     world.put(a_node("node-a", cpu="1"), a_pod("boss", cpu="1", priority=9))
-    (item,) = world.dispatch.queue.due(world.now)
+    (item,) = world.dispatch.queue.take_due(world.now)
     world.dispatch.reconcile(item, world.now)  # decided; nothing of it is written yet
     world.end("Pod", "victim", "default")
     world.put(a_pod("sneaky", cpu="1", priority=8))
-    (second_item,) = world.dispatch.queue.due(world.now)
+    (second_item,) = world.dispatch.queue.take_due(world.now)
     note = world.dispatch.reconcile(second_item, world.now).actions[0]
     assert isinstance(note, Note)
     assert (note.key.name, note.reason) == ("sneaky", "FailedScheduling")
-    world.dispatch.queue.done(item)
+    world.dispatch.queue.finish(item)
     assert world.settle(1).binds() == [("boss", "node-a")]
 
 

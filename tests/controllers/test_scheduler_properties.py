@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,6 +58,7 @@ def waiting(world: World) -> list[Pod]:
     return [pod for pod in world.state.all(Pod) if not pod.spec.node_name and not pod.is_terminating]
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(histories())
 def test_nobody_waits_who_would_fit_and_who_waits_is_told_why(world: World) -> None:

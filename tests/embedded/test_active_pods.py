@@ -1,4 +1,4 @@
-"""What checkers count of a controller's pods change by change is what a walk over all pods finds."""
+"""The pods that checkers keep for a controller change by change are those that a walk over all pods finds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wukong.state import State
 @given(histories())
 def test_a_checker_knows_the_pods_of_every_controller(steps: list[tuple[str, list[Document]]]) -> None:
     state = State()
-    siblings = state.derived(ActivePods)
+    index = state.derived(ActivePods)
     for number, step in enumerate(steps):
         take_in(state, step, number)
         for uid in ("u1", "u2"):
@@ -25,5 +25,5 @@ def test_a_checker_knows_the_pods_of_every_controller(steps: list[tuple[str, lis
                 if not pod.is_terminating and not pod.is_finished
                 if (owner := controller_of(pod.metadata)) is not None and owner.uid == uid
             }
-            assert siblings.of(uid) == expected
+            assert index.of(uid) == expected
             assert state.fork().derived(ActivePods).of(uid) == expected

@@ -10,7 +10,7 @@ from wukong.api.kinds import NODES
 from wukong.api.resources import Key
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import VirtualClock
-from wukong.embedded.world.progress_guard import LONGEST, MOST_LOOKS, ProgressGuard
+from wukong.embedded.world.progress_guard import MAX_DECISIONS, MAX_SECONDS, ProgressGuard
 from wukong.embedded.world.world import World
 from wukong.errors import NoProgress
 from wukong.ports import PatchBody
@@ -64,12 +64,12 @@ def test_a_run_without_a_deadline_that_never_ends_says_so() -> None:
     world = a_world(Sleeper())
     with pytest.raises(NoProgress, match=r"not quiet after 366 days.*last sleeper n1.*Give the run a deadline"):
         world.run()
-    assert a_world(Sleeper()).run(seconds=LONGEST + 7200) == "deadline"
+    assert a_world(Sleeper()).run(seconds=MAX_SECONDS + 7200) == "deadline"
 
 
 def test_many_keys_in_one_instant_are_no_quarrel() -> None:
-    pace = ProgressGuard(0.0, has_end=False)
-    for number in range(20 * MOST_LOOKS):
-        pace.watch(0.0, Item("kubelet", Key("shop", f"pod-{number}")))
-    for number in range(2 * MOST_LOOKS):
-        pace.watch(1.0 + number, Item("replicaset", Key("shop", "web")))
+    guard = ProgressGuard(0.0, has_deadline=False)
+    for number in range(20 * MAX_DECISIONS):
+        guard.observe(0.0, Item("kubelet", Key("shop", f"pod-{number}")))
+    for number in range(2 * MAX_DECISIONS):
+        guard.observe(1.0 + number, Item("replicaset", Key("shop", "web")))

@@ -33,10 +33,10 @@ def workload(kind: str, name: str, replicas: int = 3, **template: Any) -> Docume
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
-def image(document: Document, text: str) -> Document:
-    made: Document = msgspec.json.decode(msgspec.json.encode(document))
-    made["spec"]["template"]["spec"]["containers"][0]["image"] = text
-    return made
+def with_image(document: Document, text: str) -> Document:
+    changed: Document = msgspec.json.decode(msgspec.json.encode(document))
+    changed["spec"]["template"]["spec"]["containers"][0]["image"] = text
+    return changed
 
 
 @st.composite
@@ -49,52 +49,54 @@ def scenarios(draw: st.DrawFn) -> Document:
             {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "w0"}}}
         ]
     }
-    made = []
+    manifests = []
     for number, kind in enumerate(drawn):
         more = {"affinity": {"podAntiAffinity": apart}} if draw(st.booleans()) else {}
-        made.append(workload(kind, f"w{number}", draw(st.integers(0, 5)), **more))
+        manifests.append(workload(kind, f"w{number}", draw(st.integers(0, 5)), **more))
     budget = {"minAvailable": draw(st.integers(0, 3)), "selector": {"matchLabels": {"app": "w0"}}}
-    made.append({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": budget})
-    happening: list[Document] = [
-        {"apply": image(made[0], "w0:2")},
+    manifests.append(
+        {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": budget}
+    )
+    steps: list[Document] = [
+        {"apply": with_image(manifests[0], "w0:2")},
         {"drain": "n1"},
         {"kill": "n1"},
         {"notReady": "n1"},
         {"cordon": "n1"},
     ]
-    chosen = draw(st.lists(st.sampled_from(happening), max_size=2, unique_by=str))
-    chosen.sort(key=lambda each: "kill" in each)  # nothing more can happen to a node that is gone
-    timeline = [{"at": f"{60 * (index + 1)}s", **each} for index, each in enumerate(chosen)]
-    return {"nodes": [{"namePrefix": "n", "count": nodes}], "manifests": made, "timeline": timeline}
+    chosen = draw(st.lists(st.sampled_from(steps), max_size=2, unique_by=str))
+    chosen.sort(key=lambda step: "kill" in step)  # nothing more can happen to a node that is gone
+    timeline = [{"at": f"{60 * (index + 1)}s", **step} for index, step in enumerate(chosen)]
+    return {"nodes": [{"namePrefix": "n", "count": nodes}], "manifests": manifests, "timeline": timeline}
 
 
-def settled_world(document: Document, seed: int) -> tuple[World, Story]:
+def play_document(document: Document, seed: int) -> tuple[World, Story]:
     drains = Drains()
     world = assemble(Settings(seed), drains)
     return world, play(world, read_scenario(msgspec.json.encode(document)), drains)
 
 
-def everything(world: World) -> list[Document]:
+def list_everything(world: World) -> list[Document]:
     return [document for kind in TABLE if kind.loads for document in world.server.list(kind.resource).items]
 
 
 @settings(max_examples=25, deadline=None)
 @given(scenarios(), st.integers(0, 3))
 def test_a_world_at_rest_stays_at_rest_when_it_is_loaded_elsewhere(document: Document, seed: int) -> None:
-    world, _ = settled_world(document, seed)
-    found = everything(world)
-    story = play_on(load(found, world.clock.now()), Scenario(), seed)
+    world, _ = play_document(document, seed)
+    documents = list_everything(world)
+    story = play_on(load(documents, world.clock.now()), Scenario(), seed)
     assert story.before is not None
     assert (story.before.changes, story.before.writes, story.writes, story.findings) == (0, 0, 0, [])
-    assert [each for each in story.events if each.text != "silent"] == []
+    assert [event for event in story.events if event.text != "silent"] == []
 
 
 @settings(max_examples=10, deadline=None)
 @given(scenarios(), st.integers(0, 3))
 def test_what_wukong_snapshot_keeps_is_enough_to_stay_at_rest(document: Document, seed: int) -> None:
-    world, _ = settled_world(document, seed)
-    found = [reduce_document(each) for each in everything(world)]
-    story = play_on(load(found, world.clock.now()), Scenario(), seed)
+    world, _ = play_document(document, seed)
+    documents = [reduce_document(document) for document in list_everything(world)]
+    story = play_on(load(documents, world.clock.now()), Scenario(), seed)
     assert story.before is not None
     assert (story.before.changes, story.findings) == (0, [])
 
@@ -103,18 +105,18 @@ def test_what_wukong_snapshot_keeps_is_enough_to_stay_at_rest(document: Document
 def test_a_change_goes_on_from_what_is_there(kind: str) -> None:
     before = workload(kind, "web")
     nodes = [{"namePrefix": "n", "count": 4}]
-    world, _ = settled_world({"nodes": nodes, "manifests": [before]}, 0)
-    change = Scenario(manifests=[image(before, "web:2")])
-    story = play_on(load(everything(world), world.clock.now()), change)
-    whole = [{"at": "60s", "apply": image(before, "web:2")}]
-    _, other = settled_world({"nodes": nodes, "manifests": [before], "timeline": whole}, 0)
-    one, two = story.workloads["default/web"], other.workloads["default/web"]
+    world, _ = play_document({"nodes": nodes, "manifests": [before]}, 0)
+    change = Scenario(manifests=[with_image(before, "web:2")])
+    story = play_on(load(list_everything(world), world.clock.now()), change)
+    whole = [{"at": "60s", "apply": with_image(before, "web:2")}]
+    _, replayed = play_document({"nodes": nodes, "manifests": [before], "timeline": whole}, 0)
+    loaded, whole_run = story.workloads["default/web"], replayed.workloads["default/web"]
     assert story.settled
-    assert (one.available, one.min_available, one.max_pods, one.restarts) == (
-        two.available,
-        two.min_available,
-        two.max_pods,
-        two.restarts,
+    assert (loaded.available, loaded.min_available, loaded.max_pods, loaded.restarts) == (
+        whole_run.available,
+        whole_run.min_available,
+        whole_run.max_pods,
+        whole_run.restarts,
     )
 
 
@@ -122,11 +124,11 @@ def test_a_change_goes_on_from_what_is_there(kind: str) -> None:
 def test_a_rollout_under_way_is_played_to_its_end_first(kind: str) -> None:
     slow = workload(kind, "web")
     slow["spec"]["template"]["metadata"]["annotations"] = {"sim.novasphere.dev/ready-seconds": "10"}
-    update = {"at": "60s", "apply": image(slow, "web:2")}
+    update = {"at": "60s", "apply": with_image(slow, "web:2")}
     nodes = [{"namePrefix": "n", "count": 4}]
-    world, half = settled_world({"nodes": nodes, "manifests": [slow], "timeline": [update], "until": "75s"}, 0)
+    world, half = play_document({"nodes": nodes, "manifests": [slow], "timeline": [update], "until": "75s"}, 0)
     assert not half.settled
-    for documents in (everything(world), [reduce_document(each) for each in everything(world)]):
+    for documents in (list_everything(world), [reduce_document(document) for document in list_everything(world)]):
         story = play_on(load(documents, world.clock.now()), Scenario())
         assert story.before is not None
         assert (story.before.settled, story.settled, story.findings) == (True, True, [])
@@ -136,58 +138,60 @@ def test_a_rollout_under_way_is_played_to_its_end_first(kind: str) -> None:
 
 def test_an_unchanged_manifest_changes_nothing() -> None:
     before = workload("Deployment", "web")
-    world, _ = settled_world({"nodes": [{"name": "a"}], "manifests": [before]}, 0)
-    for documents in (everything(world), [reduce_document(each) for each in everything(world)]):
+    world, _ = play_document({"nodes": [{"name": "a"}], "manifests": [before]}, 0)
+    for documents in (list_everything(world), [reduce_document(document) for document in list_everything(world)]):
         story = play_on(load(documents, world.clock.now()), Scenario(manifests=[before]))
         assert [event.text for event in story.events] == ["applies Deployment default/web"]
 
 
 def test_what_a_manifest_no_longer_says_is_taken_away() -> None:
     before = workload("Deployment", "web", nodeSelector={"kubernetes.io/hostname": "a"})
-    world, _ = settled_world({"nodes": [{"name": "a"}, {"name": "b"}], "manifests": [before]}, 0)
-    found = [msgspec.json.decode(msgspec.json.encode(each)) for each in everything(world)]
-    for each in found:
-        each["metadata"].pop("managedFields", None)
+    world, _ = play_document({"nodes": [{"name": "a"}, {"name": "b"}], "manifests": [before]}, 0)
+    documents = [msgspec.json.decode(msgspec.json.encode(document)) for document in list_everything(world)]
+    for document in documents:
+        document["metadata"].pop("managedFields", None)
     after = workload("Deployment", "web", 4)
-    story = play_on(load(found, world.clock.now()), Scenario(manifests=[after, image(after, "web:1")]))
+    story = play_on(load(documents, world.clock.now()), Scenario(manifests=[after, with_image(after, "web:1")]))
     assert set(story.workloads["default/web"].per_node) == {"a", "b"}
 
 
 def test_an_autoscaler_keeps_its_replicas_where_the_manifest_names_none() -> None:
     before = workload("Deployment", "web", 5)
-    world, _ = settled_world({"nodes": [{"name": "a"}], "manifests": [before]}, 0)
-    after = image(before, "web:2")
+    world, _ = play_document({"nodes": [{"name": "a"}], "manifests": [before]}, 0)
+    after = with_image(before, "web:2")
     del after["spec"]["replicas"]
-    story = play_on(load(everything(world), world.clock.now()), Scenario(manifests=[after]))
+    story = play_on(load(list_everything(world), world.clock.now()), Scenario(manifests=[after]))
     assert (story.workloads["default/web"].replicas, story.workloads["default/web"].min_available) == (5, 4)
 
 
 def test_new_objects_get_neither_uids_nor_names_of_what_was_loaded() -> None:
-    world, _ = settled_world(
+    world, _ = play_document(
         {"nodes": [{"name": "a", "capacity": {"cpu": 40}}], "manifests": [workload("ReplicaSet", "web", 40)]}, 0
     )
-    found = everything(world)
-    story = play_on(load(found, world.clock.now()), Scenario(manifests=[workload("ReplicaSet", "web", 60)]))
+    documents = list_everything(world)
+    story = play_on(load(documents, world.clock.now()), Scenario(manifests=[workload("ReplicaSet", "web", 60)]))
     assert story.workloads["default/web"].available == 60
 
 
 def test_an_anonymous_snapshot_still_knows_who_owns_whom() -> None:
-    world, _ = settled_world(
+    world, _ = play_document(
         {"nodes": [{"namePrefix": "n", "count": 2}], "manifests": [workload("Deployment", "web")]}, 0
     )
-    found = anonymize_documents([reduce_document(each) for each in everything(world)])
-    assert not [each for each in found if "web" in str(each)]
-    story = play_on(load(found, world.clock.now()), Scenario())
+    documents = anonymize_documents([reduce_document(document) for document in list_everything(world)])
+    assert not [document for document in documents if "web" in str(document)]
+    story = play_on(load(documents, world.clock.now()), Scenario())
     assert story.before is not None
     assert (story.before.changes, story.settled, len(story.workloads)) == (0, True, 1)
 
 
 def test_pods_that_an_anonymous_snapshot_does_not_number_stay_and_that_is_said() -> None:
     nodes = [{"namePrefix": "n", "count": 2}]
-    world, _ = settled_world({"nodes": nodes, "manifests": [workload("StatefulSet", "web")]}, 0)
-    start = load(anonymize_documents([reduce_document(each) for each in everything(world)]), world.clock.now())
-    assert "their pods are not numbered, as in an anonymous snapshot" in start.notes[0]
-    story = play_on(start, Scenario())
+    world, _ = play_document({"nodes": nodes, "manifests": [workload("StatefulSet", "web")]}, 0)
+    snapshot = load(
+        anonymize_documents([reduce_document(document) for document in list_everything(world)]), world.clock.now()
+    )
+    assert "their pods are not numbered, as in an anonymous snapshot" in snapshot.notes[0]
+    story = play_on(snapshot, Scenario())
     assert story.before is not None
     assert (story.before.changes, story.settled) == (0, True)
 
@@ -217,19 +221,19 @@ def test_pods_written_by_hand_run_and_stay() -> None:
 def test_a_pod_of_an_owner_that_is_not_there_is_nobodys_and_that_is_said() -> None:
     owned = pod("web")
     owned["metadata"]["ownerReferences"] = [{"kind": "Rollout", "name": "web", "uid": "u", "controller": True}]
-    start = load([NODE, owned])
-    assert start.notes == [
+    snapshot = load([NODE, owned])
+    assert snapshot.notes == [
         "1 object of Rollout default/web, which the snapshot does not hold: taken as nobody's; nobody replaces them."
     ]
-    story = play_on(start, Scenario())
+    story = play_on(snapshot, Scenario())
     assert story.before is not None
     assert story.before.changes == 0
 
 
 def test_a_workload_without_anything_it_owns_is_said_to_begin_anew() -> None:
-    start = load([NODE, workload("Deployment", "web")])
-    assert start.notes[0].startswith("Deployment default/web: the snapshot holds nothing that they own")
-    story = play_on(start, Scenario())
+    snapshot = load([NODE, workload("Deployment", "web")])
+    assert snapshot.notes[0].startswith("Deployment default/web: the snapshot holds nothing that they own")
+    story = play_on(snapshot, Scenario())
     assert story.before is not None
     assert story.before.changes > 0
 
@@ -241,10 +245,10 @@ def test_a_pod_that_cannot_start_stays_so_and_one_that_is_starting_comes_up() ->
         "broken", phase="Running", startTime="2026-03-01T00:00:00Z", conditions=sick, containerStatuses=waiting
     )
     young = pod("young", phase="Pending", startTime="2026-03-01T00:00:00Z", conditions=sick)
-    start = load([NODE, broken, young])
-    (told,) = start.notes
-    assert told.startswith("default/broken: not ready in the snapshot")
-    assert [(each.subject, each.text) for each in play_on(start, Scenario()).before.timeline] == [  # type: ignore[union-attr]
+    snapshot = load([NODE, broken, young])
+    (note,) = snapshot.notes
+    assert note.startswith("default/broken: not ready in the snapshot")
+    assert [(event.subject, event.text) for event in play_on(snapshot, Scenario()).before.timeline] == [  # type: ignore[union-attr]
         ("pod default/young", "ready")
     ]
 
@@ -252,4 +256,4 @@ def test_a_pod_that_cannot_start_stays_so_and_one_that_is_starting_comes_up() ->
 def test_a_node_that_was_not_ready_stays_so() -> None:
     silent = {**NODE, "status": {**NODE["status"], "conditions": [{"type": "Ready", "status": "Unknown"}]}}
     story = play_on(load([silent]), Scenario())
-    assert [each.text for each in story.events] == []
+    assert [event.text for event in story.events] == []

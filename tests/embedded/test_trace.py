@@ -1,4 +1,4 @@
-"""A trace tells every step to whoever listens, and keeps no more of them than it should."""
+"""A trace hands every step to its listeners, and keeps no more of them than it should."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ def a_step(number: int) -> Step:
     return Step(float(number), Item("drain", Key("shop", "web")), Evict(Key("shop", "web")))
 
 
-def test_whoever_listens_hears_every_step_however_few_are_kept() -> None:
-    trace, heard = Trace(), list[Step]()
-    trace.most = 10
-    with trace.heard_by(heard.append):
+def test_listeners_get_every_step_however_few_are_kept() -> None:
+    trace, received = Trace(), list[Step]()
+    trace.min_kept = 10
+    with trace.notify(received.append):
         for number in range(100):
             trace.append(a_step(number))
     trace.append(a_step(100))
-    assert [step.at for step in heard] == list(range(100))
+    assert [step.at for step in received] == list(range(100))
     assert 10 <= len(trace) <= 20
     assert trace[-1].at == 100
     assert trace.total == 101

@@ -5,7 +5,7 @@ from __future__ import annotations
 from builders import a_node, a_pod, apart_from
 from wukong.api.objects import Objects
 from wukong.engine import Scheduler, Snapshot
-from wukong.engine.capacity import bound, count_capacity
+from wukong.engine.capacity import count_capacity, count_upper_bound
 
 
 def a_scheduler(nodes: int, cpu: str = "40", pods: str = "1000") -> Scheduler:
@@ -45,7 +45,7 @@ def test_a_limit_within_a_later_chunk_is_kept() -> None:
 def test_progress_only_grows_and_ends_at_what_was_placed() -> None:
     told: list[tuple[int, int]] = []
     capacity = count_capacity(
-        a_scheduler(3), a_pod(cpu="100m", memory="1Mi"), tell=lambda done, total: told.append((done, total))
+        a_scheduler(3), a_pod(cpu="100m", memory="1Mi"), report_progress=lambda done, total: told.append((done, total))
     )
     assert told == sorted(told)
     assert told[-1] == (capacity.fits, capacity.fits)
@@ -54,7 +54,7 @@ def test_progress_only_grows_and_ends_at_what_was_placed() -> None:
 
 def test_the_bound_is_met_by_plain_pods_and_never_passed_by_others() -> None:
     scheduler = a_scheduler(4, cpu="2", pods="5")
-    assert bound(scheduler, a_pod(cpu="500m")) == count_capacity(scheduler, a_pod(cpu="500m")).fits == 16
+    assert count_upper_bound(scheduler, a_pod(cpu="500m")) == count_capacity(scheduler, a_pod(cpu="500m")).fits == 16
     choosy = a_pod(cpu="500m", affinity=apart_from("web"))
-    assert count_capacity(scheduler, choosy).fits == 4 <= bound(scheduler, choosy)
-    assert bound(scheduler, a_pod(cpu="3")) == count_capacity(scheduler, a_pod(cpu="3")).fits == 0
+    assert count_capacity(scheduler, choosy).fits == 4 <= count_upper_bound(scheduler, choosy)
+    assert count_upper_bound(scheduler, a_pod(cpu="3")) == count_capacity(scheduler, a_pod(cpu="3")).fits == 0

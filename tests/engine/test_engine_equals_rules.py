@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,6 +44,7 @@ PROFILES: list[Profile] = [
 ]
 
 
+@pytest.mark.slow
 def test_the_engine_decides_as_the_rules_do(record_property: Callable[[str, object], None]) -> None:
     passed: Counter[str] = Counter()
     failed: Counter[str] = Counter()

@@ -11,86 +11,88 @@ from wukong.engine import Scheduler, Snapshot
 from wukong.engine.explain import Explanation, explain
 
 
-def explained(snapshot: Snapshot, pod: Pod) -> Explanation:
+def explain_on(snapshot: Snapshot, pod: Pod) -> Explanation:
     return explain(Scheduler(snapshot), pod)
 
 
-def sentences(found: Explanation) -> list[str]:
-    return [fix.sentence for fix in found.fixes]
+def sentences(explanation: Explanation) -> list[str]:
+    return [fix.sentence for fix in explanation.fixes]
 
 
 def test_equal_nodes_form_one_group_and_the_best_comes_first() -> None:
     snapshot = Snapshot([a_node(f"n{i}", zone="ab"[i % 2]) for i in range(6)])
     snapshot.assume("default/db", a_pod("db", app="db", cpu=None, memory=None), "n1")
-    found = explained(snapshot, a_pod(affinity=rather_near("db")))
-    assert found.winner == "n3"
-    assert found.groups[0].is_best
-    assert found.groups[0].nodes == ("n3", "n5")
-    assert sum(len(group.nodes) for group in found.groups) == found.nodes == 6
-    assert found.groups[0].points["InterPodAffinity"] == 200
+    explanation = explain_on(snapshot, a_pod(affinity=rather_near("db")))
+    assert explanation.winner == "n3"
+    assert explanation.groups[0].is_best
+    assert explanation.groups[0].nodes == ("n3", "n5")
+    assert sum(len(group.nodes) for group in explanation.groups) == explanation.nodes == 6
+    assert explanation.groups[0].points["InterPodAffinity"] == 200
 
 
 def test_a_refused_node_shows_every_plugin_that_refuses_it() -> None:
     snapshot = Snapshot([a_node("n1", taints=["spot:NoSchedule"], cpu="1", unschedulable=True), a_node("n2")])
-    found = explained(snapshot, a_pod(cpu="2"))
-    assert found.groups[-1].refusals.keys() == {"NodeUnschedulable", "TaintToleration", "NodeResourcesFit"}
-    assert found.filters == ("NodeUnschedulable", "TaintToleration", "NodeResourcesFit")
+    explanation = explain_on(snapshot, a_pod(cpu="2"))
+    assert explanation.groups[-1].refusals.keys() == {"NodeUnschedulable", "TaintToleration", "NodeResourcesFit"}
+    assert explanation.filters == ("NodeUnschedulable", "TaintToleration", "NodeResourcesFit")
 
 
 def test_tolerating_the_taint_is_offered_when_that_alone_helps() -> None:
-    found = explained(Snapshot([a_node("n1", taints=["spot=true:NoSchedule"])]), a_pod())
-    assert sentences(found)[0] == "tolerate the taint spot=true:NoSchedule"
-    assert found.fixes[0].nodes == 1
+    explanation = explain_on(Snapshot([a_node("n1", taints=["spot=true:NoSchedule"])]), a_pod())
+    assert sentences(explanation)[0] == "tolerate the taint spot=true:NoSchedule"
+    assert explanation.fixes[0].nodes == 1
 
 
 def test_asking_for_less_names_the_most_that_fits() -> None:
     snapshot = Snapshot([a_node("n1", cpu="4"), a_node("n2", cpu="2", taints=["x:NoSchedule"])])
     snapshot.assume("default/other", a_pod("other", cpu="1500m"), "n1")
-    assert "ask for at most 2500m cpu (now 3)" in sentences(explained(snapshot, a_pod(cpu="3")))
+    assert "ask for at most 2500m cpu (now 3)" in sentences(explain_on(snapshot, a_pod(cpu="3")))
 
 
 def test_a_required_rule_can_be_made_preferred_or_dropped() -> None:
     snapshot = Snapshot([a_node("n1", zone="a")])
     snapshot.assume("default/db", a_pod("db", app="db"), "n1")
-    found = explained(snapshot, a_pod(affinity=apart_from("db")))
-    assert f"make required podAntiAffinity[0] (app=db per {HOSTNAME}) preferred instead of required" in sentences(found)
-    assert f"drop required podAntiAffinity[0] (app=db per {HOSTNAME})" in sentences(found)
-    near = explained(snapshot, a_pod(affinity=together_with("cache")))
+    explanation = explain_on(snapshot, a_pod(affinity=apart_from("db")))
+    assert f"make required podAntiAffinity[0] (app=db per {HOSTNAME}) preferred instead of required" in sentences(
+        explanation
+    )
+    assert f"drop required podAntiAffinity[0] (app=db per {HOSTNAME})" in sentences(explanation)
+    near = explain_on(snapshot, a_pod(affinity=together_with("cache")))
     assert f"drop required podAffinity[0] (app=cache per {ZONE})" in sentences(near)
 
 
 def test_a_spread_constraint_can_be_softened() -> None:
     snapshot = Snapshot([a_node("n1", zone="a"), a_node("n2", zone="b", taints=["x:NoSchedule"])])
     snapshot.assume("default/web-0", a_pod("web-0"), "n1")
-    found = explained(snapshot, a_pod(spread=[spread_over(ZONE)]))
-    assert f"set whenUnsatisfiable: ScheduleAnyway on topologySpreadConstraints[0] ({ZONE})" in sentences(found)
+    explanation = explain_on(snapshot, a_pod(spread=[spread_over(ZONE)]))
+    assert f"set whenUnsatisfiable: ScheduleAnyway on topologySpreadConstraints[0] ({ZONE})" in sentences(explanation)
 
 
 def test_a_cordoned_node_and_a_missing_node_are_offered() -> None:
     snapshot = Snapshot([a_node("n1", unschedulable=True), a_node("n2", cpu="1")])
     snapshot.assume("default/full", a_pod("full", cpu="1"), "n2")
-    found = sentences(explained(snapshot, a_pod(cpu="1")))
-    assert "uncordon node n1" in found
-    assert "add one node like n2" in found
+    suggestions = sentences(explain_on(snapshot, a_pod(cpu="1")))
+    assert "uncordon node n1" in suggestions
+    assert "add one node like n2" in suggestions
 
 
 def test_the_rule_of_another_workload_is_named_when_it_alone_bars_the_pod() -> None:
     snapshot = Snapshot([a_node("n1")])
     snapshot.assume("default/db", a_pod("db", app="db", affinity=apart_from("web")), "n1")
-    found = sentences(explained(snapshot, a_pod()))
-    assert "drop the required podAntiAffinity of pods like default/db that keeps this pod away" in found
+    suggestions = sentences(explain_on(snapshot, a_pod()))
+    assert "drop the required podAntiAffinity of pods like default/db that keeps this pod away" in suggestions
 
 
 def test_a_host_port_can_be_given_up_and_a_node_selector_dropped() -> None:
     snapshot = Snapshot([a_node("n1")])
     snapshot.assume("default/other", a_pod("other", host_port=80), "n1")
-    assert "give up host port 80 of container main" in sentences(explained(snapshot, a_pod(host_port=80)))
-    assert "drop disk=ssd from nodeSelector" in sentences(explained(snapshot, a_pod(node_selector={"disk": "ssd"})))
+    assert "give up host port 80 of container main" in sentences(explain_on(snapshot, a_pod(host_port=80)))
+    assert "drop disk=ssd from nodeSelector" in sentences(explain_on(snapshot, a_pod(node_selector={"disk": "ssd"})))
 
 
 def test_no_single_fix_is_invented_where_two_things_are_wrong() -> None:
-    found = explained(Snapshot([a_node("n1", taints=["x:NoSchedule"], unschedulable=True)]), a_pod())
-    assert found.fixes == ()
+    explanation = explain_on(Snapshot([a_node("n1", taints=["x:NoSchedule"], unschedulable=True)]), a_pod())
+    assert explanation.fixes == ()
 
 
 def test_what_is_not_modelled_is_said() -> None:
@@ -99,7 +101,7 @@ def test_what_is_not_modelled_is_said() -> None:
         Volume(name="data", persistent_volume_claim=VolumeClaimSource(claim_name="data")),
         Volume(name="scratch", ephemeral={}),
     ]
-    notes = explained(Snapshot([a_node("n1")]), pod).notes
+    notes = explain_on(Snapshot([a_node("n1")]), pod).notes
     assert any("claim data" in note for note in notes)
     assert any("ephemeral volumes are not modelled" in note for note in notes)
 
@@ -111,10 +113,10 @@ def test_explaining_changes_nothing_and_agrees_with_the_decision(case: Case) -> 
     scheduler = Scheduler(snapshot)
     before = scheduler.decide(case.pod)
     counters = len(snapshot.counters)
-    found = explain(scheduler, case.pod)
+    explanation = explain(scheduler, case.pod)
     after = scheduler.decide(case.pod)
     assert (after.feasible, after.final, after.message) == (before.feasible, before.final, before.message)
     assert len(snapshot.counters) == counters
-    feasible = [name for group in found.groups if group.is_feasible for name in group.nodes]
+    feasible = [name for group in explanation.groups if group.is_feasible for name in group.nodes]
     assert sorted(feasible) == list(before.feasible)
-    assert bool(found.message) == (not feasible)
+    assert bool(explanation.message) == (not feasible)

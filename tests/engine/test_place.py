@@ -22,16 +22,17 @@ from builders import (
 from random_clusters import Case, cases
 from wukong.api.core import Node, Pod
 from wukong.api.profile import FitArguments, Profile, default_profile
-from wukong.engine import FIRST_BY_NAME, Drawn, RoundRobin, Scheduler, Snapshot, Ties
+from wukong.engine import FIRST_BY_NAME, RandomTies, RoundRobin, Scheduler, Snapshot, Ties
 
 TIES: dict[str, Callable[[], Ties]] = {
     "first by name": lambda: FIRST_BY_NAME,
     "round robin": RoundRobin,
-    "drawn": lambda: Drawn(random.Random(7).randrange),
+    "drawn": lambda: RandomTies(random.Random(7).randrange),
 }
 PACKING = Profile(fit=FitArguments(strategy="MostAllocated"))
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(cases(), st.sampled_from(sorted(TIES)), st.sampled_from([default_profile(), PACKING]), st.integers(1, 40))
 def test_a_batch_is_placed_as_if_one_by_one(case: Case, ties: str, profile: Profile, count: int) -> None:
@@ -97,7 +98,7 @@ def test_ties_go_to_the_first_by_name_unless_asked_otherwise() -> None:
     alike = [a_node(name) for name in ("c", "a", "b")]
     assert Scheduler(Snapshot(alike)).place(a_pod()) == "a"
     draws = iter([2, 0, 0])
-    drawn = Scheduler(Snapshot(alike), ties=Drawn(lambda count: next(draws)))
+    drawn = Scheduler(Snapshot(alike), ties=RandomTies(lambda count: next(draws)))
     assert [drawn.place(a_pod(f"p{i}")) for i in range(3)] == ["c", "a", "b"]
 
 

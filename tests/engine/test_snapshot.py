@@ -32,9 +32,9 @@ def fingerprint(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def judged(snapshot: Snapshot, pod: Pod) -> tuple[Any, ...]:
+def decide_about(snapshot: Snapshot, pod: Pod) -> tuple[Any, ...]:
     """What a view of this pod says about every node."""
-    view = Scheduler(snapshot).view(pod)
+    view = Scheduler(snapshot).view_of(pod)
     view.sync()
     return view.feasible.tolist(), np.where(view.feasible, view.total, 0).tolist()
 
@@ -45,14 +45,14 @@ def test_assume_then_forget_restores_the_snapshot_bit_for_bit(case: Case, newcom
     snapshot = Snapshot.of(case.objects)
     scheduler = Scheduler(snapshot)
     for pod in (case.pod, *newcomers):
-        snapshot.vector(snapshot.table.intern(pod))  # a resource never heard of adds a line, whoever asks first
-        judged(snapshot, pod)
-    before, verdicts = fingerprint(snapshot), [judged(snapshot, pod) for pod in (case.pod, *newcomers)]
+        snapshot.vector_of(snapshot.table.intern(pod))  # a resource never heard of adds a line, whoever asks first
+        decide_about(snapshot, pod)
+    before, verdicts = fingerprint(snapshot), [decide_about(snapshot, pod) for pod in (case.pod, *newcomers)]
     placed = [f"x/{i}" for i, pod in enumerate(newcomers) if scheduler.place(pod, f"x/{i}") is not None]
     for key in reversed(placed):
         snapshot.forget(key)
     assert fingerprint(snapshot) == before
-    assert [judged(snapshot, pod) for pod in (case.pod, *newcomers)] == verdicts
+    assert [decide_about(snapshot, pod) for pod in (case.pod, *newcomers)] == verdicts
 
 
 @settings(max_examples=60)
@@ -60,7 +60,7 @@ def test_assume_then_forget_restores_the_snapshot_bit_for_bit(case: Case, newcom
 def test_a_fork_is_independent_both_ways(case: Case, newcomers: list[Pod]) -> None:
     snapshot = Snapshot.of(case.objects)
     for pod in newcomers:
-        snapshot.vector(snapshot.table.intern(pod))
+        snapshot.vector_of(snapshot.table.intern(pod))
     before = fingerprint(snapshot)
     fork = snapshot.fork()
     assert fingerprint(fork) == before
@@ -104,10 +104,10 @@ def test_an_incrementally_updated_snapshot_equals_one_built_afresh(case: Case, d
             name = data.draw(st.sampled_from(sorted(alive)))
             del alive[name]
             snapshot.remove_node(name)
-        judged(snapshot, case.pod)
+        decide_about(snapshot, case.pod)
     fresh = Snapshot.of(Objects(nodes=list(alive.values()), pods=list(kept.values())))
     fresh.set_facts(snapshot.facts)
-    assert judged(snapshot, case.pod) == judged(fresh, case.pod)
+    assert decide_about(snapshot, case.pod) == decide_about(fresh, case.pod)
     ours, theirs = Scheduler(snapshot).decide(case.pod), Scheduler(fresh).decide(case.pod)
     assert ours.message == theirs.message
     assert loads(snapshot) == loads(fresh)
@@ -185,10 +185,10 @@ def test_many_compiled_pods_are_kept_current_or_compiled_again() -> None:
         for i in range(600)
     ]
     for pod in variants:
-        judged(snapshot, pod)
+        decide_about(snapshot, pod)
     scheduler.place(variants[0])
     assert len(snapshot.views) <= 512
-    assert judged(snapshot, variants[1]) == judged(snapshot.fork(), variants[1])
+    assert decide_about(snapshot, variants[1]) == decide_about(snapshot.fork(), variants[1])
 
 
 def test_a_pod_may_bring_a_resource_no_node_has() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,7 @@ from wukong.engine import Scheduler, Snapshot
 
 
 def totals(scheduler: Scheduler, pod: Pod) -> list[int]:
-    view = scheduler.view(pod)
+    view = scheduler.view_of(pod)
     view.sync()
     return [int(total) for total in np.where(view.feasible, view.total, -1)]
 
@@ -76,6 +77,7 @@ def test_scores_are_right_again_after_all_nodes_were_taken_at_once() -> None:
     assert totals(scheduler, pod) == fresh_totals(scheduler.snapshot, pod)
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(cases(), affinities(), st.data())
 def test_totals_stay_those_of_a_fresh_view_while_nodes_fill_and_empty(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from demo import play_demo
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,14 +58,13 @@ def test_the_snapshot_lacks_nothing() -> None:
     assert "It runs on od-a1 now." in result.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("demo")  # one worker, so that it is played once
 def test_the_demo_runs_through_and_ends_with_the_proof() -> None:
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    command = ["bash", "examples/demo.sh"]
-    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    assert "\x1b" not in result.stdout
-    assert result.stdout.count("$ wukong ") == 7
-    assert "ProgressDeadlineExceeded" in result.stdout
-    assert result.stdout.count("Settled: every workload is as it should be.") == 2
-    assert "ask for at most 2820m cpu" in result.stdout
-    assert result.stdout.endswith("No mismatches.\n")
+    printed = play_demo()
+    assert "\x1b" not in printed
+    assert printed.count("$ wukong ") == 7
+    assert "ProgressDeadlineExceeded" in printed
+    assert printed.count("Settled: every workload is as it should be.") == 2
+    assert "ask for at most 2820m cpu" in printed
+    assert printed.endswith("No mismatches.\n")

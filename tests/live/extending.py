@@ -244,7 +244,7 @@ async def node_of(client: Client, name: str) -> str:
 # A test's part of it -----------------------------------------------------------------------------------------------
 
 
-class ObservedCluster:
+class ExtendedCluster:
     """Nodes are called here without the ending that makes them this test's."""
 
     def __init__(self, client: Client, port: int) -> None:
@@ -345,9 +345,9 @@ def _refusal(pod: Json) -> str:
 
 
 @contextlib.asynccontextmanager
-async def scene(bed: Bed, port: int) -> AsyncIterator[ObservedCluster]:
+async def scene(bed: Bed, port: int) -> AsyncIterator[ExtendedCluster]:
     async with bed.client() as client:
-        made = ObservedCluster(client, port)
+        made = ExtendedCluster(client, port)
         try:
             yield made
         finally:

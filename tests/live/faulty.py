@@ -31,12 +31,22 @@ class Line:
         self.is_down = False  # refuses whoever comes
         self.is_deaf = False  # requests pass, answers do not
         self.opened = 0
+        self._flowing = asyncio.Event()
+        self._flowing.set()
         self._open: set[asyncio.StreamWriter] = set()
 
     def cut(self) -> None:
         """Break every connection there is, in the middle of whatever it says."""
         for end in list(self._open):
             end.transport.abort()
+
+    def hold(self) -> None:
+        """Pass nothing on any more, in either direction. Connections stay open, and new ones are accepted."""
+        self._flowing.clear()
+
+    def release(self) -> None:
+        """Pass on what was held, and whatever comes."""
+        self._flowing.set()
 
     @contextlib.asynccontextmanager
     async def kubeconfig(self, original: Path, folder: Path) -> AsyncIterator[Path]:
@@ -51,6 +61,7 @@ class Line:
             yield path
         finally:
             server.close()
+            self.release()
             self.cut()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -74,6 +85,7 @@ class Line:
     async def _carry(self, source: asyncio.StreamReader, target: asyncio.StreamWriter, *, is_answer: bool) -> None:
         with contextlib.suppress(OSError):
             while piece := await source.read(1 << 16):
+                await self._flowing.wait()
                 if not (is_answer and self.is_deaf):
                     target.write(piece)
                     await target.drain()

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from embedded.actors.playing import BUDGETS, LABELS, NAMESPACE, a_template, a_workload, a_world, is_ready
+from embedded.actors.actor_world import BUDGETS, LABELS, NAMESPACE, a_template, a_workload, a_world, is_ready
 from testbed import nodes
 from testbed.behaviour import SILENT
 from testbed.pytest_plugin import Bed, HollowNodes
@@ -58,7 +58,7 @@ def rolling(surge: int | str, unavailable: int | str) -> Document:
 TO_VERSION_2 = PatchBody("merge", {"spec": {"template": a_template("app:2")}})
 
 
-class PolicyReport(NamedTuple):
+class RolloutResult(NamedTuple):
     status: Document
     sets: list[Any]
     revision: str
@@ -68,7 +68,7 @@ def rollout(replicas: int, spec: Document) -> Document:
     return a_workload("web", replicas, None, **spec)
 
 
-async def on_the_test_bed(bed: Bed, namespace: str, replicas: int, spec: Document) -> PolicyReport:
+async def on_the_test_bed(bed: Bed, namespace: str, replicas: int, spec: Document) -> RolloutResult:
     key = Key(namespace, "web")
     async with Kube(load(str(bed.kubeconfig))) as cluster, bed.client() as client:
         path = DEPLOYMENTS.path(namespace, "web")
@@ -77,10 +77,10 @@ async def on_the_test_bed(bed: Bed, namespace: str, replicas: int, spec: Documen
         await cluster.patch(DEPLOYMENTS, key, TO_VERSION_2)
         found = await client.wait_until(path, lambda it: is_settled(it.get("status") or {}, replicas, 2), SECONDS)
         sets = (await cluster.list(REPLICA_SETS, dict, Selection(namespace))).items
-        return PolicyReport(said(found["status"]), looks(sets), _revision(found))
+        return RolloutResult(said(found["status"]), looks(sets), _revision(found))
 
 
-def embedded(replicas: int, spec: Document) -> PolicyReport:
+def embedded(replicas: int, spec: Document) -> RolloutResult:
     world = a_world()
     world.server.create(DEPLOYMENTS, rollout(replicas, spec), NAMESPACE)
     world.run()
@@ -88,7 +88,7 @@ def embedded(replicas: int, spec: Document) -> PolicyReport:
     assert world.run() == "quiet"
     found = world.server.get(DEPLOYMENTS, Key(NAMESPACE, "web"))
     sets = world.server.list(REPLICA_SETS).items
-    return PolicyReport(said(found["status"]), looks(sets), _revision(found))
+    return RolloutResult(said(found["status"]), looks(sets), _revision(found))
 
 
 def _revision(found: Document) -> str:
@@ -136,7 +136,7 @@ def at_home() -> Document:
     return template
 
 
-class ObservedCluster(NamedTuple):
+class StoryCase(NamedTuple):
     """What is created, what is changed when that is at rest, and what is looked at in the end."""
 
     create: list[tuple[Resource, Document]]
@@ -145,23 +145,23 @@ class ObservedCluster(NamedTuple):
 
 
 SCENES = {
-    "a stateful set": ObservedCluster([(STATEFUL_SETS, a_workload(serviceName="web"))], [STATEFUL_SETS]),
-    "a stateful set that was updated": ObservedCluster(
+    "a stateful set": StoryCase([(STATEFUL_SETS, a_workload(serviceName="web"))], [STATEFUL_SETS]),
+    "a stateful set that was updated": StoryCase(
         [(STATEFUL_SETS, a_workload(serviceName="web"))],
         [STATEFUL_SETS],
         (STATEFUL_SETS, {"spec": {"template": a_template("app:2")}}),
     ),
-    "a stateful set with a partition": ObservedCluster(
+    "a stateful set with a partition": StoryCase(
         [(STATEFUL_SETS, a_workload(serviceName="web", updateStrategy={"rollingUpdate": {"partition": 2}}))],
         [STATEFUL_SETS],
         (STATEFUL_SETS, {"spec": {"template": a_template("app:2")}}),
     ),
-    "a daemon set that was updated": ObservedCluster(
+    "a daemon set that was updated": StoryCase(
         [(DAEMON_SETS, a_workload(replicas=None, template=at_home()))],
         [DAEMON_SETS],
         (DAEMON_SETS, {"spec": {"template": a_template("app:2")}}),
     ),
-    "a daemon set that was updated with surge": ObservedCluster(
+    "a daemon set that was updated with surge": StoryCase(
         [
             (
                 DAEMON_SETS,
@@ -175,12 +175,12 @@ SCENES = {
         [DAEMON_SETS],
         (DAEMON_SETS, {"spec": {"template": a_template("app:2")}}),
     ),
-    "a stateful set with other ordinals, updated on delete": ObservedCluster(
+    "a stateful set with other ordinals, updated on delete": StoryCase(
         [(STATEFUL_SETS, a_workload(serviceName="web", ordinals={"start": 3}, updateStrategy={"type": "OnDelete"}))],
         [STATEFUL_SETS],
         (STATEFUL_SETS, {"spec": {"template": a_template("app:2")}}),
     ),
-    "a set that adopts a pod and lets another go": ObservedCluster(
+    "a set that adopts a pod and lets another go": StoryCase(
         [
             (PODS, {**a_template(), "metadata": {"name": "loose", "labels": LABELS}}),
             (REPLICA_SETS, a_workload(replicas=2)),
@@ -188,21 +188,19 @@ SCENES = {
         [REPLICA_SETS],
         (REPLICA_SETS, {"spec": {"replicas": 1}}),
     ),
-    "a job that rests": ObservedCluster([(JOBS, a_job("0", completions=2, suspend=True))], [JOBS]),
-    "a job that rested": ObservedCluster(
+    "a job that rests": StoryCase([(JOBS, a_job("0", completions=2, suspend=True))], [JOBS]),
+    "a job that rested": StoryCase(
         [(JOBS, a_job("0", completions=2, suspend=True))], [JOBS], (JOBS, {"spec": {"suspend": False}})
     ),
-    "a budget over a deployment": ObservedCluster(
-        [(DEPLOYMENTS, a_workload(replicas=5)), (BUDGETS, BUDGET)], [BUDGETS]
-    ),
-    "a rollout out of time": ObservedCluster(
+    "a budget over a deployment": StoryCase([(DEPLOYMENTS, a_workload(replicas=5)), (BUDGETS, BUDGET)], [BUDGETS]),
+    "a rollout out of time": StoryCase(
         [(DEPLOYMENTS, a_workload(replicas=4, progressDeadlineSeconds=3)), (BUDGETS, BUDGET)],
         [DEPLOYMENTS, REPLICA_SETS, BUDGETS],
         (DEPLOYMENTS, NEVER_READY),
     ),
-    "a job that completes": ObservedCluster([(JOBS, a_job("0", completions=3, parallelism=2))], [JOBS]),
-    "a job that fails": ObservedCluster([(JOBS, a_job("1", backoffLimit=0))], [JOBS]),
-    "a paused deployment that was scaled": ObservedCluster(
+    "a job that completes": StoryCase([(JOBS, a_job("0", completions=3, parallelism=2))], [JOBS]),
+    "a job that fails": StoryCase([(JOBS, a_job("1", backoffLimit=0))], [JOBS]),
+    "a paused deployment that was scaled": StoryCase(
         [(DEPLOYMENTS, a_workload(replicas=2))],
         [DEPLOYMENTS, REPLICA_SETS],
         (DEPLOYMENTS, {"spec": {"paused": True, "replicas": 4, "template": a_template("app:2")}}),
@@ -210,7 +208,7 @@ SCENES = {
 }
 
 
-def played(scene: ObservedCluster) -> list[list[str]]:
+def played(scene: StoryCase) -> list[list[str]]:
     world = a_world()
     for resource, body in scene.create:
         world.server.create(resource, body, NAMESPACE)
@@ -231,7 +229,7 @@ def seen(found: list[Document]) -> list[str]:
     return sorted(rows)
 
 
-async def at_rest(cluster: Kube, namespace: str, scene: ObservedCluster, expected: list[list[str]]) -> list[list[str]]:
+async def at_rest(cluster: Kube, namespace: str, scene: StoryCase, expected: list[list[str]]) -> list[list[str]]:
     """What is looked at, each kind as soon as it is as expected, or as it is when the time is up."""
     return [
         await _becoming(cluster, resource, Selection(namespace), wanted)
@@ -262,7 +260,7 @@ async def test_statuses_at_rest_are_the_same(bed: Bed, namespace: str, title: st
         for resource, body in scene.create:
             await cluster.create(resource, body, namespace)
         if scene.change is not None:
-            before = ObservedCluster(scene.create, scene.look)
+            before = StoryCase(scene.create, scene.look)
             await at_rest(cluster, namespace, before, played(before))
             await cluster.patch(scene.change[0], Key(namespace, "web"), PatchBody("merge", scene.change[1]))
         assert await at_rest(cluster, namespace, scene, expected) == expected
@@ -301,7 +299,7 @@ def lost_in_the_embedded_cluster() -> tuple[Any, ...]:
     return lost(world.server.get(NODES, Key("", "lost")), world.server.get(PODS, Key(NAMESPACE, "web")))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(real_time=True)
 async def test_a_silent_node_loses_its_pods_in_the_same_way(
     bed: Bed, namespace: str, hollow_nodes: HollowNodes
 ) -> None:

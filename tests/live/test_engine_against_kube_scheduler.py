@@ -23,17 +23,18 @@ from pathlib import Path
 from random import Random
 
 import msgspec
+import pytest
 import yaml
 
 from live.cluster import Cluster, furnish, refusal, watched
 from live.random_cluster import Manifest, random_pod
 from testbed.client import Client
 from testbed.pytest_plugin import OwnBed
+from wukong.admission import admit
 from wukong.api.core import Pod
 from wukong.api.decode import decode_objects
 from wukong.api.objects import Objects
 from wukong.engine import Decision, Scheduler
-from wukong.rules.admission import admit
 
 PODS, NODES = 600, 25
 SEED = "WUKONG_LIVE_SEED"
@@ -63,6 +64,7 @@ class Tally(msgspec.Struct):
         )
 
 
+@pytest.mark.slow
 async def test_the_engine_decides_like_the_live_kube_scheduler(
     own_bed: OwnBed, tmp_path: Path, record_property: Record
 ) -> None:
@@ -124,7 +126,7 @@ async def decide_both(cluster: Cluster, manifest: Manifest, tally: Tally) -> lis
 
 
 def differences_of_admission(scheduler: Scheduler, manifest: Manifest, objects: Objects, stored: Decision) -> list[str]:
-    """The API server and rules/admission.py make the same of a manifest, as far as decisions go."""
+    """The API server and `wukong.admission` make the same of a manifest, as far as decisions go."""
     (given,) = decode_objects(msgspec.json.encode(manifest))
     assert isinstance(given, Pod)
     ours = scheduler.decide(admit(given, objects))

@@ -10,8 +10,8 @@ from live.extending import (
     CAPACITY,
     PODS,
     Extended,
+    ExtendedCluster,
     Json,
-    ObservedCluster,
     ask,
     counted,
     extender_running,
@@ -41,7 +41,7 @@ async def test_the_same_with_the_configuration_that_seed_004_has(own_bed: OwnBed
             await spot_then_on_demand(here)
 
 
-async def spot_then_on_demand(here: ObservedCluster) -> None:
+async def spot_then_on_demand(here: ExtendedCluster) -> None:
     await here.nodes("spot", "spot-1", "spot-2", capacity={"cpu": "1"})
     await here.nodes("on-demand", "od-1", "od-2")
     assert {await here.place(f"first-{number}", cpu="200m") for number in range(4)} <= {"spot-1", "spot-2"}

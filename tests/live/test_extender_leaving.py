@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import NamedTuple
 
+import msgspec
 import pytest
 
-from live.extending import PODS, Extended, Json, ObservedCluster, counted, scene
+from live.extending import PODS, Extended, ExtendedCluster, Json, counted, scene
 from testbed.behaviour import SILENT
-from testbed.client import ApiError
+from testbed.client import ApiError, Listed, as_json
 from wukong.placement.leaving_nodes import NOTICE, TAINTS
 
 pytestmark = pytest.mark.slow
 
+DEADLINE_SECONDS = 30.0
 TAINT = "aws-node-termination-handler/spot-itn"
 APPS, BUDGETS = "/apis/apps/v1/namespaces/default", "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 
@@ -120,7 +123,7 @@ async def test_preemption_happens_on_nodes_that_stay_and_only_there(extended: Ex
         assert await uids(here, "spared") == [spared]
 
 
-async def uids(here: ObservedCluster, *names: str) -> list[str]:
+async def uids(here: ExtendedCluster, *names: str) -> list[str]:
     """Of those that live and are to live."""
     found = [(await here.client.get(f"{PODS}/{name}"))["metadata"] for name in names]
     return [meta["uid"] for meta in found if "deletionTimestamp" not in meta]
@@ -148,6 +151,7 @@ async def test_a_drained_deployment_is_whole_again_without_the_leaving_node(exte
             await here.client.wait_until(f"{BUDGETS}/web", lambda found: found["status"]["disruptionsAllowed"] == 1)
             await evict(here, pod)
             await here.client.wait_until_gone(f"{PODS}/{pod}")
+        await all_placed(here, 4)  # the Deployment's status may still be that of before the last eviction
         await complete(here, 4)
         now = await whereabouts(here)
         assert set(now.values()) == {"spot-2", "od"}  # spot first, and the rest where there is room
@@ -163,24 +167,46 @@ def deployment(replicas: int) -> Json:
     return {"metadata": {"name": "web"}, "spec": {"replicas": replicas, "selector": selector, "template": template}}
 
 
-async def complete(here: ObservedCluster, replicas: int) -> None:
+async def complete(here: ExtendedCluster, replicas: int) -> None:
     wanted = {"replicas": replicas, "availableReplicas": replicas}.items()
     await here.client.wait_until(f"{APPS}/deployments/web", lambda found: found.get("status", {}).items() >= wanted)
 
 
-async def budget(here: ObservedCluster, spec: Json, allows: int) -> None:
+def placement(pod: msgspec.Raw) -> tuple[str, str]:
+    """Its name and its node."""
+    document = as_json(pod)
+    return document["metadata"]["name"], document["spec"].get("nodeName", "")
+
+
+async def all_placed(here: ExtendedCluster, replicas: int) -> None:
+    """Wait until there are as many pods as that, every one on a node."""
+    nodes: dict[str, str] = {}
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        async for change in here.client.follow(PODS, labelSelector="app=web"):
+            if isinstance(change, Listed):
+                nodes = dict(map(placement, change.items))
+            else:
+                name, node = placement(change.object)
+                nodes[name] = node
+                if change.type == "DELETED":
+                    del nodes[name]
+            if len(nodes) == replicas and all(nodes.values()):
+                return
+
+
+async def budget(here: ExtendedCluster, spec: Json, allows: int) -> None:
     body = {"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": {"app": "web"}}, **spec}}
     await here.client.create(BUDGETS, body)
     wanted = {"currentHealthy": 4, "disruptionsAllowed": allows}.items()
     await here.client.wait_until(f"{BUDGETS}/web", lambda found: found.get("status", {}).items() >= wanted)
 
 
-async def evict(here: ObservedCluster, pod: str) -> None:
+async def evict(here: ExtendedCluster, pod: str) -> None:
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
     await here.client.create(f"{PODS}/{pod}/eviction", body)
 
 
-async def whereabouts(here: ObservedCluster) -> dict[str, str]:
+async def whereabouts(here: ExtendedCluster) -> dict[str, str]:
     """Pod → node."""
     found = (await here.client.get(PODS, labelSelector="app=web"))["items"]
     return {pod["metadata"]["name"]: pod["spec"]["nodeName"].removesuffix(here.ending) for pod in found}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from live.accounts import used_by, when
-from live.extending import ACCOUNT, CLUSTER_POLICY, PODS, RULES, Extended, Json, ObservedCluster, ask, counted, scene
+from live.extending import ACCOUNT, CLUSTER_POLICY, PODS, RULES, Extended, ExtendedCluster, Json, ask, counted, scene
 from live.test_policies import KNOWN_SCHEDULING
 
 pytestmark = pytest.mark.slow
@@ -19,7 +19,7 @@ def strategy(name: str, **more: object) -> Json:
     return {"selector": {"matchLabels": WEB}, "capacity": {"strategy": name}, **more}
 
 
-async def one_of_each(here: ObservedCluster) -> None:
+async def one_of_each(here: ExtendedCluster) -> None:
     await here.nodes("spot", "spot")
     await here.nodes("on-demand", "od")
 

@@ -30,7 +30,7 @@ from wukong.api.decode import decode_objects
 from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
 from wukong.engine import Decision, Scheduler
-from wukong.replies.extender.plugin import SHIPPED, with_extender
+from wukong.replies.extender.plugin import DEFAULT_ENTRY, add_extender
 from wukong.replies.extender.verbs import Extender, Settings
 from wukong.state import State
 
@@ -118,9 +118,9 @@ async def decide_both(cluster: Cluster, extender: Extender, manifest: Manifest, 
     pod, now = as_pod(admitted), time.time()
     alone = Scheduler(cluster.snapshot())
     extender.state.replace("Pod", cluster.pods.values())
-    scheduler, asked = with_extender(alone, extender, SHIPPED, now)
+    scheduler, asked = add_extender(alone, extender, DEFAULT_ENTRY, now)
     decision, differences = scheduler.decide(pod), []
-    answer = asked.answer(scheduler.view(pod))
+    answer = asked.answer_of(scheduler.view_of(pod))
     kept = [name for name, is_kept in zip(answer.names, answer.filtered.kept.tolist(), strict=True) if is_kept]
     if not await agrees(port, msgspec.json.decode(admitted), answer.names, kept):
         differences.append(f"{pod.key}: of {answer.names} the extender does not keep {kept}")

@@ -15,8 +15,8 @@ import pytest
 from live.extending import (
     DEADLINE_SECONDS,
     Extended,
+    ExtendedCluster,
     Json,
-    ObservedCluster,
     ask,
     counted,
     extender_running,
@@ -39,7 +39,7 @@ CORES = 10
 Measure = Callable[[str, float, float], Awaitable[None]]  # node, percent of cpu, percent of memory
 
 
-async def avoids_the_busy_node(here: ObservedCluster, measure: Measure) -> None:
+async def avoids_the_busy_node(here: ExtendedCluster, measure: Measure) -> None:
     """One node is busy, then the other: pods go where it is quiet, though the scheduler alone would spread them."""
     affinity = {**KNOWN_SCHEDULING["resource-aware"]["resourceAffinity"], "requiredResources": []}
     await here.policy("web", {"selector": {"matchLabels": WEB}, "scheduling": {"resourceAffinity": affinity}})
@@ -51,7 +51,7 @@ async def avoids_the_busy_node(here: ObservedCluster, measure: Measure) -> None:
         assert {await here.place(f"web-{turn}-{number}", labels=WEB) for number in range(3)} == {quiet}
 
 
-async def scores(here: ObservedCluster, wanted: dict[str, int]) -> None:
+async def scores(here: ExtendedCluster, wanted: dict[str, int]) -> None:
     """Until the extender would give these nodes these scores: it has seen what was measured."""
     pod = {"metadata": {"name": "question", "namespace": "default", "labels": WEB}}
     found: dict[str, int] = {}
@@ -86,7 +86,7 @@ async def test_stale_usage_counts_as_unknown_and_is_reported(extended: Extended)
         await forget(here, "a", "b")
 
 
-async def publish(here: ObservedCluster, node: str, cpu: float, memory: float, age_seconds: float = 0) -> None:
+async def publish(here: ExtendedCluster, node: str, cpu: float, memory: float, age_seconds: float = 0) -> None:
     """As metrics-server would."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - age_seconds))
     usage = {"cpu": f"{round(cpu * CORES * 10)}m", "memory": f"{round(memory * 1024)}Mi"}
@@ -100,7 +100,7 @@ async def publish(here: ObservedCluster, node: str, cpu: float, memory: float, a
         await here.client.patch(f"{METRICS}/{node}", document)
 
 
-async def forget(here: ObservedCluster, *names: str) -> None:
+async def forget(here: ExtendedCluster, *names: str) -> None:
     for name in names:
         await here.client.delete(f"{METRICS}/{here.full(name)}")
 

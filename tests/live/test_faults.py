@@ -25,9 +25,9 @@ from wukong.api.meta import Object
 from wukong.api.resources import Key, Resource
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
-from wukong.cluster.list_watch import Changed, follow
+from wukong.cluster.list_watch import follow
 from wukong.errors import ClusterError, Gone
-from wukong.ports import PatchBody
+from wukong.ports import Event, Listing, PatchBody, WatchFailure
 from wukong.runtime import Backoff, Loop
 from wukong.state import Change, State
 from wukong.state.controller import Watch
@@ -63,6 +63,7 @@ class WallClock:
         return time.time()
 
 
+@pytest.mark.slow
 async def test_an_api_server_killed_for_five_seconds_with_writes_unanswered(
     own_control_plane: OwnControlPlane, tmp_path: Path, record_property: Record
 ) -> None:
@@ -148,11 +149,13 @@ async def test_a_version_too_old_is_listed_again_and_each_missed_change_shows_on
 
 async def mirror(kube: Kube, changes: list[Change], told: list[ClusterError]) -> None:
     state = State()
-    async for news in follow(kube, CONFIG_MAP, Object, tell=lambda error, _: told.append(error)):
-        if isinstance(news, Changed):
-            changes += state.apply(news.event.type, news.event.object, "ConfigMap")
-        else:
-            changes += state.replace("ConfigMap", news.items)
+    async for update in follow(kube, CONFIG_MAP, Object):
+        if isinstance(update, WatchFailure):
+            told.append(update.error)
+        elif isinstance(update, Event):
+            changes += state.apply(update.type, update.object, "ConfigMap")
+        elif isinstance(update, Listing):
+            changes += state.replace("ConfigMap", update.items)
 
 
 def ours(changes: list[Change]) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ MUST_SHOW = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow(real_time=True)
 async def test_scenarios_tell_the_same_story_embedded_and_on_a_real_control_plane(own_bed: OwnBed) -> None:
     bed = own_bed(nodes=0)  # pods of other tests would take up room on these nodes
     examples = read_examples()

@@ -47,18 +47,21 @@ def prefix(namespace: str) -> str:
     return f"usage-{namespace[-8:]}.example.com"
 
 
-async def labels_of(client: Client, node: str) -> dict[str, str]:
-    """The usage labels of a node, by what they say: {"cpu": "35"}."""
-    found = await client.get(f"/api/v1/nodes/{node}")
-    return {key.split("/")[1]: value for key, value in found["metadata"]["labels"].items() if key.startswith("usage-")}
+async def labels_of(client: Client, namespace: str, node: str) -> dict[str, str]:
+    """The usage labels of a node, by what they say: {"cpu": "35"}. Those that other tests keep on it are not ours."""
+    labels = (await client.get(f"/api/v1/nodes/{node}"))["metadata"]["labels"]
+    own = f"{prefix(namespace)}/"
+    return {key.removeprefix(own): value for key, value in labels.items() if key.startswith(own)}
 
 
-async def until(client: Client, node: str, is_so: Callable[[dict[str, str]], bool], log: Path) -> dict[str, str]:
+async def until(
+    client: Client, namespace: str, node: str, is_so: Callable[[dict[str, str]], bool], log: Path
+) -> dict[str, str]:
     """The node's usage labels once they are so."""
     found: dict[str, str] = {}
     try:
         async with asyncio.timeout(DEADLINE_SECONDS):
-            while not is_so(found := await labels_of(client, node)):
+            while not is_so(found := await labels_of(client, namespace, node)):
                 await asyncio.sleep(0.1)
     except TimeoutError:
         pytest.fail(f"labels stayed {found}; the log says:\n{log.read_text()[-2000:]}")
@@ -73,14 +76,14 @@ async def test_labels_follow_prometheus_by_steps_and_go_when_it_falls_silent(
     async with Exporter() as exporter, bed.client() as client:
         exporter.usage = {node: {"memory": 41, "storage": 12}}
         with prometheus([exporter.address]) as url, running(bed.kubeconfig, namespace, log, "--prometheus", url):
-            found = await until(client, node, lambda labels: len(labels) == 2, log)
+            found = await until(client, namespace, node, lambda labels: len(labels) == 2, log)
             assert found == {"memory": "40", "storage": "10"}
             exporter.usage = {node: {"memory": 45.5, "storage": 12}}  # within the slack: nothing moves
             exporter.usage[node]["storage"] = 73
-            found = await until(client, node, lambda labels: labels.get("storage") == "70", log)
+            found = await until(client, namespace, node, lambda labels: labels.get("storage") == "70", log)
             assert found["memory"] == "40"
             exporter.usage = {}  # Prometheus forgets the node, and so do we
-            await until(client, node, lambda labels: not labels, log)
+            await until(client, namespace, node, lambda labels: not labels, log)
 
 
 async def test_labels_follow_metrics_k8s_io(
@@ -90,7 +93,7 @@ async def test_labels_follow_metrics_k8s_io(
     log = tmp_path / "run.log"
     async with bed.client() as client, metrics_of(client, node, cpu="3", memory="2Gi"):
         with running(bed.kubeconfig, namespace, log):
-            found = await until(client, node, lambda labels: len(labels) == 2, log)
+            found = await until(client, namespace, node, lambda labels: len(labels) == 2, log)
     assert found == {"cpu": "75", "memory": "25"}
 
 
@@ -103,7 +106,7 @@ async def test_the_component_uses_exactly_the_rights_it_asks_for(
     async with bed.client() as client, metrics_of(client, node, cpu="1", memory="1Gi"):
         kubeconfig = await service_account(client, bed, namespace, "load", rules, tmp_path)
         with running(kubeconfig, namespace, log):
-            await until(client, node, lambda labels: len(labels) == 2, log)
+            await until(client, namespace, node, lambda labels: len(labels) == 2, log)
             account = f"system:serviceaccount:{namespace}:load"
             granted = {(rule.group, rule.resource, verb) for rule in rules for verb in rule.verbs}
             await when(lambda: used_by(bed, account) == granted, lambda: f"{used_by(bed, account)} is not {granted}")
@@ -121,7 +124,7 @@ async def test_when_the_leader_is_killed_the_other_takes_over_and_nothing_is_don
         lease = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/wukong"
         patient = ("--stale-seconds", "60")  # a starved machine must not turn usage stale: that would be more writes
         with running(kubeconfig, namespace, logs[0], *patient) as one:
-            await until(client, node, lambda labels: labels.get("cpu") == "25", logs[0])
+            await until(client, namespace, node, lambda labels: labels.get("cpu") == "25", logs[0])
             with running(kubeconfig, namespace, logs[1], *patient) as two:
                 await when(lambda: "started" in logs[1].read_text(), logs[1].read_text)
                 before = (await client.get(lease))["spec"]
@@ -130,7 +133,9 @@ async def test_when_the_leader_is_killed_the_other_takes_over_and_nothing_is_don
                 leader.send_signal(signal.SIGKILL)
                 killed = time.monotonic()
                 await measure("3", "1Gi")
-                await until(client, node, lambda labels: labels.get("cpu") == "75", logs[1 if leader is one else 0])
+                await until(
+                    client, namespace, node, lambda labels: labels.get("cpu") == "75", logs[1 if leader is one else 0]
+                )
                 seconds = time.monotonic() - killed
                 spec = (await client.get(lease))["spec"]
                 assert spec["holderIdentity"] != held

@@ -25,6 +25,7 @@ from wukong.api.crds import build_crds
 from wukong.api.kinds import KINDS
 from wukong.app.components import COMPONENTS
 
+pytestmark = pytest.mark.xdist_group("policies")  # one worker, so that the control plane below is started once
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 EVERYTHING: dict[str, Any] = {
     "selector": {

@@ -105,15 +105,15 @@ def a_node(name: str, case: int) -> Manifest:
 
 def a_filling(name: str, node: str, case: int, value: int, cpus: int, rng: Random) -> Manifest:
     labels = {CASE: str(case), **({GUARDED: "true"} if rng.random() < 0.3 else {})}
-    spec = {**with_extender(cpus), "nodeName": node, "priorityClassName": f"value-{value}"}
+    spec = {**asking_for(cpus), "nodeName": node, "priorityClassName": f"value-{value}"}
     return {"metadata": {"name": name, "labels": labels}, "spec": spec}
 
 
 def a_preemptor(case: int, cpus: int) -> Manifest:
-    spec = {**with_extender(cpus), "nodeSelector": {CASE: str(case)}, "priorityClassName": BOSS}
+    spec = {**asking_for(cpus), "nodeSelector": {CASE: str(case)}, "priorityClassName": BOSS}
     return {"metadata": {"name": f"boss-{case}", "namespace": NAMESPACE}, "spec": spec}
 
 
-def with_extender(cpus: int) -> Manifest:
+def asking_for(cpus: int) -> Manifest:
     container = {"name": "main", "image": "web", "resources": {"requests": {"cpu": str(cpus)}}}
     return {"containers": [container], "terminationGracePeriodSeconds": 0}

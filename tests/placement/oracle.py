@@ -11,7 +11,7 @@ HALF = Fraction(50)
 
 
 @dataclass(frozen=True)
-class DirectTransport:
+class PlainNode:
     """All that is known of one node. Percents and prices are whole numbers, or None."""
 
     name: str
@@ -26,9 +26,9 @@ class DirectTransport:
     free: Mapping[str, int] = field(default_factory=dict)
 
     def used(self, resource: str) -> int | None:
-        found = getattr(self, resource)
-        assert found is None or isinstance(found, int)
-        return found
+        value = getattr(self, resource)
+        assert value is None or isinstance(value, int)
+        return value
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Wanted:
     rules: Sequence[tuple[str, str, int, Mapping[str, Any]]] = ()
 
 
-def kept(wanted: Wanted, offered: Sequence[DirectTransport | None], needed: Mapping[str, int]) -> list[bool]:
+def list_kept(wanted: Wanted, offered: Sequence[PlainNode | None], needed: Mapping[str, int]) -> list[bool]:
     """None stands for a node nobody has heard of."""
     fits = [node is None or _fits(wanted, node, needed) for node in offered]
     first, _, how = wanted.strategy.rpartition("-")
@@ -52,7 +52,7 @@ def kept(wanted: Wanted, offered: Sequence[DirectTransport | None], needed: Mapp
     return fits if how == "first" and not any(both) else both
 
 
-def _fits(wanted: Wanted, node: DirectTransport, needed: Mapping[str, int]) -> bool:
+def _fits(wanted: Wanted, node: PlainNode, needed: Mapping[str, int]) -> bool:
     if node.is_leaving:
         return False
     for name, type_, _, config in wanted.rules:
@@ -64,7 +64,7 @@ def _fits(wanted: Wanted, node: DirectTransport, needed: Mapping[str, int]) -> b
     )
 
 
-def _refuses(name: str, config: Mapping[str, Any], node: DirectTransport) -> bool:
+def _refuses(name: str, config: Mapping[str, Any], node: PlainNode) -> bool:
     if name == "cost-aware":
         return node.price is not None and node.price > int(config["maxPerHour"])
     if name == "load-aware":
@@ -80,23 +80,23 @@ def _refuses(name: str, config: Mapping[str, Any], node: DirectTransport) -> boo
     return not _matches(config, node)
 
 
-def scores(wanted: Wanted, fleet: Sequence[DirectTransport], offered: Sequence[DirectTransport | None]) -> list[int]:
-    found = [_score(wanted, fleet, node) for node in offered]
+def scores(wanted: Wanted, fleet: Sequence[PlainNode], offered: Sequence[PlainNode | None]) -> list[int]:
+    scores = [_score(wanted, fleet, node) for node in offered]
     ranks = [rule for rule in wanted.rules if rule[1] == "prioritize"]
-    if not found or not ranks:
-        return found
-    best = max(found)
-    leaders = [number for number, score in enumerate(found) if score == best]
+    if not scores or not ranks:
+        return scores
+    best = max(scores)
+    leaders = [number for number, score in enumerate(scores) if score == best]
     tied = leaders
     for name, _, _, config in ranks:
         points = {number: _points(name, config, fleet, offered[number]) for number in tied}
         tied = [number for number in tied if points[number] == max(points.values())]
     if best > 0:
-        return [best - 1 if number in leaders and number not in tied else score for number, score in enumerate(found)]
-    return [1 if number in tied and len(tied) < len(found) else score for number, score in enumerate(found)]
+        return [best - 1 if number in leaders and number not in tied else score for number, score in enumerate(scores)]
+    return [1 if number in tied and len(tied) < len(scores) else score for number, score in enumerate(scores)]
 
 
-def _score(wanted: Wanted, fleet: Sequence[DirectTransport], node: DirectTransport | None) -> int:
+def _score(wanted: Wanted, fleet: Sequence[PlainNode], node: PlainNode | None) -> int:
     terms = [(weight, _preferred(resource, threshold, node)) for resource, weight, threshold in wanted.preferences]
     for name, type_, weight, config in wanted.rules:
         if type_ == "score":
@@ -109,7 +109,7 @@ def _score(wanted: Wanted, fleet: Sequence[DirectTransport], node: DirectTranspo
     return int((points / 10 + Fraction(1, 2)) // 1)
 
 
-def _preferred(resource: str, threshold: int, node: DirectTransport | None) -> Fraction:
+def _preferred(resource: str, threshold: int, node: PlainNode | None) -> Fraction:
     used = None if node is None else node.used(resource)
     if used is None:
         return HALF
@@ -119,9 +119,7 @@ def _preferred(resource: str, threshold: int, node: DirectTransport | None) -> F
     return Fraction(25 * (100 - used), 100 - threshold) if threshold < 100 else Fraction(0)
 
 
-def _points(
-    name: str, config: Mapping[str, Any], fleet: Sequence[DirectTransport], node: DirectTransport | None
-) -> Fraction:
+def _points(name: str, config: Mapping[str, Any], fleet: Sequence[PlainNode], node: PlainNode | None) -> Fraction:
     if node is None:
         return HALF
     if name == "cost-aware":
@@ -138,12 +136,12 @@ def _points(
     return Fraction(100 if _matches(config, node) else 0)
 
 
-def _quietness(node: DirectTransport) -> Fraction:
+def _quietness(node: PlainNode) -> Fraction:
     known = [percent for percent in (node.cpu, node.memory) if percent is not None]
     return 1 - min(Fraction(sum(known), 100 * len(known)), Fraction(1)) if known else Fraction(1, 2)
 
 
-def _cheapness(fleet: Sequence[DirectTransport], node: DirectTransport) -> Fraction:
+def _cheapness(fleet: Sequence[PlainNode], node: PlainNode) -> Fraction:
     prices = [Fraction(other.price, other.cores) for other in fleet if other.price is not None]
     if node.price is None:
         return Fraction(1, 2)
@@ -151,31 +149,31 @@ def _cheapness(fleet: Sequence[DirectTransport], node: DirectTransport) -> Fract
     return Fraction(1) if low == high else (high - Fraction(node.price, node.cores)) / (high - low)
 
 
-def _free_share(config: Mapping[str, Any], node: DirectTransport) -> Fraction:
+def _free_share(config: Mapping[str, Any], node: PlainNode) -> Fraction:
     known = [(config[name], used) for name in ("cpu", "memory", "storage") if (used := node.used(name)) is not None]
     total = sum(weight for weight, _ in known)
     return 100 - min(Fraction(sum(weight * used for weight, used in known), total), Fraction(100)) if total else HALF
 
 
-def _risk(config: Mapping[str, Any], node: DirectTransport) -> int:
+def _risk(config: Mapping[str, Any], node: PlainNode) -> int:
     if not node.is_spot:
         return 0
     said = node.labels.get("placement.novasphere.dev/interruption-percent")
     if said is not None:
         return int(said)
-    found = config["byInstanceType"].get(node.labels.get("node.kubernetes.io/instance-type", ""), config["percent"])
-    assert isinstance(found, int)
-    return found
+    percent = config["byInstanceType"].get(node.labels.get("node.kubernetes.io/instance-type", ""), config["percent"])
+    assert isinstance(percent, int)
+    return percent
 
 
-def _millis(config: Mapping[str, Any], node: DirectTransport) -> int | None:
+def _millis(config: Mapping[str, Any], node: PlainNode) -> int | None:
     if "label" in config:
         said = node.labels.get(config["label"])
         return None if said is None else int(said)
-    found = config["matrix"].get(config["from"], {}).get(node.labels.get("topology.kubernetes.io/zone", ""))
-    assert found is None or isinstance(found, int)
-    return found
+    millis = config["matrix"].get(config["from"], {}).get(node.labels.get("topology.kubernetes.io/zone", ""))
+    assert millis is None or isinstance(millis, int)
+    return millis
 
 
-def _matches(config: Mapping[str, Any], node: DirectTransport) -> bool:
+def _matches(config: Mapping[str, Any], node: PlainNode) -> bool:
     return all(node.labels.get(key) == value for key, value in config["matchLabels"].items())

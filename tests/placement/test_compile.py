@@ -12,8 +12,8 @@ import yaml
 from policies import a_cluster_policy, a_plan, a_policy, a_rule, a_spec, needs, policy_of, prefers
 from wukong.engine.arrays import Floats
 from wukong.errors import InputError
-from wukong.placement.compile import GPU_NAMES, Floor, Preference, compile_policy, problems
-from wukong.placement.percent import percent
+from wukong.placement.compile import GPU_NAMES, Floor, Preference, compile_policy, find_policy_problems
+from wukong.placement.percent import parse_percent
 from wukong.placement.rule import Rule
 from wukong.placement.rules import BUILT_IN
 
@@ -103,7 +103,7 @@ def test_a_floor_is_counted_as_the_scheduler_counts(resource: str, least: str | 
     ],
 )  # fmt: skip
 def test_a_percentage_is_written_with_its_sign(text: str, expected: float | None) -> None:
-    assert percent(text) == expected
+    assert parse_percent(text) == expected
 
 
 POLICY, AFFINITY = "$.spec.scheduling.schedulingPolicy", "$.spec.scheduling.resourceAffinity"
@@ -174,8 +174,8 @@ POLICY, AFFINITY = "$.spec.scheduling.schedulingPolicy", "$.spec.scheduling.reso
     ],
 )
 def test_what_is_wrong_is_told_with_its_path_and_the_way_out(spec: dict[str, Any], problem: str) -> None:
-    (found,) = problems(policy_of(spec), BUILT_IN)
-    assert found.startswith(problem)
+    (reported,) = find_policy_problems(policy_of(spec), BUILT_IN)
+    assert reported.startswith(problem)
 
 
 def test_all_problems_are_told_at_once_and_there_is_no_plan() -> None:
@@ -191,10 +191,10 @@ def test_all_problems_are_told_at_once_and_there_is_no_plan() -> None:
 
 
 def test_the_default_selects_nobody_in_particular() -> None:
-    wrong = problems(a_cluster_policy(selects={"app": "web"}, namespaces={"team": "a"}), BUILT_IN)
+    wrong = find_policy_problems(a_cluster_policy(selects={"app": "web"}, namespaces={"team": "a"}), BUILT_IN)
     assert [problem.partition(": ")[0] for problem in wrong] == ["$.spec.selector", "$.spec.namespaceSelector"]
     assert (
-        problems(a_policy("default", selects={"app": "web"}), BUILT_IN) == []
+        find_policy_problems(a_policy("default", selects={"app": "web"}), BUILT_IN) == []
     )  # of a namespace: a name like any other
 
 
@@ -231,5 +231,5 @@ class Broken(Rule[Picky]):
     ],
 )
 def test_a_rule_of_somebody_elses_spoils_only_the_policy_that_names_it(rule: dict[str, Any], problem: str) -> None:
-    (found,) = problems(a_policy(rules=[rule]), {"broken": Broken()})
-    assert found.startswith(problem)
+    (reported,) = find_policy_problems(a_policy(rules=[rule]), {"broken": Broken()})
+    assert reported.startswith(problem)

@@ -15,7 +15,7 @@ from policies import (
     a_plan,
     a_rule,
     all_rows,
-    judged,
+    judge_nodes,
     kept_names,
     needs,
     prefers,
@@ -28,7 +28,7 @@ from wukong.api.core import Node, Pod
 from wukong.engine.arrays import Floats, Mask
 from wukong.placement.compile import Plan, Preference
 from wukong.placement.fleet import Fleet
-from wukong.placement.judge import Judge, by_usage
+from wukong.placement.judge import Judge, score_usage
 from wukong.placement.rule import NoConfig, Rule
 from wukong.placement.rules import BUILT_IN
 
@@ -63,7 +63,7 @@ def test_a_strategy_keeps_the_capacity_it_wants(
 ) -> None:
     plan, fleet = a_plan(strategy=strategy), a_fleet(*nodes)
     assert kept_names(plan, fleet) == kept
-    assert judged(plan, fleet).is_fallback is is_fallback
+    assert judge_nodes(plan, fleet).is_fallback is is_fallback
 
 
 def test_a_node_we_have_not_heard_of_is_refused_by_nothing_but_a_strategy_that_must_know() -> None:
@@ -73,8 +73,8 @@ def test_a_node_we_have_not_heard_of_is_refused_by_nothing_but_a_strategy_that_m
         floors=[needs("cpu", 99)],
         rules=[a_rule("label-match", "filter", matchLabels={"a": "b"})],
     )
-    found = Judge().filter(plan, fleet, rows_of(fleet, "new"), a_pod(), {}, plan.strategy)
-    assert (found.kept.tolist(), found.is_fallback) == ([True], True)
+    judgement = Judge().filter(plan, fleet, rows_of(fleet, "new"), a_pod(), {}, plan.strategy)
+    assert (judgement.kept.tolist(), judgement.is_fallback) == ([True], True)
     for strategy, kept in {
         "": [True, True, True],
         "spot-preferred": [True, True, True],
@@ -83,8 +83,8 @@ def test_a_node_we_have_not_heard_of_is_refused_by_nothing_but_a_strategy_that_m
         "on-demand-first": [False, False, True],
         "on-demand-only": [False, False, True],  # it may be a spot node: better none than that
     }.items():
-        found = Judge().filter(a_plan(), fleet, rows_of(fleet, "new", "s1", "d1"), a_pod(), {}, strategy)
-        assert found.kept.tolist() == kept, strategy
+        judgement = Judge().filter(a_plan(), fleet, rows_of(fleet, "new", "s1", "d1"), a_pod(), {}, strategy)
+        assert judgement.kept.tolist() == kept, strategy
     scored = Judge().score(a_plan(preferred_cpu=prefers(1, "50%")), fleet, rows_of(fleet, "new"), a_pod())
     assert scored.tolist() == [5]
 
@@ -97,23 +97,25 @@ def test_reasons_say_what_and_whose_and_that_preemption_cannot_help() -> None:
         rules=[a_rule("label-match", "filter", matchExpressions=[{"key": "disk", "operator": "DoesNotExist"}])],
     )
     whose = "(PlacementPolicy default/web)"
-    found = judged(plan, fleet)
-    assert [(refusal.reason, refusal.is_final, refusal.kind) for refusal in found.refusals] == [
+    judgement = judge_nodes(plan, fleet)
+    assert [(refusal.reason, refusal.is_final, refusal.kind) for refusal in judgement.refusals] == [
         ("node is leaving: taint karpenter.sh/disrupted", True, "leaving"),
         (f"rule label-match: labels do not match {whose}", True, "rule"),
         (f"less than cpu 1 free {whose}", True, "resources"),
     ]
-    found = judged(a_plan(strategy="spot-first"), a_fleet(S1, D1))
-    assert [refusal.reason for refusal in found.refusals] == [f"not spot: spot-first, and spot nodes are left {whose}"]
-    found = judged(a_plan(strategy="on-demand-only"), a_fleet(S1))
-    assert [refusal.reason for refusal in found.refusals] == [f"not on-demand: on-demand-only {whose}"]
+    judgement = judge_nodes(a_plan(strategy="spot-first"), a_fleet(S1, D1))
+    assert [refusal.reason for refusal in judgement.refusals] == [
+        f"not spot: spot-first, and spot nodes are left {whose}"
+    ]
+    judgement = judge_nodes(a_plan(strategy="on-demand-only"), a_fleet(S1))
+    assert [refusal.reason for refusal in judgement.refusals] == [f"not on-demand: on-demand-only {whose}"]
 
 
 def test_a_spot_node_below_the_floor_is_none_that_is_left() -> None:
     plan = a_plan(strategy="spot-first", floors=[needs("cpu", 2)])
     fleet = a_fleet(S1, D1, free={"cpu": [1999, 2000]})
     assert kept_names(plan, fleet) == ["d1"]
-    assert judged(plan, fleet).is_fallback
+    assert judge_nodes(plan, fleet).is_fallback
 
 
 # ---- floors
@@ -160,9 +162,9 @@ def test_floors_are_looked_at_anew_each_time() -> None:
     fleet = a_fleet(steady("a"), steady("b"))
     fleet.free = {"cpu": amounts}.get
     plan, judge = a_plan(floors=[needs("cpu", 1)]), Judge()
-    assert judged(plan, fleet, judge=judge).kept.tolist() == [True, False]
+    assert judge_nodes(plan, fleet, judge=judge).kept.tolist() == [True, False]
     amounts[:] = [0, 1000]
-    assert judged(plan, fleet, judge=judge).kept.tolist() == [False, True]
+    assert judge_nodes(plan, fleet, judge=judge).kept.tolist() == [False, True]
 
 
 # ---- points
@@ -181,7 +183,7 @@ def test_points_fall_with_usage_and_drop_at_the_threshold(
     threshold: float, used: float | None, expected: float
 ) -> None:
     fleet = a_fleet(steady("n"), cpu={} if used is None else {"n": used})
-    assert by_usage(Preference("cpu", 1, threshold), fleet).tolist() == pytest.approx([expected])
+    assert score_usage(Preference("cpu", 1, threshold), fleet).tolist() == pytest.approx([expected])
 
 
 @pytest.mark.parametrize(
@@ -242,8 +244,8 @@ def test_ranking_touches_only_nodes_tied_at_the_top(rules: list[dict[str, Any]],
 
 def test_only_the_nodes_offered_are_ranked() -> None:
     plan = a_plan(rules=[SSD, NEW])
-    found = Judge().score(plan, RANKED, rows_of(RANKED, "c", "a", "new", "a"), a_pod())
-    assert found.tolist() == [0, 1, 0, 1]  # of a node nobody knows the rank is neutral
+    scores_given = Judge().score(plan, RANKED, rows_of(RANKED, "c", "a", "new", "a"), a_pod())
+    assert scores_given.tolist() == [0, 1, 0, 1]  # of a node nobody knows the rank is neutral
     assert Judge().score(plan, RANKED, rows_of(RANKED), a_pod()).tolist() == []
 
 
@@ -310,7 +312,7 @@ def test_a_rule_that_fails_counts_as_if_it_were_not_there(said: Any, type_: str)
     fleet = a_fleet(S1, D1, cpu={"s1": 20, "d1": 90})
     wish: dict[str, Any] = {"preferred_cpu": prefers(1, "50%"), "strategy": "spot-first"}
     plan, judge = with_rule(said, type_, **wish), Judge()
-    assert judged(plan, fleet, judge=judge).kept.tolist() == judged(a_plan(**wish), fleet).kept.tolist()
+    assert judge_nodes(plan, fleet, judge=judge).kept.tolist() == judge_nodes(a_plan(**wish), fleet).kept.tolist()
     assert scores(plan, fleet, judge=judge) == scores(a_plan(**wish), fleet)
     assert list(judge.faults) == [""]  # by the rule's name
     assert judge.faults[""].partition(":")[0].endswith(("Error", "Warning"))
@@ -319,7 +321,7 @@ def test_a_rule_that_fails_counts_as_if_it_were_not_there(said: Any, type_: str)
 @pytest.mark.parametrize("said", [[0.0, 1.0], [0, 1], [np.nan, 1.0]])
 def test_a_filter_that_answers_with_numbers_refuses_nobody(said: list[float]) -> None:
     judge = Judge()
-    assert judged(with_rule(said, "filter"), a_fleet(S1, D1), judge=judge).kept.all()
+    assert judge_nodes(with_rule(said, "filter"), a_fleet(S1, D1), judge=judge).kept.all()
     assert "expected bool" in judge.faults[""]
 
 
@@ -340,7 +342,7 @@ def test_points_are_held_between_0_and_100_and_unknown_ones_are_neutral(said: An
 
 @pytest.mark.parametrize(("why", "text"), [("so it is", "so it is"), (7, "7"), (RuntimeError("x"), "refused")])
 def test_a_reason_that_fails_is_replaced(why: Any, text: str) -> None:
-    (refusal,) = judged(with_rule([True, False], "filter", why), a_fleet(S1, D1)).refusals
+    (refusal,) = judge_nodes(with_rule([True, False], "filter", why), a_fleet(S1, D1)).refusals
     assert refusal.reason == f"rule : {text} (PlacementPolicy default/web)"
 
 
@@ -378,7 +380,7 @@ def test_what_was_worked_out_holds_only_for_its_plan_and_its_fleet() -> None:
         (other, 0, [False, False]),
         (one, 0, [True, False]),
     ):
-        assert judged(plans[plan], fleet, judge=judge).kept.tolist() == kept
+        assert judge_nodes(plans[plan], fleet, judge=judge).kept.tolist() == kept
 
 
 class Counting(Answer):
@@ -395,7 +397,7 @@ def test_a_rule_is_asked_once_per_plan_and_fleet() -> None:
     fleet, judge = a_fleet(S1), Judge()
     for _ in range(5):
         scores(plan, fleet, judge=judge)
-        judged(plan, fleet, judge=judge)
+        judge_nodes(plan, fleet, judge=judge)
     assert Counting.asked == 1
     judge.forget()
     scores(plan, fleet, judge=judge)
@@ -420,7 +422,7 @@ def test_a_steady_rule_is_asked_once_as_long_as_the_nodes_are_the_same() -> None
 
 def test_terms_are_named_as_in_the_policy() -> None:
     plan = a_plan(preferred_cpu=prefers(5, "50%"), rules=[a_rule("spot-risk", weight=7)], strategy="spot-preferred")
-    terms = Judge().terms(plan, a_fleet(a_node("n")), a_pod())
+    terms = Judge().build_terms(plan, a_fleet(a_node("n")), a_pod())
     assert [(term.name, term.weight) for term in terms] == [
         ("preferred cpu", 5),
         ("spot-risk", 7),

@@ -6,7 +6,7 @@ import pytest
 
 from builders import a_node
 from wukong.api.core import Node, NodeCondition
-from wukong.placement.leaving_nodes import NOTICE, why_leaving
+from wukong.placement.leaving_nodes import NOTICE, find_leaving_reason
 
 NTH = "aws-node-termination-handler"
 
@@ -37,7 +37,7 @@ def with_condition(type_: str, status: str, message: str = "") -> Node:
     ],
 )
 def test_a_taint_of_whoever_drains_nodes_means_leaving(key: str, effect: str) -> None:
-    assert why_leaving(a_node(taints=["mine=1:NoSchedule", f"{key}=now:{effect}"])) == f"taint {key}"
+    assert find_leaving_reason(a_node(taints=["mine=1:NoSchedule", f"{key}=now:{effect}"])) == f"taint {key}"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_taint_of_whoever_drains_nodes_means_leaving(key: str, effect: str) ->
     ],
 )
 def test_other_taints_do_not(key: str) -> None:
-    assert why_leaving(a_node(taints=[f"{key}=:NoSchedule"])) == ""
+    assert find_leaving_reason(a_node(taints=[f"{key}=:NoSchedule"])) == ""
 
 
 @pytest.mark.parametrize(
@@ -74,23 +74,23 @@ def test_other_taints_do_not(key: str) -> None:
     ],
 )
 def test_a_condition_means_leaving_only_if_it_says_so(type_: str, status: str, message: str, expected: str) -> None:
-    assert why_leaving(with_condition(type_, status, message)) == expected
+    assert find_leaving_reason(with_condition(type_, status, message)) == expected
 
 
 @pytest.mark.parametrize("text", ["2026-11-16T01:00:00Z", "false", ""])
 def test_a_notice_means_leaving_whatever_it_says_and_its_removal_staying(text: str) -> None:
     node = a_node()
     node.metadata.annotations = {NOTICE: text}
-    assert why_leaving(node) == f"annotation {NOTICE}"
+    assert find_leaving_reason(node) == f"annotation {NOTICE}"
     node.metadata.annotations = {}
-    assert why_leaving(node) == ""
+    assert find_leaving_reason(node) == ""
 
 
 def test_a_node_being_deleted_is_leaving() -> None:
     node = a_node()
     node.metadata.deletion_timestamp = "2026-11-16T01:00:00Z"
-    assert why_leaving(node) == "deletion"
+    assert find_leaving_reason(node) == "deletion"
 
 
 def test_a_cordoned_node_stays() -> None:
-    assert why_leaving(a_node(unschedulable=True)) == ""
+    assert find_leaving_reason(a_node(unschedulable=True)) == ""

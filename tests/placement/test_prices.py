@@ -7,7 +7,7 @@ import math
 import pytest
 
 from wukong.errors import InputError
-from wukong.placement.price_table import SPOT_SHARE, list_price
+from wukong.placement.price_table import SPOT_SHARE, find_list_price
 from wukong.placement.prices import PRICE_LABEL, ZONE_LABEL, Prices, read_prices
 
 TYPE, OLD_TYPE = "node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"
@@ -52,12 +52,12 @@ nodes: {metal: 0.42, free: 0}
     ],
 )
 def test_the_nearest_price_counts(name: str, labels: dict[str, str], is_spot: bool, expected: float) -> None:
-    assert read_prices(FILE).per_hour(name, labels, is_spot) == pytest.approx(expected, nan_ok=True)
+    assert read_prices(FILE).price_of(name, labels, is_spot) == pytest.approx(expected, nan_ok=True)
 
 
 def test_without_a_file_the_table_is_asked() -> None:
-    assert Prices().per_hour("n", {TYPE: "m5.xlarge"}, False) == pytest.approx(0.192)
-    assert Prices().per_hour("n", {TYPE: "m5.xlarge"}, True) == pytest.approx(0.192 * SPOT_SHARE)
+    assert Prices().price_of("n", {TYPE: "m5.xlarge"}, False) == pytest.approx(0.192)
+    assert Prices().price_of("n", {TYPE: "m5.xlarge"}, True) == pytest.approx(0.192 * SPOT_SHARE)
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ def test_without_a_file_the_table_is_asked() -> None:
     ],
 )
 def test_the_table_knows_common_types_by_family_and_size(kind: str, expected: float | None) -> None:
-    assert list_price(kind) == (None if expected is None else pytest.approx(expected))
+    assert find_list_price(kind) == (None if expected is None else pytest.approx(expected))
 
 
 @pytest.mark.parametrize("text", ["", "{}", "# nothing yet", "prices: []", "asOf: 2026-11-01"])
 def test_every_part_of_a_file_is_optional(text: str) -> None:
-    assert math.isnan(read_prices(text.encode()).per_hour("n", {}, False))
+    assert math.isnan(read_prices(text.encode()).price_of("n", {}, False))
 
 
 @pytest.mark.parametrize(

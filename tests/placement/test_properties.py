@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import ZONE, a_pod
-from placement.oracle import DirectTransport, Wanted, kept, scores
+from placement.oracle import PlainNode, Wanted, list_kept, scores
 from policies import DISRUPTED, a_fleet, a_plan, prefers, spot, steady
 from wukong.placement.compile import Plan
 from wukong.placement.fleet import USED, Fleet
@@ -41,12 +41,12 @@ labels = st.fixed_dictionaries(
 
 @dataclass(frozen=True)
 class Case:
-    nodes: list[DirectTransport]
+    nodes: list[PlainNode]
     offered: list[int]  # rows; -1 for a node nobody has heard of; some may be offered twice
     wanted: Wanted
     needed: dict[str, int]
 
-    def plain(self) -> list[DirectTransport | None]:
+    def plain(self) -> list[PlainNode | None]:
         return [None if row < 0 else self.nodes[row] for row in self.offered]
 
     def rows(self) -> np.ndarray[Any, np.dtype[np.intp]]:
@@ -54,8 +54,8 @@ class Case:
 
 
 @st.composite
-def plain_nodes(draw: st.DrawFn, name: str) -> DirectTransport:
-    return DirectTransport(
+def plain_nodes(draw: st.DrawFn, name: str) -> PlainNode:
+    return PlainNode(
         name,
         is_spot=draw(st.booleans()),
         is_leaving=draw(st.integers(0, 5)) == 5,
@@ -129,7 +129,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(nodes, offered, wanted, needed)
 
 
-def fleet_of(nodes: list[DirectTransport]) -> Fleet:
+def fleet_of(nodes: list[PlainNode]) -> Fleet:
     made = [
         (spot if node.is_spot else steady)(
             node.name,
@@ -163,22 +163,22 @@ def plan_of(wanted: Wanted) -> Plan:
 @given(cases())
 def test_kept_and_refused_nodes_are_all_nodes_offered_each_once(case: Case) -> None:
     plan, fleet = plan_of(case.wanted), fleet_of(case.nodes)
-    found = Judge().filter(plan, fleet, case.rows(), a_pod(), case.needed, plan.strategy)
-    times = found.kept.astype(np.int64)
-    for refusal in found.refusals:
+    judgement = Judge().filter(plan, fleet, case.rows(), a_pod(), case.needed, plan.strategy)
+    times = judgement.kept.astype(np.int64)
+    for refusal in judgement.refusals:
         times += refusal.mask
     assert (times == 1).all()
-    assert all(refusal.mask.any() for refusal in found.refusals)
-    assert len({refusal.reason for refusal in found.refusals}) == len(found.refusals)
+    assert all(refusal.mask.any() for refusal in judgement.refusals)
+    assert len({refusal.reason for refusal in judgement.refusals}) == len(judgement.refusals)
 
 
 @given(cases())
 def test_a_leaving_node_is_never_kept_and_its_refusal_is_final(case: Case) -> None:
     plan, fleet = plan_of(case.wanted), fleet_of(case.nodes)
-    found = Judge().filter(plan, fleet, case.rows(), a_pod(), case.needed, plan.strategy)
+    judgement = Judge().filter(plan, fleet, case.rows(), a_pod(), case.needed, plan.strategy)
     for place, node in enumerate(case.plain()):
         if node is not None and node.is_leaving:
-            (why,) = [refusal for refusal in found.refusals if refusal.mask[place]]
+            (why,) = [refusal for refusal in judgement.refusals if refusal.mask[place]]
             assert (why.kind, why.is_final) == ("leaving", True)
 
 
@@ -186,32 +186,32 @@ def test_a_leaving_node_is_never_kept_and_its_refusal_is_final(case: Case) -> No
 def test_a_strategy_of_first_never_mixes_and_never_refuses_all_that_were_left(case: Case) -> None:
     plan, fleet = plan_of(case.wanted), fleet_of(case.nodes)
     for strategy in ("spot-first", "on-demand-first"):
-        found = Judge().filter(plan, fleet, case.rows(), a_pod(), case.needed, strategy)
+        judgement = Judge().filter(plan, fleet, case.rows(), a_pod(), case.needed, strategy)
         any_way = Judge().filter(plan, fleet, case.rows(), a_pod(), case.needed, "")
         kinds = {
             None if node is None else node.is_spot
-            for node, is_kept in zip(case.plain(), found.kept.tolist(), strict=True)
+            for node, is_kept in zip(case.plain(), judgement.kept.tolist(), strict=True)
             if is_kept
         }
         assert not {True, False} <= kinds
-        assert found.kept.any() == any_way.kept.any()
-        assert found.is_fallback == bool(kinds and kinds != {strategy == "spot-first"})
+        assert judgement.kept.any() == any_way.kept.any()
+        assert judgement.is_fallback == bool(kinds and kinds != {strategy == "spot-first"})
 
 
 @given(cases())
 def test_judge_equals_one_node_at_a_time(case: Case) -> None:
     plan, fleet, judge = plan_of(case.wanted), fleet_of(case.nodes), Judge()
-    found = judge.filter(plan, fleet, case.rows(), a_pod(), case.needed, plan.strategy)
-    assert found.kept.tolist() == kept(case.wanted, case.plain(), case.needed)
+    judgement = judge.filter(plan, fleet, case.rows(), a_pod(), case.needed, plan.strategy)
+    assert judgement.kept.tolist() == list_kept(case.wanted, case.plain(), case.needed)
     assert judge.score(plan, fleet, case.rows(), a_pod()).tolist() == scores(case.wanted, case.nodes, case.plain())
     assert judge.faults == {}
 
 
 @given(cases())
 def test_a_score_is_from_0_to_10(case: Case) -> None:
-    found = Judge().score(plan_of(case.wanted), fleet_of(case.nodes), case.rows(), a_pod())
-    assert found.dtype == np.int64
-    assert all(0 <= score <= 10 for score in found.tolist())
+    scores_given = Judge().score(plan_of(case.wanted), fleet_of(case.nodes), case.rows(), a_pod())
+    assert scores_given.dtype == np.int64
+    assert all(0 <= score <= 10 for score in scores_given.tolist())
 
 
 @given(

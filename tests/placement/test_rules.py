@@ -24,15 +24,17 @@ UNKNOWN = None  # neutral
 
 def points(rule: str, fleet: Fleet, **config: Any) -> dict[str, float | None]:
     """Node → points; None where the rule has no opinion."""
-    found = BUILT_IN[rule].points(read(rule, config), fleet, a_pod())
-    assert found.shape == (fleet.size,)
-    return {name: None if math.isnan(value) else value for name, value in zip(fleet.names, found.tolist(), strict=True)}
+    answer = BUILT_IN[rule].points(read(rule, config), fleet, a_pod())
+    assert answer.shape == (fleet.size,)
+    return {
+        name: None if math.isnan(value) else value for name, value in zip(fleet.names, answer.tolist(), strict=True)
+    }
 
 
 def refused(rule: str, fleet: Fleet, **config: Any) -> list[str]:
-    found = BUILT_IN[rule].refuses(read(rule, config), fleet, a_pod())
-    assert found.dtype == bool
-    return [name for name, is_refused in zip(fleet.names, found.tolist(), strict=True) if is_refused]
+    mask = BUILT_IN[rule].refuses(read(rule, config), fleet, a_pod())
+    assert mask.dtype == bool
+    return [name for name, is_refused in zip(fleet.names, mask.tolist(), strict=True) if is_refused]
 
 
 def read(rule: str, config: Mapping[str, Any]) -> Any:
@@ -132,8 +134,8 @@ RISKY = a_fleet(
 
 
 def test_spot_risk_reads_the_label_then_the_type_then_the_usual() -> None:
-    found = points("spot-risk", RISKY, percent=20, byInstanceType={"m5.large": 10}, worst=25)
-    assert found == pytest.approx({"steady": 100, "said": 80, "typed": 60, "usual": 20, "worst": 0, "absurd": 20})
+    answer = points("spot-risk", RISKY, percent=20, byInstanceType={"m5.large": 10}, worst=25)
+    assert answer == pytest.approx({"steady": 100, "said": 80, "typed": 60, "usual": 20, "worst": 0, "absurd": 20})
 
 
 def test_spot_risk_refuses_what_is_worse_than_the_worst() -> None:

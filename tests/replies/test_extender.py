@@ -25,7 +25,7 @@ from wukong.placement.fleet import Fleet
 from wukong.placement.rule import NoConfig, Rule
 from wukong.placement.rules import BUILT_IN
 from wukong.ports import Usage
-from wukong.replies.extender.verbs import Extender, Filtered, Settings, Victim
+from wukong.replies.extender.verbs import Extender, FilterResult, Settings, Victim
 from wukong.state import State
 
 NOW = 1000.0
@@ -35,29 +35,29 @@ GPU = "nvidia.com/gpu"
 
 def extender(*objects: Object, nodes: Sequence[Object] = NODES, settings: Settings | None = None) -> Extender:
     state = State()
-    for found in (*nodes, *objects):
-        state.apply("ADDED", found)
+    for obj in (*nodes, *objects):
+        state.apply("ADDED", obj)
     return Extender(state, settings)
 
 
-def filtered(ours: Extender, pod: Pod | None = None, *names: str) -> Filtered:
+def run_filter(ours: Extender, pod: Pod | None = None, *names: str) -> FilterResult:
     fleet = ours.fleet(NOW)
     return ours.filter(pod or a_pod(), fleet, rows_of(fleet, *(names or fleet.names)), NOW)
 
 
-def kept(ours: Extender, pod: Pod | None = None, *names: str) -> list[str]:
-    found = filtered(ours, pod, *names)
-    return [name for name, is_kept in zip(names or ours.fleet(NOW).names, found.kept.tolist(), strict=True) if is_kept]
+def list_kept(ours: Extender, pod: Pod | None = None, *names: str) -> list[str]:
+    result = run_filter(ours, pod, *names)
+    return [name for name, is_kept in zip(names or ours.fleet(NOW).names, result.kept.tolist(), strict=True) if is_kept]
 
 
-def scored(ours: Extender, pod: Pod | None = None) -> dict[str, int]:
+def run_prioritize(ours: Extender, pod: Pod | None = None) -> dict[str, int]:
     fleet = ours.fleet(NOW)
-    found = ours.prioritize(pod or a_pod(), fleet, np.arange(fleet.size, dtype=np.intp), NOW)
-    return dict(zip(fleet.names, found.tolist(), strict=True))
+    scores_given = ours.prioritize(pod or a_pod(), fleet, np.arange(fleet.size, dtype=np.intp), NOW)
+    return dict(zip(fleet.names, scores_given.tolist(), strict=True))
 
 
-def notes(found: Filtered) -> dict[str, str]:
-    return {note.reason: note.text for note in found.notes}
+def notes(result: FilterResult) -> dict[str, str]:
+    return {note.reason: note.text for note in result.notes}
 
 
 def daemon(node: str) -> Pod:
@@ -71,10 +71,10 @@ def daemon(node: str) -> Pod:
 
 
 def test_without_any_policy_the_configured_strategy_holds() -> None:
-    assert kept(extender()) == ["s1", "s2"]
-    assert kept(extender(settings=Settings(strategy="on-demand-first"))) == ["d1", "d2"]
-    assert kept(extender(settings=Settings(strategy=""))) == ["d1", "d2", "s1", "s2"]
-    assert filtered(extender()).plan == "no policy"
+    assert list_kept(extender()) == ["s1", "s2"]
+    assert list_kept(extender(settings=Settings(strategy="on-demand-first"))) == ["d1", "d2"]
+    assert list_kept(extender(settings=Settings(strategy=""))) == ["d1", "d2", "s1", "s2"]
+    assert run_filter(extender()).plan == "no policy"
 
 
 @pytest.mark.parametrize(
@@ -92,47 +92,107 @@ def test_without_any_policy_the_configured_strategy_holds() -> None:
     ],
 )
 def test_critical_pods_go_on_demand_first(strategy: str, priority: int, expected: list[str]) -> None:
-    assert kept(extender(a_policy(strategy=strategy)), a_pod(priority=priority)) == expected
+    assert list_kept(extender(a_policy(strategy=strategy)), a_pod(priority=priority)) == expected
 
 
 def test_from_which_priority_on_pods_are_critical_is_configured() -> None:
     ours = extender(settings=Settings(critical_priority=10))
-    assert kept(ours, a_pod(priority=10)) == ["d1", "d2"]
-    assert kept(ours, a_pod(priority=9)) == ["s1", "s2"]
+    assert list_kept(ours, a_pod(priority=10)) == ["d1", "d2"]
+    assert list_kept(ours, a_pod(priority=9)) == ["s1", "s2"]
 
 
 def test_a_policy_has_the_last_word_on_priority() -> None:
-    assert kept(extender(a_policy(strategy="spot-first", priority=5000)), a_pod(priority=0)) == ["d1", "d2"]
-    assert kept(extender(a_policy(strategy="spot-first", priority=5)), a_pod(priority=5000)) == ["s1", "s2"]
+    assert list_kept(extender(a_policy(strategy="spot-first", priority=5000)), a_pod(priority=0)) == ["d1", "d2"]
+    assert list_kept(extender(a_policy(strategy="spot-first", priority=5)), a_pod(priority=5000)) == ["s1", "s2"]
 
 
 def test_a_pod_without_priority_is_not_critical() -> None:
     pod = a_pod()
     pod.spec.priority = None
-    assert kept(extender(), pod) == ["s1", "s2"]
+    assert list_kept(extender(), pod) == ["s1", "s2"]
 
 
 def test_a_fallback_is_told_once_about_the_pod() -> None:
-    found = filtered(extender(), None, "d1", "d2")
-    assert found.is_fallback
-    assert notes(found) == {"CapacityFallback": "No spot node is left for spot-first; using on-demand (no policy)."}
-    assert (found.notes[0].key.namespace, found.notes[0].key.name) == ("default", "web-1")
-    critical = filtered(extender(), a_pod(priority=1000), "s1")
+    result = run_filter(extender(), None, "d1", "d2")
+    assert result.is_fallback
+    assert notes(result) == {"CapacityFallback": "No spot node is left for spot-first; using on-demand (no policy)."}
+    assert (result.notes[0].key.namespace, result.notes[0].key.name) == ("default", "web-1")
+    critical = run_filter(extender(), a_pod(priority=1000), "s1")
     assert notes(critical) == {
         "CapacityFallback": "No on-demand node is left for on-demand-first; using spot (no policy)."
     }
-    assert filtered(extender()).notes == ()
+    assert run_filter(extender()).notes == ()
 
 
 def test_that_a_daemon_runs_on_its_own_node_is_no_news() -> None:
-    found = filtered(extender(), daemon("d1"), "d1")
-    assert (found.kept.tolist(), found.is_fallback, found.notes) == ([True], False, ())
+    result = run_filter(extender(), daemon("d1"), "d1")
+    assert (result.kept.tolist(), result.is_fallback, result.notes) == ([True], False, ())
 
 
 def test_a_pod_that_selects_on_demand_nodes_does_not_fall_back_but_one_that_spot_nodes_would_suit_does() -> None:
     ours = extender(nodes=[spot("s1", labels={"disk": "ssd"}), steady("d1", labels={"disk": "ssd", "tier": "web"})])
-    assert not filtered(ours, a_pod(node_selector={"tier": "web"}), "d1").is_fallback
-    assert filtered(ours, a_pod(node_selector={"disk": "ssd"}), "d1").is_fallback
+    assert not run_filter(ours, a_pod(node_selector={"tier": "web"}), "d1").is_fallback
+    assert run_filter(ours, a_pod(node_selector={"disk": "ssd"}), "d1").is_fallback
+
+
+# ---- nodes too old to trust
+
+
+def stale(*objects: Object, nodes: Sequence[Object] = NODES) -> Extender:
+    """One whose watch of nodes has been silent for 162.4 s, which is too long."""
+    return Extender(extender(*objects, nodes=nodes).state, node_staleness=lambda now: 162.4)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        ("spot-first", ["d1", "d2"]),
+        ("spot-only", []),
+        ("on-demand-first", ["d1", "d2"]),
+        ("on-demand-only", ["d1", "d2"]),
+        ("spot-preferred", ["d1", "d2", "s1", "s2"]),
+        ("", ["d1", "d2", "s1", "s2"]),
+    ],
+)
+def test_no_strategy_chooses_a_spot_node_that_may_be_gone(strategy: str, expected: list[str]) -> None:
+    assert list_kept(stale(a_policy(strategy=strategy))) == expected
+    assert preempt(stale(a_policy(strategy=strategy)), ["d1", "d2", "s1", "s2"]) == expected
+
+
+@pytest.mark.parametrize("strategy", ["spot-first", "spot-only", "on-demand-first"])
+def test_pods_wait_where_only_spot_nodes_are_offered_and_are_told_the_age(strategy: str) -> None:
+    result = run_filter(stale(a_policy(strategy=strategy)), None, "s1")
+    assert (result.kept.tolist(), result.is_fallback, result.notes) == ([False], False, ())
+    assert [(refusal.kind, refusal.reason, refusal.is_final) for refusal in result.refusals] == [
+        ("stale-mirror", f"spot, and the node watch is 163 s old: {strategy} (PlacementPolicy default/web)", True)
+    ]
+
+
+def test_a_fallback_from_spot_nodes_too_old_to_trust_says_so() -> None:
+    result = run_filter(stale())
+    assert result.is_fallback
+    assert notes(result) == {
+        "CapacityFallback": "The node watch is too old to trust a spot node for spot-first; "
+        "using on-demand (no policy)."
+    }
+
+
+def test_floors_leaving_nodes_and_points_go_on_with_an_old_watch_but_for_those_of_being_spot() -> None:
+    nodes = [spot("s1"), steady("d1", cpu="1"), steady("d2", cpu="8"), steady("d3", taints=[DISRUPTED])]
+    policy = a_policy(strategy="spot-first", floors=[needs("cpu", "4")])
+    assert list_kept(stale(policy, nodes=nodes)) == ["d2"]
+    preferring = a_policy(strategy="spot-preferred", preferred_cpu=prefers(1, "50%"))
+    ours = stale(preferring)
+    ours.state.usage = {"s1": Usage(NOW, cpu=0), "d1": Usage(NOW, cpu=0)}
+    assert run_prioritize(ours) == {"s1": 10, "s2": 5, "d1": 10, "d2": 5}
+    ours.node_staleness = lambda now: 0.0
+    assert run_prioritize(ours)["s1"] > run_prioritize(ours)["d1"]
+
+
+def test_a_policy_that_observes_counts_what_it_would_have_refused_for_an_old_watch() -> None:
+    result = run_filter(stale(a_policy(mode="Observe", strategy="spot-only")))
+    assert result.kept.all()
+    assert {refusal.kind for refusal in result.observed} == {"stale-mirror", "capacity"}
 
 
 # ---- policies
@@ -140,22 +200,22 @@ def test_a_pod_that_selects_on_demand_nodes_does_not_fall_back_but_one_that_spot
 
 def test_an_edit_holds_for_the_next_question() -> None:
     ours = extender(a_policy(strategy="spot-only"))
-    assert kept(ours) == ["s1", "s2"]
+    assert list_kept(ours) == ["s1", "s2"]
     ours.state.apply("MODIFIED", a_policy(strategy="on-demand-only"))
-    assert kept(ours) == ["d1", "d2"]
+    assert list_kept(ours) == ["d1", "d2"]
     ours.state.apply("DELETED", a_policy(strategy="on-demand-only"))
-    assert kept(ours) == ["s1", "s2"]  # no policy: spot-first
+    assert list_kept(ours) == ["s1", "s2"]  # no policy: spot-first
     ours.state.apply("ADDED", a_cluster_policy("default", strategy="on-demand-only"))
-    assert kept(ours) == ["d1", "d2"]
+    assert list_kept(ours) == ["d1", "d2"]
 
 
 def test_a_namespace_that_changes_its_labels_may_change_its_policy() -> None:
     policy = a_cluster_policy("prod", namespaces={"env": "prod"}, strategy="on-demand-only")
     ours = extender(policy, Namespace(kind="Namespace", metadata=ObjectMeta(name="default")))
-    assert kept(ours) == ["s1", "s2"]
+    assert list_kept(ours) == ["s1", "s2"]
     labelled = Namespace(kind="Namespace", metadata=ObjectMeta(name="default", labels={"env": "prod"}))
     ours.state.apply("MODIFIED", labelled)
-    assert kept(ours) == ["d1", "d2"]
+    assert list_kept(ours) == ["d1", "d2"]
 
 
 def test_a_bad_policy_never_stands_in_a_pods_way() -> None:
@@ -168,17 +228,19 @@ def test_a_bad_policy_never_stands_in_a_pods_way() -> None:
         {"preferred_cpu": prefers(0, "all")},
     ]
     for spec in wrong:
-        assert kept(extender(a_policy(**spec))) == ["s1", "s2"], spec
-        assert kept(extender(a_policy("a", **spec), a_policy("b", strategy="on-demand-only"))) == ["d1", "d2"], spec
+        assert list_kept(extender(a_policy(**spec))) == ["s1", "s2"], spec
+        assert list_kept(extender(a_policy("a", **spec), a_policy("b", strategy="on-demand-only"))) == ["d1", "d2"], (
+            spec
+        )
 
 
 def test_policies_just_as_specific_are_reported() -> None:
-    found = filtered(extender(a_policy("b", strategy="on-demand-only"), a_policy("a", strategy="spot-only")))
-    assert notes(found) == {
+    result = run_filter(extender(a_policy("b", strategy="on-demand-only"), a_policy("a", strategy="spot-only")))
+    assert notes(result) == {
         "PolicyAmbiguous": "PlacementPolicy default/a holds, the first by name; just as specific: "
         "PlacementPolicy default/b."
     }
-    assert found.plan == "PlacementPolicy default/a"
+    assert result.plan == "PlacementPolicy default/a"
 
 
 # ---- Observe
@@ -187,12 +249,12 @@ def test_policies_just_as_specific_are_reported() -> None:
 def test_a_policy_that_observes_says_what_it_would_have_done_and_keeps_all_but_leaving_nodes() -> None:
     leaving = spot("s3", taints=[DISRUPTED])
     ours = extender(a_policy(mode="Observe", strategy="spot-only"), nodes=[*NODES, leaving])
-    found = filtered(ours)
-    assert kept(ours) == ["d1", "d2", "s1", "s2"]
-    assert [refusal.kind for refusal in found.refusals] == ["leaving"]
-    assert [(refusal.kind, int(refusal.mask.sum())) for refusal in found.observed] == [("capacity", 2)]
-    assert not found.is_fallback
-    assert notes(found) == {
+    result = run_filter(ours)
+    assert list_kept(ours) == ["d1", "d2", "s1", "s2"]
+    assert [refusal.kind for refusal in result.refusals] == ["leaving"]
+    assert [(refusal.kind, int(refusal.mask.sum())) for refusal in result.observed] == [("capacity", 2)]
+    assert not result.is_fallback
+    assert notes(result) == {
         "PlacementObserved": "PlacementPolicy default/web observes only: it would have kept 2 of 5 nodes: "
         "1 node is leaving: taint karpenter.sh/disrupted; 2 not spot: spot-only (PlacementPolicy default/web)."
     }
@@ -201,9 +263,9 @@ def test_a_policy_that_observes_says_what_it_would_have_done_and_keeps_all_but_l
 def test_a_policy_that_observes_scores_nothing_and_preempts_as_ever() -> None:
     wish: dict[str, Any] = {"strategy": "spot-preferred", "preemptionPolicy": "Never", "floors": [needs("cpu", 99)]}
     ours = extender(a_policy(mode="Observe", **wish), nodes=[*NODES, spot("s3", taints=[DISRUPTED])])
-    assert set(scored(ours).values()) == {0}
+    assert set(run_prioritize(ours).values()) == {0}
     assert preempt(ours, ["s1", "d1", "s3"]) == ["s1", "d1"]
-    assert set(scored(extender(a_policy(**wish))).values()) == {0, 10}
+    assert set(run_prioritize(extender(a_policy(**wish))).values()) == {0, 10}
 
 
 # ---- nodes
@@ -211,46 +273,46 @@ def test_a_policy_that_observes_scores_nothing_and_preempts_as_ever() -> None:
 
 def test_leaving_nodes_are_refused_for_good_and_come_back_when_the_notice_is_withdrawn() -> None:
     ours = extender(nodes=[spot("s1", taints=[DISRUPTED]), spot("s2")])
-    found = filtered(ours)
-    assert found.kept.tolist() == [False, True]
-    assert [(refusal.reason, refusal.is_final) for refusal in found.refusals] == [
+    result = run_filter(ours)
+    assert result.kept.tolist() == [False, True]
+    assert [(refusal.reason, refusal.is_final) for refusal in result.refusals] == [
         ("node is leaving: taint karpenter.sh/disrupted", True)
     ]
     ours.state.apply("MODIFIED", spot("s1"))
-    assert kept(ours) == ["s1", "s2"]
+    assert list_kept(ours) == ["s1", "s2"]
 
 
 def test_a_node_the_mirror_has_not_shown_yet_is_kept() -> None:
-    assert kept(extender(a_policy(floors=[needs("cpu", 99)])), None, "new") == ["new"]
+    assert list_kept(extender(a_policy(floors=[needs("cpu", 99)])), None, "new") == ["new"]
 
 
 def test_nodes_given_in_full_are_judged_by_what_they_say() -> None:
     ours = extender()
     fleet = ours.fleet_of([spot("s1"), steady("new"), spot("gone", taints=[DISRUPTED])], NOW)
-    found = ours.filter(a_pod(), fleet, np.arange(3, dtype=np.intp), NOW)
-    assert found.kept.tolist() == [True, False, False]
-    assert [refusal.kind for refusal in found.refusals] == ["leaving", "capacity"]
+    result = ours.filter(a_pod(), fleet, np.arange(3, dtype=np.intp), NOW)
+    assert result.kept.tolist() == [True, False, False]
+    assert [refusal.kind for refusal in result.refusals] == ["leaving", "capacity"]
 
 
 def test_points_follow_measured_usage() -> None:
     ours = extender(a_policy(preferred_cpu=prefers(1, "50%")))
     ours.state.usage = {"s1": Usage(NOW, cpu=0), "s2": Usage(NOW, cpu=100), "d1": Usage(NOW - 180, cpu=100)}
-    assert scored(ours) == {"s1": 10, "s2": 0, "d1": 5, "d2": 5}
+    assert run_prioritize(ours) == {"s1": 10, "s2": 0, "d1": 5, "d2": 5}
 
 
 def test_a_floor_sees_pods_at_once() -> None:
     ours = extender(a_policy(floors=[needs("cpu", "2")]), nodes=[steady("a", cpu="4"), steady("b", cpu="4")])
-    assert kept(ours) == ["a", "b"]
+    assert list_kept(ours) == ["a", "b"]
     ours.state.apply("ADDED", a_pod("big", node="a", cpu="2500m"))
-    assert kept(ours) == ["b"]
-    assert kept(ours, a_pod(cpu="4")) == ["b"]
+    assert list_kept(ours) == ["b"]
+    assert list_kept(ours, a_pod(cpu="4")) == ["b"]
 
 
 def test_a_gpu_is_any_of_the_configured_names() -> None:
     nodes = [a_node("amd", extra={"amd.com/gpu": "1"}), a_node("own", extra={"x.com/gpu": "1"}), a_node("none")]
     policy = a_policy(floors=[needs("gpu", 1)])
-    assert kept(extender(policy, nodes=nodes)) == ["amd"]
-    assert kept(extender(policy, nodes=nodes, settings=Settings(gpu_names=("x.com/gpu",)))) == ["own"]
+    assert list_kept(extender(policy, nodes=nodes)) == ["amd"]
+    assert list_kept(extender(policy, nodes=nodes, settings=Settings(gpu_names=("x.com/gpu",)))) == ["own"]
 
 
 # ---- preempt
@@ -335,7 +397,7 @@ def test_a_strategy_chooses_among_the_nodes_that_would_do() -> None:
 def test_a_pod_whose_requests_make_no_sense_is_still_answered() -> None:
     pod = a_pod(cpu="lots")
     ours = extender(a_policy(floors=[needs("cpu", 1)]))
-    assert kept(ours, pod) == ["d1", "d2", "s1", "s2"]
+    assert list_kept(ours, pod) == ["d1", "d2", "s1", "s2"]
     assert preempt(ours, {"s1": [pod]}, pod) == ["s1"]
 
 
@@ -353,7 +415,7 @@ class Failing(Rule[NoConfig]):
 def test_a_custom_rule_that_fails_leaves_the_answers_as_they_are() -> None:
     policy = a_policy(rules=[a_rule("failing"), a_rule("failing", "filter"), a_rule("failing", "prioritize")])
     ours = Extender(extender(policy).state, rules={**BUILT_IN, "failing": Failing()})
-    assert kept(ours) == ["d1", "d2", "s1", "s2"]
-    assert set(scored(ours).values()) == {0}
+    assert list_kept(ours) == ["d1", "d2", "s1", "s2"]
+    assert set(run_prioritize(ours).values()) == {0}
     assert preempt(ours, ["s1"]) == ["s1"]
     assert ours.judge.faults == {"failing": "RuntimeError: boom"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from wukong.api.placement import Capacity, ClusterPlacementPolicy, ClusterPlacem
 from wukong.api.profile import Profile, default_profile
 from wukong.api.versions import VERSIONS
 from wukong.engine import Decision, Scheduler, Snapshot
-from wukong.replies.extender.plugin import NAME, SHIPPED, with_extender
+from wukong.replies.extender.plugin import DEFAULT_ENTRY, NAME, add_extender
 from wukong.replies.extender.verbs import Extender, Settings
 from wukong.rules import scores as scoring
 from wukong.rules.cluster import Cluster
@@ -24,6 +25,7 @@ PROFILES = [default_profile(version) for version in VERSIONS.values()]
 STRATEGIES = ["spot-first", "on-demand-first", "spot-only", "on-demand-only", "spot-preferred"]
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(cases(), st.sampled_from(PROFILES), st.sampled_from(STRATEGIES), st.integers(0, 2**10))
 def test_the_extender_is_asked_after_the_filters_and_scores_are_those_among_the_rest(
@@ -46,7 +48,7 @@ def test_the_extender_is_asked_after_the_filters_and_scores_are_those_among_the_
     except UnreadablePreferenceError:
         assert fast.error
         return
-    bonus = SHIPPED.weight * 100 if strategy == "spot-preferred" else 0
+    bonus = DEFAULT_ENTRY.weight * 100 if strategy == "spot-preferred" else 0
     scores[NAME] = {name: bonus if name in spot else 0 for name in kept}
     assert {name: dict(zip(kept, points.tolist(), strict=True)) for name, points in fast.scores.items()} == scores
     assert fast.final == tuple(sum(points[name] for points in scores.values()) for name in kept)
@@ -60,7 +62,7 @@ def ask(case: Case, profile: Profile, strategy: str) -> Decision:
     default = ClusterPlacementPolicy(metadata=ObjectMeta(name="default"), spec=spec)
     state.replace("ClusterPlacementPolicy.placement.novasphere.dev", [default])
     extender = Extender(state, Settings(critical_priority=2**31))
-    scheduler, _ = with_extender(Scheduler(Snapshot.of(case.objects), profile), extender, SHIPPED, 0.0)
+    scheduler, _ = add_extender(Scheduler(Snapshot.of(case.objects), profile), extender, DEFAULT_ENTRY, 0.0)
     return scheduler.decide(case.pod)
 
 

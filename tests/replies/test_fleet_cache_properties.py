@@ -91,7 +91,7 @@ class World:
 
     def look(self, data: st.DataObject) -> None:
         """A question in between, so that something is remembered from then."""
-        self.fleets.at(self.now)
+        self.fleets.fleet_at(self.now)
 
 
 @given(st.data())
@@ -103,10 +103,10 @@ def test_kept_event_by_event_equals_made_anew(data: st.DataObject) -> None:
     for step in data.draw(st.lists(st.sampled_from(steps), max_size=25)):
         step(world, data)
         if data.draw(st.booleans()):
-            check_same(world.fleets.at(world.now), world.fresh().at(world.now))
-    last = world.fleets.at(world.now)
-    check_same(last, world.fresh().at(world.now))
-    assert world.fleets.at(world.now) is last
+            check_same(world.fleets.fleet_at(world.now), world.fresh().fleet_at(world.now))
+    last = world.fleets.fleet_at(world.now)
+    check_same(last, world.fresh().fleet_at(world.now))
+    assert world.fleets.fleet_at(world.now) is last
 
 
 def check_same(one: Fleet, other: Fleet) -> None:
@@ -125,5 +125,5 @@ def check_same(one: Fleet, other: Fleet) -> None:
 
 
 def free(fleet: Fleet, resource: str) -> list[int] | None:
-    found = fleet.free(resource)
-    return None if found is None else found.tolist()
+    amounts = fleet.free(resource)
+    return None if amounts is None else amounts.tolist()

@@ -18,6 +18,8 @@ from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from wukong.api.core import Pod
 from wukong.api.decode import decode_objects
 from wukong.api.objects import Objects
@@ -33,7 +35,22 @@ Scenario = dict[str, Any]
 Attempt = dict[str, Any]
 
 
+class Family(msgspec.Struct):
+    """The one field of a scenario that a sample is chosen by."""
+
+    family: str
+
+
 @cache
+def lines_by_family(name: str) -> dict[str, list[bytes]]:
+    """The scenarios of a recording as they are written; decoding all of them takes seconds."""
+    families: dict[str, list[bytes]] = {}
+    with gzip.open(GOLDEN / f"{name}.jsonl.gz") as lines:
+        for line in lines:
+            families.setdefault(msgspec.json.decode(line, type=Family).family, []).append(line)
+    return families
+
+
 def scenarios(name: str) -> list[Scenario]:
     with gzip.open(GOLDEN / f"{name}.jsonl.gz") as lines:
         return [json.loads(line) for line in lines]
@@ -41,7 +58,7 @@ def scenarios(name: str) -> list[Scenario]:
 
 def sample(name: str, family: str, every: int) -> list[Scenario]:
     """Every n-th scenario of a family, beginning with the first."""
-    return [scenario for scenario in scenarios(name) if scenario["family"] == family][::every]
+    return [json.loads(line) for line in lines_by_family(name).get(family, [])[::every]]
 
 
 def profile_of(name: str, scenario: Scenario) -> Profile:
@@ -113,8 +130,8 @@ def objects_of(scenario: Scenario) -> Objects:
         *scenario["workloads"],
     ]
     objects = Objects()
-    for found in decode_objects(json.dumps({"kind": "List", "items": items}).encode()):
-        objects.add(found)
+    for obj in decode_objects(json.dumps({"kind": "List", "items": items}).encode()):
+        objects.add(obj)
     return objects
 
 
@@ -134,14 +151,14 @@ def main(*wanted: str) -> int:
     begin = time.monotonic()
     failures = 0
     for name in wanted[:1] or FILES:
-        chosen = [each for each in scenarios(name) if not wanted[1:] or str(each["seed"]) in wanted[1:]]
+        chosen = [scenario for scenario in scenarios(name) if not wanted[1:] or str(scenario["seed"]) in wanted[1:]]
         with Pool() as pool:
             results = pool.map(replay, [(name, scenario) for scenario in chosen], chunksize=4)
-        found = [line for _, lines in results for line in lines]
-        failures += len(found)
+        differences = [line for _, lines in results for line in lines]
+        failures += len(differences)
         attempts = sum(count for count, _ in results)
-        sys.stdout.write("".join(f"{line}\n" for line in found))
-        sys.stdout.write(f"{name}: {len(chosen)} scenarios, {attempts} attempts, {len(found)} mismatches\n")
+        sys.stdout.write("".join(f"{line}\n" for line in differences))
+        sys.stdout.write(f"{name}: {len(chosen)} scenarios, {attempts} attempts, {len(differences)} mismatches\n")
     sys.stdout.write(f"{time.monotonic() - begin:.0f} s\n")
     return 1 if failures else 0
 

@@ -39,7 +39,7 @@ def a_pod(
         "deletionTimestamp": "2026-01-01T00:00:00Z" if deleted else None,
     }
     spec = {"containers": [container], "priority": priority, **spec}
-    return made(Pod, {"kind": "Pod", "metadata": metadata, "spec": spec, "status": status or {}})
+    return build(Pod, {"kind": "Pod", "metadata": metadata, "spec": spec, "status": status or {}})
 
 
 def a_container(name: str = "main", *, limits: Manifest | None = None, **fields: Any) -> Manifest:
@@ -68,14 +68,14 @@ def a_node(
     stored = [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()]
     allocatable = {"cpu": cpu, "memory": memory, "pods": pods, **(more or {})}
     status = {"allocatable": allocatable, "images": stored}
-    return made(Node, {"kind": "Node", "metadata": metadata, "spec": spec, "status": status})
+    return build(Node, {"kind": "Node", "metadata": metadata, "spec": spec, "status": status})
 
 
 def a_cluster(*nodes: Node, pods: dict[str, list[Pod]] | None = None, others: list[Manifest] | None = None) -> Cluster:
     """`pods` maps nodes to the pods on them; `others` are manifests of any other kind."""
     objects = Objects(nodes=list(nodes))
     for manifest in others or []:
-        objects.add(decoded(manifest))
+        objects.add(decode(manifest))
     cluster = Cluster(objects)
     for node_name, placed in (pods or {}).items():
         for pod in placed:
@@ -83,15 +83,15 @@ def a_cluster(*nodes: Node, pods: dict[str, list[Pod]] | None = None, others: li
     return cluster
 
 
-def made(kind: type[T], manifest: Manifest) -> T:
-    found = decoded(manifest)
-    assert isinstance(found, kind)
-    return found
+def build(kind: type[T], manifest: Manifest) -> T:
+    obj = decode(manifest)
+    assert isinstance(obj, kind)
+    return obj
 
 
-def decoded(manifest: Manifest) -> Object:
-    (found,) = decode_objects(json.dumps(manifest).encode())
-    return found
+def decode(manifest: Manifest) -> Object:
+    (obj,) = decode_objects(json.dumps(manifest).encode())
+    return obj
 
 
 def zone(name: str) -> dict[str, str]:

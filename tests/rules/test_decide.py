@@ -9,7 +9,7 @@ from wukong.api.objects import Objects
 from wukong.api.profile import default_profile
 from wukong.api.versions import VERSIONS
 from wukong.rules import Cluster, decide
-from wukong.rules.message import fit_error
+from wukong.rules.message import format_fit_error
 
 PROFILE = default_profile()
 
@@ -81,7 +81,7 @@ def test_the_newest_version_says_nothing_about_claims() -> None:
 
 
 def test_ten_comes_before_two_in_a_message() -> None:
-    assert fit_error(12, [("b",)] * 10 + [("a",)] * 2) == "0/12 nodes are available: 10 b, 2 a."
+    assert format_fit_error(12, [("b",)] * 10 + [("a",)] * 2) == "0/12 nodes are available: 10 b, 2 a."
 
 
 # The cluster ------------------------------------------------------------------------------------------------------

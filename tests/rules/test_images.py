@@ -5,7 +5,7 @@ import pytest
 from rules.samples import a_cluster, a_container, a_node, a_pod
 from wukong.api.versions import VERSIONS, Version
 from wukong.rules.cluster import Cluster
-from wukong.rules.images import full_name, score
+from wukong.rules.images import full_name_of, score
 
 MIB = 1024 * 1024
 OLD, MIDDLE, NEW = VERSIONS["1.35"], VERSIONS["1.36"], VERSIONS["1.37"]
@@ -26,7 +26,7 @@ def with_image(size: int, *, others: int = 0) -> Cluster:
     ],
 )
 def test_an_image_without_a_tag_means_latest(image: str, expected: str) -> None:
-    assert full_name(image) == expected
+    assert full_name_of(image) == expected
 
 
 @pytest.mark.parametrize(

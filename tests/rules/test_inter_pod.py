@@ -34,7 +34,7 @@ def preferred(kind: str, *weighted: tuple[int, Manifest]) -> Manifest:
     return {kind: {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
-def near(*terms: Manifest) -> Pod:
+def a_pod_near(*terms: Manifest) -> Pod:
     return a_pod(affinity=required("podAffinity", *terms))
 
 
@@ -52,16 +52,16 @@ def cluster_with(**pods: list[Pod]) -> Cluster:
     return a_cluster(*nodes, a_node("bare"), pods=pods, others=NAMESPACES)
 
 
-def rejected(cluster: Cluster, pod: Pod, profile: Profile = PROFILE) -> dict[str, str]:
+def find_rejections(cluster: Cluster, pod: Pod, profile: Profile = PROFILE) -> dict[str, str]:
     filters = InterPodFilter(cluster, pod, profile)
-    found = {info.name: filters.reject(info.node) for info in cluster.nodes.values()}
-    return {name: rejection.reasons[0] for name, rejection in found.items() if rejection is not None}
+    rejections = {info.name: filters.reject(info.node) for info in cluster.nodes.values()}
+    return {name: rejection.reasons[0] for name, rejection in rejections.items() if rejection is not None}
 
 
 def test_affinity_wants_a_matching_pod_in_the_same_domain() -> None:
     cluster = cluster_with(a1=[app("db")])
-    assert rejected(cluster, near(term())) == {"b": NO_AFFINITY, "bare": NO_AFFINITY}
-    assert rejected(cluster, near(term(key="kubernetes.io/hostname"))) == dict.fromkeys(
+    assert find_rejections(cluster, a_pod_near(term())) == {"b": NO_AFFINITY, "bare": NO_AFFINITY}
+    assert find_rejections(cluster, a_pod_near(term(key="kubernetes.io/hostname"))) == dict.fromkeys(
         ("a2", "b", "bare"), NO_AFFINITY
     )
 
@@ -69,7 +69,7 @@ def test_affinity_wants_a_matching_pod_in_the_same_domain() -> None:
 def test_missing_company_is_for_good_and_unwanted_company_is_not() -> None:
     cluster = cluster_with(a1=[app("db")])
     node = cluster.nodes["b"].node
-    assert InterPodFilter(cluster, near(term()), PROFILE).reject(node) == ((NO_AFFINITY,), True)
+    assert InterPodFilter(cluster, a_pod_near(term()), PROFILE).reject(node) == ((NO_AFFINITY,), True)
     node = cluster.nodes["a1"].node
     assert InterPodFilter(cluster, far(term()), PROFILE).reject(node) == ((ANTI_AFFINITY,), False)
 
@@ -77,43 +77,43 @@ def test_missing_company_is_for_good_and_unwanted_company_is_not() -> None:
 def test_one_pod_must_match_all_affinity_terms() -> None:
     both = a_pod("old", labels={"app": "db", "tier": "x"})
     tier = {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"tier": "x"}}}
-    assert "a1" not in rejected(cluster_with(a1=[both]), near(term(), tier))
+    assert "a1" not in find_rejections(cluster_with(a1=[both]), a_pod_near(term(), tier))
     apart = [app("db"), a_pod("more", labels={"tier": "x"})]
-    assert "a1" in rejected(cluster_with(a1=apart), near(term(), tier))
+    assert "a1" in find_rejections(cluster_with(a1=apart), a_pod_near(term(), tier))
 
 
 def test_the_first_pod_of_a_group_that_wants_itself_may_start_it_where_the_label_is() -> None:
     alone = app("db", "new", affinity=required("podAffinity", term()))
-    assert rejected(cluster_with(), alone) == {"bare": NO_AFFINITY}
-    assert rejected(cluster_with(), near(term())) == dict.fromkeys(("a1", "a2", "b", "bare"), NO_AFFINITY)
-    assert rejected(cluster_with(b=[app("db")]), alone) == dict.fromkeys(("a1", "a2", "bare"), NO_AFFINITY)
+    assert find_rejections(cluster_with(), alone) == {"bare": NO_AFFINITY}
+    assert find_rejections(cluster_with(), a_pod_near(term())) == dict.fromkeys(("a1", "a2", "b", "bare"), NO_AFFINITY)
+    assert find_rejections(cluster_with(b=[app("db")]), alone) == dict.fromkeys(("a1", "a2", "bare"), NO_AFFINITY)
 
 
 def test_company_on_a_node_without_the_label_does_not_count_as_a_start() -> None:
     alone = app("db", "new", affinity=required("podAffinity", term()))
-    assert rejected(cluster_with(bare=[app("db")]), alone) == {"bare": NO_AFFINITY}
+    assert find_rejections(cluster_with(bare=[app("db")]), alone) == {"bare": NO_AFFINITY}
 
 
 def test_anti_affinity_of_the_newcomer() -> None:
     cluster = cluster_with(a1=[app("db")], bare=[app("db", "x")])
-    assert rejected(cluster, far(term())) == {"a1": ANTI_AFFINITY, "a2": ANTI_AFFINITY}
+    assert find_rejections(cluster, far(term())) == {"a1": ANTI_AFFINITY, "a2": ANTI_AFFINITY}
 
 
 def test_anti_affinity_of_placed_pods_is_respected_too() -> None:
     guard = app("x", affinity=required("podAntiAffinity", term("web")))
     cluster = cluster_with(a1=[guard])
-    assert rejected(cluster, app("web", "new")) == dict.fromkeys(("a1", "a2"), EXISTING_ANTI_AFFINITY)
-    assert rejected(cluster, app("api", "new")) == {}
+    assert find_rejections(cluster, app("web", "new")) == dict.fromkeys(("a1", "a2"), EXISTING_ANTI_AFFINITY)
+    assert find_rejections(cluster, app("api", "new")) == {}
 
 
 def test_terminating_pods_still_count() -> None:
-    assert "a1" in rejected(cluster_with(a1=[app("db", deleted=True)]), far(term()))
+    assert "a1" in find_rejections(cluster_with(a1=[app("db", deleted=True)]), far(term()))
 
 
 def test_a_term_without_selector_matches_nobody_and_an_empty_one_everybody() -> None:
     cluster = cluster_with(a1=[app("db")])
-    assert rejected(cluster, far({"topologyKey": ZONE})) == {}
-    assert "a1" in rejected(cluster, far({"topologyKey": ZONE, "labelSelector": {}}))
+    assert find_rejections(cluster, far({"topologyKey": ZONE})) == {}
+    assert "a1" in find_rejections(cluster, far({"topologyKey": ZONE, "labelSelector": {}}))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_term_without_selector_matches_nobody_and_an_empty_one_everybody() -> 
 )
 def test_terms_reach_into_the_namespaces_they_name(fields: Manifest, matches: bool) -> None:
     cluster = cluster_with(a1=[app("db", namespace="other")])
-    assert ("a1" in rejected(cluster, far(term(**fields)))) is matches
+    assert ("a1" in find_rejections(cluster, far(term(**fields)))) is matches
 
 
 NOT_PROD: Manifest = {"namespaceSelector": {"matchExpressions": [expression("env", "DoesNotExist")]}}
@@ -138,16 +138,16 @@ NOT_PROD: Manifest = {"namespaceSelector": {"matchExpressions": [expression("env
 
 def test_up_to_1_36_a_namespace_selector_that_accepts_no_labels_accepts_every_namespace() -> None:
     cluster = cluster_with(a1=[app("db", namespace="other")])
-    assert "a1" in rejected(cluster, far(term(**NOT_PROD)), PROFILE)
-    assert rejected(cluster, far(term(**NOT_PROD)), NEWER) == {}
+    assert "a1" in find_rejections(cluster, far(term(**NOT_PROD)), PROFILE)
+    assert find_rejections(cluster, far(term(**NOT_PROD)), NEWER) == {}
 
 
 def test_terms_of_placed_pods_read_the_namespace_labels_of_the_newcomer() -> None:
     guard = app("x", affinity=required("podAntiAffinity", term("web", **NOT_PROD)))
     cluster = cluster_with(a1=[guard])
-    assert "a1" in rejected(cluster, app("web", "new"))
-    assert rejected(cluster, app("web", "new", namespace="other")) == {}
-    assert "a1" in rejected(cluster, app("web", "new", namespace="unknown"))
+    assert "a1" in find_rejections(cluster, app("web", "new"))
+    assert find_rejections(cluster, app("web", "new", namespace="other")) == {}
+    assert "a1" in find_rejections(cluster, app("web", "new", namespace="unknown"))
 
 
 def test_trying_out_victims_updates_all_three_counts() -> None:
@@ -157,9 +157,9 @@ def test_trying_out_victims_updates_all_three_counts() -> None:
     filters = InterPodFilter(cluster, newcomer, PROFILE)
     node = cluster.nodes["a1"].node
     trial = filters.copy()
-    trial.pod_left(guard, node)
+    trial.remove_pod(guard, node)
     assert trial.reject(node) is None
-    trial.pod_came(guard, node)
+    trial.add_pod(guard, node)
     assert trial.reject(node) is not None
     assert filters.reject(node) is not None
 
@@ -190,11 +190,11 @@ def test_preferred_terms_of_placed_pods_count_too() -> None:
 def test_required_affinity_of_placed_pods_weighs_what_the_profile_says(weight: int, expected: int | None) -> None:
     fan = app("x", affinity=required("podAffinity", term("web")))
     liked = app("y", "y", affinity=preferred("podAffinity", (5, term("web"))))
-    found = scores(
+    scores_given = scores(
         cluster_with(a1=[fan], b=[liked]), app("web", "new"), replace(PROFILE, hard_pod_affinity_weight=weight)
     )
-    assert found is not None
-    assert found["a1"] == (expected or 0)
+    assert scores_given is not None
+    assert scores_given["a1"] == (expected or 0)
 
 
 def test_no_matching_term_at_all_skips_the_plugin() -> None:
@@ -220,6 +220,6 @@ def test_preferences_of_placed_pods_can_be_ignored_for_pods_that_have_none() -> 
 def test_scores_are_divided_before_they_are_multiplied() -> None:
     cluster = cluster_with(a1=[app("db")], b=[app("cache", "c")])
     pod = a_pod(affinity=preferred("podAffinity", (50, term()), (29, term("cache"))))
-    found = scores(cluster, pod)
-    assert found is not None
-    assert found["b"] == 57  # 100 · 0.58 falls just short of 58
+    scores_given = scores(cluster, pod)
+    assert scores_given is not None
+    assert scores_given["b"] == 57  # 100 · 0.58 falls just short of 58

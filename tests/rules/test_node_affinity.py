@@ -18,7 +18,7 @@ def preferring(*weighted: tuple[int, Manifest]) -> Manifest:
     return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
 
 
-def named(*names: str) -> Manifest:
+def require_names(*names: str) -> Manifest:
     fields = [{"matchFields": [expression("metadata.name", "In", name)]} for name in names]
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": fields}}}
 
@@ -95,7 +95,9 @@ def test_an_unreadable_preference_of_no_weight_is_not_read() -> None:
 
 
 def test_nodes_that_no_term_names_are_only_counted() -> None:
-    decision = decide(a_cluster(SSD, HDD, a_node("none")), a_pod(cpu="99", affinity=named("ssd")), default_profile())
+    decision = decide(
+        a_cluster(SSD, HDD, a_node("none")), a_pod(cpu="99", affinity=require_names("ssd")), default_profile()
+    )
     assert decision.message is not None
     assert decision.message.startswith(
         "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]."

@@ -6,7 +6,7 @@ import pytest
 
 from rules.samples import a_cluster, a_container, a_node, a_pod, a_sidecar
 from wukong.api.core import Pod
-from wukong.rules.ports import HostPort, host_ports, reject
+from wukong.rules.ports import HostPort, host_ports_of, reject
 
 
 def with_port(port: int = 80, name: str = "new", **fields: Any) -> Pod:
@@ -28,19 +28,19 @@ def with_port(port: int = 80, name: str = "new", **fields: Any) -> Pod:
     ],
 )
 def test_ports_collide_by_address_protocol_and_number(wanted: Any, taken: Any, collides: bool) -> None:
-    rejection = reject(with_port(**wanted), host_ports(with_port(**taken)))
+    rejection = reject(with_port(**wanted), host_ports_of(with_port(**taken)))
     expected = (("node(s) didn't have free ports for the requested pod ports",), False)
     assert rejection == (expected if collides else None)
 
 
 def test_ports_of_sidecars_count_and_those_of_other_init_containers_do_not() -> None:
     ports = [{"containerPort": 80, "hostPort": 80}]
-    assert host_ports(a_pod(initContainers=[a_sidecar(ports=ports)])) == {HostPort("0.0.0.0", "TCP", 80)}
-    assert host_ports(a_pod(initContainers=[a_container(ports=ports)])) == set()
+    assert host_ports_of(a_pod(initContainers=[a_sidecar(ports=ports)])) == {HostPort("0.0.0.0", "TCP", 80)}
+    assert host_ports_of(a_pod(initContainers=[a_container(ports=ports)])) == set()
 
 
 def test_a_container_port_alone_takes_no_host_port() -> None:
-    assert host_ports(a_pod(containers=[a_container(ports=[{"containerPort": 80}])])) == set()
+    assert host_ports_of(a_pod(containers=[a_container(ports=[{"containerPort": 80}])])) == set()
 
 
 def test_when_one_of_two_holders_leaves_the_port_is_free() -> None:

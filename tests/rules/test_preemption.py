@@ -9,7 +9,7 @@ from rules.samples import Manifest, a_cluster, a_container, a_node, a_pod
 from wukong.api.core import Pod
 from wukong.api.profile import default_profile
 from wukong.rules import Decision, Preemption, decide
-from wukong.rules.budgets import split
+from wukong.rules.budgets import split_by_budget
 from wukong.rules.cluster import Cluster
 
 PROFILE = default_profile()
@@ -30,9 +30,9 @@ def nodes(**pods: list[Pod]) -> Cluster:
 
 
 def preemption(cluster: Cluster, pod: Pod) -> Preemption:
-    found = decide(cluster, pod, PROFILE).preemption
-    assert found is not None
-    return found
+    preemption_made = decide(cluster, pod, PROFILE).preemption
+    assert preemption_made is not None
+    return preemption_made
 
 
 def budget(allowed: int, name: str = "pdb", app: str = "web", **status: Any) -> Manifest:
@@ -131,9 +131,9 @@ def test_a_broken_budget_weighs_more_than_any_priority() -> None:
         pods={"one": [protected], "two": [old("plain", "4", 5)]},
         others=[budget(0)],
     )
-    found = preemption(cluster, new("4"))
-    assert found.node == "two"
-    assert found.candidates == {"one": ["default/protected"], "two": ["default/plain"]}
+    chosen_preemption = preemption(cluster, new("4"))
+    assert chosen_preemption.node == "two"
+    assert chosen_preemption.candidates == {"one": ["default/protected"], "two": ["default/plain"]}
 
 
 def test_pods_protected_by_a_budget_are_tried_first_and_given_up_first() -> None:
@@ -202,7 +202,7 @@ def test_an_unresolvable_nominated_node_does_not_stop_it() -> None:
 
 def broken(pods: list[Pod], *budgets: Manifest) -> list[str]:
     cluster = a_cluster(a_node(), others=list(budgets))
-    return [pod.metadata.name for pod in split(pods, cluster.pod_disruption_budgets)[0]]
+    return [pod.metadata.name for pod in split_by_budget(pods, cluster.pod_disruption_budgets)[0]]
 
 
 WEBS = [a_pod(f"w{index}", labels={"app": "web", "tier": "x"}) for index in range(3)]

@@ -9,11 +9,12 @@ EVERY = 6
 WITHOUT_PREEMPTION = "kube-scheduler-1.37"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("name", FILES)
 def test_the_rules_decide_like_the_recorded_kube_scheduler(name: str, family: str) -> None:
     chosen = sample(name, family, EVERY)
     assert bool(chosen) != (name == WITHOUT_PREEMPTION and family == "preemption")
     for scenario in chosen:
-        found = list(mismatches(name, scenario))
-        assert not found, f"{found[0]}\nReplay: python tests/rules/recordings.py {name} {scenario['seed']}"
+        differences = list(mismatches(name, scenario))
+        assert not differences, f"{differences[0]}\nReplay: python tests/rules/recordings.py {name} {scenario['seed']}"

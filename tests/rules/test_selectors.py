@@ -7,8 +7,8 @@ import pytest
 
 from wukong.api.core import NodeSelector
 from wukong.api.meta import LabelSelector
-from wukong.rules.labels import is_label_key, is_label_value, whole_number
-from wukong.rules.selectors import names_in_fields, node_selector_selects, requirements, selects
+from wukong.rules.labels import is_label_key, is_label_value, parse_whole_number
+from wukong.rules.selectors import find_names_in_fields, node_selector_selects, requirements, selects
 
 LABELS = {"app": "web", "gen": "7", "odd": "x7", "empty": ""}
 
@@ -133,10 +133,10 @@ def test_fields_are_not_looked_at_where_the_node_has_no_name() -> None:
 def test_only_if_every_term_names_nodes_the_others_are_out() -> None:
     one, two = field("metadata.name", "In", "n1"), field("metadata.name", "In", "n2")
     contradiction = {"matchFields": [*one["matchFields"], *two["matchFields"]]}
-    assert names_in_fields(terms(one, two).node_selector_terms) == {"n1", "n2"}
-    assert names_in_fields(terms(one, term("app", "Exists")).node_selector_terms) is None
-    assert names_in_fields(terms(field("metadata.name", "NotIn", "n1")).node_selector_terms) is None
-    assert names_in_fields(terms(contradiction).node_selector_terms) == set()
+    assert find_names_in_fields(terms(one, two).node_selector_terms) == {"n1", "n2"}
+    assert find_names_in_fields(terms(one, term("app", "Exists")).node_selector_terms) is None
+    assert find_names_in_fields(terms(field("metadata.name", "NotIn", "n1")).node_selector_terms) is None
+    assert find_names_in_fields(terms(contradiction).node_selector_terms) == set()
 
 
 @pytest.mark.parametrize(
@@ -183,4 +183,4 @@ def test_label_values(text: str, expected: bool) -> None:
     ],
 )
 def test_whole_numbers_are_read_like_go_reads_them(text: str, expected: int | None) -> None:
-    assert whole_number(text) == expected
+    assert parse_whole_number(text) == expected

@@ -9,7 +9,7 @@ from rules.samples import Manifest, a_cluster, a_node, a_pod, expression, node_a
 from wukong.api.core import Pod, TopologySpreadConstraint
 from wukong.api.profile import Profile, default_profile
 from wukong.rules.cluster import Cluster
-from wukong.rules.spread import NO_LABEL, SKEWED, SpreadFilter, default_selector
+from wukong.rules.spread import NO_LABEL, SKEWED, SpreadFilter, find_default_selector
 from wukong.rules.spread_score import score
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
@@ -45,29 +45,29 @@ def three_zones(**pods: list[Pod]) -> Cluster:
     return a_cluster(*(a_node(name, labels=zone(name)) for name in "abc"), pods=pods)
 
 
-def rejected(cluster: Cluster, pod: Pod) -> dict[str, str]:
+def find_rejections(cluster: Cluster, pod: Pod) -> dict[str, str]:
     filters = SpreadFilter(cluster, pod, PROFILE)
-    found = {info.name: filters.reject(info.node) for info in cluster.nodes.values()}
-    return {name: rejection.reasons[0] for name, rejection in found.items() if rejection is not None}
+    rejections = {info.name: filters.reject(info.node) for info in cluster.nodes.values()}
+    return {name: rejection.reasons[0] for name, rejection in rejections.items() if rejection is not None}
 
 
 def test_a_domain_may_not_run_ahead_by_more_than_max_skew() -> None:
     cluster = three_zones(a=webs(2, "a"), b=webs(1, "b"), c=webs(1, "c"))
-    assert rejected(cluster, web(constraint())) == {"a": SKEWED}
-    assert rejected(cluster, web(constraint(skew=2))) == {}
+    assert find_rejections(cluster, web(constraint())) == {"a": SKEWED}
+    assert find_rejections(cluster, web(constraint(skew=2))) == {}
 
 
 def test_a_pod_that_its_selector_does_not_select_adds_nothing() -> None:
     cluster = three_zones(a=webs(1, "a"))
     other = a_pod(labels={"app": "api"}, topologySpreadConstraints=[constraint()])
-    assert rejected(cluster, other) == {}
-    assert rejected(cluster, web(constraint())) == {"a": SKEWED}
+    assert find_rejections(cluster, other) == {}
+    assert find_rejections(cluster, web(constraint())) == {"a": SKEWED}
 
 
 def test_a_node_without_the_label_is_rejected_for_good_and_counts_for_no_constraint() -> None:
     cluster = a_cluster(a_node("a", labels=zone("a")), a_node("bare"), pods={"bare": webs(3, "x")})
     pod = web(constraint(HOST), constraint(ZONE))
-    assert rejected(cluster, pod) == {"bare": NO_LABEL}
+    assert find_rejections(cluster, pod) == {"bare": NO_LABEL}
     verdict = SpreadFilter(cluster, pod, PROFILE).reject(cluster.nodes["bare"].node)
     assert verdict == ((NO_LABEL,), True)
 
@@ -75,38 +75,38 @@ def test_a_node_without_the_label_is_rejected_for_good_and_counts_for_no_constra
 def test_all_hard_keys_are_needed_to_count_at_all() -> None:
     bare = a_node("bare", labels={"rack": "r1"})
     cluster = a_cluster(a_node("a", labels={**zone("a"), "rack": "r1"}), bare, pods={"bare": webs(3, "x")})
-    assert rejected(cluster, web(constraint("rack"), constraint(ZONE))) == {"bare": NO_LABEL}
+    assert find_rejections(cluster, web(constraint("rack"), constraint(ZONE))) == {"bare": NO_LABEL}
 
 
 @pytest.mark.parametrize(("wanted", "expected"), [(3, {}), (4, {"a": SKEWED, "b": SKEWED, "c": SKEWED})])
 def test_fewer_domains_than_wanted_count_as_one_more_empty_domain(wanted: int, expected: dict[str, str]) -> None:
     cluster = three_zones(a=webs(1, "a"), b=webs(1, "b"), c=webs(1, "c"))
-    assert rejected(cluster, web(constraint(minDomains=wanted))) == expected
+    assert find_rejections(cluster, web(constraint(minDomains=wanted))) == expected
 
 
 def test_terminating_pods_and_other_namespaces_do_not_count() -> None:
     cluster = three_zones(a=[*webs(2, "a", deleted=True), *webs(2, "x", namespace="other")])
-    assert rejected(cluster, web(constraint())) == {}
+    assert find_rejections(cluster, web(constraint())) == {}
 
 
 @pytest.mark.parametrize("selector", [{}, None])
 def test_an_empty_or_absent_selector_counts_nobody(selector: Manifest | None) -> None:
-    assert rejected(three_zones(a=webs(3, "a")), web(constraint(labelSelector=selector))) == {}
+    assert find_rejections(three_zones(a=webs(3, "a")), web(constraint(labelSelector=selector))) == {}
 
 
 def test_an_empty_selector_still_selects_the_pod_itself() -> None:
     cluster = a_cluster(a_node("a", labels=zone("a")))
-    assert rejected(cluster, web(constraint(labelSelector={}, minDomains=2))) == {}
-    assert rejected(cluster, web(constraint(labelSelector={}, skew=0))) == {"a": SKEWED}
-    assert rejected(cluster, web(constraint(labelSelector=None, skew=0))) == {}
+    assert find_rejections(cluster, web(constraint(labelSelector={}, minDomains=2))) == {}
+    assert find_rejections(cluster, web(constraint(labelSelector={}, skew=0))) == {"a": SKEWED}
+    assert find_rejections(cluster, web(constraint(labelSelector=None, skew=0))) == {}
 
 
 def test_nodes_the_pod_may_not_go_to_are_no_domains_unless_the_policy_ignores_affinity() -> None:
     cluster = three_zones(a=webs(1, "a"), b=webs(1, "b"))
     only_ab = node_affinity([expression(ZONE, "In", "a", "b")])
-    assert rejected(cluster, web(constraint(), affinity=only_ab)) == {}
+    assert find_rejections(cluster, web(constraint(), affinity=only_ab)) == {}
     ignoring = web(constraint(nodeAffinityPolicy="Ignore"), affinity=only_ab)
-    assert rejected(cluster, ignoring) == {"a": SKEWED, "b": SKEWED}
+    assert find_rejections(cluster, ignoring) == {"a": SKEWED, "b": SKEWED}
 
 
 def test_tainted_nodes_are_domains_unless_the_policy_honors_taints() -> None:
@@ -115,8 +115,8 @@ def test_tainted_nodes_are_domains_unless_the_policy_honors_taints() -> None:
         a_node("b", labels=zone("b"), taints=[{"key": "x", "effect": "NoSchedule"}]),
     ]
     cluster = a_cluster(*nodes, pods={"a": webs(1, "a")})
-    assert rejected(cluster, web(constraint())) == {"a": SKEWED}
-    assert rejected(cluster, web(constraint(nodeTaintsPolicy="Honor"))) == {}
+    assert find_rejections(cluster, web(constraint())) == {"a": SKEWED}
+    assert find_rejections(cluster, web(constraint(nodeTaintsPolicy="Honor"))) == {}
 
 
 def test_match_label_keys_ask_for_the_pods_own_value_merged_or_not() -> None:
@@ -126,8 +126,8 @@ def test_match_label_keys_ask_for_the_pods_own_value_merged_or_not() -> None:
     same = a_pod(labels={**WEB, "rev": "1"}, topologySpreadConstraints=[constraint(**fields)])
     merged = constraint(labelSelector={**WEB_SELECTOR, "matchExpressions": [expression("rev", "In", "1")]}, **fields)
     twice = a_pod(labels={**WEB, "rev": "1"}, topologySpreadConstraints=[merged])
-    assert rejected(cluster, new) == {}
-    assert rejected(cluster, same) == rejected(cluster, twice) == {"a": SKEWED}
+    assert find_rejections(cluster, new) == {}
+    assert find_rejections(cluster, same) == find_rejections(cluster, twice) == {"a": SKEWED}
 
 
 def test_trying_out_victims_counts_terminating_pods_although_they_were_never_counted() -> None:
@@ -137,9 +137,9 @@ def test_trying_out_victims_counts_terminating_pods_although_they_were_never_cou
     node = cluster.nodes["a"].node
     assert filters.reject(node) is not None
     trial = filters.copy()
-    trial.pod_left(leaving, node)
+    trial.remove_pod(leaving, node)
     assert trial.reject(node) is None
-    trial.pod_came(leaving, node)
+    trial.add_pod(leaving, node)
     assert trial.reject(node) is not None
     assert filters.counts[0]["a"] == 1
 
@@ -222,4 +222,4 @@ def test_the_owner_of_a_pod_tells_its_selector(api_version: str, kind: str, expe
     known = {"ReplicationController", "ReplicaSet", "StatefulSet"}
     metadata = {"name": "web", "namespace": "default"}
     workloads = [{"kind": kind, "metadata": metadata, "spec": {"selector": selector}}] if kind in known else []
-    assert bool(default_selector(a_cluster(a_node(), others=workloads), a_pod(owner=owner))) is expected
+    assert bool(find_default_selector(a_cluster(a_node(), others=workloads), a_pod(owner=owner))) is expected

@@ -49,46 +49,46 @@ def test_a_change_concerns_where_the_object_was_and_where_it_is() -> None:
     dispatch.state.apply("ADDED", a_pod("a", node="n1"))
     dispatch.observe(dispatch.state.apply("MODIFIED", a_pod("a", node="n0")), 0.0)
     dispatch.observe(dispatch.state.apply("MODIFIED", a_node("n0", cpu="1")), 0.0)
-    assert [str(item) for item in dispatch.queue.due(0.0)] == ["nodes n1", "nodes n0"]
+    assert [str(item) for item in dispatch.queue.take_due(0.0)] == ["nodes n1", "nodes n0"]
 
 
 def test_an_outcome_comes_back_when_it_asked_to() -> None:
     dispatch = a_dispatch(Outcome(requeue_after=7.0))
     dispatch.queue.add(ITEM, 0.0)
-    (item,) = dispatch.queue.due(0.0)
-    dispatch.succeeded(item, dispatch.reconcile(item, 0.0), 1.0)
+    (item,) = dispatch.queue.take_due(0.0)
+    dispatch.finish(item, dispatch.reconcile(item, 0.0), 1.0)
     assert dispatch.next_due() == 8.0
 
 
 def test_a_failure_is_remembered_and_the_key_comes_back_later() -> None:
     dispatch = a_dispatch()
     dispatch.queue.add(ITEM, 0.0)
-    dispatch.queue.due(0.0)
-    assert dispatch.failed(ITEM, Conflict("changed"), 5.0, 0.0) == 1.0
+    dispatch.queue.take_due(0.0)
+    assert dispatch.fail(ITEM, Conflict("changed"), 5.0, 0.0) == 1.0
     attempt = dispatch.state.attempts.get("nodes", ITEM.key)
     assert attempt is not None
     assert (attempt.count, attempt.error, attempt.at) == (1, "Conflict: changed", 5.0)
-    assert dispatch.queue.due(6.0) == [ITEM]
-    dispatch.succeeded(ITEM, DONE, 6.0)
+    assert dispatch.queue.take_due(6.0) == [ITEM]
+    dispatch.finish(ITEM, DONE, 6.0)
     assert dispatch.state.attempts.get("nodes", ITEM.key) is None
 
 
 def test_the_server_may_say_how_long_to_wait() -> None:
     dispatch = a_dispatch()
     dispatch.queue.add(ITEM, 0.0)
-    dispatch.queue.due(0.0)
-    assert dispatch.failed(ITEM, TooManyRequests("budget", retry_after=30.0), 0.0, 0.9) == 30.0
+    dispatch.queue.take_due(0.0)
+    assert dispatch.fail(ITEM, TooManyRequests("budget", retry_after=30.0), 0.0, 0.9) == 30.0
 
 
 def test_a_pod_we_bind_counts_at_once_and_no_longer_when_binding_failed() -> None:
     bind = Bind(WEB, "n0")
     dispatch = a_dispatch(Outcome((bind,)))
     dispatch.queue.add(ITEM, 0.0)
-    (item,) = dispatch.queue.due(0.0)
+    (item,) = dispatch.queue.take_due(0.0)
     outcome = dispatch.reconcile(item, 0.0)
     assert str(WEB) in dispatch.state.snapshot.pods
     assert dispatch.next_due() == ASSUMED_SECONDS
-    dispatch.failed(item, Conflict("no"), 0.0, 0.0, undone=outcome.actions)
+    dispatch.fail(item, Conflict("no"), 0.0, 0.0, undone=outcome.actions)
     assert str(WEB) not in dispatch.state.snapshot.pods
 
 
@@ -97,7 +97,7 @@ def test_a_placement_nobody_confirmed_is_looked_at_again() -> None:
     dispatch.state.apply("ADDED", a_pod(WEB.name))
     dispatch.state.assume(WEB, "n0", 0.0, 5.0)
     dispatch.expire(5.0)
-    assert dispatch.queue.due(5.0) == [Item("pods", WEB)]
+    assert dispatch.queue.take_due(5.0) == [Item("pods", WEB)]
 
 
 class Pods:
@@ -121,11 +121,11 @@ def a_pod_at(version: str) -> Pod:
 def test_a_key_that_failed_in_the_middle_rests_until_what_it_did_write_shows() -> None:
     dispatch = a_dispatch()
     dispatch.queue.add(ITEM, 0.0)
-    dispatch.queue.due(0.0)
-    dispatch.failed(ITEM, Conflict("changed"), 0.0, 0.0, (), [a_write("7")])
-    assert dispatch.queue.due(3.0) == []
+    dispatch.queue.take_due(0.0)
+    dispatch.fail(ITEM, Conflict("changed"), 0.0, 0.0, (), [a_write("7")])
+    assert dispatch.queue.take_due(3.0) == []
     dispatch.observe(dispatch.state.apply("MODIFIED", a_pod_at("7")), 3.0)
-    assert dispatch.queue.due(3.0) == [ITEM]
+    assert dispatch.queue.take_due(3.0) == [ITEM]
 
 
 def test_the_deletion_of_an_earlier_object_is_not_the_echo_of_a_new_one() -> None:
@@ -133,14 +133,14 @@ def test_the_deletion_of_an_earlier_object_is_not_the_echo_of_a_new_one() -> Non
     old = a_pod_at("5")
     dispatch.state.apply("MODIFIED", old)
     dispatch.queue.add(ITEM, 0.0)
-    dispatch.queue.due(0.0)
-    dispatch.succeeded(ITEM, Outcome(requeue_after=0.0), 0.0, [a_write("7")._replace(uid="another")])
+    dispatch.queue.take_due(0.0)
+    dispatch.finish(ITEM, Outcome(requeue_after=0.0), 0.0, [a_write("7")._replace(uid="another")])
     dispatch.observe(dispatch.state.apply("DELETED", old), 1.0)
-    assert dispatch.queue.due(1.0) == []
+    assert dispatch.queue.take_due(1.0) == []
     new = a_pod_at("7")
     new.metadata.uid = "another"
     dispatch.observe(dispatch.state.apply("ADDED", new), 2.0)
-    assert dispatch.queue.due(2.0) == [ITEM]
+    assert dispatch.queue.take_due(2.0) == [ITEM]
 
 
 def test_what_the_state_shows_already_is_not_waited_for() -> None:
@@ -148,7 +148,7 @@ def test_what_the_state_shows_already_is_not_waited_for() -> None:
     dispatch.state.apply("MODIFIED", a_pod_at("7"))
     for version, expected in (("7", [ITEM]), ("8", [])):
         dispatch.queue.add(ITEM, 0.0)
-        dispatch.queue.due(0.0)
-        dispatch.succeeded(ITEM, Outcome(requeue_after=0.0), 0.0, [a_write(version)])
-        assert dispatch.queue.due(0.0) == expected
-        dispatch.queue.done(ITEM) if expected else None
+        dispatch.queue.take_due(0.0)
+        dispatch.finish(ITEM, Outcome(requeue_after=0.0), 0.0, [a_write(version)])
+        assert dispatch.queue.take_due(0.0) == expected
+        dispatch.queue.finish(ITEM) if expected else None

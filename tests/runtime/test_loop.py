@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from runtime.tiny import Changed, Synced, TinyCluster
+from runtime.tiny import TinyCluster
 from runtime.virtual import LoopClock, VirtualLoop, play
 from wukong.actions import DONE, Action, Note, Outcome, Patch
 from wukong.api.core import Pod
 from wukong.api.kinds import LEASES, NODES, PODS
+from wukong.api.meta import Object
 from wukong.api.resources import Key, Resource
 from wukong.controllers import Watch
 from wukong.errors import Conflict, Denied, Invalid, OutcomeUnknown, ServerFailed, WukongError
-from wukong.ports import PatchBody
+from wukong.ports import Event, PatchBody, WatchUpdate
 from wukong.runtime import Leader, Loop, LoopSettings
 from wukong.runtime.leader import read_lease
 from wukong.state import State
@@ -173,9 +174,9 @@ class Lagging(TinyCluster):
             raise ServerFailed("down")
         return await super().get(*asked)
 
-    async def follow(self, *asked: Any) -> AsyncIterator[Synced | Changed]:
+    async def follow(self, *asked: Any) -> AsyncIterator[WatchUpdate[Object]]:
         async for news in super().follow(*asked):
-            await asyncio.sleep(3.0 if isinstance(news, Changed) else 0.0)
+            await asyncio.sleep(3.0 if isinstance(news, Event) else 0.0)
             yield news
 
 

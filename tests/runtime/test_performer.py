@@ -16,7 +16,7 @@ from wukong.ports import PatchBody
 from wukong.runtime.effect_check import contains, has_happened
 from wukong.runtime.event_writer import event_of
 from wukong.runtime.pending_writes import WrittenVersion
-from wukong.runtime.performer import Performer, described
+from wukong.runtime.performer import Performer, describe_action
 
 SETS = REPLICA_SETS
 WEB = Key("default", "web")
@@ -193,5 +193,5 @@ def test_an_event_fits_what_the_api_server_accepts() -> None:
 
 
 def test_an_action_is_described_by_its_subject() -> None:
-    assert described(Bind(WEB, "n0")) == "Bind Pod default/web"
-    assert described(Scale(SETS, WEB, 1)) == "Scale ReplicaSet default/web"
+    assert describe_action(Bind(WEB, "n0")) == "Bind Pod default/web"
+    assert describe_action(Scale(SETS, WEB, 1)) == "Scale ReplicaSet default/web"

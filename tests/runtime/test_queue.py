@@ -15,30 +15,30 @@ def test_an_item_is_queued_once_and_the_earliest_time_holds() -> None:
     queue.add("a", 5)
     queue.add_after("a", 20, 0)
     assert (len(queue), queue.next_due()) == (1, 5)
-    assert queue.due(4.9) == []
-    assert queue.due(5) == ["a"]
+    assert queue.take_due(4.9) == []
+    assert queue.take_due(5) == ["a"]
     assert (len(queue), queue.next_due(), queue.in_flight) == (0, None, 1)
 
 
 def test_an_item_in_flight_waits_until_it_is_done() -> None:
     queue: Queue[str] = Queue()
     queue.add("a", 0)
-    queue.due(0)
+    queue.take_due(0)
     queue.add("a", 1)
-    assert queue.due(100) == []
-    queue.done("a")
-    assert queue.due(100) == ["a"]
-    queue.done("a")
+    assert queue.take_due(100) == []
+    queue.finish("a")
+    assert queue.take_due(100) == ["a"]
+    queue.finish("a")
     assert queue.next_due() is None
 
 
 def test_of_several_times_asked_while_in_flight_the_earliest_holds() -> None:
     queue: Queue[str] = Queue()
     queue.add("a", 0)
-    queue.due(0)
+    queue.take_due(0)
     queue.add("a", 1)
     queue.add_after("a", 60, 1)
-    queue.done("a")
+    queue.finish("a")
     assert queue.next_due() == 1
 
 
@@ -46,9 +46,9 @@ def test_the_oldest_come_first_and_no_more_than_asked() -> None:
     queue: Queue[str] = Queue()
     for item, at in (("late", 3), ("b", 1), ("a", 1)):
         queue.add(item, at)
-    assert queue.due(5, limit=2) == ["b", "a"]
-    assert queue.due(5, limit=0) == []
-    assert queue.due(5) == ["late"]
+    assert queue.take_due(5, limit=2) == ["b", "a"]
+    assert queue.take_due(5, limit=0) == []
+    assert queue.take_due(5) == ["late"]
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ def test_failures_back_off_until_one_success() -> None:
     now = 0.0
     queue.add("a", now)
     for _ in range(3):
-        assert queue.due(now) == ["a"]
+        assert queue.take_due(now) == ["a"]
         delays.append(queue.retry("a", now, 0.0))
-        queue.done("a")
+        queue.finish("a")
         now += delays[-1]
     assert delays == [1.0, 2.0, 4.0]
     queue.forget("a")
@@ -91,13 +91,13 @@ def test_nothing_asked_for_is_lost_and_nothing_runs_twice_at_once(story: list[tu
             owed.add(item)
         elif step == "due":
             now += number
-            taken = queue.due(now)
+            taken = queue.take_due(now)
             assert not running & set(taken)
             running |= set(taken)
             owed -= set(taken)
         elif item in running:
             running.remove(item)
-            queue.done(item)
+            queue.finish(item)
     for item in running:
-        queue.done(item)
-    assert set(queue.due(now + 10)) == owed
+        queue.finish(item)
+    assert set(queue.take_due(now + 10)) == owed

@@ -12,18 +12,9 @@ from wukong.api.kinds import PODS
 from wukong.api.meta import Object
 from wukong.api.resources import Key, Resource
 from wukong.errors import AlreadyExists, ClusterError, Conflict, NotFound
-from wukong.ports import EVERYTHING, Document, Event, Page, PatchBody, Propagation, Selection
+from wukong.ports import EVERYTHING, Document, Event, Listing, Page, PatchBody, Propagation, Selection, WatchUpdate
 
 T = TypeVar("T")
-
-
-class Synced(msgspec.Struct):
-    items: list[Any]
-    resource_version: str = ""
-
-
-class Changed(msgspec.Struct):
-    event: Event[Any]
 
 
 class TinyCluster:
@@ -31,7 +22,7 @@ class TinyCluster:
         self.objects: dict[tuple[str, Key], Document] = {}
         self.version = 0
         self.calls: list[tuple[str, str, str]] = []  # verb, kind, key
-        self.watchers: list[tuple[str, asyncio.Queue[Changed]]] = []
+        self.watchers: list[tuple[str, asyncio.Queue[Event[Document]]]] = []
         self.before: list[ClusterError] = []  # raised instead of doing the next writes
         self.after: list[ClusterError] = []  # raised after doing them
         self.seconds = 0.0  # how long each write takes
@@ -105,15 +96,15 @@ class TinyCluster:
     # ---- the rest
 
     async def follow(
-        self, cluster: object, resource: Resource, read: type[Object], selection: Selection
-    ) -> AsyncIterator[Synced | Changed]:
-        news: asyncio.Queue[Changed] = asyncio.Queue()
+        self, cluster: object, resource: Resource, read: type[Object], selection: Selection, optional: bool
+    ) -> AsyncIterator[WatchUpdate[Object]]:
+        news: asyncio.Queue[Event[Document]] = asyncio.Queue()
         self.watchers.append((resource.kind, news))
         found = [held for (kind, _), held in self.objects.items() if kind == resource.kind]
-        yield Synced([msgspec.convert(held, read) for held in found])
+        yield Listing([msgspec.convert(held, read) for held in found], str(self.version))
         while True:
-            event = (await news.get()).event
-            yield Changed(Event(event.type, msgspec.convert(event.object, read)))
+            event = await news.get()
+            yield Event(event.type, msgspec.convert(event.object, read))
 
     def put(self, kind: str, name: str, **spec: Any) -> None:
         key = Key("default", name)
@@ -152,7 +143,7 @@ class TinyCluster:
     def _tell(self, event: Any, kind: str, body: Document) -> None:
         for watched, news in self.watchers:
             if watched == kind:
-                news.put_nowait(Changed(Event(event, body)))
+                news.put_nowait(Event(event, body))
 
 
 def merged(held: Document, patch: Document) -> Document:

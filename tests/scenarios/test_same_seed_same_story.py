@@ -74,6 +74,7 @@ def play(scenario: Path, *, hash_seed: str, seed: int, trace: Path) -> tuple[Any
     return json.loads(result.stdout), trace.read_bytes()
 
 
+@pytest.mark.slow
 def test_two_processes_tell_a_long_story_alike_and_another_seed_tells_another(scenario: Path, tmp_path: Path) -> None:
     first, steps = play(scenario, hash_seed="1", seed=7, trace=tmp_path / "first")
     again, steps_again = play(scenario, hash_seed="2", seed=7, trace=tmp_path / "again")

@@ -21,7 +21,7 @@ class Refusal(NamedTuple):
     is_final: bool
 
 
-class Filtered(NamedTuple):
+class FilterResult(NamedTuple):
     kept: Mask
     refusals: tuple[Refusal, ...]
 
@@ -50,17 +50,17 @@ class Extender:
         self.asked_of.append(len(nodes))
         return Fleet([node.metadata.name for node in nodes])
 
-    def filter(self, pod: Pod, fleet: Fleet, rows: Rows, now: float) -> Filtered:
+    def filter(self, pod: Pod, fleet: Fleet, rows: Rows, now: float) -> FilterResult:
         if pod.metadata.name == "broken":
             raise ZeroDivisionError("a mistake of ours")
         if pod.metadata.name.startswith("any"):
-            return Filtered(np.ones(len(rows), dtype=np.bool_), ())
+            return FilterResult(np.ones(len(rows), dtype=np.bool_), ())
         busy, leaving = fleet.busy[rows], fleet.leaving[rows]
-        return Filtered(~(busy | leaving), (Refusal(BUSY, busy, False), Refusal(LEAVING, leaving, True)))
+        return FilterResult(~(busy | leaving), (Refusal(BUSY, busy, False), Refusal(LEAVING, leaving, True)))
 
     def prioritize(self, pod: Pod, fleet: Fleet, rows: Rows, now: float) -> Scores:
-        found: Scores = fleet.score[rows]
-        return found
+        scores: Scores = fleet.score[rows]
+        return scores
 
     def preempt(self, pod: Pod, candidates: Mapping[str, list[Pod] | list[str]], now: float) -> list[str]:
         return [node for node in candidates if len(node) % 2]

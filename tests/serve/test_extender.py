@@ -1,4 +1,4 @@
-"""The extender's shell: whatever form a request has, a strict client finds nothing wrong with the answer."""
+"""The extender's handler: whatever form a request has, a strict client finds nothing wrong with the answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from serve.deciding import BUSY, LEAVING, Extender
 from serve.strict import check_filter, check_preempt, check_prioritize
 from wukong.errors import InputError
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
-from wukong.serve.extender.server import Shell, extender_app
+from wukong.serve.extender.server import RequestHandler, build_extender_app
 from wukong.serve.site import serve
 
 # "nnn" is kept, "n1nnn" is busy, "nn" leaves: see deciding.py
@@ -40,31 +40,31 @@ def a_node(name: str, **more: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "annotations": {"big": '1e400 \u00e9 \\ "'}}, "status": {"x": 1.50}, **more}
 
 
-def the_shell() -> Shell:
-    return Shell(Extender(KNOWN), Noon())
+def a_handler() -> RequestHandler:
+    return RequestHandler(Extender(KNOWN), Noon())
 
 
-def encoded(sent: Any, *, compact: bool = True, ascii_only: bool = True) -> bytes:
+def encode(sent: Any, *, compact: bool = True, ascii_only: bool = True) -> bytes:
     separators = (",", ":") if compact else None
     return json.dumps(sent, separators=separators, ensure_ascii=ascii_only).encode()
 
 
-def filtered(sent: dict[str, Any], **form: bool) -> tuple[list[str], dict[str, str], dict[str, str]]:
-    return check_filter(sent, the_shell().filter(encoded(sent, **form))())
+def check_filtered(sent: dict[str, Any], **form: bool) -> tuple[list[str], dict[str, str], dict[str, str]]:
+    return check_filter(sent, a_handler().filter(encode(sent, **form))())
 
 
 # Filter and prioritize ------------------------------------------------------------------------------------------------
 
 
 def test_names_are_kept_or_refused_with_their_reasons() -> None:
-    kept, failed, final = filtered({"Pod": POD, "Nodes": None, "NodeNames": [LEAVING_ONE, KEPT, BUSY_ONE]})
+    kept, failed, final = check_filtered({"Pod": POD, "Nodes": None, "NodeNames": [LEAVING_ONE, KEPT, BUSY_ONE]})
     assert (kept, failed, final) == ([KEPT], {BUSY_ONE: BUSY}, {LEAVING_ONE: LEAVING})
 
 
 def test_nodes_are_echoed_byte_for_byte() -> None:
-    kept, other = encoded(a_node(KEPT), compact=False), encoded(a_node(BUSY_ONE))
-    body = b'{"Pod":%b,"Nodes":{"items":[%b, %b]},"NodeNames":null}' % (encoded(POD), other, kept)
-    answer = the_shell().filter(body)()
+    kept, other = encode(a_node(KEPT), compact=False), encode(a_node(BUSY_ONE))
+    body = b'{"Pod":%b,"Nodes":{"items":[%b, %b]},"NodeNames":null}' % (encode(POD), other, kept)
+    answer = a_handler().filter(body)()
     check_filter(json.loads(body), answer)
     assert kept in answer
     assert other not in answer
@@ -75,7 +75,7 @@ def test_nodes_are_echoed_byte_for_byte() -> None:
     "names", [[], [KEPT], KNOWN, KNOWN[::-1], [NEW], [KEPT, NEW], [KEPT, KEPT], [NEW, KEPT, NEW], [""]]
 )
 def test_every_list_of_nodes_is_accounted_for(pod: dict[str, Any], names: list[str]) -> None:
-    shell = the_shell()
+    handler = a_handler()
     items = [a_node(name) for name in names]
     for sent in (
         {"Pod": pod, "NodeNames": names},
@@ -87,9 +87,9 @@ def test_every_list_of_nodes_is_accounted_for(pod: dict[str, Any], names: list[s
         {"Pod": pod, "Nodes": {"items": [{"spec": {}, **item} for item in items]}},
     ):
         for form in ({}, {"compact": False}, {"ascii_only": False}):
-            body = encoded(sent, **form)
-            check_filter(_items_spelled(sent), shell.filter(body)())
-            check_prioritize(_items_spelled(sent), shell.prioritize(body)())
+            body = encode(sent, **form)
+            check_filter(_items_spelled(sent), handler.filter(body)())
+            check_prioritize(_items_spelled(sent), handler.prioritize(body)())
 
 
 def _items_spelled(sent: dict[str, Any]) -> dict[str, Any]:
@@ -98,32 +98,32 @@ def _items_spelled(sent: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_list_of_no_nodes_written_as_null_is_empty() -> None:
     sent = {"Pod": POD, "Nodes": {"metadata": {}, "items": None}, "NodeNames": None}
-    assert filtered(sent) == ([], {}, {})
+    assert check_filtered(sent) == ([], {}, {})
 
 
 def test_scores_are_those_given_and_unknown_nodes_have_the_neutral_one() -> None:
     sent = {"Pod": POD, "NodeNames": [NEW, KEPT, "node-1.example"]}
-    assert check_prioritize(sent, the_shell().prioritize(encoded(sent))()) == {NEW: 5, KEPT: 3, "node-1.example": 3}
+    assert check_prioritize(sent, a_handler().prioritize(encode(sent))()) == {NEW: 5, KEPT: 3, "node-1.example": 3}
 
 
 def test_nodes_the_mirror_does_not_know_are_read_from_the_request() -> None:
     extender = Extender(KNOWN)
-    shell = Shell(extender, Noon())
+    handler = RequestHandler(extender, Noon())
     for names, asked_of in (([KEPT], []), ([KEPT, "new-2", KEPT], [2])):
         sent = {"Pod": POD, "Nodes": {"items": [a_node(name) for name in names]}}
-        check_filter(sent, shell.filter(encoded(sent))())
+        check_filter(sent, handler.filter(encode(sent))())
         assert extender.asked_of == asked_of
     sent = {"Pod": POD, "Nodes": {"items": [a_node("new-2")]}}
-    assert check_prioritize(sent, shell.prioritize(encoded(sent))()) == {"new-2": 5}
+    assert check_prioritize(sent, handler.prioritize(encode(sent))()) == {"new-2": 5}
 
 
 def test_another_fleet_has_other_rows() -> None:
     extender = Extender(KNOWN)
-    shell = Shell(extender, Noon())
+    handler = RequestHandler(extender, Noon())
     sent = {"Pod": POD, "NodeNames": KNOWN}
-    before = check_prioritize(sent, shell.prioritize(encoded(sent))())
+    before = check_prioritize(sent, handler.prioritize(encode(sent))())
     extender.known = Extender([NEW, *KNOWN[::-1]]).known
-    assert check_prioritize(sent, shell.prioritize(encoded(sent))()) == before
+    assert check_prioritize(sent, handler.prioritize(encode(sent))()) == before
 
 
 names = st.one_of(st.sampled_from(KNOWN), st.text(st.characters(exclude_categories=["Cs"]), max_size=8))
@@ -133,10 +133,10 @@ names = st.one_of(st.sampled_from(KNOWN), st.text(st.characters(exclude_categori
 @settings(max_examples=300)
 def test_any_names_in_any_form(given: list[str], full: bool, compact: bool, pod: dict[str, Any], plain: bool) -> None:
     offered = {"Nodes": {"items": [a_node(name) for name in given]}} if full else {"NodeNames": given}
-    sent, shell = {"Pod": pod, **offered}, the_shell()
-    body = encoded(sent, compact=compact, ascii_only=plain)
-    check_filter(sent, shell.filter(body)())
-    check_prioritize(sent, shell.prioritize(body)())
+    sent, handler = {"Pod": pod, **offered}, a_handler()
+    body = encode(sent, compact=compact, ascii_only=plain)
+    check_filter(sent, handler.filter(body)())
+    check_prioritize(sent, handler.prioritize(body)())
 
 
 # Preempt --------------------------------------------------------------------------------------------------------------
@@ -149,14 +149,14 @@ def test_victims_come_back_as_uids_whichever_way_they_were_sent(lower: bool) -> 
     full = {KEPT: {"Pods": pods, "NumPDBViolations": 2}, "even": {"Pods": pods}}
     for field, victims in (("NodeNameToMetaVictims", meta), ("NodeNameToVictims", full)):
         sent = {"Pod": POD, field.lower() if lower else field: victims}
-        remaining = check_preempt(sent, the_shell().preempt(encoded(sent))())
+        remaining = check_preempt(sent, a_handler().preempt(encode(sent))())
         assert remaining == {KEPT: ["a", "b"], **({"odd": []} if "odd" in victims else {})}
 
 
 def test_no_candidates_are_no_candidates() -> None:
     for nothing in cast("list[object]", [None, {}]):
         sent = {"Pod": POD, "NodeNameToVictims": None, "NodeNameToMetaVictims": nothing}
-        assert check_preempt(sent, the_shell().preempt(encoded(sent))()) == {}
+        assert check_preempt(sent, a_handler().preempt(encode(sent))()) == {}
 
 
 # Bad requests ---------------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ OFFER = b'"NodeNames":["nnn"]'
     ],
 )  # fmt: skip
 def test_a_body_that_cannot_be_read_says_where(body: bytes, said: str) -> None:
-    for verb in (the_shell().filter, the_shell().prioritize):
+    for verb in (a_handler().filter, a_handler().prioritize):
         with pytest.raises(InputError) as caught:
             verb(body)
         assert said in str(caught.value)
@@ -203,7 +203,7 @@ def test_a_body_that_cannot_be_read_says_where(body: bytes, said: str) -> None:
 def test_victims_that_cannot_be_read_are_named(victims: bytes) -> None:
     for field in (b"NodeNameToVictims", b"NodeNameToMetaVictims"):
         with pytest.raises(InputError, match=field.decode()):
-            the_shell().preempt(b'{"Pod":{},"%b":%b}' % (field, victims))
+            a_handler().preempt(b'{"Pod":{},"%b":%b}' % (field, victims))
 
 
 # Over HTTP ------------------------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def test_victims_that_cannot_be_read_are_named(victims: bytes) -> None:
 Story = Callable[[ClientSession, Noon, Metrics], Awaitable[None]]
 
 
-def told(story: Story, **options: int) -> None:
+def play(story: Story, **options: int) -> None:
     asyncio.run(_told(story, **options))
 
 
@@ -223,7 +223,7 @@ async def _told(story: Story, **options: int) -> None:
 @asynccontextmanager
 async def served(**options: int) -> AsyncIterator[tuple[ClientSession, Noon, Metrics]]:
     noon, metrics = Noon(), Metrics()
-    app = extender_app(Extender(KNOWN), noon, ExtenderMetrics(metrics), noon, **options)
+    app = build_extender_app(Extender(KNOWN), noon, ExtenderMetrics(metrics), noon, **options)
     async with AsyncExitStack() as stack:
         port = await serve(stack, app, "127.0.0.1", 0)
         async with ClientSession(f"http://127.0.0.1:{port}") as client:
@@ -236,8 +236,8 @@ ASK = {"Pod": POD, "NodeNames": KNOWN}
 def test_requests_over_one_connection_are_answered_and_counted() -> None:
     async def story(client: ClientSession, _: Noon, metrics: Metrics) -> None:
         for _turn in range(3):
-            check_filter(ASK, await (await client.post("/filter", data=encoded(ASK))).read())
-            check_prioritize(ASK, await (await client.post("/prioritize", data=encoded(ASK))).read())
+            check_filter(ASK, await (await client.post("/filter", data=encode(ASK))).read())
+            check_prioritize(ASK, await (await client.post("/prioritize", data=encode(ASK))).read())
         assert (await client.get("/healthz")).status == 200
         assert isinstance(client.connector, TCPConnector)
         assert [len(idle) for idle in client.connector._conns.values()] == [1]
@@ -245,7 +245,7 @@ def test_requests_over_one_connection_are_answered_and_counted() -> None:
         assert 'wukong_extender_requests_total{code="200",verb="filter"} 3.0' in text
         assert 'wukong_extender_seconds_bucket{le="0.0005",verb="prioritize"}' in text
 
-    told(story)
+    play(story)
 
 
 def test_answers_to_what_is_wrong_are_json_with_a_reason() -> None:
@@ -260,9 +260,9 @@ def test_answers_to_what_is_wrong_are_json_with_a_reason() -> None:
         assert (await answer("POST", "/filter", b"{}", **{"Content-Encoding": "gzip"}))[0] == 415
         assert (await answer("POST", "/filter", b"x" * 2001))[0] == 413
         noon.is_synced = False
-        assert await answer("POST", "/filter", encoded(ASK)) == (503, "not every kind has been listed yet")
+        assert await answer("POST", "/filter", encode(ASK)) == (503, "not every kind has been listed yet")
 
-    told(story, limit_bytes=2000)
+    play(story, limit_bytes=2000)
 
 
 def test_a_chunked_body_over_the_limit_is_refused() -> None:
@@ -273,14 +273,14 @@ def test_a_chunked_body_over_the_limit_is_refused() -> None:
     async def story(client: ClientSession, _: Noon, __: Metrics) -> None:
         assert (await client.post("/filter", data=chunks())).status == 413
 
-    told(story, limit_bytes=2000)
+    play(story, limit_bytes=2000)
 
 
 def test_a_mistake_of_ours_lets_scheduling_go_on_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def story(client: ClientSession, _: Noon, metrics: Metrics) -> None:
-        body = encoded({"Pod": {"metadata": {"name": "broken"}}, "NodeNames": [KEPT]})
+        body = encode({"Pod": {"metadata": {"name": "broken"}}, "NodeNames": [KEPT]})
         assert (await client.post("/filter", data=body)).status == 503
         assert 'wukong_extender_requests_total{code="503",verb="filter"} 1.0' in metrics.text().decode()
 
-    told(story)
+    play(story)
     assert "a mistake of ours" in caplog.text

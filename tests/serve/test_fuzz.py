@@ -29,7 +29,7 @@ from wukong.app.extender import CountingExtender
 from wukong.ports import Usage
 from wukong.replies.extender.verbs import Extender
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
-from wukong.serve.extender.server import extender_app
+from wukong.serve.extender.server import build_extender_app
 from wukong.serve.site import serve
 from wukong.state import State
 
@@ -107,12 +107,12 @@ def a_request(rng: random.Random) -> Request:
     verb = rng.choice(["filter", "prioritize", "preempt"])
     sent = a_preemption(rng) if verb == "preempt" else an_offer(rng)
     if rng.random() < 0.5:
-        return Request(verb, sent, encoded(rng, sent), True)
+        return Request(verb, sent, encode_oddly(rng, sent), True)
     if rng.random() < 0.6:
         for _ in range(rng.randint(1, 3)):
             mutate(rng, sent)
-        return Request(verb, sent, encoded(rng, sent), False)
-    return Request(verb, sent, spoiled(rng, encoded(rng, sent)), False)
+        return Request(verb, sent, encode_oddly(rng, sent), False)
+    return Request(verb, sent, spoiled(rng, encode_oddly(rng, sent)), False)
 
 
 def an_offer(rng: random.Random) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def mutate(rng: random.Random, value: Any) -> None:
         return
 
 
-def encoded(rng: random.Random, sent: Any) -> bytes:
+def encode_oddly(rng: random.Random, sent: Any) -> bytes:
     separators = rng.choice([(",", ":"), (",", ":"), None])
     return json.dumps(sent, separators=separators, ensure_ascii=rng.random() < 0.5).encode()
 
@@ -201,6 +201,7 @@ def check(request: Request, status: int, body: bytes) -> None:
         checks[request.verb](request.sent, body)
 
 
+@pytest.mark.slow
 def test_no_request_breaks_the_extender(
     record_property: Callable[[str, object], None], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -215,7 +216,9 @@ def test_no_request_breaks_the_extender(
 async def play(rng: random.Random) -> tuple[Counter[int], int]:
     noon, statuses, before = Noon(), Counter[int](), 0
     metrics = Metrics()
-    app = extender_app(CountingExtender(an_extender(noon.now()), metrics, noon), noon, ExtenderMetrics(metrics), noon)
+    app = build_extender_app(
+        CountingExtender(an_extender(noon.now()), metrics, noon), noon, ExtenderMetrics(metrics), noon
+    )
     async with AsyncExitStack() as stack:
         port = await serve(stack, app, "127.0.0.1", 0)
         client = await stack.enter_async_context(ClientSession(f"http://127.0.0.1:{port}"))

@@ -17,9 +17,9 @@ from testbed import connections
 from testbed.certificates import Authority
 from wukong.errors import InputError
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
-from wukong.serve.extender.server import extender_app
+from wukong.serve.extender.server import build_extender_app
 from wukong.serve.site import serve
-from wukong.serve.tls import ssl_context
+from wukong.serve.tls import build_ssl_context
 
 
 class Party:
@@ -53,18 +53,18 @@ def files(tmp_path: Path) -> Path:
 
 
 def context_of(files: Path) -> ssl.SSLContext:
-    return ssl_context(files / "server.crt", files / "server.key", files / "ca.crt")
+    return build_ssl_context(files / "server.crt", files / "server.key", files / "ca.crt")
 
 
 async def started(stack: AsyncExitStack, files: Path) -> str:
-    app = extender_app(Extender(["a"]), Noon(), ExtenderMetrics(Metrics()), Noon())
+    app = build_extender_app(Extender(["a"]), Noon(), ExtenderMetrics(Metrics()), Noon())
     closing = await stack.enter_async_context(AsyncExitStack())
     port = await serve(stack, app, "127.0.0.1", 0, context_of(files))
     closing.push_async_callback(connections.cut, port)  # closed after the server
     return f"https://127.0.0.1:{port}/healthz"
 
 
-async def asked(url: str, tls: ssl.SSLContext) -> int:
+async def request_status(url: str, tls: ssl.SSLContext) -> int:
     """The status, 0 if the connection is refused."""
     async with ClientSession(connector=TCPConnector(ssl=tls)) as session:
         try:
@@ -80,9 +80,9 @@ def test_only_a_client_with_a_certificate_of_ours_is_answered(tmp_path: Path, fi
         ours.give(files)
         async with AsyncExitStack() as stack:
             url = await started(stack, files)
-            assert await asked(url, ours.client(believes=ours)) == 200
-            assert await asked(url, theirs.client(believes=ours)) == 0
-            assert await asked(url, ssl.create_default_context(cafile=files / "ca.crt")) == 0
+            assert await request_status(url, ours.client(believes=ours)) == 200
+            assert await request_status(url, theirs.client(believes=ours)) == 0
+            assert await request_status(url, ssl.create_default_context(cafile=files / "ca.crt")) == 0
 
     asyncio.run(story())
 
@@ -97,9 +97,9 @@ def test_new_files_hold_for_the_next_connection(tmp_path: Path, files: Path, ver
             clients = [before.client(believes=before), after.client(believes=after), before.client(believes=after)]
             for client in clients:
                 client.maximum_version = version
-            assert [await asked(url, client) for client in clients] == [200, 0, 0]
+            assert [await request_status(url, client) for client in clients] == [200, 0, 0]
             after.give(files)
-            assert [await asked(url, client) for client in clients] == [0, 200, 0]
+            assert [await request_status(url, client) for client in clients] == [0, 200, 0]
 
     asyncio.run(story())
 
@@ -113,11 +113,11 @@ def test_files_that_cannot_be_used_leave_the_last_good_ones(
         async with AsyncExitStack() as stack:
             url = await started(stack, files)
             (files / "server.crt").write_text("half a certif")
-            assert await asked(url, ours.client(believes=ours)) == 200
+            assert await request_status(url, ours.client(believes=ours)) == 200
             (files / "server.key").unlink()
-            assert await asked(url, ours.client(believes=ours)) == 200
+            assert await request_status(url, ours.client(believes=ours)) == 200
             ours.give(files)
-            assert await asked(url, ours.client(believes=ours)) == 200
+            assert await request_status(url, ours.client(believes=ours)) == 200
 
     asyncio.run(story())
     assert caplog.text.count("certificates not reloaded") == 2
@@ -150,8 +150,8 @@ def test_a_key_of_another_certificate_is_refused(tmp_path: Path, files: Path) ->
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:
     async def story() -> None:
-        app = extender_app(Extender([]), Noon(), ExtenderMetrics(Metrics()), Noon())
-        other = extender_app(Extender([]), Noon(), ExtenderMetrics(Metrics()), Noon())
+        app = build_extender_app(Extender([]), Noon(), ExtenderMetrics(Metrics()), Noon())
+        other = build_extender_app(Extender([]), Noon(), ExtenderMetrics(Metrics()), Noon())
         async with AsyncExitStack() as stack:
             port = await serve(stack, app, "127.0.0.1", 0)
             with pytest.raises(InputError, match=f"127.0.0.1:{port}: cannot listen there"):

@@ -179,6 +179,7 @@ def counted(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(stories(), st.lists(pods("probe"), min_size=1, max_size=3))
 def test_the_live_snapshot_decides_as_one_built_from_scratch(story: Story, probes: list[Pod]) -> None:

@@ -23,6 +23,7 @@ def test_a_seed_always_gives_the_same_scenario() -> None:
     assert a_scenario(7, own="x")["manifests"][0]["metadata"]["namespace"] == "x"
 
 
+@pytest.mark.slow
 def test_a_hundred_and_twenty_seeds_hold_enough_of_every_sort() -> None:
     found: Tally[str] = Tally()
     for seed in range(1, 121):

@@ -22,7 +22,7 @@ from wukong.placement.prices import PRICE_LABEL, read_prices
 from wukong.placement.rules import BUILT_IN
 from wukong.placement.rules.latency import read_latencies
 from wukong.placement.rules.spot_risk import RISK_LABEL
-from wukong.replies.extender.plugin import SHIPPED
+from wukong.replies.extender.plugin import DEFAULT_ENTRY
 from wukong.replies.extender.verbs import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -56,7 +56,7 @@ def test_every_policy_is_accepted(block: str, tmp_path: Path) -> None:
 def test_the_files_of_prices_and_latencies_are_read() -> None:
     (prices,) = [block for block in YAML if block.startswith("asOf")]
     (latencies,) = [block for block in YAML if block.startswith("eu-west")]
-    assert read_prices(prices.encode()).per_hour("bare-metal-1", {}, is_spot=False) == 0.42
+    assert read_prices(prices.encode()).price_of("bare-metal-1", {}, is_spot=False) == 0.42
     assert read_latencies(latencies.encode())["eu-west-1a"]["eu-west-1b"] == 1.1
 
 
@@ -91,7 +91,7 @@ def test_what_is_shown_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
         RISK_LABEL,
         AS_OF,
         f"{SPOT_SHARE * 100:g} %",
-        f"weight is the extender's in the\nscheduler's configuration, {SHIPPED.weight} as we ship it",
+        f"weight is the extender's in the\nscheduler's configuration, {DEFAULT_ENTRY.weight} as we ship it",
         f"`--critical-priority` ({Settings().critical_priority})",
         f"`--default-strategy` ({Settings().strategy})",
     ],

@@ -6,6 +6,7 @@ An import counts wherever it stands: at the top, inside a function, under TYPE_C
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,12 +22,20 @@ ROWS: dict[int, tuple[str, ...]] = {
     4: ("runtime", "cluster"),
     3: ("controllers", "replies"),
     2: ("state", "placement"),
-    1: ("engine", "rules"),
-    0: ("api", "ports", "actions", "errors"),
+    1: ("engine", "rules", "admission"),
+    0: ("api", "semantics", "ports", "actions", "errors"),
 }
 ROW_OF = {part: row for row, parts in ROWS.items() for part in parts}
-WITHIN_ROW_ZERO = ("errors", "api", "ports", "actions")  # each may import those before it
-STRANGERS = [("engine", "rules"), ("embedded", "controllers")]  # never import each other, whatever their rows
+WITHIN_ROW_ZERO = ("errors", "api", "semantics", "ports", "actions")  # each may import those before it
+STRANGERS = [  # never import each other, whatever their rows
+    ("engine", "rules"),
+    ("rules", "semantics"),
+    ("rules", "admission"),
+    ("engine", "admission"),
+    ("embedded", "controllers"),
+]
+ORACLE = "rules"
+CHECKERS = "wukong.embedded.checkers"  # in the product only these may ask the oracle
 
 LAST_PURE_ROW = 3
 # Rows 0-3 are given the time, the randomness and the cluster; these are the ways to take them instead.
@@ -72,6 +81,10 @@ def test_a_module_imports_only_rows_below_it_or_its_own_folder() -> None:
 @pytest.mark.parametrize(("one", "other"), STRANGERS)
 def test_strangers_never_import_each_other(one: str, other: str) -> None:
     assert [finding for module in modules() for finding in stranger_findings(module, one, other)] == []
+
+
+def test_only_the_checkers_ask_the_oracle() -> None:
+    assert [finding for module in modules() for finding in oracle_findings(module)] == []
 
 
 def test_rows_zero_to_three_take_no_time_no_randomness_no_sockets_no_files() -> None:
@@ -163,6 +176,17 @@ def test_strangers_are_found_where_the_rows_alone_would_allow_them() -> None:
     assert len(stranger_findings(module, "embedded", "controllers")) == 1
 
 
+def test_what_decides_and_asks_the_oracle_is_found() -> None:
+    source = "def f():\n    from wukong.rules.selectors import selects"
+    assert oracle_findings(written("wukong.state.indexes", source)) == [
+        "wukong.state.indexes:2 imports wukong.rules.selectors: only wukong.embedded.checkers may"
+    ]
+    assert len(oracle_findings(written("wukong.embedded.checkersish", "from wukong import rules"))) == 1
+    assert oracle_findings(written("wukong.embedded.checkers.budgets", source)) == []
+    assert oracle_findings(written("wukong.rules.taints", source)) == []
+    assert oracle_findings(written("wukong.app.rules", "from wukong.placement import rules")) == []
+
+
 def test_a_top_level_module_without_a_row_is_found() -> None:
     assert unknown_parts([written("wukong.utils", ""), written("wukong.helpers.text", "")]) == ["helpers", "utils"]
     assert unknown_parts([written("wukong", "", is_package=True), written("wukong.__main__", "")]) == []
@@ -223,6 +247,7 @@ def test_rows_above_three_may_touch_the_world() -> None:
 # The checker ------------------------------------------------------------------------------------------------------
 
 
+@cache
 def modules() -> list[Module]:
     return [read(path) for path in sorted(PACKAGE.rglob("*.py"))]
 
@@ -275,6 +300,16 @@ def stranger_findings(module: Module, one: str, other: str) -> list[str]:
         f"{module.name}:{use.line} imports {use.name}: {one!r} and {other!r} never import each other"
         for use in own_package_imports(module)
         if part_of(use.name) == stranger
+    ]
+
+
+def oracle_findings(module: Module) -> list[str]:
+    if module.part == ORACLE or module.name == CHECKERS or module.name.startswith(f"{CHECKERS}."):
+        return []
+    return [
+        f"{module.name}:{use.line} imports {use.name}: only {CHECKERS} may"
+        for use in own_package_imports(module)
+        if part_of(use.name) == ORACLE
     ]
 
 

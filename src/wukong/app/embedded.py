@@ -17,7 +17,7 @@ from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES
 from wukong.app.rules import load_rules
 from wukong.controllers.scheduler.choice import Extend
 from wukong.controllers.scheduler.controller import DEFAULT_NAME, Scheduler
-from wukong.embedded.actors import built_in
+from wukong.embedded.actors import make_actors
 from wukong.embedded.actors.kubelet.controller import Kubelets
 from wukong.embedded.faults import FaultCounts, Faults, plan_episodes
 from wukong.embedded.scenario import Scenario, Story, play
@@ -30,10 +30,10 @@ from wukong.embedded.store import Server
 from wukong.embedded.world.clock import Chance, VirtualClock
 from wukong.embedded.world.world import Role, World
 from wukong.engine import Scheduler as Engine
-from wukong.engine.ties import Drawn
+from wukong.engine.ties import RandomTies
 from wukong.engine.view import View
 from wukong.ports import Document
-from wukong.replies.extender.plugin import SHIPPED, with_extender
+from wukong.replies.extender.plugin import DEFAULT_ENTRY, add_extender
 from wukong.replies.extender.verbs import Extender
 from wukong.state import State
 from wukong.state.controller import Controller
@@ -151,7 +151,7 @@ class Parts:
         ]
 
     def _built_in(self) -> list[Controller]:
-        return built_in(self.server, seed=self.settings.seed, held=self.held)
+        return make_actors(self.server, seed=self.settings.seed, stuck_pods=self.held)
 
     def scheduler(self, state: State) -> Scheduler:
         asks = self.settings.extender
@@ -169,13 +169,13 @@ class Parts:
         def extend(engine: Engine, pod: Pod, now: float) -> tuple[Engine, _Told]:
             if self.fault_injection is not None:
                 self.fault_injection.strike_extender(pod.key)
-            asker, asked = with_extender(engine, extender, SHIPPED, now)
-            return asker, lambda view: asked.answer(view).filtered.notes
+            asker, asked = add_extender(engine, extender, DEFAULT_ENTRY, now)
+            return asker, lambda view: asked.answer_of(view).filtered.notes
 
         return extend
 
 
-def drawn(seed: int) -> Drawn:
+def drawn(seed: int) -> RandomTies:
     """kube-scheduler picks at random among nodes of the same score; here the seed does."""
     chance, turn = Chance(seed, "ties"), count()
-    return Drawn(lambda size: int(chance.share(next(turn)) * size))
+    return RandomTies(lambda size: int(chance.share(next(turn)) * size))

@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,13 +28,13 @@ from wukong.placement.judge import PolicyRefusal
 from wukong.placement.prices import Prices
 from wukong.placement.rule import Rules
 from wukong.ports import Clock
-from wukong.replies.extender.verbs import Extender, Filtered, Settings, Victim
+from wukong.replies.extender.verbs import Extender, FilterResult, Settings, Victim
 from wukong.runtime import Loop
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
 from wukong.runtime.performer import Performer
-from wukong.serve.extender.server import extender_app
+from wukong.serve.extender.server import build_extender_app
 from wukong.serve.site import serve
-from wukong.serve.tls import ssl_context
+from wukong.serve.tls import build_ssl_context
 from wukong.state.controller import Watch
 
 WATCHES = tuple(
@@ -86,9 +87,15 @@ class CountingExtender:
         stale = Gauge(
             "wukong_usage_stale_nodes", "Nodes whose usage was measured too long ago to count", registry=registry
         )
-        stale.set_function(lambda: extender.fleets.stale(clock.now()))
+        stale.set_function(lambda: extender.fleets.count_stale(clock.now()))
         age = Gauge("wukong_usage_age_seconds", "Age of the oldest usage of a node", registry=registry)
         age.set_function(lambda: extender.fleets.oldest_usage_seconds(clock.now()))
+        stale_mirror = Gauge(
+            "wukong_extender_stale_mirror",
+            "1 while the mirrored nodes are too old to trust a spot node",
+            registry=registry,
+        )
+        stale_mirror.set_function(lambda: float(extender.node_staleness(clock.now()) > 0))
 
     def fleet(self, now: float) -> Fleet:
         return self.extender.fleet(now)
@@ -96,7 +103,7 @@ class CountingExtender:
     def fleet_of(self, nodes: list[Node], now: float) -> Fleet:
         return self.extender.fleet_of(nodes, now)
 
-    def filter(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> Filtered:
+    def filter(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> FilterResult:
         found = self.extender.filter(pod, fleet, rows, now)
         self._count(found.refusals, "enforce")
         self._count(found.observed, "observe")
@@ -140,10 +147,17 @@ async def start_extender(
     stack: AsyncExitStack, loop: Loop, metrics: Metrics, rules: Rules, options: ExtenderOptions
 ) -> Coroutine[None, None, None]:
     """Listen until the stack is left. Gives what must run beside: the writing of Events."""
-    extender = Extender(loop.state, options.settings, rules=rules, prices=options.prices, latencies=options.latencies)
+    extender = Extender(
+        loop.state,
+        options.settings,
+        rules=rules,
+        prices=options.prices,
+        latencies=options.latencies,
+        node_staleness=partial(loop.mirror.ages.staleness_of, "Node"),
+    )
     answering = CountingExtender(extender, metrics, loop.clock)
-    tls = ssl_context(*options.tls) if options.tls else None
-    app = extender_app(answering, loop, ExtenderMetrics(metrics), loop.clock)
+    tls = build_ssl_context(*options.tls) if options.tls else None
+    app = build_extender_app(answering, loop, ExtenderMetrics(metrics), loop.clock)
     host, port = options.address
     try:
         port = await serve(stack, app, host, port, tls)

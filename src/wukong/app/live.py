@@ -22,21 +22,24 @@ from wukong.app.components import Component
 from wukong.app.extender import WATCHES, ExtenderOptions, start_extender
 from wukong.app.rules import load_rules
 from wukong.cluster.credentials import Credentials
+from wukong.cluster.http import STALL_SECONDS
 from wukong.cluster.kube import Kube
-from wukong.cluster.list_watch import Changed, Synced, follow
+from wukong.cluster.list_watch import follow
 from wukong.cluster.meters import MetricsApi, Prometheus, Queries
 from wukong.controllers import CONTROLLERS
 from wukong.controllers.load.usage_labels import Settings as UsageSettings
 from wukong.errors import InputError, NotFound
 from wukong.placement.rule import Rules
-from wukong.ports import Clock, Cluster, Meter, Selection
-from wukong.runtime import Leader, LeaseTimes, Loop, Metrics
+from wukong.ports import Clock, Cluster, Meter, Selection, WatchUpdate
+from wukong.runtime import Leader, LeaseTimes, Loop, LoopSettings, Metrics
 from wukong.runtime.metering import keep_measuring
-from wukong.serve.probes import probes
+from wukong.runtime.mirror_age import LIMIT_SECONDS
+from wukong.serve.probes import build_probes_app
 from wukong.serve.site import serve
 from wukong.state.controller import Controller
 
 log = logging.getLogger(__name__)
+STALL_SHARE = 0.6  # of the age limit: a watch that is silent for so long is begun again before the limit is reached
 METERED = frozenset({"load", "extender"})  # the components that want to know how much of each node is in use
 
 
@@ -57,12 +60,14 @@ class Options(msgspec.Struct, frozen=True):
     measure_seconds: float = 15.0
     probes: tuple[str, int] | None = None  # host and port
     extender: ExtenderOptions = ExtenderOptions()
+    mirror_age_limit_seconds: float = LIMIT_SECONDS  # /readyz says no beyond it, and the extender trusts no spot node
 
 
 async def run(credentials: Credentials, components: Sequence[Component], options: Options, stop: asyncio.Event) -> None:
     """Until `stop` is set, or something fails for good."""
     async with AsyncExitStack() as stack:
-        kube = await stack.enter_async_context(Kube(credentials))
+        stall_seconds = min(STALL_SECONDS, STALL_SHARE * options.mirror_age_limit_seconds)
+        kube = await stack.enter_async_context(Kube(credentials, stall_seconds=stall_seconds))
         clock, metrics, rules = WallClock(), Metrics(), load_rules()
         names = {component.name for component in components}
         controllers = [_controller(name, options, rules) for component in components for name in component.controllers]
@@ -75,11 +80,12 @@ async def run(credentials: Credentials, components: Sequence[Component], options
             leader=_leader(kube, clock, options) if controllers else None,  # who only answers need not lead
             also=WATCHES if "extender" in names else (),
             identity=options.identity,
+            settings=LoopSettings(mirror_age_limit_seconds=options.mirror_age_limit_seconds),
             metrics=metrics,
         )
         if options.probes:
             try:
-                await serve(stack, probes(loop, metrics), *options.probes)
+                await serve(stack, build_probes_app(loop, metrics), *options.probes)
             except InputError as error:
                 raise InputError(*(f"--probes {problem}" for problem in error.problems)) from None
         beside: list[Coroutine[None, None, None]] = []
@@ -98,12 +104,12 @@ async def run(credentials: Credentials, components: Sequence[Component], options
 
 
 async def follow_installed(
-    cluster: Cluster, resource: Resource, read: type[Object], selection: Selection
-) -> AsyncGenerator[Synced[Object] | Changed[Object], None]:
+    cluster: Cluster, resource: Resource, read: type[Object], selection: Selection, optional: bool = False
+) -> AsyncGenerator[WatchUpdate[Object], None]:
     """`follow`, which says how to install a kind of ours that the cluster does not have."""
     try:
-        async for news in follow(cluster, resource, read, selection):
-            yield news
+        async for update in follow(cluster, resource, read, selection, optional):
+            yield update
     except NotFound:
         kind = KINDS.of_resource(resource)
         if kind is None or kind.origin != "ours":

@@ -45,7 +45,7 @@ def play_on(
         nonlocal changes
         changes += not step.error and is_change(step.action)
 
-    with world.trace.heard_by(count):
+    with world.trace.notify(count):
         first = play(world, Scenario(), drains, lines=lambda _: None)
     story = play(world, scenario, drains, spectator, lines=lines)
     story.before = SettlingReport(

@@ -18,7 +18,7 @@ import msgspec
 
 from wukong.api.objects import Objects
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
-from wukong.placement.price_table import list_price
+from wukong.placement.price_table import find_list_price
 from wukong.ports import Document
 
 _PUBLIC_WORDS = frozenset(
@@ -70,7 +70,7 @@ def anonymize_documents(documents: Sequence[Document]) -> list[Document]:
 
 
 def _collect_private(private_texts: set[str], text: str) -> str:
-    if text.lower() not in _PUBLIC_WORDS and not _NUMBER.fullmatch(text) and list_price(text) is None:
+    if text.lower() not in _PUBLIC_WORDS and not _NUMBER.fullmatch(text) and find_list_price(text) is None:
         private_texts.add(text)
     return text
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 import msgspec
 
+from wukong.admission import admit
+from wukong.admission.problem_text import path_of
 from wukong.api.core import Container, ContainerStatus, Node, Pod, Quantities
 from wukong.api.meta import Object
 from wukong.api.objects import Objects
 from wukong.api.quantity import parse_quantity, scheduler_amount
 from wukong.errors import InputError
-from wukong.rules.admission import admit
-from wukong.rules.findings import at
 
 _LARGEST_AMOUNT = 2**55  # 32 PiB: a full node of such pods still adds up within 64 bits
 
@@ -95,10 +95,10 @@ def _find_bad_quantities(quantities: Quantities, path: str) -> Iterator[str]:
         try:
             amount = scheduler_amount(name, parse_quantity(quantity))
         except InputError as error:
-            yield from error.at(at(path, name)).problems
+            yield from error.at(path_of(path, name)).problems
             continue
         if abs(amount) > _LARGEST_AMOUNT:
-            yield f"{at(path, name)}: expected what a machine can have, got {quantity!r}. Mend number or suffix."
+            yield f"{path_of(path, name)}: expected what a machine can have, got {quantity!r}. Mend number or suffix."
 
 
 def find_oversized_numbers(subject: msgspec.Struct) -> Iterator[str]:
@@ -109,7 +109,7 @@ def find_oversized_numbers(subject: msgspec.Struct) -> Iterator[str]:
 def _find_oversized(value: object, path: str) -> Iterator[str]:
     if isinstance(value, dict):
         for key, entry in value.items():
-            yield from _find_oversized(entry, at(path, key))
+            yield from _find_oversized(entry, path_of(path, key))
     elif isinstance(value, list):
         for index, entry in enumerate(value):
             yield from _find_oversized(entry, f"{path}[{index}]")

@@ -17,13 +17,13 @@ import msgspec
 from wukong import __version__
 from wukong.cluster.api_status import build_error
 from wukong.cluster.credentials import Credentials, Headers
-from wukong.errors import ClusterError, OutcomeUnknown, ServerFailed
+from wukong.errors import ClusterError, OutcomeUnknown, ServerFailed, Stalled
 
 CONNECTIONS = 64
 CONNECT_SECONDS = 10.0
 ANSWER_SECONDS = 65.0  # the API server itself gives up on a request after 60
 # A watch hears a bookmark about once a minute: one silent for this long has lost its server and does not know it yet.
-SILENCE_SECONDS = 150.0
+STALL_SECONDS = 90.0
 READ_BUFFER = 1 << 20  # an object may have 1.5 MB; with the default of 64 kB a watch is mostly waking up
 _CONNECT_ERRORS = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
 _CONNECTION_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
@@ -32,9 +32,16 @@ _CONNECTION_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 class Http:
     """Use it in an `async with`."""
 
-    def __init__(self, credentials: Credentials, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(
+        self,
+        credentials: Credentials,
+        *,
+        answer_seconds: float = ANSWER_SECONDS,
+        stall_seconds: float = STALL_SECONDS,
+    ) -> None:
+        """A request ends after `answer_seconds`; one that reads, also when no byte came for `stall_seconds`."""
         self.credentials = credentials
-        self._answer_seconds = answer_seconds
+        self._answer_seconds, self._stall_seconds = answer_seconds, stall_seconds
         self._sessions: list[aiohttp.ClientSession] = []  # the last one is in use; see _session
         self._generation = -1
 
@@ -56,9 +63,9 @@ class Http:
     ) -> bytes:
         """Send one request and return the whole answer."""
         data = None if body is None else msgspec.json.encode(body)
-        timeout = aiohttp.ClientTimeout(total=self._answer_seconds, sock_connect=CONNECT_SECONDS)
-        request = {"params": params, "timeout": timeout, "data": data, "content_type": content_type}
         is_write = method != "GET"
+        timeout = self._timeout(self._answer_seconds, None if is_write else self._stall_seconds)
+        request = {"params": params, "timeout": timeout, "data": data, "content_type": content_type}
         try:
             async with self._open_response(method, path, request) as response:
                 answer = await response.read()
@@ -69,8 +76,8 @@ class Http:
         return answer
 
     async def read_lines(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
-        """Yield the lines of a streamed answer. Ends when the server ends it, or when nothing came for too long."""
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
+        """Yield the lines of a streamed answer until the server ends it. Raises Stalled when nothing comes."""
+        timeout = self._timeout(None, self._stall_seconds)
         rest = b""
         try:
             async with self._open_response("GET", path, {"params": params, "timeout": timeout}) as response:
@@ -83,12 +90,17 @@ class Http:
                             yield line
                 finally:
                     _abort(response)
-        except aiohttp.SocketTimeoutError:
-            return
+        except aiohttp.SocketTimeoutError as error:
+            silence = f"{self.credentials.server} said nothing on a watch for {self._stall_seconds:g} s"
+            raise Stalled(silence, reason="Stalled") from error
         except _CONNECTION_ERRORS as error:
             raise self._build_connection_error(error, is_write=False) from error
         if rest:
             raise ServerFailed(f"{self.credentials.server} ended a watch in the middle of a line")
+
+    def _timeout(self, total: float | None, stall_seconds: float | None) -> aiohttp.ClientTimeout:
+        connect_seconds = min(CONNECT_SECONDS, self._stall_seconds)
+        return aiohttp.ClientTimeout(total=total, sock_connect=connect_seconds, sock_read=stall_seconds)
 
     @asynccontextmanager
     async def _open_response(

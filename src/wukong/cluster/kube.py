@@ -20,7 +20,7 @@ from wukong.api.kinds import PODS
 from wukong.api.resources import Key, Resource
 from wukong.cluster.api_status import build_error
 from wukong.cluster.credentials import Credentials
-from wukong.cluster.http import Http
+from wukong.cluster.http import STALL_SECONDS, Http
 from wukong.errors import ClusterError
 from wukong.ports import EVERYTHING, Document, Event, EventType, Page, PatchBody, Propagation, Selection
 
@@ -60,11 +60,16 @@ class _Versioned(msgspec.Struct):
 
 
 class Kube:
-    """Use it in an `async with`. `watch_seconds` bounds each watch; 0 leaves that to the server (30 to 60 minutes)."""
+    """Use it in an `async with`. `watch_seconds` bounds each watch; 0 leaves that to the server (30 to 60 minutes).
 
-    def __init__(self, credentials: Credentials, *, watch_seconds: int = 0) -> None:
+    A watch on which nothing came for `stall_seconds` is cut and ends in Stalled.
+    """
+
+    def __init__(
+        self, credentials: Credentials, *, watch_seconds: int = 0, stall_seconds: float = STALL_SECONDS
+    ) -> None:
         self.credentials = credentials
-        self._http, self._watch_seconds = Http(credentials), watch_seconds
+        self._http, self._watch_seconds = Http(credentials, stall_seconds=stall_seconds), watch_seconds
 
     async def __aenter__(self) -> Self:
         return self

@@ -1,12 +1,20 @@
 """Keeps up with all objects of a kind: list, watch, and again whenever the watch is lost. Works on any Cluster.
 
-              ┌── Gone, not there, not allowed any more ───┐
+              ┌ Gone, not there, not allowed, silent stall ┐
               ▼                                            │
-    list in pages ──► Synced ──► watch ──► Changed … ──► ended or broken
-                                   ▲                       │
-                                   └── from last version ──┘
+    list in pages ──► Listing ──► watch ──► Event … ──► ended, or WatchFailure
+        │  ▲                       ▲                       │
+        │  └ KindMissing           └── from last version ──┘
+        └─────┘ (an optional kind that is not installed)
 
 Between two attempts it waits, longer each time, until the server has said something again.
+
+A connection on which nothing comes any more is noticed by the Cluster (http.py), which ends the watch with Stalled. A
+watch that had said something is then begun again from there. One that was silent from its beginning is begun with a
+list: it may be that nothing changed and the server sends no bookmarks, and only a list can tell that from a server
+that is lost. (The API server sends a bookmark once a minute, but only if its cache has moved on since the watch began,
+and for a kind of which nothing changes etcd moves it: every 5 s where kubeadm has set that up, by default every 10
+minutes. A list that asks for the newest state moves it, too.)
 
 The list asks for the newest state in pages of 500. A 1.35 server answers that from its cache, too, and consistently: it
 first makes sure that the cache has caught up with etcd (350 pages, no list in etcd's metrics). So resourceVersion=0,
@@ -22,13 +30,11 @@ import asyncio
 import random as dice
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Any, Generic, TypeVar, cast
-
-import msgspec
+from typing import Any, TypeVar, cast
 
 from wukong.api.resources import Resource
-from wukong.errors import ClusterError, Denied, Gone, Invalid, NotFound, TooManyRequests
-from wukong.ports import EVERYTHING, Cluster, Event, Selection
+from wukong.errors import ClusterError, Denied, Gone, Invalid, NotFound, Stalled, TooManyRequests
+from wukong.ports import EVERYTHING, Cluster, KindMissing, Listing, Selection, WatchFailure, WatchUpdate
 
 T = TypeVar("T")
 PAGE = 500
@@ -37,20 +43,7 @@ LAST_SECONDS = 30.0
 _HOPELESS = (Denied, Invalid, NotFound)
 
 
-class Synced(msgspec.Struct, Generic[T], frozen=True):
-    """All there is: what is not in it is no more. The consumer finds what changed since the last one."""
-
-    items: list[T]
-    resource_version: str
-
-
-class Changed(msgspec.Struct, Generic[T], frozen=True):
-    """One change after what came before. Never a bookmark."""
-
-    event: Event[T]
-
-
-def seconds_before(attempt: int, random: float) -> float:
+def retry_delay(attempt: int, random: float) -> float:
     """How long to wait before attempt 1, 2, 3…: doubling, and half of it by chance, so that not all come at once."""
     return min(LAST_SECONDS, FIRST_SECONDS * 2.0 ** min(attempt - 1, 10)) * (0.5 + random / 2)
 
@@ -60,64 +53,70 @@ async def follow(
     resource: Resource,
     read: type[T],
     selection: Selection = EVERYTHING,
+    optional: bool = False,
     *,
     from_cache: bool = False,
-    tell: Callable[[ClusterError, float], object] = lambda error, seconds: None,
     random: Callable[[], float] = dice.random,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-) -> AsyncGenerator[Synced[T] | Changed[T], None]:
-    """For ever. `read` must read metadata.resourceVersion. `tell` hears of each failure and the seconds until we retry.
+) -> AsyncGenerator[WatchUpdate[T], None]:
+    """Yields what becomes of a kind, for ever. `read` must read metadata.resourceVersion.
 
-    Before the first Synced, what waiting does not mend (no such kind, not allowed) is raised; later nothing is.
+    Before the first Listing, what waiting does not mend (no such kind, not allowed) is raised; later it is a
+    WatchFailure like any other. That an `optional` kind is not there is never raised: each time the server says so,
+    there is a KindMissing, until the kind is installed and a Listing comes.
     """
     version, failures, has_synced, limit = "", 0, False, PAGE
     while True:
-        heard, error = False, cast(ClusterError | None, None)
+        has_heard, error = False, cast(ClusterError | None, None)
         try:
             if not version:
                 first = "0" if from_cache and not has_synced else None
-                synced = await _list(cluster, resource, read, selection, limit, first)
-                version, has_synced, limit = synced.resource_version, True, PAGE
-                yield synced
+                listing = await _list(cluster, resource, read, selection, limit, first)
+                version, has_synced, limit = listing.resource_version, True, PAGE
+                yield listing
             events = cluster.watch(resource, read, selection, resource_version=version)
             async with aclosing(events):
                 async for event in events:
-                    version, heard, failures = version_of(event.object) or version, True, 0
-                    if event.type != "BOOKMARK":
-                        yield Changed(event)
+                    version, has_heard, failures = version_of(event.object) or version, True, 0
+                    yield event
         except Gone as gone:
             # If the pages themselves expired before we had them all, paging again may end the same way.
             version, limit, error = "", PAGE if version else 0, gone
         except ClusterError as failed:
+            has_synced = has_synced or (optional and isinstance(failed, NotFound))
             if not has_synced and isinstance(failed, _HOPELESS):
                 raise
             # A kind that went away may come back with another history: look at all of it again.
-            version, error = "" if isinstance(failed, _HOPELESS) else version, failed
-        if heard and error is None:
+            is_list_due = isinstance(failed, _HOPELESS) or (isinstance(failed, Stalled) and not has_heard)
+            version, error = "" if is_list_due else version, failed
+            failures = 0 if isinstance(failed, Stalled) else failures  # it has waited for long enough already
+        if has_heard and error is None:
             continue  # it ended as watches do, after some minutes
         failures += 1
-        seconds = seconds_before(failures, random())
+        seconds = retry_delay(failures, random())
         if isinstance(error, TooManyRequests):
             seconds = max(seconds, error.retry_after or 0.0)
-        if error is not None:
-            tell(error, seconds)
+        if optional and isinstance(error, NotFound):
+            yield KindMissing(seconds)
+        elif error is not None:
+            yield WatchFailure(error, seconds)
         await sleep(seconds)
 
 
 async def _list(
     cluster: Cluster, resource: Resource, read: type[T], selection: Selection, limit: int, version: str | None
-) -> Synced[T]:
+) -> Listing[T]:
     limit = 0 if version == "0" else limit
     page = await cluster.list(resource, read, selection, limit=limit, resource_version=version)
     items = list(page.items)
     while page.token:
         page = await cluster.list(resource, read, selection, limit=limit, token=page.token)
         items += page.items
-    return Synced(items, page.resource_version)
+    return Listing(items, page.resource_version)
 
 
-def version_of(found: Any) -> str:
+def version_of(resource_object: Any) -> str:
     """The resourceVersion of an object, be it a struct or a dict."""
-    if isinstance(found, dict):
-        return str(found.get("metadata", {}).get("resourceVersion", ""))
-    return str(found.metadata.resource_version)
+    if isinstance(resource_object, dict):
+        return str(resource_object.get("metadata", {}).get("resourceVersion", ""))
+    return str(resource_object.metadata.resource_version)

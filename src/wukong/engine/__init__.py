@@ -1,4 +1,4 @@
-"""The scheduling engine: decides like kube-scheduler, on columns, fast. Row 1: imports only api and errors.
+"""The scheduling engine: decides like kube-scheduler, on columns, fast. Row 1: imports only row 0.
 
 snapshot = Snapshot.of(objects)
 scheduler = Scheduler(snapshot, default_profile())
@@ -9,13 +9,13 @@ scheduler.decide(pod)        # every plugin's verdict and points
 from wukong.engine.decision import Decision, Preemption, Refusal
 from wukong.engine.scheduler import Scheduler
 from wukong.engine.snapshot import Snapshot
-from wukong.engine.ties import FIRST_BY_NAME, Drawn, RoundRobin, Ties
+from wukong.engine.ties import FIRST_BY_NAME, RandomTies, RoundRobin, Ties
 
 __all__ = [
     "FIRST_BY_NAME",
     "Decision",
-    "Drawn",
     "Preemption",
+    "RandomTies",
     "Refusal",
     "RoundRobin",
     "Scheduler",

@@ -15,6 +15,6 @@ ALL = slice(None)
 INFEASIBLE = -(2**62)  # the total of a node that failed a filter: below any score
 
 
-def take(table: Ints, lines: Index, rows: Rows) -> Ints:
+def select_lines(table: Ints, lines: Index, rows: Rows) -> Ints:
     """Some lines of `table[line, node]` at some nodes, without copying what is not asked for."""
     return table[lines] if isinstance(rows, slice) else table[lines[:, None], rows]

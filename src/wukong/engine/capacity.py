@@ -1,6 +1,6 @@
 """How many more pods like this one fit: place copies on a fork until one fits nowhere, and say why.
 
-Called by `wukong capacity`. Pure: the caller's snapshot is not changed, progress is told to a function it hands in.
+Called by `wukong capacity`. Pure: the caller's snapshot is not changed.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ def count_capacity(
     scheduler: Scheduler,
     pod: Pod,
     limit: int | None = None,
-    tell: Callable[[int, int], object] = lambda done, total: None,
+    report_progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Capacity:
-    """Place up to `limit` copies one after the other, on a fork. `tell(done, total)` hears how far it has come."""
+    """Place up to `limit` copies one after the other, on a fork. Calls `report_progress(done, total)` now and then."""
     trial = Scheduler(scheduler.snapshot.fork(), scheduler.profile, ties=scheduler.ties, plugins=scheduler.plugins)
-    most = bound(trial, pod)
+    most = count_upper_bound(trial, pod)
     total = most if limit is None else min(limit, most)
-    taken: Tally[str] = Tally()
+    placed_per_node: Tally[str] = Tally()
     done, chunk = 0, _FIRST_CHUNK
     while limit is None or done < limit:
         wanted = chunk if limit is None else min(chunk, limit - done)
         # No pod is called "x#1-7", so the copies displace nobody.
         nodes = trial.place_many(pod, wanted, key=f"{pod.key}#{done}")
-        taken.update(nodes)
+        placed_per_node.update(nodes)
         done += len(nodes)
-        tell(done, total)
+        report_progress(done, total)
         if len(nodes) < wanted:
             break
         chunk = min(2 * chunk, _LARGEST_CHUNK)
@@ -59,19 +59,19 @@ def count_capacity(
         pod=pod.key,
         nodes=len(trial.snapshot.rows),
         fits=done,
-        per_node=dict(sorted(taken.items(), key=lambda entry: (-entry[1], entry[0]))),
+        per_node=dict(sorted(placed_per_node.items(), key=lambda entry: (-entry[1], entry[0]))),
         reason=f"limit of {limit} reached, more would fit" if is_limited else after.message or after.error,
         is_limited=is_limited,
         preemption=after.preemption,
     )
 
 
-def bound(scheduler: Scheduler, pod: Pod) -> int:
+def count_upper_bound(scheduler: Scheduler, pod: Pod) -> int:
     """How many fit at most: what the feasible nodes have left, whatever rules the pods have among themselves."""
-    view = scheduler.view(pod)
+    view = scheduler.view_of(pod)
     view.sync()
     snapshot = scheduler.snapshot
-    vector = snapshot.vector(view.template)
+    vector = snapshot.vector_of(view.template)
     free = np.maximum(snapshot.room - snapshot.load, 0)
     counted = [line for line in range(len(vector)) if vector[line] > 0 and (line == PODS or line > NONZERO_MEMORY)]
     per_node = np.min([free[line] // vector[line] for line in counted], axis=0)

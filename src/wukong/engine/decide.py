@@ -1,6 +1,6 @@
-"""Deciding about one pod with everything said: feasible nodes, every plugin's points, reasons, message, preemption.
+"""Deciding about one pod in full: feasible nodes, every plugin's points, reasons, message, preemption.
 
-The slow, talkative sibling of place.py; both read the same view, so they never disagree.
+Slower than place.py, which gives no reasons; both read the same view, so they never disagree.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from wukong.engine.arrays import ALL, Mask
-from wukong.engine.decision import Decision, Preemption, Refusal, histogram
+from wukong.engine.decision import Decision, Preemption, Refusal, format_histogram
 from wukong.engine.plugin import Load
 from wukong.engine.plugins.node_affinity import CONFLICT, NOT_NAMED, NodeAffinity
 from wukong.engine.preempt import NOT_HELPFUL, Attempt, preempt
@@ -23,14 +23,14 @@ def decide(view: View) -> Decision:
     names = [row.name for row in view.snapshot.rows]
     rows = np.flatnonzero(view.feasible).tolist()
     if not rows:
-        return _unplaceable(view)
+        return _decide_unschedulable(view)
     refusals = find_refusals(view)
     feasible = tuple(names[row] for row in rows)
     if len(rows) == 1:  # nothing to compare: kube-scheduler does not score
         return Decision(feasible=feasible, refusals=refusals)
-    if view.broken:
-        return Decision(feasible=feasible, refusals=refusals, error=view.broken)
-    points = {name: values[rows] for name, values in view.points().items()}
+    if view.scoring_error:
+        return Decision(feasible=feasible, refusals=refusals, error=view.scoring_error)
+    points = {name: values[rows] for name, values in view.compute_points().items()}
     return Decision(
         feasible=feasible,
         scores=points,
@@ -42,39 +42,39 @@ def decide(view: View) -> Decision:
 def find_refusals(view: View) -> dict[str, Refusal]:
     """Node → the first plugin that refuses it, in the profile's order."""
     snapshot, load = view.snapshot, Load(view.snapshot.load)
-    open_rows: Mask = np.ones(len(snapshot.rows), dtype=np.bool_)
+    undecided: Mask = np.ones(len(snapshot.rows), dtype=np.bool_)
     refusals: dict[str, Refusal] = {}
     named = NodeAffinity.named_nodes(view) if "NodeAffinity" in view.profile.filters else None
     if named is not None:
         for number, row in enumerate(snapshot.rows):
             if row.name not in named:
                 refusals[row.name] = Refusal("NodeAffinity", (NOT_NAMED.text,), is_final=True)
-                open_rows[number] = False
+                undecided[number] = False
     for plugin, part in view.filters:
         failing = part.failing(ALL, load)
-        refused = np.logical_or.reduce([mask for _, mask in failing]) & open_rows
+        refused = np.logical_or.reduce([mask for _, mask in failing]) & undecided
         if not refused.any():
             continue
-        final = part.hopeless(ALL, load)
+        final = part.find_unresolvable(ALL, load)
         for number in np.flatnonzero(refused).tolist():
             reasons = tuple(reason.text for reason, mask in failing if mask[number])
             refusals[snapshot.rows[number].name] = Refusal(plugin, reasons, bool(final[number]))
-        open_rows &= ~refused
+        undecided &= ~refused
     return refusals
 
 
-def _unplaceable(view: View) -> Decision:
+def _decide_unschedulable(view: View) -> Decision:
     count = len(view.snapshot.rows)
     if not count:
         return Decision(message=NO_NODES)
     named = NodeAffinity.named_nodes(view) if "NodeAffinity" in view.profile.filters else None
     if named is not None and not named:
-        return _contradictory(view, count)
+        return _decide_conflicting_names(view, count)
     refusals = find_refusals(view)
-    reasons = histogram(reason for refusal in refusals.values() for reason in refusal.reasons)
+    reasons = format_histogram(reason for refusal in refusals.values() for reason in refusal.reasons)
     attempt = preempt(view, refusals) if view.profile.has_preemption else None
     preemption = attempt.preemption if attempt else None
-    tail = _announcement(view, preemption) if preemption else _tail(view, attempt, count)
+    tail = _format_preemption(view, preemption) if preemption else _format_post_filter(view, attempt, count)
     return Decision(
         refusals=refusals,
         message=f"0/{count} nodes are available: {reasons}.{tail}",
@@ -82,35 +82,35 @@ def _unplaceable(view: View) -> Decision:
     )
 
 
-def _announcement(view: View, preemption: Preemption) -> str:
+def _format_preemption(view: View, preemption: Preemption) -> str:
     if not view.profile.version.preemption_message:
         return ""
-    where, victims = preemption.node, len(preemption.victims)
-    return f" preemption: found a potential placement for pod on node {where}, preempting {victims} victims"
+    node, victims = preemption.node, len(preemption.victims)
+    return f" preemption: found a potential placement for pod on node {node}, preempting {victims} victims"
 
 
-def _contradictory(view: View, count: int) -> Decision:
+def _decide_conflicting_names(view: View, count: int) -> Decision:
     """The required terms name no node in common: refused before any node is looked at.
 
-    DynamicResources then stumbles over notes it never took, so preemption is not even asked.
+    DynamicResources then fails for want of its PreFilter state, so preemption is not tried.
     """
     refusals = {row.name: Refusal("NodeAffinity", (CONFLICT,), is_final=True) for row in view.snapshot.rows}
     if "DynamicResources" in view.profile.zero_scores:
         tail = " not found"
     else:
-        tail = _tail(view, Attempt() if view.profile.has_preemption else None, count)
+        tail = _format_post_filter(view, Attempt() if view.profile.has_preemption else None, count)
     return Decision(refusals=refusals, message=f"0/{count} nodes are available: {CONFLICT}.{tail}")
 
 
-def _tail(view: View, attempt: Attempt | None, count: int) -> str:
-    """What the plugins asked after a failure have to say for themselves."""
-    said = ["no new claims to deallocate"] if view.profile.has_claims_message else []
+def _format_post_filter(view: View, attempt: Attempt | None, count: int) -> str:
+    """The messages of the PostFilter plugins, which run after no node was feasible."""
+    messages = ["no new claims to deallocate"] if view.profile.has_claims_message else []
     if attempt is not None:
-        said.append(f"preemption: {attempt.refused or _not_helpful(attempt, count)}")
-    return f" {', '.join(said)}" if said else ""
+        messages.append(f"preemption: {attempt.refusal or _format_not_helpful(attempt, count)}")
+    return f" {', '.join(messages)}" if messages else ""
 
 
-def _not_helpful(attempt: Attempt, count: int) -> str:
+def _format_not_helpful(attempt: Attempt, count: int) -> str:
     reasons = [reason for node in attempt.reasons.values() for reason in node]
     reasons += [NOT_HELPFUL] * (count - len(attempt.reasons))
-    return f"0/{count} nodes are available: {histogram(reasons)}."
+    return f"0/{count} nodes are available: {format_histogram(reasons)}."

@@ -47,6 +47,6 @@ class Decision:
         return tuple(name for name, total in zip(self.feasible, self.final, strict=True) if total == top)
 
 
-def histogram(reasons: Iterable[str]) -> str:
+def format_histogram(reasons: Iterable[str]) -> str:
     """`3 Insufficient cpu, 5 node(s) were unschedulable`: sorted as text, as kube-scheduler does: 10 before 2."""
     return ", ".join(sorted(f"{count} {reason}" for reason, count in Tally(reasons).items()))

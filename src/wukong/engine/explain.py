@@ -49,9 +49,9 @@ class Explanation:
 
 
 def explain(scheduler: Scheduler, pod: Pod) -> Explanation:
-    view = scheduler.view(pod)
+    view = scheduler.view_of(pod)
     decision = scheduler.decide(pod)
-    groups = _group(view, decision)
+    groups = _group_nodes(view, decision)
     is_stuck = not decision.feasible
     return Explanation(
         pod=pod.key,
@@ -64,14 +64,14 @@ def explain(scheduler: Scheduler, pod: Pod) -> Explanation:
         error=decision.error,
         preemption=decision.preemption,
         fixes=tuple(find_fixes(scheduler, pod)) if is_stuck else (),
-        notes=tuple(unmodelled(pod)),
+        notes=tuple(list_unmodelled(pod)),
     )
 
 
-def _group(view: View, decision: Decision) -> tuple[NodeGroup, ...]:
+def _group_nodes(view: View, decision: Decision) -> tuple[NodeGroup, ...]:
     """Nodes with the same reasons from every filter and the same points from every score belong together."""
     names = [row.name for row in view.snapshot.rows]
-    refusals = _all_refusals(view)
+    refusals = _find_all_refusals(view)
     position = {name: index for index, name in enumerate(decision.feasible)}
     columns = [(plugin, points.tolist()) for plugin, points in decision.scores.items()]
     best = set(decision.best)
@@ -84,7 +84,7 @@ def _group(view: View, decision: Decision) -> tuple[NodeGroup, ...]:
     groups = [
         _make_group(tuple(nodes), refusals[row_of[nodes[0]]], decision, position, best) for nodes in members.values()
     ]
-    return tuple(sorted(groups, key=_order))
+    return tuple(sorted(groups, key=_sort_key))
 
 
 def _make_group(
@@ -95,17 +95,17 @@ def _make_group(
     best: set[str],
 ) -> NodeGroup:
     index = position.get(nodes[0])
-    scored = index is not None and bool(decision.final)
+    is_scored = index is not None and bool(decision.final)
     return NodeGroup(
         nodes=nodes,
         refusals=dict(refusals) if index is None else {},
-        points={plugin: int(values[index]) for plugin, values in decision.scores.items()} if scored else {},
-        total=decision.final[index] if index is not None and scored else None,
+        points={plugin: int(values[index]) for plugin, values in decision.scores.items()} if is_scored else {},
+        total=decision.final[index] if index is not None and is_scored else None,
         is_best=nodes[0] in best,
     )
 
 
-def _order(group: NodeGroup) -> tuple[object, ...]:
+def _sort_key(group: NodeGroup) -> tuple[object, ...]:
     return (
         not group.is_feasible,
         not group.is_best,
@@ -116,10 +116,10 @@ def _order(group: NodeGroup) -> tuple[object, ...]:
     )
 
 
-def _all_refusals(view: View) -> list[tuple[tuple[str, tuple[str, ...]], ...]]:
+def _find_all_refusals(view: View) -> list[tuple[tuple[str, tuple[str, ...]], ...]]:
     """[node] every filter that refuses it, not only the first, with its reasons."""
     load = Load(view.snapshot.load)
-    found: list[list[tuple[str, tuple[str, ...]]]] = [[] for _ in view.snapshot.rows]
+    refusals: list[list[tuple[str, tuple[str, ...]]]] = [[] for _ in view.snapshot.rows]
     for plugin, part in view.filters:
         failing = part.failing(ALL, load)
         codes = np.zeros(len(view.snapshot.rows), dtype=np.int64)
@@ -130,12 +130,12 @@ def _all_refusals(view: View) -> list[tuple[tuple[str, tuple[str, ...]], ...]]:
             for code in np.unique(codes).tolist()
         }
         for number in np.flatnonzero(codes).tolist():
-            found[number].append((plugin, texts[int(codes[number])]))
-    return [tuple(entries) for entries in found]
+            refusals[number].append((plugin, texts[int(codes[number])]))
+    return [tuple(entries) for entries in refusals]
 
 
-def unmodelled(pod: Pod) -> list[str]:
-    """What about this pod the engine does not know: said, so that nobody takes the answer for more than it is."""
+def list_unmodelled(pod: Pod) -> list[str]:
+    """What the engine does not model about this pod, so that nobody takes the answer for more than it is."""
     notes = [note for volume in pod.spec.volumes for note in _volume_notes(volume)]
     if pod.spec.resource_claims:
         notes.append("resource claims (DynamicResources) are not modelled: treated as satisfied everywhere")

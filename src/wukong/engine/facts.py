@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from wukong.api.core import NodeSelector
 from wukong.api.objects import Objects
-from wukong.engine.selectors import Selector, compile_selector, from_labels, selects
 from wukong.engine.template import Template
+from wukong.semantics.selectors import Selector, compile_selector, require_labels, selects
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Facts:
     def labels_of(self, namespace: str) -> dict[str, str]:
         return self.namespaces.get(namespace, {})
 
-    def default_selector(self, template: Template) -> Selector:
+    def default_selector_of(self, template: Template) -> Selector:
         """Who counts as "the same application": the pod's services and its owning workload, taken together."""
         merged: dict[str, frozenset[str]] = {}
         for selector in self.services.get(template.namespace, []):
@@ -54,11 +54,11 @@ def read_facts(objects: Objects) -> Facts:
     services: dict[str, list[Selector]] = {}
     for service in objects.services:
         if service.spec.selector is not None:
-            services.setdefault(service.metadata.namespace, []).append(from_labels(service.spec.selector))
+            services.setdefault(service.metadata.namespace, []).append(require_labels(service.spec.selector))
     return Facts(
         namespaces={entry.metadata.name: entry.metadata.labels for entry in objects.namespaces},
         services=services,
-        owners=_owners(objects),
+        owners=_read_owners(objects),
         budgets=tuple(
             Budget(
                 entry.metadata.namespace,
@@ -68,22 +68,22 @@ def read_facts(objects: Objects) -> Facts:
             )
             for entry in objects.pod_disruption_budgets
         ),
-        volumes=_volumes(objects),
+        volumes=_read_volumes(objects),
     )
 
 
-def _owners(objects: Objects) -> dict[tuple[str, str, str, str], Selector | None]:
+def _read_owners(objects: Objects) -> dict[tuple[str, str, str, str], Selector | None]:
     owners: dict[tuple[str, str, str, str], Selector | None] = {}
     for controller in objects.replication_controllers:
         meta = controller.metadata
-        owners[(meta.namespace, "v1", "ReplicationController", meta.name)] = from_labels(controller.spec.selector)
+        owners[(meta.namespace, "v1", "ReplicationController", meta.name)] = require_labels(controller.spec.selector)
     for workload in (*objects.replica_sets, *objects.stateful_sets):
         meta = workload.metadata
         owners[(meta.namespace, "apps/v1", workload.kind, meta.name)] = compile_selector(workload.spec.selector)
     return owners
 
 
-def _volumes(objects: Objects) -> dict[tuple[str, str], NodeSelector | None]:
+def _read_volumes(objects: Objects) -> dict[tuple[str, str], NodeSelector | None]:
     affinity = {
         volume.metadata.name: volume.spec.node_affinity.required if volume.spec.node_affinity else None
         for volume in objects.persistent_volumes

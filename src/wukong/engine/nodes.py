@@ -39,13 +39,13 @@ class NodeRow:
 
     def copy(self, name: str = "") -> NodeRow:
         """A row like this one; with a name of its own it is another node, on a host of that name."""
-        twin: NodeRow = object.__new__(NodeRow)
+        copy: NodeRow = object.__new__(NodeRow)
         for slot in self.__slots__:
-            setattr(twin, slot, getattr(self, slot))
+            setattr(copy, slot, getattr(self, slot))
         if name:
-            twin.name = name
-            twin.labels = {key: name if key == HOSTNAME else value for key, value in self.labels.items()}
-        return twin
+            copy.name = name
+            copy.labels = {key: name if key == HOSTNAME else value for key, value in self.labels.items()}
+        return copy
 
     def shape(self) -> tuple[object, ...]:
         """Equal for nodes that differ only in name and host."""

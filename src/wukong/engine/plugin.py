@@ -57,14 +57,14 @@ class FilterPart:
         """For each reason, which of the nodes in question fail by it. One node may fail by several."""
         raise NotImplementedError
 
-    def hopeless(self, rows: Rows, load: Load) -> Mask:
-        """Which of the nodes in question fail finally."""
+    def find_unresolvable(self, rows: Rows, load: Load) -> Mask:
+        """Which of the nodes in question fail in a way that taking pods off the node cannot resolve."""
         failing = self.failing(rows, load)
         masks = [mask for reason, mask in failing if reason.is_final]
-        return np.logical_or.reduce(masks) if masks else np.zeros(width(rows, load), dtype=np.bool_)
+        return np.logical_or.reduce(masks) if masks else np.zeros(count_nodes(rows, load), dtype=np.bool_)
 
     def allows(self, row: int, snapshot: Snapshot) -> bool:
-        """Whether this one node passes, given the snapshot as it is now. Override where it can be told cheaply."""
+        """Whether this one node passes, given the snapshot as it is now. Override where a cheaper check exists."""
         self.refresh()
         rows = np.array([row], dtype=np.intp)
         return not any(mask[0] for _, mask in self.failing(rows, Load(snapshot.load[:, rows])))
@@ -110,12 +110,12 @@ class FeasibleScorePart(ScorePart):
 
     scope = Scope.CLUSTER
 
-    def among(self, feasible: Mask) -> Ints:
+    def score_feasible(self, feasible: Mask) -> Ints:
         """The finished 0–100 scores of all nodes; only those of feasible nodes are read."""
         raise NotImplementedError
 
     def raw(self, rows: Rows, load: Load) -> Ints:
-        raise TypeError("scored by among()")
+        raise TypeError("scored by score_feasible()")
 
 
 class Plugin:
@@ -129,16 +129,16 @@ class Plugin:
     def score(self, view: View) -> ScorePart | None:
         return None
 
-    def broken(self, view: View) -> str:
+    def find_scoring_error(self, view: View) -> str:
         """Why scoring this pod fails in every scheduling cycle; "" if it does not."""
         return ""
 
-    def agree(self, view: View, candidates: dict[str, tuple[str, ...]]) -> Collection[str]:
-        """Of the nodes that preemption could free, with the pods that would have to go, those it may."""
+    def filter_candidates(self, view: View, candidates: dict[str, tuple[str, ...]]) -> Collection[str]:
+        """The candidate nodes of preemption that this plugin agrees to; `candidates` is node → keys of its victims."""
         return candidates
 
 
-def width(rows: Rows, load: Load) -> int:
+def count_nodes(rows: Rows, load: Load) -> int:
     """How many nodes are in question."""
     return load.lines.shape[1] if isinstance(rows, slice) else len(rows)
 

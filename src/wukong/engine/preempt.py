@@ -1,8 +1,8 @@
 """Preemption: which pods of lower priority would have to go, on which node, to make room for one that fits nowhere.
 
-Follows kube-scheduler's DefaultPreemption: on every node where removing pods can help, take all lower ones away, then
-give back as many as possible, most important first and budget-protected ones before the others. Pods are taken from
-and given back to the snapshot itself; afterwards it is as it was.
+Follows kube-scheduler's DefaultPreemption: on every node where removing pods can help, remove all lower ones, then
+put back as many as possible, most important first and budget-protected ones before the others. Pods are removed from
+and put back on the snapshot itself; afterwards it is as it was.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 
 from wukong.engine.decision import Preemption, Refusal
 from wukong.engine.plugin import Load, Scope
-from wukong.engine.plugins.pod_topology_spread import Hard
-from wukong.engine.selectors import selects
-from wukong.engine.snapshot import Placed
+from wukong.engine.plugins.pod_topology_spread import SpreadFilter
+from wukong.engine.snapshot import PlacedPod
 from wukong.engine.view import View
+from wukong.semantics.selectors import selects
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 NO_VICTIMS = "No preemption victims found for incoming pod"
@@ -32,14 +32,14 @@ _LEAST_CANDIDATES = 100
 @dataclass(frozen=True)
 class Attempt:
     preemption: Preemption | None = None
-    refused: str = ""  # why the pod may not preempt at all
+    refusal: str = ""  # why the pod may not preempt at all
     reasons: dict[str, tuple[str, ...]] = field(default_factory=dict)  # node → why no candidate
 
 
 @dataclass(frozen=True)
 class _Candidate:
     node: str
-    victims: tuple[tuple[str, Placed], ...]  # in the order in which sparing them was given up
+    victims: tuple[tuple[str, PlacedPod], ...]  # in the order in which sparing them was given up
     violations: int
 
     def rank(self) -> tuple[object, ...]:
@@ -55,34 +55,34 @@ class _Candidate:
 def preempt(view: View, refusals: dict[str, Refusal]) -> Attempt:
     """What DefaultPreemption would do for the view's pod, given why each node refused it."""
     if not view.template.preempts:
-        return Attempt(refused=NEVER)
+        return Attempt(refusal=NEVER)
     candidates: list[_Candidate] = []
     reasons: dict[str, tuple[str, ...]] = {}
     potential = sorted(node for node, refusal in refusals.items() if not refusal.is_final)
     enough = max(_LEAST_CANDIDATES, len(potential) * _CANDIDATE_PERCENT // 100)
     for node in potential:
-        found = _try_node(view, node)
-        if isinstance(found, _Candidate):
-            candidates.append(found)
+        candidate = _try_node(view, node)
+        if isinstance(candidate, _Candidate):
+            candidates.append(candidate)
         else:
-            reasons[node] = found
+            reasons[node] = candidate
         if len(candidates) >= enough and any(not candidate.violations for candidate in candidates):
             break
     if not candidates:
         return Attempt(reasons=reasons)
-    candidates = _agreed(view, candidates)
+    candidates = _filter_candidates(view, candidates)
     if not candidates:
-        return Attempt(refused=NOT_AGREED)
+        return Attempt(refusal=NOT_AGREED)
     best = min(candidates, key=_Candidate.rank)
-    every = {candidate.node: tuple(key for key, _ in candidate.victims) for candidate in candidates}
-    return Attempt(Preemption(best.node, every[best.node], every, best.violations))
+    victims_of = {candidate.node: tuple(key for key, _ in candidate.victims) for candidate in candidates}
+    return Attempt(Preemption(best.node, victims_of[best.node], victims_of, best.violations))
 
 
-def _agreed(view: View, candidates: list[_Candidate]) -> list[_Candidate]:
-    """Those that every plugin agrees to."""
+def _filter_candidates(view: View, candidates: list[_Candidate]) -> list[_Candidate]:
+    """The candidates that every plugin agrees to."""
     for name in view.profile.filters:
-        left = {candidate.node: tuple(key for key, _ in candidate.victims) for candidate in candidates}
-        kept = view.plugins[name].agree(view, left)
+        victims_of = {candidate.node: tuple(key for key, _ in candidate.victims) for candidate in candidates}
+        kept = view.plugins[name].filter_candidates(view, victims_of)
         candidates = [candidate for candidate in candidates if candidate.node in kept]
     return candidates
 
@@ -97,9 +97,9 @@ def _try_node(view: View, node: str) -> _Candidate | tuple[str, ...]:
     trial = _Trial(view, row)
     try:
         for key in lower:
-            trial.take(key)
-        short = trial.reasons()
-        return short or trial.spare(node)
+            trial.remove(key)
+        reasons = trial.find_reasons()
+        return reasons or trial.restore_what_fits(node)
     finally:
         trial.undo()
 
@@ -109,29 +109,29 @@ class _Trial:
 
     def __init__(self, view: View, row: int) -> None:
         self.view, self.snapshot, self.row = view, view.snapshot, row
-        self.taken: dict[str, Placed] = {}
+        self.removed: dict[str, PlacedPod] = {}
         self._order = dict(self.snapshot.on_row[row])
         self._ports = dict(self.snapshot.ports.get(row, {}))
         self._changing = [part for _, part in view.filters if part.scope is not Scope.NODE]
-        self._spreads = [part for _, part in view.filters if isinstance(part, Hard)]
+        self._spreads = [part for _, part in view.filters if isinstance(part, SpreadFilter)]
 
-    def take(self, key: str) -> None:
-        placed = self.taken[key] = self.snapshot.forget(key)
+    def remove(self, key: str) -> None:
+        placed = self.removed[key] = self.snapshot.forget(key)
         for part in self._spreads:
-            part.trial(placed.template, self.row, -1)
+            part.count_trial(placed.template, self.row, -1)
 
-    def give_back(self, key: str) -> None:
-        placed = self.taken.pop(key)
+    def restore(self, key: str) -> None:
+        placed = self.removed.pop(key)
         self.snapshot.assume_template(key, placed.template, self.row, placed.start)
         for part in self._spreads:
-            part.trial(placed.template, self.row, 1)
+            part.count_trial(placed.template, self.row, 1)
 
     def undo(self) -> None:
-        for key in list(self.taken):
-            self.give_back(key)
+        for key in list(self.removed):
+            self.restore(key)
         self.snapshot.restore_row(self.row, self._order, self._ports)
 
-    def reasons(self) -> tuple[str, ...]:
+    def find_reasons(self) -> tuple[str, ...]:
         """Why the pod still does not fit on the node; empty if it does."""
         rows = np.array([self.row], dtype=np.intp)
         load = Load(self.snapshot.load[:, rows])
@@ -142,36 +142,36 @@ class _Trial:
                 return texts
         return ()
 
-    def spare(self, node: str) -> _Candidate:
-        """Give back every pod that can stay."""
-        by_importance = sorted(self.taken, key=lambda key: _importance(self.taken[key]))
-        protected = _budget_breakers(self.view, [(key, self.taken[key]) for key in by_importance])
-        victims: list[tuple[str, Placed]] = []
+    def restore_what_fits(self, node: str) -> _Candidate:
+        """Put back every pod that can stay; the others are the victims."""
+        by_importance = sorted(self.removed, key=lambda key: _importance_of(self.removed[key]))
+        protected = _find_budget_breakers(self.view, [(key, self.removed[key]) for key in by_importance])
+        victims: list[tuple[str, PlacedPod]] = []
         violations = 0
         for key in sorted(by_importance, key=lambda key: key not in protected):  # stable: importance is kept
-            placed = self.taken[key]
-            self.give_back(key)
+            placed = self.removed[key]
+            self.restore(key)
             if not all(part.allows(self.row, self.snapshot) for part in self._changing):
-                self.take(key)
+                self.remove(key)
                 victims.append((key, placed))
                 violations += key in protected
         return _Candidate(node, tuple(victims), violations)
 
 
-def _importance(placed: Placed) -> tuple[int, str]:
+def _importance_of(placed: PlacedPod) -> tuple[int, str]:
     """Sorts the most important first: higher priority, then running longer."""
     return -placed.template.priority, placed.start or _NOT_STARTED
 
 
-def _budget_breakers(view: View, pods: list[tuple[str, Placed]]) -> set[str]:
+def _find_budget_breakers(view: View, pods: list[tuple[str, PlacedPod]]) -> set[str]:
     """Those whose loss, in this order, exceeds what their disruption budgets allow."""
     left = [budget.allowed for budget in view.snapshot.facts.budgets]
     breakers: set[str] = set()
     for key, placed in pods:
         template = placed.template
         for number, budget in enumerate(view.snapshot.facts.budgets):
-            is_meant = budget.namespace == template.namespace and bool(budget.selector) and bool(template.labels)
-            if not is_meant or not selects(budget.selector, template.labels) or key.split("/")[-1] in budget.disrupted:
+            may_cover = budget.namespace == template.namespace and bool(budget.selector) and bool(template.labels)
+            if not may_cover or not selects(budget.selector, template.labels) or key.split("/")[-1] in budget.disrupted:
                 continue
             left[number] -= 1
             if left[number] < 0:

@@ -91,7 +91,7 @@ class Report:
         return dict(sorted(Tally(entry.plugin for entry in self.mismatches).items()))
 
 
-def scenario_objects(scenario: Scenario) -> Objects:
+def objects_of(scenario: Scenario) -> Objects:
     """The cluster a scenario starts with."""
     objects = Objects(
         nodes=scenario.nodes, pods=scenario.existing, pod_disruption_budgets=scenario.pod_disruption_budgets
@@ -113,7 +113,7 @@ class _Kind(Base):
 
 def replay_scenario(scenario: Scenario, number: int, profile: Profile, report: Report) -> None:
     """Decide every step of the scenario again and add what was compared, and what differed, to the report."""
-    snapshot = Snapshot.of(scenario_objects(scenario))
+    snapshot = Snapshot.of(objects_of(scenario))
     scheduler = Scheduler(snapshot, profile)
     report.scenarios += 1
     for step in scenario.steps:

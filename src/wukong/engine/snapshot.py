@@ -19,10 +19,11 @@ from wukong.api.core import Node, Pod
 from wukong.api.objects import Objects
 from wukong.engine.arrays import Ints
 from wukong.engine.copy_on_write import CopyOnWriteDicts
-from wukong.engine.counter import Counter
+from wukong.engine.domain_counter import DomainCounter
 from wukong.engine.facts import Facts, read_facts
 from wukong.engine.nodes import Column, NodeRow, label_column, row_column
-from wukong.engine.template import HostPort, Template, TemplateTable
+from wukong.engine.template import Template, TemplateTable
+from wukong.semantics.host_ports import HostPort
 
 if TYPE_CHECKING:
     from wukong.engine.view import View
@@ -32,7 +33,9 @@ _FIRST_RESOURCE = 3
 _MAX_VIEWS = 512
 
 
-class Placed(NamedTuple):
+class PlacedPod(NamedTuple):
+    """A pod on a node, by its template."""
+
     template: Template
     row: int
     start: str  # when it started, RFC 3339; "" if it has not
@@ -47,12 +50,12 @@ class Snapshot:
         self.lines: dict[str, int] = {"cpu": 3, "memory": 4, "ephemeral-storage": 5}  # resource → line
         self.rows: list[NodeRow] = []
         self.row_of: dict[str, int] = {}
-        self.pods: dict[str, Placed] = {}
+        self.pods: dict[str, PlacedPod] = {}
         self.pending: dict[str, Pod] = {}  # known, but on no node
         self.stray: dict[str, tuple[Pod, str]] = {}  # on a node we do not know (yet)
         self.on_row: CopyOnWriteDicts[int, str, None] = (
             CopyOnWriteDicts()
-        )  # node → keys of its pods, in the order they came
+        )  # node → its pods' keys, in the order they came
         self.ports: CopyOnWriteDicts[int, HostPort, None] = CopyOnWriteDicts()  # node → host ports in use
         self.placed: CopyOnWriteDicts[int, int, int] = CopyOnWriteDicts()  # template → node → how many
         self._by_number: dict[int, Template] = {}
@@ -68,34 +71,34 @@ class Snapshot:
     def of(cls, objects: Objects) -> Snapshot:
         """The snapshot of these objects: finished pods are left out, pods without a node wait in `pending`."""
         snapshot = cls(objects.nodes, read_facts(objects))
-        bound: list[tuple[str, Pod]] = []
+        bound_pods: list[tuple[str, Pod]] = []
         for pod in objects.pods:
             if pod.is_finished:
                 continue
             if not pod.spec.node_name:
                 snapshot.pending[pod.key] = pod
             elif pod.spec.node_name in snapshot.row_of:
-                bound.append((pod.key, pod))
+                bound_pods.append((pod.key, pod))
             else:
-                snapshot._set_astray(pod.key, pod, pod.spec.node_name)
-        snapshot._assume_all(bound)
+                snapshot._set_stray(pod.key, pod, pod.spec.node_name)
+        snapshot._assume_all(bound_pods)
         return snapshot
 
     def _forget_derived(self) -> None:
-        """Drop what was computed from nodes or facts. `epoch` tells everyone who keeps more of it."""
+        """Drop what was computed from nodes or facts. Whoever keeps more of it compares `epoch`."""
         self.epoch = object()
         self.columns: dict[str, Column] = {}
         self.row_numbers: Column | None = None
         self.views: dict[tuple[int, int, str], View] = {}  # by template, profile and node asked for
-        self.counters: list[Counter] = []
-        self.feeds: dict[int, list[tuple[Counter, int, int]]] = {}  # template → counters its pods add to
+        self.counters: list[DomainCounter] = []
+        self.contributions: dict[int, list[tuple[DomainCounter, int, int]]] = {}  # template → counters its pods add to
         self.log: list[int] = []  # rows whose pods changed, oldest first; views read it from where they stopped
         self.images: dict[str, tuple[int, list[int]]] | None = None
 
     # ---- nodes
 
     def set_nodes(self, nodes: Iterable[Node]) -> None:
-        """Replace all nodes. Placed pods stay on the nodes that remain; those of vanished nodes become stray."""
+        """Replace all nodes. PlacedPod pods stay on the nodes that remain; those of vanished nodes become stray."""
         self._rebuild(sorted((NodeRow(node) for node in nodes), key=lambda row: row.name))
 
     def add_nodes(self, *nodes: Node) -> None:
@@ -126,14 +129,14 @@ class Snapshot:
         self._forget_derived()
 
     def _rebuild(self, rows: list[NodeRow]) -> None:
-        """Lay the rows anew. Pods follow their nodes, those of vanished nodes become stray, stray ones return."""
+        """Replace the rows. Pods follow their nodes, those of vanished nodes become stray, stray ones return."""
         old_names = [row.name for row in self.rows]
         self.rows = rows
         self.row_of = {row.name: number for number, row in enumerate(rows)}
         for number, name in enumerate(old_names):
             if name not in self.row_of:
                 for key in list(self.on_row.get(number, ())):
-                    self._set_astray(key, self.forget(key).template.pod, name)
+                    self._set_stray(key, self.forget(key).template.pod, name)
         self._move_pods([self.row_of.get(name, -1) for name in old_names])
         self.ensure_lines(name for row in rows for name in row.allocatable)
         self.room = np.zeros((len(self.lines) + _FIRST_RESOURCE, len(rows)), dtype=np.int64)
@@ -144,7 +147,7 @@ class Snapshot:
             if name in self.row_of:
                 self.assume(key, pod, name)
 
-    def _set_astray(self, key: str, pod: Pod, node_name: str) -> None:
+    def _set_stray(self, key: str, pod: Pod, node_name: str) -> None:
         """Remember a pod of a node we do not know. Without its node's name it can be placed elsewhere as it is."""
         self.stray[key] = (replace(pod, spec=replace(pod.spec, node_name="")), node_name)
 
@@ -185,12 +188,12 @@ class Snapshot:
             self.room = np.pad(self.room, ((0, missing), (0, 0)))
 
     def column(self, key: str) -> Column:
-        found = self.columns.get(key)
-        if found is None:
-            found = self.columns[key] = label_column(self.rows, key)
-        return found
+        column = self.columns.get(key)
+        if column is None:
+            column = self.columns[key] = label_column(self.rows, key)
+        return column
 
-    def rows_apart(self) -> Column:
+    def column_of_rows(self) -> Column:
         """The column in which every node is a domain of its own."""
         if self.row_numbers is None:
             self.row_numbers = row_column(self.rows)
@@ -206,14 +209,14 @@ class Snapshot:
 
     def assume(self, key: str, pod: Pod, node_name: str, start: str | None = None) -> None:
         """Count this pod as placed on this node. `key` is namespace/name."""
-        began = pod.status.start_time or "" if start is None else start
-        self._assume(key, self.table.intern(pod), self.row_of[node_name], began)
+        started = pod.status.start_time or "" if start is None else start
+        self._assume(key, self.table.intern(pod), self.row_of[node_name], started)
 
-    def forget(self, key: str) -> Placed:
-        """Take a placed pod away again; gives what is needed to put it back."""
+    def forget(self, key: str) -> PlacedPod:
+        """Remove a placed pod. Returns what is needed to put it back."""
         placed = self.pods.pop(key)
         template, row, _ = placed
-        vector = self.vector(template)  # first: it may widen `load`
+        vector = self.vector_of(template)  # first: it may widen `load`
         self.load[:, row] -= vector
         del self.on_row.own(row)[key]
         self.on_row.drop_if_empty(row)
@@ -223,65 +226,66 @@ class Snapshot:
             for port in template.ports:
                 used.pop(port, None)  # a set, as in kube-scheduler: the first of two holders to go frees the port
             self.ports.drop_if_empty(row)
-        for counter, weight, hits in self.streams_of(template):
+        for counter, weight, hits in self.contributions_of(template):
             counter.add(row, -weight, -hits)
         self.log.append(row)
         return placed
 
     def assume_template(self, key: str, template: Template, row: int, start: str = "") -> None:
+        """Count a pod of this template as placed on this row."""
         self._assume(key, template, row, start)
 
     def assume_many(self, template: Template, keys: Sequence[str], rows: Sequence[int]) -> None:
         """Place look-alike pods, the i-th on the i-th of `rows`, in one go."""
         for key in keys:
-            self._refuse_placed(key)
+            self._check_not_placed(key)
         numbers, counts = np.unique(np.array(rows, dtype=np.intp), return_counts=True)
-        vector = self.vector(template)  # first: it may widen `load`
+        vector = self.vector_of(template)  # first: it may widen `load`
         self.load[:, numbers] += vector[:, None] * counts
         for row, count in zip(numbers.tolist(), counts.tolist(), strict=True):
             self._count_placed(template, row, count)
             if template.ports:
                 self.ports.own(row).update(dict.fromkeys(template.ports))
-            for counter, weight, hits in self.streams_of(template):
+            for counter, weight, hits in self.contributions_of(template):
                 counter.add(row, weight * count, hits * count)
         for key, row in zip(keys, rows, strict=True):
             self.on_row.own(row)[key] = None
-            self.pods[key] = Placed(template, row, "")
+            self.pods[key] = PlacedPod(template, row, "")
         self.log.extend(numbers.tolist())
 
     def _assume(self, key: str, template: Template, row: int, start: str) -> None:
-        self._refuse_placed(key)
+        self._check_not_placed(key)
         self.stray.pop(key, None)
-        self.pods[key] = Placed(template, row, start)
-        vector = self.vector(template)  # first: it may widen `load`
+        self.pods[key] = PlacedPod(template, row, start)
+        vector = self.vector_of(template)  # first: it may widen `load`
         self.load[:, row] += vector
         self.on_row.own(row)[key] = None
         self._count_placed(template, row, 1)
         if template.ports:
             self.ports.own(row).update(dict.fromkeys(template.ports))
-        for counter, weight, hits in self.streams_of(template):
+        for counter, weight, hits in self.contributions_of(template):
             counter.add(row, weight, hits)
         self.log.append(row)
 
-    def _refuse_placed(self, key: str) -> None:
+    def _check_not_placed(self, key: str) -> None:
         if key in self.pods:
             raise KeyError(f"pod {key} is already placed, on {self.rows[self.pods[key].row].name}")
 
-    def _assume_all(self, bound: list[tuple[str, Pod]]) -> None:
+    def _assume_all(self, bound_pods: list[tuple[str, Pod]]) -> None:
         """Many pods at once, before anything has been compiled: the columns are summed by numpy."""
-        templates = [self.table.intern(pod) for _, pod in bound]
-        rows = np.array([self.row_of[pod.spec.node_name] for _, pod in bound], dtype=np.intp)
+        templates = [self.table.intern(pod) for _, pod in bound_pods]
+        rows = np.array([self.row_of[pod.spec.node_name] for _, pod in bound_pods], dtype=np.intp)
         distinct = {template.number: template for template in templates}
         self.ensure_lines(name for template in distinct.values() for name in template.requests.taken)
         position = {number: i for i, number in enumerate(distinct)}
         which = np.array([position[template.number] for template in templates], dtype=np.intp)
         vectors = np.array(
-            [self.vector(template) for template in distinct.values()], dtype=np.int64
+            [self.vector_of(template) for template in distinct.values()], dtype=np.int64
         )  # [template, line]
-        for line in range(self.load.shape[0] if bound else 0):
+        for line in range(self.load.shape[0] if bound_pods else 0):
             np.add.at(self.load[line], rows, vectors[which, line])
-        for (key, pod), template, row in zip(bound, templates, rows.tolist(), strict=True):
-            self.pods[key] = Placed(template, row, pod.status.start_time or "")
+        for (key, pod), template, row in zip(bound_pods, templates, rows.tolist(), strict=True):
+            self.pods[key] = PlacedPod(template, row, pod.status.start_time or "")
             self.on_row.own(row)[key] = None
             self._count_placed(template, row, 1)
             if template.ports:
@@ -292,7 +296,7 @@ class Snapshot:
         self.on_row.put(row, order)
         self.ports.put(row, ports)
 
-    def vector(self, template: Template) -> Ints:
+    def vector_of(self, template: Template) -> Ints:
         """What one placed pod of this template adds to each line of its node's load."""
         if len(template.vector) != len(self.lines) + _FIRST_RESOURCE:
             taken = template.requests.taken
@@ -310,14 +314,14 @@ class Snapshot:
         if number not in self.placed:
             self._by_number[number] = template
             if template.has_terms:
-                self._note_keys(template)
+                self._add_topology_keys(template)
         counts = self.placed.own(number)
         counts[row] = counts.get(row, 0) + change
         if not counts[row]:
             del counts[row]
             self.placed.drop_if_empty(number)
 
-    def _note_keys(self, template: Template) -> None:
+    def _add_topology_keys(self, template: Template) -> None:
         self.anti_affinity_keys.update(dict.fromkeys(term.topology_key for term in template.anti_affinity_terms))
         others = (
             *template.affinity_terms,
@@ -328,33 +332,34 @@ class Snapshot:
 
     # ---- counters
 
-    def count(self, counter: Counter) -> Counter:
+    def register_counter(self, counter: DomainCounter) -> DomainCounter:
         """Fill a new counter from the pods placed so far and keep it current from now on."""
         for number, per_row in self.placed.items():
             weight, hits = counter.weigh(self._by_number[number])
             if hits:
                 for row, count in per_row.items():
                     counter.add(row, weight * count, hits * count)
-                self.streams_of(self._by_number[number]).append((counter, weight, hits))
+                self.contributions_of(self._by_number[number]).append((counter, weight, hits))
         self.counters.append(counter)
-        for number in self.feeds.keys() - self.placed.keys():  # seen before, none placed just now
+        for number in self.contributions.keys() - self.placed.keys():  # seen before, none placed just now
             weight, hits = counter.weigh(self._by_number[number])
             if hits:
-                self.feeds[number].append((counter, weight, hits))
-        counter.touched.clear()
+                self.contributions[number].append((counter, weight, hits))
+        counter.changed_domains.clear()
         return counter
 
-    def placed_templates(self) -> list[Template]:
+    def list_placed_templates(self) -> list[Template]:
         """The templates of which at least one pod is placed."""
         return [self._by_number[number] for number in self.placed]
 
-    def streams_of(self, template: Template) -> list[tuple[Counter, int, int]]:
-        feeds = self.feeds.get(template.number)
-        if feeds is None:
+    def contributions_of(self, template: Template) -> list[tuple[DomainCounter, int, int]]:
+        """The counters that a placed pod of this template adds to, with its weight and hits in each."""
+        contributions = self.contributions.get(template.number)
+        if contributions is None:
             self._by_number[template.number] = template
-            weighed = ((counter, *counter.weigh(template)) for counter in self.counters)
-            feeds = self.feeds[template.number] = [entry for entry in weighed if entry[2]]
-        return feeds
+            weights = ((counter, *counter.weigh(template)) for counter in self.counters)
+            contributions = self.contributions[template.number] = [entry for entry in weights if entry[2]]
+        return contributions
 
     # ---- copies
 
@@ -377,7 +382,7 @@ class Snapshot:
         """Forget all compiled pods; they are compiled again when asked for."""
         self.views.clear()
         self.counters.clear()
-        self.feeds.clear()
+        self.contributions.clear()
         self.log.clear()
 
     def make_room_for_view(self) -> None:

@@ -15,7 +15,6 @@ from wukong.api.core import (
     Affinity,
     Pod,
     PodAffinity,
-    PodAffinityTerm,
     Toleration,
     TopologySpreadConstraint,
     Volume,
@@ -23,24 +22,11 @@ from wukong.api.core import (
 from wukong.api.meta import controller_of
 from wukong.engine.arrays import Ints
 from wukong.engine.requests import Requests, read_requests
-from wukong.engine.selectors import Selector, compile_selector, from_labels, selects
+from wukong.semantics.host_ports import host_ports_of
+from wukong.semantics.pod_affinity import compile_pod_term
+from wukong.semantics.selectors import Selector, compile_selector, require_labels
 
 _encode = msgspec.msgpack.Encoder().encode
-
-
-class Term(NamedTuple):
-    """One inter-pod (anti-)affinity term, as its owner wrote it."""
-
-    selector: Selector | None
-    namespaces: frozenset[str]
-    namespace_selector: Selector | None
-    topology_key: str
-    weight: int
-
-    def means(self, template: Template, namespace_labels: dict[str, str]) -> bool:
-        """Whether a pod of `template`, in a namespace with these labels, is one this term talks about."""
-        in_namespace = template.namespace in self.namespaces or selects(self.namespace_selector, namespace_labels)
-        return in_namespace and selects(self.selector, template.labels)
 
 
 class Spread(NamedTuple):
@@ -52,16 +38,6 @@ class Spread(NamedTuple):
     min_domains: int
     honors_affinity: bool
     honors_taints: bool
-
-
-class HostPort(NamedTuple):
-    protocol: str
-    ip: str
-    port: int
-
-    def conflicts(self, other: HostPort) -> bool:
-        same = self.protocol == other.protocol and self.port == other.port
-        return same and (self.ip == other.ip or "0.0.0.0" in (self.ip, other.ip))
 
 
 class Template:
@@ -107,9 +83,9 @@ class Template:
         self.requests: Requests = read_requests(pod)
         self.vector: Ints = np.zeros(0, dtype=np.int64)  # what a placed pod adds to its node; kept by the snapshot
         self.tolerations: list[Toleration] = spec.tolerations
-        self.node_selector: Selector = from_labels(spec.node_selector)
+        self.node_selector: Selector = require_labels(spec.node_selector)
         self.affinity: Affinity = spec.affinity or Affinity()
-        self.ports = _host_ports(pod)
+        self.ports = host_ports_of(pod)
         self.images = [container.image for container in (*spec.init_containers, *spec.containers)]
         self.image_volumes = [volume.image.reference for volume in spec.volumes if volume.image is not None]
         self.claims = [
@@ -123,38 +99,26 @@ class Template:
         self.hard_spreads = compile_spreads(constraints, self.labels, "DoNotSchedule")
         self.soft_spreads = compile_spreads(constraints, self.labels, "ScheduleAnyway")
 
-    def with_extender(self, needed: dict[str, int]) -> Template:
+    def with_needed(self, needed: dict[str, int]) -> Template:
         """A template like this one that needs other amounts: for trying out, never interned."""
-        twin: Template = object.__new__(Template)
+        copy: Template = object.__new__(Template)
         for slot in self.__slots__:
-            setattr(twin, slot, getattr(self, slot))
-        twin.requests = self.requests._replace(needed=needed)
-        return twin
+            setattr(copy, slot, getattr(self, slot))
+        copy.requests = self.requests._replace(needed=needed)
+        return copy
 
     def _read_terms(self) -> None:
         together = self.affinity.pod_affinity or PodAffinity()
         apart = self.affinity.pod_anti_affinity or PodAffinity()
-        self.affinity_terms = [self._term(term, 0) for term in together.required]
-        self.anti_affinity_terms = [self._term(term, 0) for term in apart.required]
+        self.affinity_terms = [compile_pod_term(term, self.namespace, 0) for term in together.required]
+        self.anti_affinity_terms = [compile_pod_term(term, self.namespace, 0) for term in apart.required]
         self.preferred_affinity_terms = [
-            self._term(entry.pod_affinity_term, entry.weight) for entry in together.preferred
+            compile_pod_term(entry.pod_affinity_term, self.namespace, entry.weight) for entry in together.preferred
         ]
         self.preferred_anti_affinity_terms = [
-            self._term(entry.pod_affinity_term, entry.weight) for entry in apart.preferred
+            compile_pod_term(entry.pod_affinity_term, self.namespace, entry.weight) for entry in apart.preferred
         ]
         self.has_terms = bool(together.required or together.preferred or apart.required or apart.preferred)
-
-    def _term(self, term: PodAffinityTerm, weight: int) -> Term:
-        named = frozenset(term.namespaces)
-        if not named and term.namespace_selector is None:
-            named = frozenset((self.namespace,))
-        return Term(
-            compile_selector(term.label_selector),
-            named,
-            compile_selector(term.namespace_selector),
-            term.topology_key,
-            weight,
-        )
 
 
 def compile_spreads(
@@ -179,17 +143,7 @@ def compile_spreads(
 
 def _with_label_keys(selector: Selector | None, keys: list[str], labels: dict[str, str]) -> Selector | None:
     own = {key: labels[key] for key in keys if key in labels}
-    return selector if selector is None else from_labels(own) + selector
-
-
-def _host_ports(pod: Pod) -> list[HostPort]:
-    sidecars = [container for container in pod.spec.init_containers if container.restart_policy == "Always"]
-    return [
-        HostPort(port.protocol or "TCP", port.host_ip or "0.0.0.0", port.host_port)
-        for container in (*sidecars, *pod.spec.containers)
-        for port in container.ports
-        if port.host_port > 0
-    ]
+    return selector if selector is None else require_labels(own) + selector
 
 
 class TemplateTable:
@@ -199,18 +153,18 @@ class TemplateTable:
         self._by_signature: dict[bytes, Template] = {}
 
     def intern(self, pod: Pod) -> Template:
-        signature = _signature(pod)
+        signature = _signature_of(pod)
         template = self._by_signature.get(signature)
         if template is None:
             template = self._by_signature[signature] = Template(len(self._by_signature), pod)
         return template
 
 
-def _decides(volume: Volume) -> bool:
+def _matters(volume: Volume) -> bool:
     return volume.persistent_volume_claim is not None or volume.image is not None
 
 
-def _signature(pod: Pod) -> bytes:
+def _signature_of(pod: Pod) -> bytes:
     """Equal for pods that no decision can tell apart."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
     resized = [entry for entry in (*status.container_statuses, *status.init_container_statuses) if entry.resources]
@@ -230,7 +184,7 @@ def _signature(pod: Pod) -> bytes:
             spec.preemption_policy,
             spec.overhead,
             spec.resources,
-            [(volume.persistent_volume_claim, volume.image) for volume in spec.volumes if _decides(volume)],
+            [(volume.persistent_volume_claim, volume.image) for volume in spec.volumes if _matters(volume)],
             resized,
             status.conditions if resized else None,
         )

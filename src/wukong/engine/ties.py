@@ -1,4 +1,4 @@
-"""Who wins among nodes with the same, highest score. kube-scheduler picks at random; we let the caller say.
+"""Which node wins among those with the same, highest score. kube-scheduler picks at random; here the caller chooses.
 
 A tie-breaker gets the rows in name order and returns one of them. Randomness, where wanted, is handed in as a stream.
 """
@@ -26,13 +26,13 @@ class Ties:
         return None if total[row] == INFEASIBLE else row
 
 
-class _AmongEquals(Ties):
+class _TiedRows(Ties):
     def pick(self, total: Ints) -> int | None:
         best = super().pick(total)
         return None if best is None else self.choose(np.flatnonzero(total == total[best]))
 
 
-class RoundRobin(_AmongEquals):
+class RoundRobin(_TiedRows):
     """The next by name after the one chosen last."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class RoundRobin(_AmongEquals):
         return self._last
 
 
-class Drawn(_AmongEquals):
+class RandomTies(_TiedRows):
     """By a given stream: `draw(n)` gives a number from 0 to n - 1, such as random.Random(seed).randrange."""
 
     def __init__(self, draw: Callable[[int], int]) -> None:

@@ -5,7 +5,7 @@
     feasible[node]  = fixed_ok & load_ok & every CLUSTER filter
     total[node]     = fixed_score + load_score + Σ weight × normalised score      (INFEASIBLE where not feasible)
 
-place.py asks for `total`; diagnose.py and explain.py ask why. Parts come from plugins/ in the profile's order.
+place.py asks for `total`; decide.py and explain.py ask why. Parts come from plugins/ in the profile's order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wukong.engine.template import Template
 Plugins = dict[str, Plugin]
 
 
-class Scored:
+class WeightedScore:
     """One score plugin of a view: its part, its weight and, unless it is summed elsewhere, its current scores."""
 
     __slots__ = ("high", "is_flat", "low", "name", "part", "raw", "value", "weight")
@@ -35,7 +35,7 @@ class Scored:
         self.low = self.high = 0
         self.is_flat = False  # every node has the same raw score: then it does not matter which are feasible
 
-    def renew(self, raw: Ints) -> None:
+    def set_raw(self, raw: Ints) -> None:
         self.raw, self.value = raw, None
         self.is_flat = bool(len(raw)) and bool((raw == raw[0]).all())
 
@@ -48,7 +48,7 @@ class Scored:
         self.low = int(np.where(feasible, self.raw, -INFEASIBLE).min())
         self.value = self.part.normalise(self.raw, self.low, self.high) * self.weight
 
-    def is_moved_by(self, rows: Index) -> bool:
+    def may_change_range(self, rows: Index) -> bool:
         """Whether these nodes joining or leaving the feasible ones may move the range."""
         if self.raw is None:
             return True
@@ -69,19 +69,19 @@ class View:
         self.node_name = node_name
         self.filters = list(self._compile_filters())
         self.scores = list(self._compile_scores())
-        self._split()
-        broken = ((name, plugins[name].broken(self)) for name, _ in profile.scores)
-        self.broken = next((f'running PreScore plugin "{name}": {why}' for name, why in broken if why), "")
+        self._split_parts()
+        errors = ((name, plugins[name].find_scoring_error(self)) for name, _ in profile.scores)
+        self.scoring_error = next((f'running PreScore plugin "{name}": {error}' for name, error in errors if error), "")
         count = len(snapshot.rows)
         self.fixed_ok: Mask = np.ones(count, dtype=np.bool_)
         for part in self._fixed_filters:
-            self.fixed_ok = _passing(self.fixed_ok, part, ALL, Load(snapshot.load))
+            self.fixed_ok = _apply_filter(self.fixed_ok, part, ALL, Load(snapshot.load))
         self.fixed_score: Ints = np.zeros(count, dtype=np.int64)
         for entry in self._fixed_scores:
             self.fixed_score += entry.part.raw(ALL, Load(snapshot.load)) * entry.weight
-        for entry in self.normalised:
+        for entry in self.normalised_scores:
             if entry.part.scope is Scope.NODE:
-                entry.renew(entry.part.raw(ALL, Load(snapshot.load)))
+                entry.set_raw(entry.part.raw(ALL, Load(snapshot.load)))
         self.load_ok: Mask = np.ones(count, dtype=np.bool_)
         self.load_score: Ints = np.zeros(count, dtype=np.int64)
         self.feasible: Mask = np.zeros(count, dtype=np.bool_)
@@ -94,13 +94,13 @@ class View:
             if part is not None:
                 yield name, part
 
-    def _compile_scores(self) -> Iterator[Scored]:
+    def _compile_scores(self) -> Iterator[WeightedScore]:
         for name, weight in self.profile.scores:
             part = self.plugins[name].score(self)
             if part is not None:
-                yield Scored(name, weight, part)
+                yield WeightedScore(name, weight, part)
 
-    def _split(self) -> None:
+    def _split_parts(self) -> None:
         """Sort the parts by what makes them change."""
         filters = [part for _, part in self.filters]
         self._fixed_filters = [part for part in filters if part.scope is Scope.NODE]
@@ -110,34 +110,34 @@ class View:
         self._fixed_scores = [entry for entry in ready if entry.part.scope is Scope.NODE]
         self._load_scores = [entry for entry in ready if entry.part.scope is Scope.LOAD]
         self._cluster_scores = [entry for entry in ready if entry.part.scope is Scope.CLUSTER]
-        self.normalised = [entry for entry in self.scores if entry.part.normalise is not None]
-        self.among = [entry for entry in self.scores if _needs_feasible(entry)]
-        self.late = [*self._cluster_scores, *self.normalised, *self.among]
+        self.normalised_scores = [entry for entry in self.scores if entry.part.normalise is not None]
+        self.feasible_scores = [entry for entry in self.scores if _needs_feasible(entry)]
+        self.relative_scores = [*self._cluster_scores, *self.normalised_scores, *self.feasible_scores]
 
     # ---- keeping current
 
     def sync(self) -> None:
-        """Take in everything that happened to the snapshot since the last call."""
-        self._take_in(self._read_log())
+        """Bring the view up to date with the snapshot."""
+        self._apply_changes(self._read_log())
 
     def sync_own(self, row: int, score: int | None) -> None:
         """The same when all that happened is one more pod of ours on `row`, whose LOAD score is known (None: full)."""
         self._read = len(self.snapshot.log)
         self.load_ok[row] = score is not None
         self.load_score[row] = score or 0
-        self._take_in(np.array([row], dtype=np.intp))
+        self._apply_changes(np.array([row], dtype=np.intp))
 
-    def _take_in(self, changed: Index | slice | None) -> None:
+    def _apply_changes(self, changed: Index | slice | None) -> None:
         refreshed = [part.refresh() for part in self._cluster_filters]
         if changed is ALL or any(isinstance(entry, slice) for entry in refreshed):
             self._sync_all()
             return
-        touched = [entry for entry in (changed, *refreshed) if isinstance(entry, np.ndarray)]
-        moved = self._update_feasible(_union(touched)) if touched else None
-        if self._update_late(moved):
+        touched_rows = [entry for entry in (changed, *refreshed) if isinstance(entry, np.ndarray)]
+        changed_rows = self._update_feasible(_union(touched_rows)) if touched_rows else None
+        if self._update_relative_scores(changed_rows):
             self._sum_up(ALL)
-        elif touched:
-            self._sum_up(_union(touched))
+        elif touched_rows:
+            self._sum_up(_union(touched_rows))
 
     def _read_log(self) -> Index | slice | None:
         log, start = self.snapshot.log, self._read
@@ -153,14 +153,14 @@ class View:
 
     def _update_load(self, rows: Rows) -> None:
         load = Load(self.snapshot.load) if isinstance(rows, slice) else Load(self.snapshot.load[:, rows])
-        self.load_ok[rows], self.load_score[rows] = self.judge_load(rows, load)
+        self.load_ok[rows], self.load_score[rows] = self.evaluate_load(rows, load)
 
-    def judge_load(self, rows: Rows, load: Load) -> tuple[Mask, Ints]:
+    def evaluate_load(self, rows: Rows, load: Load) -> tuple[Mask, Ints]:
         """What the LOAD parts say about these nodes holding this load: may the pod go there, and its score."""
         count = load.lines.shape[1]
         ok: Mask = np.ones(count, dtype=np.bool_)
         for part in self._load_filters:
-            ok = _passing(ok, part, rows, load)
+            ok = _apply_filter(ok, part, rows, load)
         score: Ints | None = None
         for entry in self._load_scores:
             points = entry.part.raw(rows, load)
@@ -171,42 +171,44 @@ class View:
     def _sync_all(self) -> None:
         feasible = self.fixed_ok & self.load_ok
         for part in self._cluster_filters:
-            feasible = _passing(feasible, part, ALL, Load(self.snapshot.load))
-        moved = np.flatnonzero(feasible != self.feasible)
+            feasible = _apply_filter(feasible, part, ALL, Load(self.snapshot.load))
+        changed_rows = np.flatnonzero(feasible != self.feasible)
         self.feasible = feasible
-        self._update_late(moved if len(moved) else None)
+        self._update_relative_scores(changed_rows if len(changed_rows) else None)
         self._sum_up(ALL)
 
     def _update_feasible(self, rows: Index) -> Index | None:
-        """Recompute whether these nodes are feasible; gives those that changed sides."""
+        """Recompute whether these nodes are feasible; returns those for which it changed."""
         now = self.fixed_ok[rows] & self.load_ok[rows]
         load = Load(self.snapshot.load[:, rows]) if self._cluster_filters else None
         for part in self._cluster_filters:
             assert load is not None
-            now = _passing(now, part, rows, load)
-        moved: Index = rows[now != self.feasible[rows]]
+            now = _apply_filter(now, part, rows, load)
+        changed_rows: Index = rows[now != self.feasible[rows]]
         self.feasible[rows] = now
-        return moved if len(moved) else None
+        return changed_rows if len(changed_rows) else None
 
-    def _update_late(self, moved: Index | None) -> bool:
+    def _update_relative_scores(self, changed_rows: Index | None) -> bool:
         """Renew the scores that depend on other nodes. True if any node's may have changed."""
         if not self.feasible.any():
-            for entry in self.late:
+            for entry in self.relative_scores:
                 entry.value = None  # no range to speak of: computed afresh once a node is feasible again
             return False
         changed = False
-        for entry in self.late:
+        for entry in self.relative_scores:
             part = entry.part
             is_new = part.scope is Scope.CLUSTER and part.refresh()
             if isinstance(part, FeasibleScorePart):
-                if is_new or moved is not None or entry.value is None:
-                    entry.value = part.among(self.feasible) * entry.weight
+                if is_new or changed_rows is not None or entry.value is None:
+                    entry.value = part.score_feasible(self.feasible) * entry.weight
                     changed = True
                 continue
             if is_new or entry.raw is None:
-                entry.renew(part.raw(ALL, Load(self.snapshot.load)))
+                entry.set_raw(part.raw(ALL, Load(self.snapshot.load)))
             assert entry.raw is not None
-            if entry.value is not None and (part.normalise is None or moved is None or not entry.is_moved_by(moved)):
+            if entry.value is not None and (
+                part.normalise is None or changed_rows is None or not entry.may_change_range(changed_rows)
+            ):
                 continue
             if part.normalise is None:
                 entry.value = entry.raw * entry.weight
@@ -217,23 +219,23 @@ class View:
 
     def _sum_up(self, rows: Rows) -> None:
         total = self.fixed_score[rows] + self.load_score[rows]
-        for entry in self.late:
+        for entry in self.relative_scores:
             if entry.value is not None:
                 total += entry.value[rows]
         feasible = self.feasible[rows]
         self.total[rows] = total if feasible.all() else np.where(feasible, total, INFEASIBLE)
 
-    def leave(self, row: int) -> None:
+    def mark_full(self, row: int) -> None:
         """This node has just become infeasible (place.py knows before the snapshot does)."""
         self.feasible[row] = False
         self.load_ok[row] = False
         self.total[row] = INFEASIBLE
-        if self.late and self._update_late(np.array([row], dtype=np.intp)):
+        if self.relative_scores and self._update_relative_scores(np.array([row], dtype=np.intp)):
             self._sum_up(ALL)
 
     # ---- answers
 
-    def points(self) -> dict[str, Ints]:
+    def compute_points(self) -> dict[str, Ints]:
         """Every score plugin's weighted points for every node, as of now; skipped plugins are absent."""
         self.sync()
         load = Load(self.snapshot.load)
@@ -241,7 +243,7 @@ class View:
         for entry in self.scores:
             if entry.part.is_skipped():
                 continue
-            if entry in self.late:
+            if entry in self.relative_scores:
                 assert entry.value is not None
                 points[entry.name] = entry.value
             else:
@@ -250,26 +252,31 @@ class View:
         points.update(dict.fromkeys(self.profile.zero_scores, zeros))
         return points
 
-    def own_effect(self) -> bool | None:
+    def count_feasible(self) -> int:
+        """On how many nodes the pod fits now."""
+        self.sync()
+        return int(np.count_nonzero(self.feasible))
+
+    def predict_own_effect(self) -> bool | None:
         """What placing a pod of this template does to this view beyond the load of its node.
 
         True: that node, and only it, becomes infeasible. False: nothing. None: other nodes may be concerned.
         """
         effects = [part.blocks_itself() for part in self._cluster_filters]
-        scores = (entry.part for entry in self.late if entry.part.scope is Scope.CLUSTER)
+        scores = (entry.part for entry in self.relative_scores if entry.part.scope is Scope.CLUSTER)
         if None in effects or any(part.depends_on_own_pods() for part in scores):
             return None
         return True in effects
 
 
-def _passing(so_far: Mask, part: FilterPart, rows: Rows, load: Load) -> Mask:
-    """Those of `so_far` that pass this part too."""
+def _apply_filter(passing: Mask, part: FilterPart, rows: Rows, load: Load) -> Mask:
+    """The nodes of `passing` that pass this part too."""
     for _, mask in part.failing(rows, load):
-        so_far = so_far & ~mask
-    return so_far
+        passing = passing & ~mask
+    return passing
 
 
-def _needs_feasible(entry: Scored) -> bool:
+def _needs_feasible(entry: WeightedScore) -> bool:
     return isinstance(entry.part, FeasibleScorePart)
 
 

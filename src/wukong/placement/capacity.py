@@ -1,4 +1,4 @@
-"""Spot or on-demand: told from a node's labels, in every cloud's own words.
+"""Spot or on-demand: read from a node's labels, in every cloud's own words.
 
 Used by fleet.py and whoever must keep off spot nodes (SPOT_LABELS). Our own label wins, then the others in this order.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 OWN_LABEL = "node.kubernetes.io/capacity"
-_SAYS_SPOT: dict[str, tuple[str, ...]] = {  # label → values, in lower case, that mean spot
+_SPOT_VALUES: dict[str, tuple[str, ...]] = {  # label → values, in lower case, that mean spot
     OWN_LABEL: ("spot",),
     "karpenter.sh/capacity-type": ("spot",),
     "eks.amazonaws.com/capacityType": ("spot",),
@@ -21,7 +21,7 @@ _SAYS_SPOT: dict[str, tuple[str, ...]] = {  # label → values, in lower case, t
     "spotinst.io/node-lifecycle": ("spot",),
     "scheduling.cast.ai/spot": ("true",),
 }
-_SAYS_ON_DEMAND: dict[str, tuple[str, ...]] = {
+_ON_DEMAND_VALUES: dict[str, tuple[str, ...]] = {
     OWN_LABEL: ("on-demand",),
     "karpenter.sh/capacity-type": ("on-demand", "reserved"),
     "eks.amazonaws.com/capacityType": ("on_demand",),
@@ -30,19 +30,16 @@ _SAYS_ON_DEMAND: dict[str, tuple[str, ...]] = {
 }
 # label → the values that make a node a spot node, as clouds write them: for affinity terms.
 SPOT_LABELS: dict[str, tuple[str, ...]] = {
-    label: ("SPOT",) if label == "eks.amazonaws.com/capacityType" else values for label, values in _SAYS_SPOT.items()
+    label: ("SPOT",) if label == "eks.amazonaws.com/capacityType" else values for label, values in _SPOT_VALUES.items()
 }
 
 
 def is_spot(labels: Mapping[str, str]) -> bool:
-    """A node that says nothing is on-demand."""
-    for label, values in _SAYS_SPOT.items():
-        said = labels.get(label)
-        if said is None:
-            continue
-        word = said.lower()
-        if word in values:
+    """Whether these labels make a node a spot node. Without any of them it is on-demand."""
+    for label, values in _SPOT_VALUES.items():
+        value = labels.get(label, "").lower()
+        if value in values:
             return True
-        if word in _SAYS_ON_DEMAND.get(label, ()):
+        if value in _ON_DEMAND_VALUES.get(label, ()):
             return False
     return False

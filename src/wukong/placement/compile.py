@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from wukong.admission.affinity_validation import find_selector_problems
+from wukong.admission.problem_text import describe_problem, format_choices
 from wukong.api.decode import readable
 from wukong.api.placement import (
     DEFAULT,
@@ -29,11 +31,9 @@ from wukong.api.placement import (
 )
 from wukong.api.quantity import parse_quantity, scheduler_amount
 from wukong.errors import InputError, nearest
-from wukong.placement.percent import percent
+from wukong.placement.percent import parse_percent
 from wukong.placement.rule import AnyRule, Rules
-from wukong.rules.findings import finding, one_of
-from wukong.rules.labels import is_label_key
-from wukong.rules.validate_affinity import label_selector_problems
+from wukong.semantics.label_syntax import is_label_key
 
 Policy = PlacementPolicy | ClusterPlacementPolicy
 RESOURCES = {"cpu": "cpu", "memory": "memory", "storage": "ephemeral-storage"}  # what policies say → the API's name
@@ -53,7 +53,7 @@ class Preference(msgspec.Struct, frozen=True):
 class Floor(msgspec.Struct, frozen=True):
     """At least one of these resources must have this much free."""
 
-    said: str  # as the policy wrote it: "gpu 1"
+    text: str  # as the policy wrote it: "gpu 1"
     amounts: dict[str, int]  # resource → scheduler amount
 
 
@@ -66,10 +66,10 @@ class Use(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True, eq=False):
-    """What one policy wants of nodes. Told apart by identity: a policy that changed is another plan."""
+    """What one policy wants of nodes. Compared by identity: a policy that changed is another plan."""
 
     name: str  # "PlacementPolicy shop/web"
-    strategy: str = ""  # "": no matter
+    strategy: str = ""  # "": any capacity will do
     is_enforced: bool = True
     preferences: tuple[Preference, ...] = ()
     floors: tuple[Floor, ...] = ()
@@ -83,57 +83,57 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
 
 def compile_policy(policy: Policy, rules: Rules, gpu_names: Sequence[str] = GPU_NAMES) -> Plan:
     """Raises InputError with every problem."""
-    wrong = problems(policy, rules)
-    if wrong:
-        raise InputError(*wrong)
+    problems = find_policy_problems(policy, rules)
+    if problems:
+        raise InputError(*problems)
     spec = policy.spec
     scheduling = spec.scheduling
     affinity = (scheduling and scheduling.resource_affinity) or ResourceAffinity()
     policies = (scheduling and scheduling.scheduling_policy) or SchedulingPolicy()
-    used = [(entry.type, _use(entry, rules)) for entry in policies.rules]
+    uses = [(entry.type, _compile_use(entry, rules)) for entry in policies.rules]
     return Plan(
-        name=title(policy),
+        name=title_of(policy),
         strategy=spec.capacity.strategy if spec.capacity else "",
         is_enforced=spec.mode != "Observe",
         preferences=tuple(
-            Preference(resource, wish.weight, percent(wish.threshold) or 0.0)
-            for resource, wish in _preferences(affinity).items()
+            Preference(resource, preference.weight, parse_percent(preference.threshold) or 0.0)
+            for resource, preference in _preferences_of(affinity).items()
         ),
-        floors=tuple(_floor(entry, gpu_names) for entry in affinity.required_resources),
-        filters=tuple(use for type_, use in used if type_ == "filter"),
-        scores=tuple(use for type_, use in used if type_ == "score"),
-        ranks=tuple(use for type_, use in used if type_ == "prioritize"),
+        floors=tuple(_compile_floor(entry, gpu_names) for entry in affinity.required_resources),
+        filters=tuple(use for type_, use in uses if type_ == "filter"),
+        scores=tuple(use for type_, use in uses if type_ == "score"),
+        ranks=tuple(use for type_, use in uses if type_ == "prioritize"),
         priority=policies.priority,
         never_preempts=policies.preemption_policy == "Never",
         scheduler_name=policies.scheduler_name,
     )
 
 
-def title(policy: Policy) -> str:
+def title_of(policy: Policy) -> str:
     return f"{type(policy).__name__} {policy.key}"
 
 
-def problems(policy: Policy, rules: Rules) -> list[str]:
-    """Everything that is wrong with a policy."""
-    return list(_problems(policy, rules))
+def find_policy_problems(policy: Policy, rules: Rules) -> list[str]:
+    """Everything that is wrong with a policy, each with its path."""
+    return list(_find_problems(policy, rules))
 
 
-def _problems(policy: Policy, rules: Rules) -> Iterator[str]:
+def _find_problems(policy: Policy, rules: Rules) -> Iterator[str]:
     spec = policy.spec
-    yield from label_selector_problems(spec.selector, "$.spec.selector")
+    yield from find_selector_problems(spec.selector, "$.spec.selector")
     if isinstance(spec, ClusterPlacementPolicySpec):
-        yield from label_selector_problems(spec.namespace_selector, "$.spec.namespaceSelector")
+        yield from find_selector_problems(spec.namespace_selector, "$.spec.namespaceSelector")
         if policy.metadata.name == DEFAULT:
-            yield from _default_problems(spec)
+            yield from _find_default_problems(spec)
     if spec.capacity is not None:
-        yield from _choice(spec.capacity.strategy, STRATEGIES, "$.spec.capacity.strategy")
-    yield from _choice(spec.mode, MODES, "$.spec.mode")
+        yield from _find_choice_problems(spec.capacity.strategy, STRATEGIES, "$.spec.capacity.strategy")
+    yield from _find_choice_problems(spec.mode, MODES, "$.spec.mode")
     if spec.scheduling is not None:
-        yield from _affinity_problems(spec.scheduling.resource_affinity, "$.spec.scheduling.resourceAffinity")
-        yield from _policy_problems(spec.scheduling.scheduling_policy, rules, "$.spec.scheduling.schedulingPolicy")
+        yield from _find_affinity_problems(spec.scheduling.resource_affinity, "$.spec.scheduling.resourceAffinity")
+        yield from _find_policy_problems(spec.scheduling.scheduling_policy, rules, "$.spec.scheduling.schedulingPolicy")
 
 
-def _default_problems(spec: ClusterPlacementPolicySpec) -> Iterator[str]:
+def _find_default_problems(spec: ClusterPlacementPolicySpec) -> Iterator[str]:
     for field, selector in (("selector", spec.selector), ("namespaceSelector", spec.namespace_selector)):
         if selector is not None and (selector.match_labels or selector.match_expressions):
             yield (
@@ -142,69 +142,73 @@ def _default_problems(spec: ClusterPlacementPolicySpec) -> Iterator[str]:
             )
 
 
-def _affinity_problems(affinity: ResourceAffinity | None, path: str) -> Iterator[str]:
+def _find_affinity_problems(affinity: ResourceAffinity | None, path: str) -> Iterator[str]:
     if affinity is None:
         return
-    for resource, wish in _preferences(affinity).items():
-        yield from _preference_problems(wish, f"{path}.{_PREFERRED[resource]}")
+    for resource, preference in _preferences_of(affinity).items():
+        yield from _find_preference_problems(preference, f"{path}.{_PREFERRED[resource]}")
     for index, entry in enumerate(affinity.required_resources):
-        yield from _requirement_problems(entry, f"{path}.requiredResources[{index}]")
+        yield from _find_requirement_problems(entry, f"{path}.requiredResources[{index}]")
 
 
-def _preference_problems(wish: ResourcePreference, path: str) -> Iterator[str]:
-    yield from _weight_problems(wish.weight, path)
-    if percent(wish.threshold) is None:
-        yield finding(f"{path}.threshold", "a percentage from 0% to 100%", wish.threshold, 'Write it as "70%".')
+def _find_preference_problems(preference: ResourcePreference, path: str) -> Iterator[str]:
+    yield from _find_weight_problems(preference.weight, path)
+    if parse_percent(preference.threshold) is None:
+        yield describe_problem(
+            f"{path}.threshold", "a percentage from 0% to 100%", preference.threshold, 'Write it as "70%".'
+        )
 
 
-def _requirement_problems(entry: ResourceRequirement, path: str) -> Iterator[str]:
+def _find_requirement_problems(entry: ResourceRequirement, path: str) -> Iterator[str]:
     known = (*RESOURCES, GPU)
     if entry.resource_type not in known and not ("/" in entry.resource_type and is_label_key(entry.resource_type)):
         wanted = "cpu, memory, storage, gpu or an extended resource such as example.com/fpga"
         hint = nearest(entry.resource_type, known).strip() or "Write its full name."
-        yield finding(f"{path}.resourceType", wanted, entry.resource_type, hint)
+        yield describe_problem(f"{path}.resourceType", wanted, entry.resource_type, hint)
     try:
         if parse_quantity(entry.min_available) < 0:
-            yield finding(f"{path}.minAvailable", "a quantity that is not negative", entry.min_available, "Mend it.")
+            yield describe_problem(
+                f"{path}.minAvailable", "a quantity that is not negative", entry.min_available, "Mend it."
+            )
     except InputError as error:
         yield from error.at(f"{path}.minAvailable").problems
 
 
-def _policy_problems(policy: SchedulingPolicy | None, rules: Rules, path: str) -> Iterator[str]:
+def _find_policy_problems(policy: SchedulingPolicy | None, rules: Rules, path: str) -> Iterator[str]:
     if policy is None:
         return
     if policy.preemption_policy:
-        yield from _choice(policy.preemption_policy, PREEMPTION_POLICIES, f"{path}.preemptionPolicy")
+        yield from _find_choice_problems(policy.preemption_policy, PREEMPTION_POLICIES, f"{path}.preemptionPolicy")
     for index, entry in enumerate(policy.rules):
-        yield from _rule_problems(entry, rules, f"{path}.rules[{index}]")
+        yield from _find_rule_problems(entry, rules, f"{path}.rules[{index}]")
 
 
-def _rule_problems(entry: SchedulingRule, rules: Rules, path: str) -> Iterator[str]:
-    yield from _choice(entry.type, RULE_TYPES, f"{path}.type")
+def _find_rule_problems(entry: SchedulingRule, rules: Rules, path: str) -> Iterator[str]:
+    yield from _find_choice_problems(entry.type, RULE_TYPES, f"{path}.type")
     if entry.weight is not None:
-        yield from _weight_problems(entry.weight, path)
+        yield from _find_weight_problems(entry.weight, path)
         if entry.type != "score":
-            yield finding(f"{path}.weight", "no weight but for type score", entry.weight, "Remove it.")
+            yield describe_problem(f"{path}.weight", "no weight but for type score", entry.weight, "Remove it.")
     rule = rules.get(entry.name)
     if rule is None:
         fix = nearest(entry.name, rules).strip() or "Install the package that has it, or remove the rule."
-        yield finding(f"{path}.name", f"a rule that is there ({', '.join(sorted(rules))})", entry.name, fix)
+        yield describe_problem(f"{path}.name", f"a rule that is there ({', '.join(sorted(rules))})", entry.name, fix)
         return
     if entry.type in RULE_TYPES and not rule.can_be(entry.type):
         able = tuple(type_ for type_ in RULE_TYPES if rule.can_be(type_))
-        yield finding(f"{path}.type", f"{' or '.join(able)} for {entry.name}", entry.type, "Use it so.")
+        yield describe_problem(f"{path}.type", f"{' or '.join(able)} for {entry.name}", entry.type, "Use it so.")
         return
-    yield from _config_problems(entry, rule, f"{path}.config")
+    yield from _find_config_problems(entry, rule, f"{path}.config")
 
 
-def _config_problems(entry: SchedulingRule, rule: AnyRule, path: str) -> Iterator[str]:
+def _find_config_problems(entry: SchedulingRule, rule: AnyRule, path: str) -> Iterator[str]:
     try:
         config = msgspec.convert(entry.config, rule.config)
     except msgspec.ValidationError as error:
         place, _, problem = readable(error).removeprefix("$").partition(": ")
         if problem.startswith(_UNKNOWN):
             field = problem.removeprefix(_UNKNOWN).rstrip(".")
-            known = [each.encode_name for each in msgspec.structs.fields(rule.config)]
+            known = [entry.encode_name for entry in msgspec.structs.fields(rule.config)]
             hint = nearest(field, known) or f" {entry.name} knows {', '.join(known) or 'none'}."
             yield f"{path}{place}.{field}: unknown field.{hint}"
         else:
@@ -219,32 +223,32 @@ def _config_problems(entry: SchedulingRule, rule: AnyRule, path: str) -> Iterato
         yield f"{path}: the rule {entry.name} failed to check it: {type(error).__name__}: {error}"
 
 
-def _weight_problems(weight: int, path: str) -> Iterator[str]:
+def _find_weight_problems(weight: int, path: str) -> Iterator[str]:
     if not 1 <= weight <= 100:
-        yield finding(f"{path}.weight", _WEIGHT, weight, "Give it a weight such as 50.")
+        yield describe_problem(f"{path}.weight", _WEIGHT, weight, "Give it a weight such as 50.")
 
 
-def _choice(value: str, known: tuple[str, ...], path: str) -> Iterator[str]:
+def _find_choice_problems(value: str, known: tuple[str, ...], path: str) -> Iterator[str]:
     if value not in known:
-        yield finding(path, one_of(known), value, nearest(value, known).strip() or "Choose one.")
+        yield describe_problem(path, format_choices(known), value, nearest(value, known).strip() or "Choose one.")
 
 
-def _preferences(affinity: ResourceAffinity) -> dict[str, ResourcePreference]:
-    wishes = {
+def _preferences_of(affinity: ResourceAffinity) -> dict[str, ResourcePreference]:
+    preferences = {
         "cpu": affinity.preferred_cpu,
         "memory": affinity.preferred_memory,
         "storage": affinity.preferred_storage,
     }
-    return {resource: wish for resource, wish in wishes.items() if wish is not None}
+    return {resource: preference for resource, preference in preferences.items() if preference is not None}
 
 
-def _floor(entry: ResourceRequirement, gpu_names: Sequence[str]) -> Floor:
+def _compile_floor(entry: ResourceRequirement, gpu_names: Sequence[str]) -> Floor:
     names = gpu_names if entry.resource_type == GPU else [RESOURCES.get(entry.resource_type, entry.resource_type)]
     least = parse_quantity(entry.min_available)
-    said = f"{entry.resource_type} {entry.min_available}"
-    return Floor(said, {name: scheduler_amount(name, least) for name in names})
+    text = f"{entry.resource_type} {entry.min_available}"
+    return Floor(text, {name: scheduler_amount(name, least) for name in names})
 
 
-def _use(entry: SchedulingRule, rules: Rules) -> Use:
+def _compile_use(entry: SchedulingRule, rules: Rules) -> Use:
     rule = rules[entry.name]
     return Use(rule, msgspec.convert(entry.config, rule.config), entry.weight or 1)

@@ -2,7 +2,7 @@
 
     is_spot[node], leaving[node], price[node], usage[resource, node]   NaN: not known
 
-Row -1 of what judge.py derives stands for a node we have not heard of yet; rules never see it.
+Row -1 of what judge.py derives stands for a node that the mirror does not show yet; rules never see it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wukong.api.quantity import parse_quantity
 from wukong.engine.arrays import Floats, Ints, Mask
 from wukong.errors import InputError
 from wukong.placement.capacity import is_spot
-from wukong.placement.leaving_nodes import why_leaving
+from wukong.placement.leaving_nodes import find_leaving_reason
 from wukong.placement.prices import Prices
 
 USED = ("cpu", "memory", "storage")  # what a meter measures, in the order of `usage`
@@ -27,7 +27,7 @@ Free = Callable[[str], Ints | None]  # resource → free by requests, per node; 
 
 
 class NodeFacts(NamedTuple):
-    """What is told from one node alone: computed when it changes."""
+    """What follows from one node alone: computed when the node changes."""
 
     node: Node
     is_spot: bool
@@ -48,19 +48,19 @@ class Nodes:
         self.price: Floats = np.array([entry.price for entry in facts], dtype=np.float64)
         cores = np.array([entry.cores or np.nan for entry in facts], dtype=np.float64)
         self.price_per_core: Floats = self.price / cores
-        self.why_leaving = tuple(dict.fromkeys(why for why in self.leaving if why))  # each reason once
-        numbers = {why: number for number, why in enumerate(("", *self.why_leaving))}
+        self.leaving_reasons = tuple(dict.fromkeys(reason for reason in self.leaving if reason))  # each reason once
+        numbers = {reason: number for number, reason in enumerate(("", *self.leaving_reasons))}
         # [node] 0: stays; else 1 + the position of its reason
-        self.leaving_codes: Ints = np.array([numbers[why] for why in self.leaving], dtype=np.int64)
+        self.leaving_codes: Ints = np.array([numbers[reason] for reason in self.leaving], dtype=np.int64)
         _seal(self.is_spot, self.price, self.price_per_core, self.leaving_codes)
         self._columns: dict[str, list[str | None]] = {}
 
     def column(self, label: str) -> list[str | None]:
         """One label over all nodes."""
-        found = self._columns.get(label)
-        if found is None:
-            found = self._columns[label] = [entry.node.metadata.labels.get(label) for entry in self.facts]
-        return found
+        column = self._columns.get(label)
+        if column is None:
+            column = self._columns[label] = [entry.node.metadata.labels.get(label) for entry in self.facts]
+        return column
 
 
 def read_facts(node: Node, prices: Prices) -> NodeFacts:
@@ -70,7 +70,7 @@ def read_facts(node: Node, prices: Prices) -> NodeFacts:
         cores = parse_quantity(node.status.allocatable.get("cpu", 0)) / 10**9
     except InputError:
         cores = 0.0
-    return NodeFacts(node, spot, why_leaving(node), prices.per_hour(node.metadata.name, labels, spot), cores)
+    return NodeFacts(node, spot, find_leaving_reason(node), prices.price_of(node.metadata.name, labels, spot), cores)
 
 
 class Fleet:
@@ -94,15 +94,15 @@ class Fleet:
 
     def used(self, resource: str) -> Floats:
         """Percent in use of cpu, memory or storage, per node."""
-        found: Floats = self.usage[USED.index(resource)]
-        return found
+        percent: Floats = self.usage[USED.index(resource)]
+        return percent
 
     def column(self, label: str) -> list[str | None]:
         return self.nodes.column(label)
 
     def numbers(self, label: str) -> Floats:
         """A label that holds a number, per node; NaN where it is absent or no number."""
-        return np.array([_number(text) for text in self.column(label)], dtype=np.float64)
+        return np.array([_parse_number(text) for text in self.column(label)], dtype=np.float64)
 
     def labels(self, row: int) -> Labels:
         return self.nodes.facts[row].node.metadata.labels
@@ -117,7 +117,7 @@ def _seal(*columns: Floats | Ints | Mask) -> None:
         column.setflags(write=False)
 
 
-def _number(text: str | None) -> float:
+def _parse_number(text: str | None) -> float:
     try:
         return float(text) if text is not None else np.nan
     except ValueError:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from math import ceil
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -27,13 +28,14 @@ from wukong.placement.rule import NEUTRAL
 
 BEST = 10
 SPOT_WEIGHT = 100  # what spot-preferred counts beside the other terms
+_CHOOSE_SPOT = ("spot-only", "spot-first", "on-demand-first")  # the strategies by which a pod is sent to spot nodes
 T = TypeVar("T", Floats, Mask)
 
 
 class Reason(NamedTuple):
     """Why nodes are refused. `kind` is one of a few words, for counting; final: preemption cannot help."""
 
-    kind: str  # leaving, resources, rule, capacity
+    kind: str  # leaving, resources, rule, capacity, stale-mirror
     text: str
     is_final: bool = True
 
@@ -46,7 +48,7 @@ class PolicyRefusal(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What becomes of the nodes offered. RefusedEvictions are disjoint, and together with `kept` cover all of them."""
+    """Which of the nodes offered are kept, and why the others are not: each is kept or in one refusal."""
 
     kept: Mask  # [offered]
     refusals: tuple[PolicyRefusal, ...]
@@ -61,7 +63,7 @@ class Term(NamedTuple):
     points: Floats  # [fleet and one]
 
 
-class _Known(NamedTuple):
+class _PlanResult(NamedTuple):
     """What holds for every pod of a plan, as long as the fleet is this one."""
 
     fleet: Fleet
@@ -73,84 +75,95 @@ class _Known(NamedTuple):
 
 
 class Judge:
-    """Keeps what it worked out, and in `faults` which rules failed: those count as if they were not there."""
+    """Filters and scores the nodes of a fleet by a plan. Rules that failed are noted in `faults` and left out."""
 
     def __init__(self) -> None:
         self.faults: dict[str, str] = {}  # rule → what it raised last
-        self._steady: dict[tuple[int, type], tuple[Use, Nodes, npt.NDArray[Any] | None]] = {}
-        self._known: dict[int, _Known] = {}  # by the plan's identity
+        self._steady_answers: dict[tuple[int, type], tuple[Use, Nodes, npt.NDArray[Any] | None]] = {}
+        self._results: dict[tuple[int, bool], _PlanResult] = {}  # by the plan's identity, and whether nodes are stale
 
     def forget(self) -> None:
-        """Policies changed: what was worked out for the old ones is of no use."""
-        self._known.clear()
-        self._steady.clear()
+        """Drop everything kept: call it when policies changed."""
+        self._results.clear()
+        self._steady_answers.clear()
 
     # ---- refusing
 
     def filter(
-        self, plan: Plan, fleet: Fleet, rows: Index, pod: Pod, needed: Mapping[str, int] | None, strategy: str
+        self,
+        plan: Plan,
+        fleet: Fleet,
+        rows: Index,
+        pod: Pod,
+        needed: Mapping[str, int] | None,
+        strategy: str,
+        stale_seconds: float = 0.0,
     ) -> Judgement:
         """`needed` is what the pod asks for, by resource (None: leave floors aside); `strategy` the plan's, or what the
-        pod's priority makes of it."""
-        known = self._of(plan, fleet, pod)
-        codes, reasons = known.codes, list(known.reasons)
+        pod's priority makes of it. `stale_seconds` is how old the nodes are, where they are too old to trust a spot
+        node to be there still: a strategy that would choose one refuses them all."""
+        result = self._result_of(plan, fleet, pod)
+        codes, reasons = result.codes, list(result.reasons)
         for floor in plan.floors if needed is not None else ():
             # Final: kube-scheduler, which does not know the floor, would find nobody to evict, and fail on that.
-            reasons.append(Reason("resources", f"less than {floor.said} free ({plan.name})"))
-            lacking = ~_padded(has_room(floor, fleet, needed or {}), True)
+            reasons.append(Reason("resources", f"less than {floor.text} free ({plan.name})"))
+            lacking = ~_pad(meets_floor(floor, fleet, needed or {}), True)
             codes = np.where((codes == 0) & lacking, len(reasons), codes)
         offered = codes[rows]
         kept = offered == 0
-        refusals = [_refusal(reasons[code - 1], offered == code) for code in np.unique(offered).tolist() if code]
-        wanted = known.spot[rows] if strategy.startswith("spot-") else ~known.spot[rows]
-        return _by_capacity(plan, strategy, kept, wanted & (rows >= 0), refusals)
+        refusals = [_to_refusal(reasons[code - 1], offered == code) for code in np.unique(offered).tolist() if code]
+        if stale_seconds and strategy in _CHOOSE_SPOT:
+            kept = _without_spot(plan, strategy, kept, result.spot[rows], stale_seconds, refusals)
+        wanted = result.spot[rows] if strategy.startswith("spot-") else ~result.spot[rows]
+        return _apply_strategy(plan, strategy, kept, wanted & (rows >= 0), refusals)
 
-    def _refuse(self, plan: Plan, fleet: Fleet, pod: Pod) -> tuple[Ints, tuple[Reason, ...]]:
+    def _find_refusals(self, plan: Plan, fleet: Fleet, pod: Pod) -> tuple[Ints, tuple[Reason, ...]]:
         """The refusals that preemption cannot mend and no other pod changes: leaving nodes, then filter rules."""
-        reasons = [Reason("leaving", f"node is leaving: {why}") for why in fleet.nodes.why_leaving]
+        reasons = [Reason("leaving", f"node is leaving: {reason}") for reason in fleet.nodes.leaving_reasons]
         codes = np.append(fleet.nodes.leaving_codes, 0)
         for use in plan.filters:
-            refused = self._ask(use, fleet, partial(use.rule.refuses, use.config, fleet, pod), np.bool_)
+            refused = self._ask_rule(use, fleet, partial(use.rule.refuses, use.config, fleet, pod), np.bool_)
             if refused is not None:
-                reasons.append(Reason("rule", f"rule {use.rule.name}: {_reason(use)} ({plan.name})"))
+                reasons.append(Reason("rule", f"rule {use.rule.name}: {_reason_of(use)} ({plan.name})"))
                 codes[:-1] = np.where((codes[:-1] == 0) & refused, len(reasons), codes[:-1])
         return codes, tuple(reasons)
 
     # ---- scoring
 
-    def score(self, plan: Plan, fleet: Fleet, rows: Index, pod: Pod) -> Ints:
-        """0 to 10 for each node offered."""
-        scores = self._of(plan, fleet, pod).scores[rows]
+    def score(self, plan: Plan, fleet: Fleet, rows: Index, pod: Pod, is_stale: bool = False) -> Ints:
+        """0 to 10 for each node offered. If the nodes are stale, none gets points for being spot."""
+        scores = self._result_of(plan, fleet, pod, is_stale).scores[rows]
         if plan.ranks and len(scores):
-            return self._rank(plan, fleet, rows, pod, scores)
+            return self._apply_ranks(plan, fleet, rows, pod, scores)
         return scores
 
-    def terms(self, plan: Plan, fleet: Fleet, pod: Pod) -> list[Term]:
+    def build_terms(self, plan: Plan, fleet: Fleet, pod: Pod, is_stale: bool = False) -> list[Term]:
         """What the points are made of."""
         terms = [
-            Term(f"preferred {wish.resource}", wish.weight, _padded(by_usage(wish, fleet))) for wish in plan.preferences
+            Term(f"preferred {preference.resource}", preference.weight, _pad(score_usage(preference, fleet)))
+            for preference in plan.preferences
         ]
         for use in plan.scores:
-            points = self.points(use, fleet, pod)
+            points = self.compute_points(use, fleet, pod)
             if points is not None:
                 terms.append(Term(use.rule.name, use.weight, points))
-        if plan.strategy == "spot-preferred":
-            terms.append(Term(plan.strategy, SPOT_WEIGHT, _padded(np.where(fleet.is_spot, 100.0, 0.0))))
+        if plan.strategy == "spot-preferred" and not is_stale:
+            terms.append(Term(plan.strategy, SPOT_WEIGHT, _pad(np.where(fleet.is_spot, 100.0, 0.0))))
         return terms
 
-    def points(self, use: Use, fleet: Fleet, pod: Pod) -> Floats | None:
-        """A rule's points, with nobody's opinion neutral; None if the rule failed."""
-        found = self._ask(use, fleet, partial(use.rule.points, use.config, fleet, pod), np.float64)
-        if found is None:
+    def compute_points(self, use: Use, fleet: Fleet, pod: Pod) -> Floats | None:
+        """A rule's points, neutral for nodes it knows nothing about; None if the rule failed."""
+        answer = self._ask_rule(use, fleet, partial(use.rule.points, use.config, fleet, pod), np.float64)
+        if answer is None:
             return None
-        return _padded(np.where(np.isnan(found), NEUTRAL, np.clip(found, 0, 100)))
+        return _pad(np.where(np.isnan(answer), NEUTRAL, np.clip(answer, 0, 100)))
 
-    def _rank(self, plan: Plan, fleet: Fleet, rows: Index, pod: Pod, scores: Ints) -> Ints:
+    def _apply_ranks(self, plan: Plan, fleet: Fleet, rows: Index, pod: Pod, scores: Ints) -> Ints:
         best = int(scores.max())
         leaders = scores == best
         tied = leaders.copy()
         for use in plan.ranks:
-            points = self.points(use, fleet, pod)
+            points = self.compute_points(use, fleet, pod)
             if points is not None and tied.any():
                 here = points[rows]
                 tied &= here == here[tied].max()
@@ -160,41 +173,41 @@ class Judge:
 
     # ---- keeping
 
-    def _of(self, plan: Plan, fleet: Fleet, pod: Pod) -> _Known:
-        known = self._known.get(id(plan))
-        if known is None or known.fleet is not fleet or known.plan is not plan:
-            codes, reasons = self._refuse(plan, fleet, pod)
-            scores = to_scores(self.terms(plan, fleet, pod), fleet.size + 1)
-            known = _Known(fleet, plan, codes, reasons, _padded(fleet.is_spot, False), scores)
+    def _result_of(self, plan: Plan, fleet: Fleet, pod: Pod, is_stale: bool = False) -> _PlanResult:
+        result = self._results.get((id(plan), is_stale))
+        if result is None or result.fleet is not fleet or result.plan is not plan:
+            codes, reasons = self._find_refusals(plan, fleet, pod)
+            scores = to_scores(self.build_terms(plan, fleet, pod, is_stale), fleet.size + 1)
+            result = _PlanResult(fleet, plan, codes, reasons, _pad(fleet.is_spot, False), scores)
             if not _is_per_pod(plan):
-                self._known[id(plan)] = known
-        return known
+                self._results[id(plan), is_stale] = result
+        return result
 
-    def _ask(self, use: Use, fleet: Fleet, ask: Callable[[], object], dtype: type) -> npt.NDArray[Any] | None:
+    def _ask_rule(self, use: Use, fleet: Fleet, ask: Callable[[], object], dtype: type) -> npt.NDArray[Any] | None:
         """A rule's answer; None if it failed. One that depends on nodes alone is kept until they change."""
         if not use.rule.is_steady:
-            return self._asked(use, fleet, ask, dtype)
-        known = self._steady.get((id(use), dtype))
-        if known is None or known[0] is not use or known[1] is not fleet.nodes:
-            known = self._steady[id(use), dtype] = use, fleet.nodes, self._asked(use, fleet, ask, dtype)
-        return known[2]
+            return self._call_rule(use, fleet, ask, dtype)
+        result = self._steady_answers.get((id(use), dtype))
+        if result is None or result[0] is not use or result[1] is not fleet.nodes:
+            result = self._steady_answers[id(use), dtype] = use, fleet.nodes, self._call_rule(use, fleet, ask, dtype)
+        return result[2]
 
-    def _asked(self, use: Use, fleet: Fleet, ask: Callable[[], object], dtype: type) -> npt.NDArray[Any] | None:
-        """Rules may be somebody else's: whatever they do, the pod is placed."""
+    def _call_rule(self, use: Use, fleet: Fleet, ask: Callable[[], object], dtype: type) -> npt.NDArray[Any] | None:
+        """A rule may come from another package: whatever it does, the pod is placed."""
         try:
-            found: npt.NDArray[Any] = np.asarray(ask())
-            if not np.can_cast(found.dtype, dtype):  # numbers for a mask: NaN would refuse
-                raise TypeError(f"expected {np.dtype(dtype)}, got {found.dtype}")
-            found = found.astype(dtype, copy=False)
-            if found.shape != (fleet.size,):
-                raise ValueError(f"expected one answer for each of {fleet.size} nodes, got shape {found.shape}")
+            answer: npt.NDArray[Any] = np.asarray(ask())
+            if not np.can_cast(answer.dtype, dtype):  # numbers for a mask: NaN would refuse
+                raise TypeError(f"expected {np.dtype(dtype)}, got {answer.dtype}")
+            answer = answer.astype(dtype, copy=False)
+            if answer.shape != (fleet.size,):
+                raise ValueError(f"expected one answer for each of {fleet.size} nodes, got shape {answer.shape}")
         except Exception as error:
             self.faults[use.rule.name] = f"{type(error).__name__}: {error}"
             return None
-        return found
+        return answer
 
 
-def has_room(floor: Floor, fleet: Fleet, needed: Mapping[str, int], freed: Mapping[str, int] | None = None) -> Mask:
+def meets_floor(floor: Floor, fleet: Fleet, needed: Mapping[str, int], freed: Mapping[str, int] | None = None) -> Mask:
     """[node] free ≥ max(what the floor asks, what the pod asks), for one of the floor's resources."""
     enough = np.zeros(fleet.size, dtype=np.bool_)
     for name, least in floor.amounts.items():
@@ -206,10 +219,10 @@ def has_room(floor: Floor, fleet: Fleet, needed: Mapping[str, int], freed: Mappi
     return enough
 
 
-def by_usage(wish: Preference, fleet: Fleet) -> Floats:
+def score_usage(preference: Preference, fleet: Fleet) -> Floats:
     """100 for an idle node, falling to 50 at the threshold; from there 25, falling to 0 for a full one; unknown: 50."""
-    used = np.clip(fleet.used(wish.resource), 0, 100)
-    limit = wish.threshold
+    used = np.clip(fleet.used(preference.resource), 0, 100)
+    limit = preference.threshold
     below = 100 - 50 * used / limit if limit > 0 else used
     above = 25 * (100 - used) / (100 - limit) if limit < 100 else np.zeros_like(used)
     points: Floats = np.where(np.isnan(used), NEUTRAL, np.where(used < limit, below, above))
@@ -229,26 +242,39 @@ def to_points(terms: list[Term], size: int) -> Floats:
     return points / (sum(term.weight for term in terms) or 1)
 
 
-def _by_capacity(plan: Plan, strategy: str, kept: Mask, wanted: Mask, refusals: list[PolicyRefusal]) -> Judgement:
+def _apply_strategy(plan: Plan, strategy: str, kept: Mask, wanted: Mask, refusals: list[PolicyRefusal]) -> Judgement:
     """Spot or on-demand only, or first: then the other kind is refused while one of the wanted is left."""
     wanted_name, _, how = strategy.rpartition("-")
     if how not in ("only", "first"):
         return Judgement(kept, tuple(refusals))
-    mine = kept & wanted
-    others = kept & ~wanted
-    if how == "first" and not mine.any():
+    kept_wanted = kept & wanted
+    kept_others = kept & ~wanted
+    if how == "first" and not kept_wanted.any():
         return Judgement(kept, tuple(refusals), is_fallback=bool(kept.any()))
-    if others.any():
+    if kept_others.any():
         left = f", and {wanted_name} nodes are left" if how == "first" else ""
-        refusals.append(_refusal(Reason("capacity", f"not {wanted_name}: {strategy}{left} ({plan.name})"), others))
-    return Judgement(mine, tuple(refusals))
+        refusals.append(
+            _to_refusal(Reason("capacity", f"not {wanted_name}: {strategy}{left} ({plan.name})"), kept_others)
+        )
+    return Judgement(kept_wanted, tuple(refusals))
 
 
-def _refusal(reason: Reason, mask: Mask) -> PolicyRefusal:
+def _without_spot(
+    plan: Plan, strategy: str, kept: Mask, spot: Mask, stale_seconds: float, refusals: list[PolicyRefusal]
+) -> Mask:
+    """What is kept when spot nodes cannot be trusted; adds the refusal of the others."""
+    refused = kept & spot
+    if refused.any():
+        age = f"the node watch is {ceil(stale_seconds)} s old"
+        refusals.append(_to_refusal(Reason("stale-mirror", f"spot, and {age}: {strategy} ({plan.name})"), refused))
+    return kept & ~spot
+
+
+def _to_refusal(reason: Reason, mask: Mask) -> PolicyRefusal:
     return PolicyRefusal(reason.text, mask, reason.is_final, reason.kind)
 
 
-def _reason(use: Use) -> str:
+def _reason_of(use: Use) -> str:
     try:
         return str(use.rule.reason(use.config))
     except Exception:  # somebody else's rule
@@ -259,5 +285,5 @@ def _is_per_pod(plan: Plan) -> bool:
     return any(use.rule.is_per_pod for use in (*plan.filters, *plan.scores))
 
 
-def _padded(column: T, last: float | bool = NEUTRAL) -> T:
+def _pad(column: T, last: float | bool = NEUTRAL) -> T:
     return np.append(column, np.array([last], dtype=column.dtype))

@@ -1,4 +1,4 @@
-"""Whether a node is going away: told from its taints, conditions, and the notice on it.
+"""Whether a node is going away: read from its taints, conditions, and the notice on it.
 
 Used by fleet.py. A node that is merely NotReady is not leaving: kube-scheduler keeps off it by itself, and it may
 return.
@@ -25,7 +25,7 @@ CONDITIONS = ("VMEventScheduled",)  # AKS: an event such as a preemption is sche
 SHUTTING_DOWN = "node is shutting down"  # what kubelet says in its Ready condition
 
 
-def why_leaving(node: Node) -> str:
+def find_leaving_reason(node: Node) -> str:
     """`taint karpenter.sh/disrupted` and the like; "" for a node that stays."""
     for taint in node.spec.taints:
         if taint.key in TAINTS:

@@ -48,26 +48,26 @@ _GCP_SIZE = re.compile(r"(?P<family>[a-z0-9]+-[a-z]+)-(?P<cpus>\d+)")
 _AZURE_SIZE = re.compile(r"Standard_(?P<letter>[A-Z]+)(?P<cpus>\d+)(?P<rest>[a-z]*(?:_v\d)?)")
 
 
-def list_price(instance_type: str) -> float | None:
+def find_list_price(instance_type: str) -> float | None:
     """Dollars per hour on demand, or None for a type this table does not know."""
     exact = _AWS_EXACT.get(instance_type)
     if exact is not None:
         return exact
     if match := _AWS_SIZE.fullmatch(instance_type):
-        return _times(_AWS_LARGE.get(match["family"]), _aws_sizes(match))
+        return _multiply(_AWS_LARGE.get(match["family"]), _count_larges(match))
     if match := _GCP_SIZE.fullmatch(instance_type):
-        return _times(_GCP_PER_CPU.get(match["family"]), int(match["cpus"]))
+        return _multiply(_GCP_PER_CPU.get(match["family"]), int(match["cpus"]))
     if match := _AZURE_SIZE.fullmatch(instance_type):
-        return _times(_AZURE_PER_CPU.get(match["letter"] + match["rest"]), int(match["cpus"]))
+        return _multiply(_AZURE_PER_CPU.get(match["letter"] + match["rest"]), int(match["cpus"]))
     return None
 
 
-def _aws_sizes(match: re.Match[str]) -> float:
+def _count_larges(match: re.Match[str]) -> float:
     """How many .large it is."""
     if match["x"]:
         return 2.0 * int(match["times"] or 1)
     return 1.0 if match["small"] == "large" else 0.5
 
 
-def _times(price: float | None, size: float) -> float | None:
+def _multiply(price: float | None, size: float) -> float | None:
     return None if price is None else price * size

@@ -23,7 +23,7 @@ import yaml
 from wukong.api.decode import readable
 from wukong.api.documents import as_json
 from wukong.errors import InputError
-from wukong.placement.price_table import AS_OF, SPOT_SHARE, list_price
+from wukong.placement.price_table import AS_OF, SPOT_SHARE, find_list_price
 
 PRICE_LABEL = "placement.novasphere.dev/price-per-hour"
 TYPE_LABELS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
@@ -49,25 +49,29 @@ class Prices:
     def __init__(self, entries: Mapping[_Entry, float] = {}, nodes: Mapping[str, float] = {}) -> None:
         self._entries, self._nodes = dict(entries), dict(nodes)
 
-    def per_hour(self, name: str, labels: Mapping[str, str], is_spot: bool) -> float:
-        """NaN where nobody knows."""
-        said = _number(labels.get(PRICE_LABEL, ""))
-        if said is not None:
-            return said
+    def price_of(self, name: str, labels: Mapping[str, str], is_spot: bool) -> float:
+        """What a node costs per hour; NaN where no price is known."""
+        labelled = _parse_price(labels.get(PRICE_LABEL, ""))
+        if labelled is not None:
+            return labelled
         if name in self._nodes:
             return self._nodes[name]
-        kind = instance_type(labels)
-        return self._of_type(kind, labels.get(ZONE_LABEL, ""), is_spot) if kind else math.nan
+        kind = instance_type_of(labels)
+        return self._price_of_type(kind, labels.get(ZONE_LABEL, ""), is_spot) if kind else math.nan
 
-    def is_listed(self, name: str, labels: Mapping[str, str], is_spot: bool) -> bool:
+    def is_list_price(self, name: str, labels: Mapping[str, str], is_spot: bool) -> bool:
         """Whether the price comes from the built-in table, nobody having given one."""
-        kind, zone = instance_type(labels), labels.get(ZONE_LABEL, "")
-        if _number(labels.get(PRICE_LABEL, "")) is not None or name in self._nodes or list_price(kind) is None:
+        kind, zone = instance_type_of(labels), labels.get(ZONE_LABEL, "")
+        if (
+            _parse_price(labels.get(PRICE_LABEL, "")) is not None
+            or name in self._nodes
+            or find_list_price(kind) is None
+        ):
             return False
         capacities = ("spot", "on-demand") if is_spot else ("on-demand",)
         return not any((kind, capacity, place) in self._entries for capacity in capacities for place in (zone, ""))
 
-    def _of_type(self, kind: str, zone: str, is_spot: bool) -> float:
+    def _price_of_type(self, kind: str, zone: str, is_spot: bool) -> float:
         capacity = "spot" if is_spot else "on-demand"
         for place in (zone, ""):
             if (kind, capacity, place) in self._entries:
@@ -78,14 +82,14 @@ class Prices:
                 for place in (zone, "")
                 if (kind, "on-demand", place) in self._entries
             ),
-            list_price(kind),
+            find_list_price(kind),
         )
         if on_demand is None:
             return math.nan
         return on_demand * SPOT_SHARE if is_spot else on_demand
 
 
-def instance_type(labels: Mapping[str, str]) -> str:
+def instance_type_of(labels: Mapping[str, str]) -> str:
     return next((labels[label] for label in TYPE_LABELS if labels.get(label)), "")
 
 
@@ -96,8 +100,10 @@ def read_prices(data: bytes) -> Prices:
         file = msgspec.convert({} if document is None else document, _File)
     except msgspec.ValidationError as error:
         raise InputError(readable(error)) from None
-    problems = [f"$.prices[{i}].{problem}" for i, entry in enumerate(file.prices) for problem in _problems(entry)]
-    problems += _repetitions(file.prices)
+    problems = [
+        f"$.prices[{i}].{problem}" for i, entry in enumerate(file.prices) for problem in _find_price_problems(entry)
+    ]
+    problems += _find_repetitions(file.prices)
     problems += [
         f"$.nodes.{name}: {_NOT_A_PRICE}, got {price}." for name, price in file.nodes.items() if not _is_price(price)
     ]
@@ -123,30 +129,30 @@ def load_yaml(data: bytes) -> Any:
 _NOT_A_PRICE = "expected a price per hour that is not negative"
 
 
-def _problems(entry: _Price) -> list[str]:
-    found = [] if _is_price(entry.per_hour) else [f"perHour: {_NOT_A_PRICE}, got {entry.per_hour}."]
+def _find_price_problems(entry: _Price) -> list[str]:
+    problems = [] if _is_price(entry.per_hour) else [f"perHour: {_NOT_A_PRICE}, got {entry.per_hour}."]
     if entry.capacity not in ("spot", "on-demand"):
-        found.append(f"capacity: expected spot or on-demand, got {entry.capacity!r}.")
-    return found
+        problems.append(f"capacity: expected spot or on-demand, got {entry.capacity!r}.")
+    return problems
 
 
-def _repetitions(entries: list[_Price]) -> list[str]:
+def _find_repetitions(entries: list[_Price]) -> list[str]:
     seen: set[_Entry] = set()
-    found = []
+    problems = []
     for number, entry in enumerate(entries):
-        whose = entry.instance_type, entry.capacity, entry.zone
-        if whose in seen:
-            shown = ", ".join(part for part in whose if part)
-            found.append(f"$.prices[{number}]: expected one price for each, got a second for {shown}.")
-        seen.add(whose)
-    return found
+        key = entry.instance_type, entry.capacity, entry.zone
+        if key in seen:
+            text = ", ".join(part for part in key if part)
+            problems.append(f"$.prices[{number}]: expected one price for each, got a second for {text}.")
+        seen.add(key)
+    return problems
 
 
 def _is_price(number: float) -> bool:
     return math.isfinite(number) and number >= 0
 
 
-def _number(text: str) -> float | None:
+def _parse_price(text: str) -> float | None:
     try:
         number = float(text)
     except ValueError:
@@ -154,4 +160,13 @@ def _number(text: str) -> float | None:
     return number if _is_price(number) else None
 
 
-__all__ = ["AS_OF", "PRICE_LABEL", "TYPE_LABELS", "ZONE_LABEL", "Prices", "instance_type", "load_yaml", "read_prices"]
+__all__ = [
+    "AS_OF",
+    "PRICE_LABEL",
+    "TYPE_LABELS",
+    "ZONE_LABEL",
+    "Prices",
+    "instance_type_of",
+    "load_yaml",
+    "read_prices",
+]

@@ -1,14 +1,12 @@
 """kube-scheduler's rules, read plainly: one pod, one node at a time, no numpy, no caches.
 
-Slow and obviously right. The engine is tested against it; it never imports the engine. What the API server does to a
-manifest before the scheduler sees it is here too (admit, problems).
+Slow and obviously right: the oracle that tests and the checkers of the embedded cluster hold decisions against. Shares
+nothing with what decides but the structs of `api`, and nothing that decides imports it.
 """
 
-from wukong.rules.admission import admit
 from wukong.rules.cluster import Cluster
 from wukong.rules.decide import Decision, decide
 from wukong.rules.preemption import Preemption
-from wukong.rules.validate import problems
 from wukong.rules.verdict import Verdict
 
-__all__ = ["Cluster", "Decision", "Preemption", "Verdict", "admit", "decide", "problems"]
+__all__ = ["Cluster", "Decision", "Preemption", "Verdict", "decide"]

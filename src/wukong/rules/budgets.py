@@ -10,7 +10,7 @@ from wukong.api.core import Pod
 from wukong.rules.selectors import requirements, selects
 
 
-def split(
+def split_by_budget(
     pods: list[Pod], budgets: list[PodDisruptionBudget], *, stop_at_first: bool = False
 ) -> tuple[list[Pod], list[Pod]]:
     """Pods whose eviction breaks a budget, and the others, both in the given order. Each pod uses up what is left.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from wukong.api.core import Node, Pod
 from wukong.api.objects import Objects
-from wukong.rules.ports import HostPort, host_ports
+from wukong.rules.ports import HostPort, host_ports_of
 
 
 @dataclass
@@ -31,11 +31,11 @@ class NodeInfo:
 
     def add(self, pod: Pod) -> None:
         self.pods.append(pod)
-        self.used_ports |= host_ports(pod)
+        self.used_ports |= host_ports_of(pod)
 
     def remove(self, pod: Pod) -> None:
-        self.pods = [other for other in self.pods if other.key != pod.key]
-        self.used_ports -= host_ports(pod)
+        self.pods = [placed for placed in self.pods if placed.key != pod.key]
+        self.used_ports -= host_ports_of(pod)
 
     def copy(self) -> NodeInfo:
         return NodeInfo(self.node, list(self.pods), set(self.used_ports))

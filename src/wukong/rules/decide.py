@@ -1,7 +1,8 @@
 """One decision for one pod: where it fits, what each node scores, or why it fits nowhere and whom it could evict.
 
-The whole of a scheduling cycle, read plainly, one pod and one node at a time. Called by tests (and by whoever wants to
-be sure); the engine does the same for many at once. Never changes the cluster: the caller adds and removes pods.
+The whole of a scheduling cycle, read plainly, one pod and one node at a time. Called by tests and by the embedded
+cluster's checkers; the engine does the same for many at once. Never changes the cluster: the caller adds and removes
+pods.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from wukong.rules.message import (
     NO_CLAIMS,
     NO_NODES,
     NOT_HELPFUL,
-    fit_error,
-    found_placement,
-    prefilter_error,
-    with_post_filter,
+    add_post_filter,
+    format_fit_error,
+    format_placement,
+    format_prefilter_error,
 )
-from wukong.rules.node_affinity import NAMES_CONFLICT, UnreadablePreferenceError, named_nodes
+from wukong.rules.node_affinity import NAMES_CONFLICT, UnreadablePreferenceError, find_named_nodes
 from wukong.rules.preemption import Preemption, preempt
 from wukong.rules.verdict import Verdict
 
@@ -51,30 +52,30 @@ def decide(cluster: Cluster, pod: Pod, profile: Profile, nominated: str | None =
     """A nominated node, kept for the pod by an earlier preemption, is tried alone first: if it fits, it is taken."""
     if not cluster.nodes:
         return Decision(message=NO_NODES)
-    names = named_nodes(pod) if "NodeAffinity" in profile.filters else None
+    names = find_named_nodes(pod) if "NodeAffinity" in profile.filters else None
     if names == set():
-        return _contradiction(cluster, profile)
+        return _decide_contradiction(cluster, profile)
     filters = Filters(cluster, pod, profile)
     if nominated in cluster.nodes and filters.reject(cluster.nodes[nominated]) is None:
         return Decision(feasible=[nominated])
-    verdicts = _verdicts(cluster, filters, names)
+    verdicts = _collect_verdicts(cluster, filters, names)
     feasible = [cluster.nodes[name] for name in sorted(cluster.nodes) if name not in verdicts]
     if not feasible:
-        return _failure(cluster, pod, filters, verdicts, nominated)
-    return _choice(cluster, pod, profile, verdicts, feasible)
+        return _decide_unschedulable(cluster, pod, filters, verdicts, nominated)
+    return _decide_feasible(cluster, pod, profile, verdicts, feasible)
 
 
-def _verdicts(cluster: Cluster, filters: Filters, names: set[str] | None) -> dict[str, Verdict]:
+def _collect_verdicts(cluster: Cluster, filters: Filters, names: set[str] | None) -> dict[str, Verdict]:
     """Nodes outside the names that every required term gives are not looked at, only counted."""
     unnamed = Verdict("NodeAffinity", ("node(s) didn't satisfy plugin(s) [NodeAffinity]",), unresolvable=True)
-    found = {
+    outcomes = {
         name: unnamed if names is not None and name not in names else filters.reject(info)
         for name, info in cluster.nodes.items()
     }
-    return {name: verdict for name, verdict in found.items() if verdict is not None}
+    return {name: verdict for name, verdict in outcomes.items() if verdict is not None}
 
 
-def _choice(
+def _decide_feasible(
     cluster: Cluster, pod: Pod, profile: Profile, verdicts: dict[str, Verdict], feasible: list[NodeInfo]
 ) -> Decision:
     """A single feasible node is taken without scoring, hence even with a preference nobody can read."""
@@ -88,33 +89,33 @@ def _choice(
     return Decision(verdicts, names, scores, scoring.add_up(scores, feasible))
 
 
-def _failure(
+def _decide_unschedulable(
     cluster: Cluster, pod: Pod, filters: Filters, verdicts: dict[str, Verdict], nominated: str | None
 ) -> Decision:
-    """Nobody takes the pod. If preemption helps, the message leaves out what the post-filters said."""
-    message = fit_error(len(cluster.nodes), (verdict.reasons for verdict in verdicts.values()))
-    said = [NO_CLAIMS] if filters.profile.has_claims_message else []
+    """Nobody takes the pod. If preemption helps, the message leaves out what the PostFilter plugins say."""
+    message = format_fit_error(len(cluster.nodes), (verdict.reasons for verdict in verdicts.values()))
+    messages = [NO_CLAIMS] if filters.profile.has_claims_message else []
     if not filters.profile.has_preemption:
-        return Decision(verdicts, message=with_post_filter(message, said))
+        return Decision(verdicts, message=add_post_filter(message, messages))
     outcome = preempt(cluster, pod, filters, verdicts, nominated)
     if isinstance(outcome, Preemption):
-        found = (
-            found_placement(outcome.node, len(outcome.victims)) if filters.profile.version.preemption_message else ""
+        placement = (
+            format_placement(outcome.node, len(outcome.victims)) if filters.profile.version.preemption_message else ""
         )
-        return Decision(verdicts, message=with_post_filter(message, [found]), preemption=outcome)
-    return Decision(verdicts, message=with_post_filter(message, [*said, f"preemption: {outcome}"]))
+        return Decision(verdicts, message=add_post_filter(message, [placement]), preemption=outcome)
+    return Decision(verdicts, message=add_post_filter(message, [*messages, f"preemption: {outcome}"]))
 
 
-def _contradiction(cluster: Cluster, profile: Profile) -> Decision:
+def _decide_contradiction(cluster: Cluster, profile: Profile) -> Decision:
     """The required terms name no node in common, so no node is looked at and nobody is evicted.
 
-    kube-scheduler's message ends in "not found" then: DynamicResources looks for notes it never got to write.
+    kube-scheduler's message ends in "not found" then: DynamicResources looks for state that its PreFilter never wrote.
     """
     verdicts = dict.fromkeys(cluster.nodes, Verdict("NodeAffinity", (NAMES_CONFLICT,), unresolvable=True))
-    message = prefilter_error(len(cluster.nodes), NAMES_CONFLICT)
+    message = format_prefilter_error(len(cluster.nodes), NAMES_CONFLICT)
     if "DynamicResources" in profile.zero_scores:
-        return Decision(verdicts, message=with_post_filter(message, ["not found"]))
+        return Decision(verdicts, message=add_post_filter(message, ["not found"]))
     if not profile.has_preemption:
         return Decision(verdicts, message=message)
-    unhelpful = fit_error(len(cluster.nodes), [(NOT_HELPFUL,)] * len(cluster.nodes))
-    return Decision(verdicts, message=with_post_filter(message, [f"preemption: {unhelpful}"]))
+    unhelpful = format_fit_error(len(cluster.nodes), [(NOT_HELPFUL,)] * len(cluster.nodes))
+    return Decision(verdicts, message=add_post_filter(message, [f"preemption: {unhelpful}"]))

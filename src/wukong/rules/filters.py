@@ -1,6 +1,6 @@
 """The filters of a profile in their order, asked about one pod: which nodes would take it, and who says no first.
 
-Made once per decision. Preemption works on copies, told of the pods it takes away and gives back.
+Built once per decision. Preemption works on copies, from which it removes pods and to which it adds them again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from wukong.rules.verdict import Rejection, Verdict
 
 
 class Filters:
-    """What is to be known of the cluster to tell, node by node, whether the pod fits."""
+    """What the filters need to know of the cluster to decide, node by node, whether the pod fits."""
 
     def __init__(self, cluster: Cluster, pod: Pod, profile: Profile) -> None:
         self.cluster, self.pod, self.profile = cluster, pod, profile
@@ -25,28 +25,28 @@ class Filters:
     def reject(self, info: NodeInfo) -> Verdict | None:
         """The first plugin that rejects the node; the ones after it are not asked."""
         for plugin in self.profile.filters:
-            rejection = self._ask(plugin, info)
+            rejection = self._run_plugin(plugin, info)
             if rejection is not None:
                 return Verdict(plugin, rejection.reasons, rejection.unresolvable)
         return None
 
-    def pod_left(self, other: Pod, info: NodeInfo) -> None:
-        info.remove(other)
-        self.spread.pod_left(other, info.node)
-        self.inter_pod.pod_left(other, info.node)
+    def remove_pod(self, placed_pod: Pod, info: NodeInfo) -> None:
+        info.remove(placed_pod)
+        self.spread.remove_pod(placed_pod, info.node)
+        self.inter_pod.remove_pod(placed_pod, info.node)
 
-    def pod_came(self, other: Pod, info: NodeInfo) -> None:
-        info.add(other)
-        self.spread.pod_came(other, info.node)
-        self.inter_pod.pod_came(other, info.node)
+    def add_pod(self, placed_pod: Pod, info: NodeInfo) -> None:
+        info.add(placed_pod)
+        self.spread.add_pod(placed_pod, info.node)
+        self.inter_pod.add_pod(placed_pod, info.node)
 
     def copy(self) -> Filters:
-        twin = Filters.__new__(Filters)
-        twin.cluster, twin.pod, twin.profile = self.cluster, self.pod, self.profile
-        twin.spread, twin.inter_pod = self.spread.copy(), self.inter_pod.copy()
-        return twin
+        copy = Filters.__new__(Filters)
+        copy.cluster, copy.pod, copy.profile = self.cluster, self.pod, self.profile
+        copy.spread, copy.inter_pod = self.spread.copy(), self.inter_pod.copy()
+        return copy
 
-    def _ask(self, plugin: str, info: NodeInfo) -> Rejection | None:
+    def _run_plugin(self, plugin: str, info: NodeInfo) -> Rejection | None:
         pod, node, profile = self.pod, info.node, self.profile
         match plugin:
             case "NodeUnschedulable":

@@ -14,15 +14,15 @@ from wukong.rules.cluster import NodeInfo
 from wukong.rules.resources import (
     DEFAULT_REQUESTS,
     Amounts,
-    allocatable,
-    allowed_pods,
-    filter_requests,
-    fit_score_requests,
+    add_all,
+    allocatable_of,
+    count_allowed_pods,
+    filter_requests_of,
+    fit_score_requests_of,
     is_extended,
     is_scalar,
-    placed_nonzero_requests,
-    placed_requests,
-    total,
+    placed_nonzero_requests_of,
+    placed_requests_of,
 )
 from wukong.rules.verdict import Rejection
 
@@ -42,43 +42,45 @@ class Share(NamedTuple):
 
 def reject(pod: Pod, info: NodeInfo, arguments: FitArguments) -> Rejection | None:
     """Names every resource that is short. One that the node would lack even when empty makes it unresolvable."""
-    offered, taken = allocatable(info.node), total(map(placed_requests, info.pods))
-    wanted = _wanted(pod, arguments)
+    offered, taken = allocatable_of(info.node), add_all(map(placed_requests_of, info.pods))
+    wanted = _wanted_amounts_of(pod, arguments)
     short = [name for name in wanted if wanted[name] > offered.get(name, 0) - taken.get(name, 0)]
-    reasons = [TOO_MANY_PODS] if len(info.pods) + 1 > allowed_pods(info.node) else []
+    reasons = [TOO_MANY_PODS] if len(info.pods) + 1 > count_allowed_pods(info.node) else []
     reasons += [f"Insufficient {name}" for name in short]
     is_too_small = any(wanted[name] > offered.get(name, 0) for name in short)
     return Rejection(tuple(reasons), is_too_small) if reasons else None
 
 
 def score(pod: Pod, info: NodeInfo, arguments: FitArguments) -> int:
-    shares = shares_of(arguments.resources, fit_score_requests(pod), _taken_nonzero(info), allocatable(info.node))
+    shares = shares_of(arguments.resources, fit_score_requests_of(pod), _sum_nonzero(info), allocatable_of(info.node))
     if arguments.strategy == "LeastAllocated":
-        return _mean([(_least(share), share.weight) for share in shares])
+        return _weighted_mean_of([(_score_least(share), share.weight) for share in shares])
     if arguments.strategy == "MostAllocated":
-        return _mean([(_most(share), share.weight) for share in shares])
-    return _mean_of_positive([(_along(arguments.shape, share), share.weight) for share in shares])
+        return _weighted_mean_of([(_score_most(share), share.weight) for share in shares])
+    return _positive_mean_of([(_score_shape(arguments.shape, share), share.weight) for share in shares])
 
 
-def shares_of(resources: tuple[WeightedResource, ...], asked: Amounts, taken: Amounts, offered: Amounts) -> list[Share]:
+def shares_of(
+    resources: tuple[WeightedResource, ...], requested: Amounts, taken: Amounts, offered: Amounts
+) -> list[Share]:
     """The resources that count on this node: not what it does not offer, nor scalar ones the pod does not ask for."""
     return [
-        Share(taken.get(name, 0), taken.get(name, 0) + asked.get(name, 0), offered[name], weight)
+        Share(taken.get(name, 0), taken.get(name, 0) + requested.get(name, 0), offered[name], weight)
         for name, weight in ((resource.name, resource.weight) for resource in resources)
-        if offered.get(name, 0) != 0 and (asked.get(name, 0) != 0 or not is_scalar(name))
+        if offered.get(name, 0) != 0 and (requested.get(name, 0) != 0 or not is_scalar(name))
     ]
 
 
-def _taken_nonzero(info: NodeInfo) -> Amounts:
+def _sum_nonzero(info: NodeInfo) -> Amounts:
     """What the node's pods use, with defaults for cpu and memory where they do not say."""
-    nonzero = total(map(placed_nonzero_requests, info.pods))
-    return total(map(placed_requests, info.pods)) | {name: nonzero.get(name, 0) for name in DEFAULT_REQUESTS}
+    nonzero = add_all(map(placed_nonzero_requests_of, info.pods))
+    return add_all(map(placed_requests_of, info.pods)) | {name: nonzero.get(name, 0) for name in DEFAULT_REQUESTS}
 
 
-def _wanted(pod: Pod, arguments: FitArguments) -> Amounts:
+def _wanted_amounts_of(pod: Pod, arguments: FitArguments) -> Amounts:
     """What must be free: cpu, memory, ephemeral-storage, then the others by name, without what is to be ignored."""
     first = ("cpu", "memory", "ephemeral-storage")
-    amounts = filter_requests(pod)
+    amounts = filter_requests_of(pod)
     names = [*(name for name in first if name in amounts), *sorted(name for name in amounts if name not in first)]
     return {name: amounts[name] for name in names if amounts[name] > 0 and not _is_ignored(name, arguments)}
 
@@ -88,15 +90,15 @@ def _is_ignored(name: str, arguments: FitArguments) -> bool:
     return is_extended(name) and (name in arguments.ignored_resources or group in arguments.ignored_resource_groups)
 
 
-def _least(share: Share) -> int:
+def _score_least(share: Share) -> int:
     return max(share.offered - share.after, 0) * MAX_SCORE // share.offered
 
 
-def _most(share: Share) -> int:
+def _score_most(share: Share) -> int:
     return min(share.after, share.offered) * MAX_SCORE // share.offered
 
 
-def _along(shape: tuple[ShapePoint, ...], share: Share) -> int:
+def _score_shape(shape: tuple[ShapePoint, ...], share: Share) -> int:
     """The height of the broken line above this utilisation, in whole numbers, cut towards the earlier point."""
     utilization = min(share.after, share.offered) * _FULL // share.offered
     height = _SHAPE_SCALE * shape[0].score
@@ -109,14 +111,14 @@ def _along(shape: tuple[ShapePoint, ...], share: Share) -> int:
     return height
 
 
-def _mean(scores: list[tuple[int, int]]) -> int:
+def _weighted_mean_of(scores: list[tuple[int, int]]) -> int:
     weights = sum(weight for _, weight in scores)
-    return sum(each * weight for each, weight in scores) // weights if weights else 0
+    return sum(score * weight for score, weight in scores) // weights if weights else 0
 
 
-def _mean_of_positive(scores: list[tuple[int, int]]) -> int:
+def _positive_mean_of(scores: list[tuple[int, int]]) -> int:
     """Rounded to the nearest, and without the resources that score 0: they do not even count in the weights."""
-    positive = [(each, weight) for each, weight in scores if each > 0]
+    positive = [(score, weight) for score, weight in scores if score > 0]
     weights = sum(weight for _, weight in positive)
-    points = sum(each * weight for each, weight in positive)
+    points = sum(score * weight for score, weight in positive)
     return (2 * points + weights) // (2 * weights) if weights else 0

@@ -1,7 +1,7 @@
 """InterPodAffinity as filter: terms of the newcomer towards placed pods, and of placed pods towards the newcomer.
 
-Reads the terms for the score too (inter_pod_score.py). InterPodFilter counts once per decision and is then told of pods
-leaving and returning while preemption tries out victims.
+Reads the terms for the score too (inter_pod_score.py). InterPodFilter counts once per decision; preemption then
+removes and adds pods while it tries out victims.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from wukong.api.profile import Profile
 from wukong.rules.cluster import Cluster
 from wukong.rules.labels import Labels
 from wukong.rules.selectors import Requirements, requirements, selects
-from wukong.rules.verdict import Rejection, rejected, rejected_for_good
+from wukong.rules.verdict import Rejection, build_rejection, build_unresolvable
 
 NO_AFFINITY = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
@@ -43,59 +43,60 @@ class InterPodFilter:
     def __init__(self, cluster: Cluster, pod: Pod, profile: Profile) -> None:
         self.pod = pod
         self.namespace_labels = cluster.namespaces.get(pod.metadata.namespace, {})
-        self.affinity = own_terms(cluster, pod, _affinity(pod), profile)
-        self.anti_affinity = own_terms(cluster, pod, _anti_affinity(pod), profile)
-        self.wanted: Counter[Pair] = Counter()
-        self.unwanted: Counter[Pair] = Counter()
-        self.unwelcome: Counter[Pair] = Counter()  # where placed pods do not want the newcomer
+        self.affinity = read_own_terms(cluster, pod, _affinity_terms_of(pod), profile)
+        self.anti_affinity = read_own_terms(cluster, pod, _anti_affinity_terms_of(pod), profile)
+        self.affinity_counts: Counter[Pair] = Counter()
+        self.anti_affinity_counts: Counter[Pair] = Counter()
+        self.existing_counts: Counter[Pair] = Counter()  # where placed pods do not want the newcomer
         for info in cluster.nodes.values():
-            for other in info.pods:
-                self._update(other, info.node, +1)
+            for placed_pod in info.pods:
+                self._update(placed_pod, info.node, +1)
 
     def reject(self, node: Node) -> Rejection | None:
-        if not self._finds_company(node):
-            return rejected_for_good(NO_AFFINITY)
-        if any(self.unwanted[pair] > 0 for pair in _pairs(self.anti_affinity, node)):
-            return rejected(ANTI_AFFINITY)
-        if any(self.unwelcome[pair] > 0 for pair in node.metadata.labels.items()):
-            return rejected(EXISTING_ANTI_AFFINITY)
+        if not self._has_affinity_match(node):
+            return build_unresolvable(NO_AFFINITY)
+        if any(self.anti_affinity_counts[pair] > 0 for pair in _pairs_of(self.anti_affinity, node)):
+            return build_rejection(ANTI_AFFINITY)
+        if any(self.existing_counts[pair] > 0 for pair in node.metadata.labels.items()):
+            return build_rejection(EXISTING_ANTI_AFFINITY)
         return None
 
-    def pod_left(self, other: Pod, node: Node) -> None:
-        self._update(other, node, -1)
+    def remove_pod(self, placed_pod: Pod, node: Node) -> None:
+        self._update(placed_pod, node, -1)
 
-    def pod_came(self, other: Pod, node: Node) -> None:
-        self._update(other, node, +1)
+    def add_pod(self, placed_pod: Pod, node: Node) -> None:
+        self._update(placed_pod, node, +1)
 
     def copy(self) -> InterPodFilter:
-        twin = InterPodFilter.__new__(InterPodFilter)
-        twin.pod, twin.namespace_labels = self.pod, self.namespace_labels
-        twin.affinity, twin.anti_affinity = self.affinity, self.anti_affinity
-        twin.wanted, twin.unwanted = Counter(self.wanted), Counter(self.unwanted)
-        twin.unwelcome = Counter(self.unwelcome)
-        return twin
+        copy = InterPodFilter.__new__(InterPodFilter)
+        copy.pod, copy.namespace_labels = self.pod, self.namespace_labels
+        copy.affinity, copy.anti_affinity = self.affinity, self.anti_affinity
+        copy.affinity_counts = Counter(self.affinity_counts)
+        copy.anti_affinity_counts = Counter(self.anti_affinity_counts)
+        copy.existing_counts = Counter(self.existing_counts)
+        return copy
 
-    def _finds_company(self, node: Node) -> bool:
+    def _has_affinity_match(self, node: Node) -> bool:
         """Every term's domain has a pod that matches all terms. The first of a group that wants itself starts it."""
-        pairs = _pairs(self.affinity, node)
+        pairs = _pairs_of(self.affinity, node)
         if len(pairs) < len(self.affinity):
             return False
-        if all(self.wanted[pair] > 0 for pair in pairs):
+        if all(self.affinity_counts[pair] > 0 for pair in pairs):
             return True
-        return not any(self.wanted.values()) and _match_all(self.affinity, self.pod)
+        return not any(self.affinity_counts.values()) and _match_all(self.affinity, self.pod)
 
-    def _update(self, other: Pod, node: Node, change: int) -> None:
-        if _match_all(self.affinity, other):
-            for pair in _pairs(self.affinity, node):
-                self.wanted[pair] += change
-        for pair in _pairs([term for term in self.anti_affinity if term.matches(other, {})], node):
-            self.unwanted[pair] += change
-        their_terms = [placed_term(other, term) for term in _anti_affinity(other)]
-        for pair in _pairs([term for term in their_terms if term.matches(self.pod, self.namespace_labels)], node):
-            self.unwelcome[pair] += change
+    def _update(self, placed_pod: Pod, node: Node, change: int) -> None:
+        if _match_all(self.affinity, placed_pod):
+            for pair in _pairs_of(self.affinity, node):
+                self.affinity_counts[pair] += change
+        for pair in _pairs_of([term for term in self.anti_affinity if term.matches(placed_pod, {})], node):
+            self.anti_affinity_counts[pair] += change
+        their_terms = [read_placed_term(placed_pod, term) for term in _anti_affinity_terms_of(placed_pod)]
+        for pair in _pairs_of([term for term in their_terms if term.matches(self.pod, self.namespace_labels)], node):
+            self.existing_counts[pair] += change
 
 
-def placed_term(pod: Pod, term: PodAffinityTerm, weight: int = 0) -> Term:
+def read_placed_term(pod: Pod, term: PodAffinityTerm, weight: int = 0) -> Term:
     """A term as it is written. Without namespaces and selector it means the pod's own namespace."""
     is_own_namespace = not term.namespaces and term.namespace_selector is None
     return Term(
@@ -107,11 +108,11 @@ def placed_term(pod: Pod, term: PodAffinityTerm, weight: int = 0) -> Term:
     )
 
 
-def own_terms(cluster: Cluster, pod: Pod, terms: list[PodAffinityTerm], profile: Profile) -> list[Term]:
-    return [own_term(cluster, placed_term(pod, term), profile) for term in terms]
+def read_own_terms(cluster: Cluster, pod: Pod, terms: list[PodAffinityTerm], profile: Profile) -> list[Term]:
+    return [resolve_own_term(cluster, read_placed_term(pod, term), profile) for term in terms]
 
 
-def own_term(cluster: Cluster, term: Term, profile: Profile) -> Term:
+def resolve_own_term(cluster: Cluster, term: Term, profile: Profile) -> Term:
     """A term of the newcomer: its namespaceSelector is resolved to names, then asked with no labels at all.
 
     Up to 1.36 the resolved selector stays behind by mistake, so one that accepts an empty label set (only NotIn and
@@ -126,19 +127,19 @@ def own_term(cluster: Cluster, term: Term, profile: Profile) -> Term:
     )
 
 
-def _affinity(pod: Pod) -> list[PodAffinityTerm]:
-    return _required(pod.spec.affinity.pod_affinity if pod.spec.affinity is not None else None)
+def _affinity_terms_of(pod: Pod) -> list[PodAffinityTerm]:
+    return _required_terms_of(pod.spec.affinity.pod_affinity if pod.spec.affinity is not None else None)
 
 
-def _anti_affinity(pod: Pod) -> list[PodAffinityTerm]:
-    return _required(pod.spec.affinity.pod_anti_affinity if pod.spec.affinity is not None else None)
+def _anti_affinity_terms_of(pod: Pod) -> list[PodAffinityTerm]:
+    return _required_terms_of(pod.spec.affinity.pod_anti_affinity if pod.spec.affinity is not None else None)
 
 
-def _required(affinity: PodAffinity | None) -> list[PodAffinityTerm]:
+def _required_terms_of(affinity: PodAffinity | None) -> list[PodAffinityTerm]:
     return affinity.required if affinity is not None else []
 
 
-def _pairs(terms: list[Term], node: Node) -> list[Pair]:
+def _pairs_of(terms: list[Term], node: Node) -> list[Pair]:
     """The node's domain for each term whose key it has."""
     labels = node.metadata.labels
     return [(term.topology_key, labels[term.topology_key]) for term in terms if term.topology_key in labels]

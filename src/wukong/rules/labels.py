@@ -33,7 +33,7 @@ def is_subdomain(text: str) -> bool:
     return len(text) <= _SUBDOMAIN_LENGTH and _SUBDOMAIN.fullmatch(text) is not None
 
 
-def whole_number(text: str) -> int | None:
+def parse_whole_number(text: str) -> int | None:
     """The number Go reads from this text in base ten, if it fits 64 bits: "007" is 7, "1e3" is nothing."""
     if _WHOLE_NUMBER.fullmatch(text) is None:
         return None

@@ -19,23 +19,23 @@ NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
 
 
-def fit_error(number_of_nodes: int, reasons_by_node: Iterable[tuple[str, ...]]) -> str:
+def format_fit_error(number_of_nodes: int, reasons_by_node: Iterable[tuple[str, ...]]) -> str:
     """One node may give several reasons. Sorted as text, so that "10 …" comes before "2 …"."""
     counts = Counter(reason for reasons in reasons_by_node for reason in reasons)
     histogram = sorted(f"{count} {reason}" for reason, count in counts.items())
-    return prefilter_error(number_of_nodes, ", ".join(histogram))
+    return format_prefilter_error(number_of_nodes, ", ".join(histogram))
 
 
-def prefilter_error(number_of_nodes: int, reason: str) -> str:
+def format_prefilter_error(number_of_nodes: int, reason: str) -> str:
     """When no node was looked at, because the pod contradicts itself."""
     return f"0/{number_of_nodes} nodes are available: {reason}."
 
 
-def found_placement(node: str, victims: int) -> str:
+def format_placement(node: str, victims: int) -> str:
     """What a scheduler that announces its preemptions adds."""
     return f"preemption: found a potential placement for pod on node {node}, preempting {victims} victims"
 
 
-def with_post_filter(message: str, reasons: Iterable[str]) -> str:
-    said = ", ".join(reason for reason in reasons if reason)
-    return f"{message} {said}" if said else message
+def add_post_filter(message: str, reasons: Iterable[str]) -> str:
+    added = ", ".join(reason for reason in reasons if reason)
+    return f"{message} {added}" if added else message

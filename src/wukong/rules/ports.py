@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from wukong.api.core import Pod
 from wukong.rules.resources import is_sidecar
-from wukong.rules.verdict import Rejection, rejected
+from wukong.rules.verdict import Rejection, build_rejection
 
 EVERY_IP = "0.0.0.0"
 REASON = "node(s) didn't have free ports for the requested pod ports"
@@ -22,7 +22,7 @@ class HostPort(NamedTuple):
     port: int
 
 
-def host_ports(pod: Pod) -> set[HostPort]:
+def host_ports_of(pod: Pod) -> set[HostPort]:
     """The host ports of containers and sidecars. Other init containers are gone before they could collide."""
     containers = [container for container in pod.spec.init_containers if is_sidecar(container)] + pod.spec.containers
     return {
@@ -34,11 +34,11 @@ def host_ports(pod: Pod) -> set[HostPort]:
 
 
 def reject(pod: Pod, used: AbstractSet[HostPort]) -> Rejection | None:
-    collides = any(_collide(wanted, taken) for wanted in host_ports(pod) for taken in used)
-    return rejected(REASON) if collides else None
+    has_conflict = any(_conflict(wanted, taken) for wanted in host_ports_of(pod) for taken in used)
+    return build_rejection(REASON) if has_conflict else None
 
 
-def _collide(one: HostPort, other: HostPort) -> bool:
+def _conflict(wanted: HostPort, taken: HostPort) -> bool:
     """The address 0.0.0.0 stands for every address of the node."""
-    same_address = one.ip == other.ip or EVERY_IP in (one.ip, other.ip)
-    return same_address and (one.protocol, one.port) == (other.protocol, other.port)
+    same_address = wanted.ip == taken.ip or EVERY_IP in (wanted.ip, taken.ip)
+    return same_address and (wanted.protocol, wanted.port) == (taken.protocol, taken.port)

@@ -14,7 +14,7 @@ from wukong.api.core import Pod
 from wukong.rules import budgets
 from wukong.rules.cluster import Cluster, NodeInfo
 from wukong.rules.filters import Filters
-from wukong.rules.message import NEVER, NO_VICTIMS, NOT_HELPFUL, TERMINATING, fit_error
+from wukong.rules.message import NEVER, NO_VICTIMS, NOT_HELPFUL, TERMINATING, format_fit_error
 from wukong.rules.verdict import Verdict
 
 _NOT_STARTED = datetime.max.replace(tzinfo=UTC)  # kube-scheduler takes the current time: later than everybody's
@@ -39,14 +39,14 @@ class Candidate:
 
     @property
     def victims(self) -> list[Pod]:
-        return sorted(self.given_up, key=importance)
+        return sorted(self.given_up, key=importance_of)
 
 
 def preempt(
     cluster: Cluster, pod: Pod, filters: Filters, verdicts: dict[str, Verdict], nominated: str | None
 ) -> Preemption | str:
     """What would help, or why nothing does."""
-    refusal = _why_not_eligible(cluster, pod, verdicts, nominated)
+    refusal = _find_ineligibility(cluster, pod, verdicts, nominated)
     if refusal is not None:
         return refusal
     promising = [name for name, verdict in verdicts.items() if not verdict.unresolvable]
@@ -55,67 +55,69 @@ def preempt(
     if not candidates:
         hopeless = dict.fromkeys(verdicts, (NOT_HELPFUL,))
         reasons = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, tuple)}
-        return fit_error(len(cluster.nodes), (hopeless | reasons).values())
-    best = min(candidates, key=_harm)
+        return format_fit_error(len(cluster.nodes), (hopeless | reasons).values())
+    best = min(candidates, key=_harm_of)
     return Preemption(
         node=best.node,
         victims=[victim.key for victim in best.victims],
-        candidates={each.node: [victim.key for victim in each.given_up] for each in candidates},
+        candidates={candidate.node: [victim.key for victim in candidate.given_up] for candidate in candidates},
     )
 
 
 def try_node(cluster: Cluster, pod: Pod, filters: Filters, info: NodeInfo) -> Candidate | tuple[str, ...]:
     """Who has to leave this node, or the reasons why it stays impossible."""
     info, filters = info.copy(), filters.copy()
-    lower = [other for other in info.pods if priority(other) < priority(pod)]
+    lower = [placed_pod for placed_pod in info.pods if priority_of(placed_pod) < priority_of(pod)]
     if not lower:
         return (NO_VICTIMS,)
-    for other in lower:
-        filters.pod_left(other, info)
+    for placed_pod in lower:
+        filters.remove_pod(placed_pod, info)
     verdict = filters.reject(info)
     if verdict is not None:
         return verdict.reasons
-    breaking, sparing = budgets.split(
-        sorted(lower, key=importance),
+    breaking, sparing = budgets.split_by_budget(
+        sorted(lower, key=importance_of),
         cluster.pod_disruption_budgets,
         stop_at_first=filters.profile.version.budgets_stop_at_first_broken,
     )
-    broken = _give_up(breaking, filters, info)
-    return Candidate(info.name, [*broken, *_give_up(sparing, filters, info)], violations=len(broken))
+    broken = _find_victims(breaking, filters, info)
+    return Candidate(info.name, [*broken, *_find_victims(sparing, filters, info)], violations=len(broken))
 
 
-def importance(pod: Pod) -> tuple[int, datetime]:
+def importance_of(pod: Pod) -> tuple[int, datetime]:
     """The smaller, the more important: by priority, then by how long the pod has been running."""
-    return -priority(pod), started(pod)
+    return -priority_of(pod), start_time_of(pod)
 
 
-def priority(pod: Pod) -> int:
+def priority_of(pod: Pod) -> int:
     return pod.spec.priority or 0
 
 
-def started(pod: Pod) -> datetime:
+def start_time_of(pod: Pod) -> datetime:
     return datetime.fromisoformat(pod.status.start_time) if pod.status.start_time else _NOT_STARTED
 
 
-def _give_up(pods: list[Pod], filters: Filters, info: NodeInfo) -> list[Pod]:
+def _find_victims(pods: list[Pod], filters: Filters, info: NodeInfo) -> list[Pod]:
     """Lets each pod return; those who do not fit beside the newcomer are given up."""
     given_up = []
     for pod in pods:
-        filters.pod_came(pod, info)
+        filters.add_pod(pod, info)
         if filters.reject(info) is not None:
-            filters.pod_left(pod, info)
+            filters.remove_pod(pod, info)
             given_up.append(pod)
     return given_up
 
 
-def _why_not_eligible(cluster: Cluster, pod: Pod, verdicts: dict[str, Verdict], nominated: str | None) -> str | None:
+def _find_ineligibility(cluster: Cluster, pod: Pod, verdicts: dict[str, Verdict], nominated: str | None) -> str | None:
     """A pod that must not preempt, or that already has and whose victims are still leaving."""
     if pod.spec.preemption_policy == "Never":
         return NEVER
     if nominated not in cluster.nodes or verdicts[nominated].unresolvable:
         return None
-    others = cluster.nodes[nominated].pods
-    is_leaving = any(priority(other) < priority(pod) and _is_being_preempted(other) for other in others)
+    placed_pods = cluster.nodes[nominated].pods
+    is_leaving = any(
+        priority_of(placed_pod) < priority_of(pod) and _is_being_preempted(placed_pod) for placed_pod in placed_pods
+    )
     return TERMINATING if is_leaving else None
 
 
@@ -126,13 +128,13 @@ def _is_being_preempted(pod: Pod) -> bool:
     return targets[0].status == "True" and targets[0].reason == "PreemptionByScheduler"
 
 
-def _harm(candidate: Candidate) -> tuple[int, int, int, int, float, str]:
+def _harm_of(candidate: Candidate) -> tuple[int, int, int, int, float, str]:
     """Broken budgets, the highest priority, all priorities, the number of victims, then the youngest go first.
 
     Priorities are shifted above zero before they are added, so that fewer victims of negative priority harm less.
     """
     victims = candidate.victims
-    highest = priority(victims[0])
-    oldest = min(started(victim) for victim in victims if priority(victim) == highest)
-    shifted = sum(priority(victim) + 2**31 for victim in victims)
+    highest = priority_of(victims[0])
+    oldest = min(start_time_of(victim) for victim in victims if priority_of(victim) == highest)
+    shifted = sum(priority_of(victim) + 2**31 for victim in victims)
     return candidate.violations, highest, shifted, len(victims), -oldest.timestamp(), candidate.node

@@ -25,65 +25,67 @@ _COUNTED = ("cpu", "memory", "ephemeral-storage")
 # The five readings -----------------------------------------------------------------------------------------------
 
 
-def filter_requests(pod: Pod) -> Amounts:
+def filter_requests_of(pod: Pod) -> Amounts:
     """What a node must have free for this newcomer."""
-    return _counted(_with_overhead(pod, _with_pod_level(pod, container_requests(pod))))
+    return _round_counted(_add_overhead(pod, _apply_pod_level(pod, container_requests_of(pod))))
 
 
-def fit_score_requests(pod: Pod) -> Amounts:
+def fit_score_requests_of(pod: Pod) -> Amounts:
     """What NodeResourcesFit scores a newcomer by: its containers, with defaults.
 
     kube-scheduler forgets the pod's own requests here (the scorer is built without the feature gate that the filter
     and BalancedAllocation get, up to 1.37); followed on purpose.
     """
-    return _counted(_with_overhead(pod, container_requests(pod, defaults=DEFAULT_REQUESTS)))
+    return _round_counted(_add_overhead(pod, container_requests_of(pod, defaults=DEFAULT_REQUESTS)))
 
 
-def placed_requests(pod: Pod) -> Amounts:
+def placed_requests_of(pod: Pod) -> Amounts:
     """What a pod takes from its node. Also what BalancedAllocation counts for a newcomer, which has no status yet."""
-    return _counted(_placed(pod, {}))
+    return _round_counted(_sum_placed(pod, {}))
 
 
-def placed_nonzero_requests(pod: Pod) -> Amounts:
+def placed_nonzero_requests_of(pod: Pod) -> Amounts:
     """The same with defaults, for NodeResourcesFit. Own requests of the pod leave defaults only for what nobody set."""
-    known = _placed(pod, {}) if has_pod_level_requests(pod) else {}
+    known = _sum_placed(pod, {}) if has_pod_level_requests(pod) else {}
     missing = {name: amount for name, amount in DEFAULT_REQUESTS.items() if name not in known}
-    return _counted(_placed(pod, missing))
+    return _round_counted(_sum_placed(pod, missing))
 
 
-def container_requests(pod: Pod, *, use_status: bool = False, defaults: Mapping[str, int] | None = None) -> Amounts:
+def container_requests_of(pod: Pod, *, use_status: bool = False, defaults: Mapping[str, int] | None = None) -> Amounts:
     """What all containers ask for together, exact, without the pod's own requests and overhead."""
-    statuses = _statuses(pod) if use_status else {}
+    statuses = _statuses_of(pod) if use_status else {}
     is_infeasible = use_status and _is_resize_infeasible(pod)
 
-    def asked(container: Container) -> Amounts:
-        spec = exact(container.resources.requests)
+    def requests_of(container: Container) -> Amounts:
+        spec = parse_amounts(container.resources.requests)
         status = statuses.get(container.name) if use_status and _can_be_resized(pod, container) else None
         if status is not None and status.resources is not None:
-            reported = largest(exact(status.resources.requests), exact(status.allocated_resources))
-            spec = reported if is_infeasible else largest(spec, reported)
+            reported = merge_largest(
+                parse_amounts(status.resources.requests), parse_amounts(status.allocated_resources)
+            )
+            spec = reported if is_infeasible else merge_largest(spec, reported)
         return {**(defaults or {}), **spec}
 
-    return aggregate(pod, asked)
+    return sum_containers(pod, requests_of)
 
 
 # Allocatable and requested on a node -----------------------------------------------------------------------------
 
 
-def allocatable(node: Node) -> Amounts:
+def allocatable_of(node: Node) -> Amounts:
     """What the node offers. What it does not mention, it does not have."""
-    return _counted(exact(node.status.allocatable))
+    return _round_counted(parse_amounts(node.status.allocatable))
 
 
-def allowed_pods(node: Node) -> int:
+def count_allowed_pods(node: Node) -> int:
     """How many pods may run on the node. Not a resource like the others: it cannot be requested or scored."""
     return scheduler_amount("pods", parse_quantity(node.status.allocatable.get("pods", 0)))
 
 
-def total(amounts: Iterable[Amounts]) -> Amounts:
+def add_all(amounts: Iterable[Amounts]) -> Amounts:
     summed: Amounts = {}
-    for each in amounts:
-        add(summed, each)
+    for more in amounts:
+        add(summed, more)
     return summed
 
 
@@ -123,24 +125,24 @@ def is_sidecar(init_container: Container) -> bool:
 # Arithmetic ------------------------------------------------------------------------------------------------------
 
 
-def aggregate(pod: Pod, asked: Callable[[Container], Amounts]) -> Amounts:
+def sum_containers(pod: Pod, requests_of: Callable[[Container], Amounts]) -> Amounts:
     """Containers and sidecars run together; init containers one after the other, each beside the sidecars before it."""
-    running = total(map(asked, pod.spec.containers))
+    running = add_all(map(requests_of, pod.spec.containers))
     sidecars: Amounts = {}
     peak: Amounts = {}
     for container in pod.spec.init_containers:
-        needs = asked(container)
+        needs = requests_of(container)
         if is_sidecar(container):
             add(running, needs)
             add(sidecars, needs)
-            peak = largest(peak, sidecars)
+            peak = merge_largest(peak, sidecars)
         else:
-            peak = largest(peak, total([needs, sidecars]))
-    return largest(running, peak)
+            peak = merge_largest(peak, add_all([needs, sidecars]))
+    return merge_largest(running, peak)
 
 
-def exact(written: Quantities) -> Amounts:
-    return {name: parse_quantity(quantity) for name, quantity in written.items()}
+def parse_amounts(quantities: Quantities) -> Amounts:
+    return {name: parse_quantity(quantity) for name, quantity in quantities.items()}
 
 
 def add(amounts: Amounts, more: Mapping[str, int]) -> None:
@@ -148,33 +150,33 @@ def add(amounts: Amounts, more: Mapping[str, int]) -> None:
         amounts[name] = amounts.get(name, 0) + amount
 
 
-def largest(one: Amounts, other: Amounts) -> Amounts:
+def merge_largest(first: Amounts, second: Amounts) -> Amounts:
     """Each resource at the larger of both."""
-    return {name: max(each[name] for each in (one, other) if name in each) for name in {**one, **other}}
+    return {name: max(amounts[name] for amounts in (first, second) if name in amounts) for name in {**first, **second}}
 
 
-def _placed(pod: Pod, defaults: Mapping[str, int]) -> Amounts:
-    return _with_overhead(pod, _with_pod_level(pod, container_requests(pod, use_status=True, defaults=defaults)))
+def _sum_placed(pod: Pod, defaults: Mapping[str, int]) -> Amounts:
+    return _add_overhead(pod, _apply_pod_level(pod, container_requests_of(pod, use_status=True, defaults=defaults)))
 
 
-def _with_pod_level(pod: Pod, amounts: Amounts) -> Amounts:
+def _apply_pod_level(pod: Pod, amounts: Amounts) -> Amounts:
     if pod.spec.resources is None:
         return amounts
-    own = exact(pod.spec.resources.requests)
+    own = parse_amounts(pod.spec.resources.requests)
     return {**amounts, **{name: amount for name, amount in own.items() if is_pod_level(name)}}
 
 
-def _with_overhead(pod: Pod, amounts: Amounts) -> Amounts:
-    return total([amounts, exact(pod.spec.overhead)])
+def _add_overhead(pod: Pod, amounts: Amounts) -> Amounts:
+    return add_all([amounts, parse_amounts(pod.spec.overhead)])
 
 
-def _counted(amounts: Amounts) -> Amounts:
+def _round_counted(amounts: Amounts) -> Amounts:
     """Rounded up to what the scheduler counts; resources it does not know are dropped."""
     known = {name: amount for name, amount in amounts.items() if name in _COUNTED or is_scalar(name)}
     return {name: scheduler_amount(name, amount) for name, amount in known.items()}
 
 
-def _statuses(pod: Pod) -> dict[str, ContainerStatus]:
+def _statuses_of(pod: Pod) -> dict[str, ContainerStatus]:
     return {status.name: status for status in [*pod.status.container_statuses, *pod.status.init_container_statuses]}
 
 

@@ -17,9 +17,9 @@ def score(cluster: Cluster, pod: Pod, profile: Profile, feasible: list[NodeInfo]
     """Weighted scores by plugin and node. Raises UnreadablePreferenceError where kube-scheduler's cycle fails."""
     weighted: dict[str, Scores] = {plugin: {info.name: 0 for info in feasible} for plugin in profile.zero_scores}
     for plugin, weight in profile.scores:
-        points = _ask(plugin, cluster, pod, profile, feasible)
+        points = _run_plugin(plugin, cluster, pod, profile, feasible)
         if points is not None:
-            weighted[plugin] = {name: weight * each for name, each in points.items()}
+            weighted[plugin] = {name: weight * score for name, score in points.items()}
     return weighted
 
 
@@ -27,7 +27,7 @@ def add_up(scores: dict[str, Scores], feasible: list[NodeInfo]) -> Scores:
     return {info.name: sum(points[info.name] for points in scores.values()) for info in feasible}
 
 
-def _ask(plugin: str, cluster: Cluster, pod: Pod, profile: Profile, feasible: list[NodeInfo]) -> Scores | None:
+def _run_plugin(plugin: str, cluster: Cluster, pod: Pod, profile: Profile, feasible: list[NodeInfo]) -> Scores | None:
     nodes = [info.node for info in feasible]
     match plugin:
         case "TaintToleration":

@@ -6,7 +6,7 @@ Called by every rule that looks for pods or nodes by label. A selector is first 
     ()                       everything is selected (the field was there, but empty)
     (Requirement, ...)       all of them must hold
 
-Never reports what is wrong with a selector; that is the business of validate.py.
+Never reports what is wrong with a selector.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from wukong.api.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from wukong.api.meta import LabelSelector, LabelSelectorRequirement
-from wukong.rules.labels import Labels, is_label_key, is_label_value, whole_number
+from wukong.rules.labels import Labels, is_label_key, is_label_value, parse_whole_number
 
 NODE_NAME_FIELD = "metadata.name"
 
@@ -36,11 +36,11 @@ def requirements(selector: LabelSelector | None) -> Requirements:
     """The conditions of a label selector."""
     if selector is None:
         return None
-    found = (*equalities(selector.match_labels), *map(_requirement, selector.match_expressions))
-    return found if all(map(is_valid, found)) else None
+    conditions = (*require_equal(selector.match_labels), *map(_read_requirement, selector.match_expressions))
+    return conditions if all(map(is_valid, conditions)) else None
 
 
-def equalities(labels: Labels) -> tuple[Requirement, ...]:
+def require_equal(labels: Labels) -> tuple[Requirement, ...]:
     """The conditions that exactly these labels are present. Not checked for syntax, as in kube-scheduler."""
     return tuple(Requirement(key, "In", (value,)) for key, value in labels.items())
 
@@ -71,7 +71,7 @@ def is_valid(condition: Requirement) -> bool:
         return len(values) > 0
     if operator in ("Exists", "DoesNotExist"):
         return len(values) == 0
-    return operator in ("Gt", "Lt") and len(values) == 1 and whole_number(values[0]) is not None
+    return operator in ("Gt", "Lt") and len(values) == 1 and parse_whole_number(values[0]) is not None
 
 
 def node_selector_selects(selector: NodeSelector, labels: Labels, node_name: str) -> bool:
@@ -83,7 +83,7 @@ def term_matches(term: NodeSelectorTerm, labels: Labels, node_name: str) -> bool
     """An empty term matches nothing. Without a node name, as for volumes, the fields are not looked at."""
     if is_empty_term(term) or not is_valid_term(term):
         return False
-    if not all(holds(_requirement(expression), labels) for expression in term.match_expressions):
+    if not all(holds(_read_requirement(expression), labels) for expression in term.match_expressions):
         return False
     return node_name == "" or all(_field_matches(field, node_name) for field in term.match_fields)
 
@@ -93,12 +93,12 @@ def is_empty_term(term: NodeSelectorTerm) -> bool:
 
 
 def is_valid_term(term: NodeSelectorTerm) -> bool:
-    return all(is_valid(_requirement(expression)) for expression in term.match_expressions) and all(
+    return all(is_valid(_read_requirement(expression)) for expression in term.match_expressions) and all(
         field.operator in ("In", "NotIn") and len(field.values) == 1 for field in term.match_fields
     )
 
 
-def names_in_fields(terms: Iterable[NodeSelectorTerm]) -> set[str] | None:
+def find_names_in_fields(terms: Iterable[NodeSelectorTerm]) -> set[str] | None:
     """The nodes these terms name in their fields, if every term names some: then no other node is looked at."""
     names: set[str] = set()
     for term in terms:
@@ -114,17 +114,17 @@ def _names_nodes(field: NodeSelectorRequirement) -> bool:
 
 
 def _field_matches(field: NodeSelectorRequirement, node_name: str) -> bool:
-    found = node_name if field.key == NODE_NAME_FIELD else ""
-    return (found in field.values) == (field.operator == "In")
+    value = node_name if field.key == NODE_NAME_FIELD else ""
+    return (value in field.values) == (field.operator == "In")
 
 
-def _requirement(expression: LabelSelectorRequirement | NodeSelectorRequirement) -> Requirement:
+def _read_requirement(expression: LabelSelectorRequirement | NodeSelectorRequirement) -> Requirement:
     return Requirement(expression.key, expression.operator, tuple(expression.values))
 
 
 def _compare(text: str, operator: str, values: tuple[str, ...]) -> bool:
-    found = whole_number(text)
-    wanted = whole_number(values[0]) if len(values) == 1 else None
-    if found is None or wanted is None:
+    number = parse_whole_number(text)
+    bound = parse_whole_number(values[0]) if len(values) == 1 else None
+    if number is None or bound is None:
         return False
-    return found > wanted if operator == "Gt" else operator == "Lt" and found < wanted
+    return number > bound if operator == "Gt" else operator == "Lt" and number < bound

@@ -1,7 +1,7 @@
 """PodTopologySpread as filter: no domain may run ahead of the emptiest one by more than maxSkew.
 
 Reads the pod's constraints, or the profile's default ones, for the score too (spread_score.py). SpreadFilter counts
-once per decision and is then told of pods leaving and returning while preemption tries out victims.
+once per decision; preemption then removes and adds pods while it tries out victims.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from wukong.api.profile import Profile
 from wukong.rules.cluster import Cluster, NodeInfo
 from wukong.rules.labels import Labels
 from wukong.rules.node_affinity import allows_node
-from wukong.rules.selectors import Requirements, equalities, requirements, selects
+from wukong.rules.selectors import Requirements, require_equal, requirements, selects
 from wukong.rules.taints import tolerates_node
-from wukong.rules.verdict import Rejection, rejected, rejected_for_good
+from wukong.rules.verdict import Rejection, build_rejection, build_unresolvable
 
 SKEWED = "node(s) didn't match pod topology spread constraints"
 NO_LABEL = "node(s) didn't match pod topology spread constraints (missing required label)"
@@ -44,41 +44,41 @@ class SpreadFilter:
 
     def __init__(self, cluster: Cluster, pod: Pod, profile: Profile) -> None:
         self.pod = pod
-        self.constraints = constraints(cluster, pod, profile, "DoNotSchedule")
+        self.constraints = read_constraints(cluster, pod, profile, "DoNotSchedule")
         self.counts: list[dict[str, int]] = [{} for _ in self.constraints]  # constraint → domain → pods
         for info in cluster.nodes.values():
             for domains, constraint, domain in self._domains_of(info.node):
-                domains[domain] = domains.get(domain, 0) + count(info, constraint.selector, pod)
+                domains[domain] = domains.get(domain, 0) + count_pods(info, constraint.selector, pod)
 
     def reject(self, node: Node) -> Rejection | None:
         for constraint, domains in zip(self.constraints, self.counts, strict=True):
             domain = node.metadata.labels.get(constraint.topology_key)
             if domain is None:
-                return rejected_for_good(NO_LABEL)
+                return build_unresolvable(NO_LABEL)
             is_own = selects(constraint.selector, self.pod.metadata.labels)
-            skew = domains.get(domain, 0) + is_own - _fewest(domains, constraint.min_domains)
+            skew = domains.get(domain, 0) + is_own - _count_fewest(domains, constraint.min_domains)
             if skew > constraint.max_skew:
-                return rejected(SKEWED)
+                return build_rejection(SKEWED)
         return None
 
-    def pod_left(self, other: Pod, node: Node) -> None:
-        self._update(other, node, -1)
+    def remove_pod(self, placed_pod: Pod, node: Node) -> None:
+        self._update(placed_pod, node, -1)
 
-    def pod_came(self, other: Pod, node: Node) -> None:
-        self._update(other, node, +1)
+    def add_pod(self, placed_pod: Pod, node: Node) -> None:
+        self._update(placed_pod, node, +1)
 
     def copy(self) -> SpreadFilter:
-        twin = SpreadFilter.__new__(SpreadFilter)
-        twin.pod, twin.constraints = self.pod, self.constraints
-        twin.counts = [dict(domains) for domains in self.counts]
-        return twin
+        copy = SpreadFilter.__new__(SpreadFilter)
+        copy.pod, copy.constraints = self.pod, self.constraints
+        copy.counts = [dict(domains) for domains in self.counts]
+        return copy
 
-    def _update(self, other: Pod, node: Node, change: int) -> None:
-        """Looser than `count`, as in kube-scheduler: terminating pods and empty selectors take part here."""
-        if other.metadata.namespace != self.pod.metadata.namespace:
+    def _update(self, placed_pod: Pod, node: Node, change: int) -> None:
+        """Looser than `count_pods`, as in kube-scheduler: terminating pods and empty selectors take part here."""
+        if placed_pod.metadata.namespace != self.pod.metadata.namespace:
             return
         for domains, constraint, domain in self._domains_of(node):
-            if selects(constraint.selector, other.metadata.labels):
+            if selects(constraint.selector, placed_pod.metadata.labels):
                 domains[domain] = domains.get(domain, 0) + change
 
     def _domains_of(self, node: Node) -> list[tuple[dict[str, int], Constraint, str]]:
@@ -92,38 +92,38 @@ class SpreadFilter:
         ]
 
 
-def constraints(cluster: Cluster, pod: Pod, profile: Profile, when_unsatisfiable: str) -> list[Constraint]:
+def read_constraints(cluster: Cluster, pod: Pod, profile: Profile, when_unsatisfiable: str) -> list[Constraint]:
     """The pod's own constraints of this kind; if it has none of either kind, the profile's with a deduced selector."""
     own = pod.spec.topology_spread_constraints
     if own:
-        return [_read(each, pod) for each in own if each.when_unsatisfiable == when_unsatisfiable]
-    selector = default_selector(cluster, pod)
+        return [_read_constraint(entry, pod) for entry in own if entry.when_unsatisfiable == when_unsatisfiable]
+    selector = find_default_selector(cluster, pod)
     if not selector:
         return []
-    chosen = [each for each in profile.default_constraints if each.when_unsatisfiable == when_unsatisfiable]
-    return [_read(each, pod)._replace(selector=selector) for each in chosen]
+    chosen = [entry for entry in profile.default_constraints if entry.when_unsatisfiable == when_unsatisfiable]
+    return [_read_constraint(entry, pod)._replace(selector=selector) for entry in chosen]
 
 
-def default_selector(cluster: Cluster, pod: Pod) -> Requirements:
+def find_default_selector(cluster: Cluster, pod: Pod) -> Requirements:
     """What the services that select the pod and the workload that owns it select. Empty: nothing is known."""
     near = [service for service in cluster.services if service.metadata.namespace == pod.metadata.namespace]
     wanted = [service.spec.selector for service in near if service.spec.selector is not None]
     labels: dict[str, str] = {}
     for selector in wanted:
-        if selects(equalities(selector), pod.metadata.labels):
+        if selects(require_equal(selector), pod.metadata.labels):
             labels |= selector
-    return _with_owner(cluster, pod, labels)
+    return _add_owner(cluster, pod, labels)
 
 
-def count(info: NodeInfo, selector: Requirements, pod: Pod) -> int:
+def count_pods(info: NodeInfo, selector: Requirements, pod: Pod) -> int:
     """The selected pods of the same namespace. Terminating ones are ignored; an empty selector counts nobody."""
     if not selector:
         return 0
     return sum(
-        other.metadata.namespace == pod.metadata.namespace
-        and not other.is_terminating
-        and selects(selector, other.metadata.labels)
-        for other in info.pods
+        placed_pod.metadata.namespace == pod.metadata.namespace
+        and not placed_pod.is_terminating
+        and selects(selector, placed_pod.metadata.labels)
+        for placed_pod in info.pods
     )
 
 
@@ -131,40 +131,40 @@ def has_all_keys(labels: Labels, among: list[Constraint]) -> bool:
     return all(constraint.topology_key in labels for constraint in among)
 
 
-def _fewest(domains: dict[str, int], min_domains: int) -> int:
+def _count_fewest(domains: dict[str, int], min_domains: int) -> int:
     """The pods in the emptiest domain. With fewer domains than wanted, one that is still to come counts as empty."""
     return min(domains.values(), default=0) if len(domains) >= min_domains else 0
 
 
-def _read(constraint: TopologySpreadConstraint, pod: Pod) -> Constraint:
+def _read_constraint(constraint: TopologySpreadConstraint, pod: Pod) -> Constraint:
     return Constraint(
         topology_key=constraint.topology_key,
         max_skew=constraint.max_skew,
         min_domains=constraint.min_domains if constraint.min_domains is not None else 1,
         honors_affinity=constraint.node_affinity_policy == "Honor",
         honors_taints=constraint.node_taints_policy == "Honor",
-        selector=_with_label_keys(requirements(constraint.label_selector), constraint.match_label_keys, pod),
+        selector=_add_label_keys(requirements(constraint.label_selector), constraint.match_label_keys, pod),
     )
 
 
-def _with_label_keys(selector: Requirements, keys: list[str], pod: Pod) -> Requirements:
+def _add_label_keys(selector: Requirements, keys: list[str], pod: Pod) -> Requirements:
     """matchLabelKeys ask for the pod's own values. The API server has merged them already; asking twice is no harm."""
     own = {key: pod.metadata.labels[key] for key in keys if key in pod.metadata.labels}
-    return None if selector is None else (*equalities(own), *selector)
+    return None if selector is None else (*require_equal(own), *selector)
 
 
-def _with_owner(cluster: Cluster, pod: Pod, labels: dict[str, str]) -> Requirements:
+def _add_owner(cluster: Cluster, pod: Pod, labels: dict[str, str]) -> Requirements:
     owner = controller_of(pod.metadata)
     if owner is None:
-        return equalities(labels)
+        return require_equal(labels)
     key = f"{pod.metadata.namespace}/{owner.name}"
     kind = (owner.api_version, owner.kind)
     if kind == ("v1", "ReplicationController"):
-        plain = [each.spec.selector for each in cluster.replication_controllers if each.key == key]
-        return equalities(labels | (plain[0] if plain else {}))
+        plain = [workload.spec.selector for workload in cluster.replication_controllers if workload.key == key]
+        return require_equal(labels | (plain[0] if plain else {}))
     selectors: list[LabelSelector | None] = []
     if kind == ("apps/v1", "ReplicaSet"):
-        selectors = [each.spec.selector for each in cluster.replica_sets if each.key == key]
+        selectors = [workload.spec.selector for workload in cluster.replica_sets if workload.key == key]
     elif kind == ("apps/v1", "StatefulSet"):
-        selectors = [each.spec.selector for each in cluster.stateful_sets if each.key == key]
-    return equalities(labels) + ((requirements(selectors[0]) or ()) if selectors else ())
+        selectors = [workload.spec.selector for workload in cluster.stateful_sets if workload.key == key]
+    return require_equal(labels) + ((requirements(selectors[0]) or ()) if selectors else ())

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from wukong.api.core import Node, Pod, Taint, Toleration
 from wukong.api.profile import MAX_SCORE
-from wukong.rules.verdict import Rejection, rejected_for_good
+from wukong.rules.verdict import Rejection, build_unresolvable
 
 UNSCHEDULABLE = "node(s) were unschedulable"
 UNTOLERATED = "node(s) had untolerated taint(s)"
@@ -22,11 +22,11 @@ def reject_unschedulable(pod: Pod, node: Node) -> Rejection | None:
     """A cordoned node, unless the pod tolerates the taint that comes with it."""
     if not node.spec.unschedulable or is_tolerated(_UNSCHEDULABLE_TAINT, pod.spec.tolerations):
         return None
-    return rejected_for_good(UNSCHEDULABLE)
+    return build_unresolvable(UNSCHEDULABLE)
 
 
 def reject_tainted(pod: Pod, node: Node) -> Rejection | None:
-    return None if tolerates_node(pod, node) else rejected_for_good(UNTOLERATED)
+    return None if tolerates_node(pod, node) else build_unresolvable(UNTOLERATED)
 
 
 def tolerates_node(pod: Pod, node: Node) -> bool:

@@ -23,9 +23,9 @@ class Verdict(NamedTuple):
     unresolvable: bool
 
 
-def rejected(reason: str) -> Rejection:
+def build_rejection(reason: str) -> Rejection:
     return Rejection((reason,))
 
 
-def rejected_for_good(reason: str) -> Rejection:
+def build_unresolvable(reason: str) -> Rejection:
     return Rejection((reason,), unresolvable=True)

@@ -8,14 +8,14 @@ from __future__ import annotations
 from wukong.api.core import Node, PersistentVolume, Pod
 from wukong.rules.cluster import Cluster
 from wukong.rules.selectors import node_selector_selects
-from wukong.rules.verdict import Rejection, rejected_for_good
+from wukong.rules.verdict import Rejection, build_unresolvable
 
 REASON = "node(s) didn't match PersistentVolume's node affinity"
 
 
 def reject(cluster: Cluster, pod: Pod, node: Node) -> Rejection | None:
     reachable = all(_is_reachable(volume, node) for volume in bound_volumes(cluster, pod))
-    return None if reachable else rejected_for_good(REASON)
+    return None if reachable else build_unresolvable(REASON)
 
 
 def bound_volumes(cluster: Cluster, pod: Pod) -> list[PersistentVolume]:

@@ -33,7 +33,7 @@ class Dispatch:
         self.controllers = {controller.name: controller for controller in controllers}
         self.state = state
         self.queue: Queue[Item] = Queue(backoff)
-        self._echoes: PendingWrites[Item] = PendingWrites()
+        self._pending_writes: PendingWrites[Item] = PendingWrites()
         self._expired_at = -inf
         self._watchers: dict[str, list[tuple[str, KeysOf]]] = {}  # group and kind → who watches it
         for controller in self.controllers.values():
@@ -50,8 +50,8 @@ class Dispatch:
                     continue
                 for key in keys(change, self.state):
                     self.queue.add(Item(name, key), now)
-        for item in self._echoes.saw(changes):
-            self.queue.done(item)
+        for item in self._pending_writes.observe(changes):
+            self.queue.finish(item)
 
     def expire(self, now: float) -> None:
         """Take back placements nobody confirmed, and have their pods looked at again. Wait no longer for old echoes."""
@@ -59,12 +59,12 @@ class Dispatch:
             return
         self._expired_at = now
         self.observe(self.state.expire(now), now)
-        for item in self._echoes.expire(now):
-            self.queue.done(item)
+        for item in self._pending_writes.expire(now):
+            self.queue.finish(item)
 
     def next_due(self) -> float | None:
         """When there is something to do next; None: only when something changes."""
-        times = (self.queue.next_due(), self.state.placements.next_expiry(), self._echoes.next_expiry())
+        times = (self.queue.next_due(), self.state.placements.next_expiry(), self._pending_writes.next_expiry())
         return min((at for at in times if at is not None), default=None)
 
     def reconcile(self, item: Item, now: float) -> Outcome:
@@ -75,7 +75,7 @@ class Dispatch:
                 self._assume(action, now)
         return outcome
 
-    def succeeded(self, item: Item, outcome: Outcome, now: float, written: Iterable[WrittenVersion] = ()) -> None:
+    def finish(self, item: Item, outcome: Outcome, now: float, written: Iterable[WrittenVersion] = ()) -> None:
         """All of it is done. The item rests until what we have `written` shows in the state."""
         self.queue.forget(item)
         self.state.attempts.succeeded(item.controller, item.key)
@@ -83,7 +83,7 @@ class Dispatch:
             self.queue.add_after(item, outcome.requeue_after, now)
         self._rest(item, written, now)
 
-    def failed(
+    def fail(
         self,
         item: Item,
         error: Exception,
@@ -99,26 +99,26 @@ class Dispatch:
         """
         self._take_back(undone)
         self.state.attempts.failed(item.controller, item.key, f"{type(error).__name__}: {error}", now)
-        said = error.retry_after or 0.0 if isinstance(error, TooManyRequests) else 0.0
-        delay = self.queue.retry(item, now, jitter, at_least=said)
+        retry_after = error.retry_after or 0.0 if isinstance(error, TooManyRequests) else 0.0
+        delay = self.queue.retry(item, now, jitter, at_least=retry_after)
         self._rest(item, written, now)
         return delay
 
-    def abandoned(self, item: Item, now: float, undone: Sequence[Action] = ()) -> None:
+    def abandon(self, item: Item, now: float, undone: Sequence[Action] = ()) -> None:
         """We stopped in the middle, for reasons of our own: whoever leads next looks again. Nobody failed."""
         self._take_back(undone)
         self.queue.add(item, now)
-        self.queue.done(item)
+        self.queue.finish(item)
 
     def _rest(self, item: Item, written: Iterable[WrittenVersion], now: float) -> None:
         """Work on it has ended, once the state shows what it wrote. What the state shows already is not waited for."""
         missing = [write for write in written if write.group_kind in self._watchers and not self._shows(write)]
-        if not missing or not self._echoes.hold(item, missing, now):
-            self.queue.done(item)
+        if not missing or not self._pending_writes.hold(item, missing, now):
+            self.queue.finish(item)
 
     def _shows(self, write: WrittenVersion) -> bool:
-        held = self.state.objects.get(write.group_kind, {}).get(write.key)
-        return held is not None and held.metadata.resource_version == write.version
+        mirrored = self.state.objects.get(write.group_kind, {}).get(write.key)
+        return mirrored is not None and mirrored.metadata.resource_version == write.version
 
     def _assume(self, action: Bind, now: float) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Did it happen? Reads an object after a write whose answer got lost, and compares it with what was asked for.
+"""Did it happen? Reads an object after a write whose answer got lost, and compares it with what was wanted.
 
 Used by `perform` before it repeats anything. Pure: the object as JSON has it goes in, True or False comes out.
 """
@@ -14,64 +14,64 @@ Write = Create | Patch | Delete | Evict | Bind | Scale
 _MISSING = object()
 
 
-def has_happened(action: Write, found: Document | None) -> bool:
-    """`found` is the object now; None if there is none."""
+def has_happened(action: Write, document: Document | None) -> bool:
+    """`document` is the object now; None if there is none."""
     if isinstance(action, Delete | Evict):
-        return found is None or _is_leaving(action, found)
-    if found is None:
+        return document is None or _is_leaving(action, document)
+    if document is None:
         return False
     if isinstance(action, Create):
-        return contains(found, action.body)
+        return contains(document, action.body)
     if isinstance(action, Bind):
-        return bool(_lookup(found, ["spec", "nodeName"]) == action.node)
+        return bool(_lookup(document, ["spec", "nodeName"]) == action.node)
     if isinstance(action, Scale):
-        return bool(_lookup(found, ["spec", "replicas"]) == action.replicas)
+        return bool(_lookup(document, ["spec", "replicas"]) == action.replicas)
     if action.patch.type == "json":
-        return all(_is_applied(found, operation) for operation in action.patch.body)
-    return contains(found, action.patch.body)
+        return all(_is_applied(document, operation) for operation in action.patch.body)
+    return contains(document, action.patch.body)
 
 
-def contains(found: Any, asked: Any) -> bool:
-    """Whether all that was asked for is there. None asks for absence, as in a merge patch; versions do not count."""
-    if isinstance(asked, dict):
-        if not isinstance(found, dict):
-            return not asked
-        names = [name for name in asked if name not in ("resourceVersion", "managedFields")]
-        return all(contains(found.get(name), asked[name]) for name in names)
-    if isinstance(asked, list) and isinstance(found, list):
+def contains(value: Any, wanted: Any) -> bool:
+    """Whether all that is wanted is there. None asks for absence, as in a merge patch; versions do not count."""
+    if isinstance(wanted, dict):
+        if not isinstance(value, dict):
+            return not wanted
+        names = [name for name in wanted if name not in ("resourceVersion", "managedFields")]
+        return all(contains(value.get(name), wanted[name]) for name in names)
+    if isinstance(wanted, list) and isinstance(value, list):
         # The server fills in defaults, so entries are compared one by one; admission may append entries of its own.
-        return len(found) >= len(asked) and all(contains(*pair) for pair in zip(found, asked, strict=False))
-    return bool(found == asked) or (found is None and asked in ("", [], 0, False))
+        return len(value) >= len(wanted) and all(contains(*pair) for pair in zip(value, wanted, strict=False))
+    return bool(value == wanted) or (value is None and wanted in ("", [], 0, False))
 
 
-def _is_leaving(action: Delete | Evict, found: Document) -> bool:
-    """As soon as was asked for, that is: what is leaving already may have been told to leave at once."""
-    meta = found.get("metadata", {})
+def _is_leaving(action: Delete | Evict, document: Document) -> bool:
+    """As soon as was wanted, that is: what is leaving already may have been told to leave at once."""
+    meta = document.get("metadata", {})
     if action.uid and meta.get("uid") != action.uid:
         return True
     is_soon = action.grace_seconds is None or (meta.get("deletionGracePeriodSeconds") or 0) <= action.grace_seconds
     return bool(meta.get("deletionTimestamp")) and is_soon
 
 
-def _is_applied(found: Document, operation: Document) -> bool:
+def _is_applied(document: Document, operation: Document) -> bool:
     """Whether one operation of a JSON patch shows in the object. `test` says nothing about it."""
     path = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
     if operation["op"] == "test":
         return True
     if operation["op"] == "remove":
-        return _lookup(found, path) is _MISSING
+        return _lookup(document, path) is _MISSING
     if path and path[-1] == "-":
-        entries = _lookup(found, path[:-1])
+        entries = _lookup(document, path[:-1])
         return isinstance(entries, list) and any(contains(entry, operation["value"]) for entry in entries)
-    return contains(_lookup(found, path), operation.get("value"))
+    return contains(_lookup(document, path), operation.get("value"))
 
 
-def _lookup(found: Any, path: list[str]) -> Any:
+def _lookup(value: Any, path: list[str]) -> Any:
     for part in path:
-        if isinstance(found, list) and part.isdigit() and int(part) < len(found):
-            found = found[int(part)]
-        elif isinstance(found, dict) and part in found:
-            found = found[part]
+        if isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        elif isinstance(value, dict) and part in value:
+            value = value[part]
         else:
             return _MISSING
-    return found
+    return value

@@ -22,13 +22,13 @@ _REPORTER = "novasphere.dev/wukong"
 
 
 class _Series:
-    __slots__ = ("count", "key", "seen", "written")
+    __slots__ = ("count", "key", "seen_at", "written_at")
 
     def __init__(self, key: Key, now: float) -> None:
         self.key = key
         self.count = 1
-        self.seen = now
-        self.written = float("-inf")  # the first repetition is written at once: a series begins
+        self.seen_at = now
+        self.written_at = float("-inf")  # the first repetition is written at once: a series begins
 
 
 class EventWriter:
@@ -39,14 +39,14 @@ class EventWriter:
 
     async def write(self, note: Note, now: float) -> None:
         series = self._series.get(note)
-        if series is None or now - series.seen > SERIES_SECONDS:
+        if series is None or now - series.seen_at > SERIES_SECONDS:
             await self._begin(note, now)
             return
         series.count += 1
-        series.seen = now
-        if now - series.written < WRITE_SECONDS:
+        series.seen_at = now
+        if now - series.written_at < WRITE_SECONDS:
             return
-        series.written = now
+        series.written_at = now
         body = {"series": {"count": series.count, "lastObservedTime": micro_time(now)}}
         try:
             await self._cluster.patch(EVENTS, series.key, PatchBody("merge", body))

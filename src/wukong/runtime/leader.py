@@ -64,8 +64,8 @@ def decide_lease(
     return Claim("take", {**ours, "acquireTime": stamp, "leaseTransitions": observed.transitions + 1})
 
 
-def read_lease(found: Document) -> Lease:
-    spec = found.get("spec") or {}
+def read_lease(document: Document) -> Lease:
+    spec = document.get("spec") or {}
     return Lease(
         spec.get("holderIdentity") or "",
         float(spec.get("leaseDurationSeconds") or 0),
@@ -107,7 +107,7 @@ class Leader:
             deadline = self._until if self.is_leading else begun + self.times.renew
             with suppress(TimeoutError, ClusterError):  # whatever it was, only a renewal keeps us leading
                 async with asyncio.timeout_at(deadline):
-                    await self._try(begun)
+                    await self._claim(begun)
             await asyncio.sleep(self.times.retry)
 
     async def release(self) -> None:
@@ -119,42 +119,42 @@ class Leader:
         spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time(self.clock.now())}
         with suppress(TimeoutError, ClusterError):
             async with asyncio.timeout(self.times.retry):
-                found = await self.cluster.get(LEASES, self.key, dict)
-                if read_lease(found).holder == self.identity:
-                    await self._patch(found, spec)
+                document = await self.cluster.get(LEASES, self.key, dict)
+                if read_lease(document).holder == self.identity:
+                    await self._patch(document, spec)
 
-    async def _try(self, begun: float) -> None:
-        found = await self._get()
-        claim = self._decide(found)
+    async def _claim(self, begun: float) -> None:
+        document = await self._get()
+        claim = self._decide(document)
         if claim.act == "wait":
             self._lead_until(float("-inf"))
             return
-        if found is None:
+        if document is None:
             meta = {"name": self.key.name, "namespace": self.key.namespace}
             body = {"apiVersion": LEASES.api_version, "kind": LEASES.kind, "metadata": meta, "spec": claim.spec}
             await self.cluster.create(LEASES, body, self.key.namespace)
         else:
-            await self._patch(found, claim.spec)
+            await self._patch(document, claim.spec)
         self._lead_until(begun + self.times.renew)
 
     async def _get(self) -> Document | None:
         try:
-            found: Document = await self.cluster.get(LEASES, self.key, dict)
+            document: Document = await self.cluster.get(LEASES, self.key, dict)
         except NotFound:
             return None
-        return found
+        return document
 
-    def _decide(self, found: Document | None) -> Claim:
+    def _decide(self, document: Document | None) -> Claim:
         now = asyncio.get_running_loop().time()
-        observed = None if found is None else read_lease(found)
+        observed = None if document is None else read_lease(document)
         if observed != self._seen:
             self._seen, self._unchanged_since = observed, now
         stamp = micro_time(self.clock.now())
         return decide_lease(observed, self.identity, self._unchanged_since, now, stamp, self.times)
 
-    async def _patch(self, found: Document, spec: Document) -> None:
+    async def _patch(self, document: Document, spec: Document) -> None:
         """Only if nobody wrote since we read."""
-        body = {"metadata": {"resourceVersion": found["metadata"]["resourceVersion"]}, "spec": spec}
+        body = {"metadata": {"resourceVersion": document["metadata"]["resourceVersion"]}, "spec": spec}
         await self.cluster.patch(LEASES, self.key, PatchBody("merge", body))
 
     def _lead_until(self, until: float) -> None:
@@ -162,10 +162,10 @@ class Leader:
         if self._timer is not None:
             self._timer.cancel()
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_at(until, self._tell) if self.is_leading else None
-        self._tell()
+        self._timer = loop.call_at(until, self._notify) if self.is_leading else None
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         is_leading = self.is_leading
         if is_leading != self._was_leading:
             self._was_leading = is_leading

@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from wukong.actions import Action, Note, Outcome
-from wukong.errors import ClusterError, OutcomeUnknown, WukongError
-from wukong.ports import EVERYTHING, Clock, Cluster
+from wukong.actions import Action
+from wukong.errors import ClusterError, WukongError
+from wukong.ports import Clock, Cluster
 from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.leader import Leader
 from wukong.runtime.metrics import Metrics
+from wukong.runtime.mirror_age import LIMIT_SECONDS, OldWatch
+from wukong.runtime.mirror_feed import MirrorFeed
 from wukong.runtime.pending_writes import WrittenVersion
-from wukong.runtime.performer import Performer, described, subject
-from wukong.runtime.watch_source import Changed, WatchSource
+from wukong.runtime.performer import Performer, describe_action
+from wukong.runtime.watch_source import WatchSource
+from wukong.runtime.watch_table import merge_watches
+from wukong.runtime.work_cycle import Work, WorkCycle, is_dispensable
 from wukong.state import Change, State
 from wukong.state.controller import Controller, Watch
 
@@ -34,18 +38,7 @@ _LONGEST_WAIT = 30.0  # after a jump of the clock, keys are late by no more than
 class LoopSettings(msgspec.Struct, frozen=True):
     workers: int = 8
     grace_seconds: float = 20.0  # how long a shutdown waits for what is in flight
-
-
-class Job:
-    """One key being worked on. Actions before `position` have been performed. If it `only_looks`, none is."""
-
-    def __init__(self, item: Item, outcome: Outcome, *, only_looks: bool = False) -> None:
-        self.item, self.outcome, self.position, self.only_looks = item, outcome, 0, only_looks
-        self.written: list[WrittenVersion] = []
-
-    def undone(self, *, is_unknown: bool) -> Sequence[Action]:
-        """What has not happened; the action at hand is left out if nobody knows."""
-        return self.outcome.actions[self.position + is_unknown :]
+    mirror_age_limit_seconds: float = LIMIT_SECONDS  # an older mirror is not ready
 
 
 class Loop:
@@ -72,28 +65,31 @@ class Loop:
         self.performer = Performer(cluster, identity)
         self.leader = leader
         if leader is not None:
-            leader.on_change = self._lead
-        watches = [watch for controller in self.dispatch.controllers.values() for watch in controller.watches]
-        self._watches = {watch.resource: watch for watch in (*also, *watches)}
-        self._unsynced = set(self._watches)
+            leader.on_change = self._follow_leadership
+        self._watches = merge_watches(self.dispatch.controllers.values(), also)
+        limit = self.settings.mirror_age_limit_seconds
+        self.mirror = MirrorFeed(self._watches, self.state, clock, self.metrics, limit)
         self._listeners: list[Callable[[Change], None]] = []
-        self._jobs: dict[asyncio.Task[None], Job] = {}
-        # What nobody knows the outcome of. Before its key is decided again we look, for the watch may not show it yet.
-        self._doubts: dict[Item, Action] = {}
+        self._cycle = WorkCycle(self.dispatch)
+        self._running: dict[asyncio.Task[None], Work] = {}
         self._wake = asyncio.Event()
 
     @property
     def is_synced(self) -> bool:
-        """Every kind has been listed at least once."""
-        return not self._unsynced
+        """Every kind has been listed at least once, or is optional and not installed."""
+        return self.mirror.is_synced
+
+    def old_watches(self) -> list[OldWatch]:
+        """The kinds of which nothing was heard for longer than the limit, the oldest first."""
+        return self.mirror.ages.old_watches(self.clock.now())
 
     @property
     def is_leading(self) -> bool:
         return self.leader is None or self.leader.is_leading
 
-    def listen(self, hear: Callable[[Change], None]) -> None:
-        """`hear` is called with every change of the mirror, in order."""
-        self._listeners.append(hear)
+    def listen(self, listener: Callable[[Change], None]) -> None:
+        """`listener` is called with every change of the mirror, in order."""
+        self._listeners.append(listener)
 
     def enqueue(self, items: Iterable[Item]) -> None:
         """Have these looked at now: something outside the cluster changed."""
@@ -104,7 +100,8 @@ class Loop:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set; then finish what is in flight, give the lease back and return."""
-        following = [asyncio.create_task(self._feed(watch)) for watch in self._watches.values()]
+        self.mirror.ages.start(self.clock.now())
+        following = [asyncio.create_task(self._feed_mirror(watch)) for watch in self._watches.values()]
         if self.leader is not None:
             following.append(asyncio.create_task(self.leader.run()))
         pump, stopping = asyncio.create_task(self._pump()), asyncio.create_task(stop.wait())
@@ -114,24 +111,19 @@ class Loop:
                 task.result()  # raises what ended it
         finally:
             await _cancel(pump, stopping)
-            await self._finish_jobs()
+            await self._finish_running()
             await _cancel(*following)
             if self.leader is not None:
                 await self.leader.release()
 
-    async def _feed(self, watch: Watch) -> None:
-        kind = watch.resource.group_kind
-        async for news in self.follow(self.cluster, watch.resource, watch.struct, EVERYTHING):
-            if isinstance(news, Changed):
-                changes = self.state.apply(news.event.type, news.event.object, kind)
-            else:
-                changes = self.state.replace(kind, news.items)
-                self._unsynced.discard(watch.resource)
+    async def _feed_mirror(self, watch: Watch) -> None:
+        source = self.follow(self.cluster, watch.resource, watch.struct, watch.selection, watch.optional)
+        async for update in source:
+            changes = self.mirror.take_in(watch, update)
             self.dispatch.observe(changes, self.clock.now())
             for change in changes:
-                for hear in self._listeners:
-                    hear(change)
-            self.metrics.mirror_objects.labels(watch.resource.kind).set(len(self.state.objects.get(kind, ())))
+                for listener in self._listeners:
+                    listener(change)
             self._wake.set()
         raise WukongError(f"following {watch.resource.plural} has ended; it should not")
 
@@ -140,109 +132,102 @@ class Loop:
     async def _pump(self) -> None:
         while True:
             self._wake.clear()
-            self._take()
+            self._start_due()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._wait_seconds()):
                     await self._wake.wait()
 
-    def _free(self) -> int:
-        is_open = self.is_synced and self.is_leading
-        return self.settings.workers - len(self._jobs) if is_open else 0
+    def _count_free_workers(self) -> int:
+        may_act = self.is_synced and self.is_leading
+        return self.settings.workers - len(self._running) if may_act else 0
 
-    def _take(self) -> None:
+    def _start_due(self) -> None:
         now = self.clock.now()
         self.dispatch.expire(now)
-        for item in self.dispatch.queue.due(now, self._free()):
+        for item in self.dispatch.queue.take_due(now, self._count_free_workers()):
             self._start(item, now)
         self.metrics.queue_length.set(len(self.dispatch.queue))
 
     def _wait_seconds(self) -> float:
-        at = self.dispatch.next_due() if self._free() else None
-        return _LONGEST_WAIT if at is None else min(_LONGEST_WAIT, max(0.0, at - self.clock.now()))
+        due_at = self.dispatch.next_due() if self._count_free_workers() else None
+        return _LONGEST_WAIT if due_at is None else min(_LONGEST_WAIT, max(0.0, due_at - self.clock.now()))
 
     def _start(self, item: Item, now: float) -> None:
-        if item in self._doubts:
-            self._work(Job(item, Outcome((self._doubts[item],), requeue_after=0.0), only_looks=True))
+        work = self._cycle.take_doubt(item) or self._decide(item, now)
+        if work is None:
             return
+        if work.next_action is None:
+            self._cycle.finish(work, now)
+            return
+        task = asyncio.create_task(self._work_on(work))
+        self._running[task] = work
+        task.add_done_callback(self._end_work)
+
+    def _decide(self, item: Item, now: float) -> Work | None:
+        """None if the controller failed."""
         try:
             with self.metrics.reconcile_seconds.labels(item.controller).time():
-                outcome = self.dispatch.reconcile(item, now)
+                return self._cycle.decide(item, now)
         except Exception as error:
             log.exception("controller failed", extra={"item": str(item)})
-            self.dispatch.failed(item, error, now, self.random())
-            return
-        if not outcome.actions:
-            self.dispatch.succeeded(item, outcome, now)
-            return
-        self._work(Job(item, outcome))
-
-    def _work(self, job: Job) -> None:
-        task = asyncio.create_task(self._settle(job) if job.only_looks else self._perform(job))
-        self._jobs[task] = job
-        task.add_done_callback(self._ended)
+            self.dispatch.fail(item, error, now, self.random())
+            return None
 
     # ---- workers
 
-    async def _perform(self, job: Job) -> None:
-        for action in job.outcome.actions:
-            if not self.is_leading:
-                raise asyncio.CancelledError
-            try:
-                written = await self.performer.perform(action, self.clock.now())
-            except ClusterError as error:
-                self._count(action, type(error).__name__)
-                if not isinstance(action, Note):  # losing an Event stops nothing
-                    raise
-            else:
-                self._count(action, "ok")
-                if written is not None:
-                    job.written.append(written)
-            job.position += 1
+    async def _work_on(self, work: Work) -> None:
+        while (action := work.next_action) is not None:
+            work.advance(await (self.performer.look_again(action) if work.only_looks else self._perform(action)))
 
-    async def _settle(self, job: Job) -> None:
-        written = await self.performer.look_again(self._doubts[job.item])
-        del self._doubts[job.item]
-        if written is not None:
-            job.written.append(written)
+    async def _perform(self, action: Action) -> WrittenVersion | None:
+        if not self.is_leading:
+            raise asyncio.CancelledError
+        try:
+            written = await self.performer.perform(action, self.clock.now())
+        except ClusterError as error:
+            self._count(action, type(error).__name__)
+            if not is_dispensable(action):
+                raise
+            return None
+        self._count(action, "ok")
+        return written
 
     def _count(self, action: Action, result: str) -> None:
         self.metrics.actions.labels(type(action).__name__, result).inc()
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        job, now = self._jobs.pop(task), self.clock.now()
+    def _end_work(self, task: asyncio.Task[None]) -> None:
+        work, now = self._running.pop(task), self.clock.now()
         if task.cancelled():
-            self.dispatch.abandoned(job.item, now, job.undone(is_unknown=True))
+            self._cycle.abandon(work, now)
         elif (error := task.exception()) is None:
-            self.dispatch.succeeded(job.item, job.outcome, now, job.written)
+            self._cycle.finish(work, now)
         else:
-            self._failed(job, error, now)
+            self._fail_work(work, error, now)
         self._wake.set()
 
-    def _failed(self, job: Job, error: BaseException, now: float) -> None:
+    def _fail_work(self, work: Work, error: BaseException, now: float) -> None:
         assert isinstance(error, Exception)
-        undone = job.undone(is_unknown=isinstance(error, OutcomeUnknown))
-        delay = self.dispatch.failed(job.item, error, now, self.random(), undone, job.written)
-        action = job.outcome.actions[job.position]
-        if isinstance(error, OutcomeUnknown) and subject(action)[1].name:
-            self._doubts[job.item] = action
+        delay = self._cycle.fail(work, error, now, self.random())
+        action = work.next_action
+        assert action is not None
         again = round(delay, 3)
-        told = {"item": str(job.item), "action": described(action), "error": str(error), "again_seconds": again}
-        log.warning("action failed", extra=told, exc_info=None if isinstance(error, ClusterError) else error)
+        facts = {"item": str(work.item), "action": describe_action(action), "error": str(error), "again_seconds": again}
+        log.warning("action failed", extra=facts, exc_info=None if isinstance(error, ClusterError) else error)
 
     # ---- leading and leaving
 
-    def _lead(self, is_leading: bool) -> None:
+    def _follow_leadership(self, is_leading: bool) -> None:
         """Stepping down stops at once what is in flight: whoever leads next looks at everything again."""
         self.metrics.leader.set(is_leading)
         if not is_leading:
-            for task in self._jobs:
+            for task in self._running:
                 task.cancel()
         self._wake.set()
 
-    async def _finish_jobs(self) -> None:
-        if self._jobs:
-            await asyncio.wait(list(self._jobs), timeout=self.settings.grace_seconds)
-        await _cancel(*self._jobs)
+    async def _finish_running(self) -> None:
+        if self._running:
+            await asyncio.wait(list(self._running), timeout=self.settings.grace_seconds)
+        await _cancel(*self._running)
 
 
 async def _cancel(*tasks: asyncio.Task[Any]) -> None:

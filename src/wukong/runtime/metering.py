@@ -20,17 +20,17 @@ log = logging.getLogger(__name__)
 
 async def keep_measuring(meter: Meter, loop: Loop, controllers: Sequence[str], every_seconds: float) -> None:
     """For ever. `controllers` hear of every node that was measured, before or now."""
-    said = ""  # the last complaint: one that goes on is told once
+    last_complaint = ""  # one that goes on is logged once
     while True:
         try:
             usage = await meter.usage()
         except ClusterError as error:
-            if str(error) != said:
+            if str(error) != last_complaint:
                 log.warning("the meter did not answer", extra={"error": str(error), "again_seconds": every_seconds})
-            said = str(error)
+            last_complaint = str(error)
         else:
-            said = ""
-            known = {*loop.state.usage, *usage}
+            last_complaint = ""
+            nodes = sorted({*loop.state.usage, *usage})
             loop.state.usage = usage
-            loop.enqueue(Item(controller, Key("", name)) for controller in controllers for name in sorted(known))
+            loop.enqueue(Item(controller, Key("", name)) for controller in controllers for name in nodes)
         await asyncio.sleep(every_seconds)

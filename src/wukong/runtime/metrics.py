@@ -28,6 +28,18 @@ class Metrics:
         self.queue_length = Gauge("wukong_queue_length", "Keys waiting for their turn", registry=registry)
         self.leader = Gauge("wukong_leader", "1 while this instance leads", registry=registry)
         self.mirror_objects = Gauge("wukong_mirror_objects", "Objects mirrored, by kind", ["kind"], registry=registry)
+        self.mirror_age = Gauge(
+            "wukong_mirror_age_seconds",
+            "Seconds since the API server last said anything about a kind",
+            ["kind"],
+            registry=registry,
+        )
+        self.watch_restarts = Counter(
+            "wukong_watch_restarts_total",
+            "Lists and watches that broke and were begun again",
+            ["kind"],
+            registry=registry,
+        )
 
     def text(self) -> bytes:
         """Everything in the format Prometheus reads."""
@@ -52,6 +64,6 @@ class ExtenderMetrics:
             registry=metrics.registry,
         )
 
-    def answered(self, verb: str, code: int, seconds: float) -> None:
+    def record_answer(self, verb: str, code: int, seconds: float) -> None:
         self.seconds.labels(verb).observe(seconds)
         self.requests.labels(verb, str(code)).inc()

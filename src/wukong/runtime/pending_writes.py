@@ -50,7 +50,7 @@ class PendingWrites(Generic[Item]):
             self._by_object.setdefault(place, {})[item] = None
         return True
 
-    def saw(self, changes: Iterable[Change]) -> list[Item]:
+    def observe(self, changes: Iterable[Change]) -> list[Item]:
         """The items that need not rest any longer."""
         released = []
         for change in changes:

@@ -1,21 +1,21 @@
 """Actions become calls of a Cluster. The one place that changes a cluster on behalf of controllers.
 
 Called by `loop`, one action at a time; raises the ClusterErrors of errors.py. When an answer got lost it reads the
-object and repeats the action only if it has not happened (`carrying`). It never decides what to do.
+object and repeats the action only if it has not happened (`delivery`). It never decides what to do.
 """
 
 from __future__ import annotations
 
 from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Scale
+from wukong.api.resources import Key, Resource
 from wukong.errors import ClusterError, NotFound
 from wukong.ports import Cluster, Document
-from wukong.runtime import delivery
-from wukong.runtime.delivery import described, subject
+from wukong.runtime.delivery import DO, Delivery, describe_action, object_of, written_version_of
 from wukong.runtime.effect_check import Write
 from wukong.runtime.event_writer import EventWriter
 from wukong.runtime.pending_writes import WrittenVersion
 
-__all__ = ["Performer", "described", "subject"]
+__all__ = ["Performer", "describe_action", "object_of"]
 
 
 class Performer:
@@ -24,37 +24,35 @@ class Performer:
         self.notes = EventWriter(cluster, identity)
 
     async def perform(self, action: Action, now: float) -> WrittenVersion | None:
-        """Gives the version it wrote, where the API server says."""
+        """Returns the version it wrote, where the API server says."""
         if isinstance(action, Note):
             await self.notes.write(action, now)
             return None
-        steps = delivery.delivery_steps(action)
-        try:
-            ask = next(steps)
-            while True:
-                try:
-                    answer = await (self._do(action) if ask is delivery.DO else self._look(action))
-                except ClusterError as error:
-                    ask = steps.throw(error)
-                else:
-                    ask = steps.send(answer)
-        except StopIteration as end:
-            written: WrittenVersion | None = end.value
-            return written
+        return await self._deliver(Delivery(action))
 
     async def look_again(self, action: Action) -> WrittenVersion | None:
         """After an unknown outcome: the version to wait for if it has happened. OutcomeUnknown if none can tell yet."""
         if isinstance(action, Note):
             return None
-        return delivery.settle_doubt(action, await self._look(action))
+        return await self._deliver(Delivery(action, only_looks=True))
+
+    async def _deliver(self, delivery: Delivery) -> WrittenVersion | None:
+        while delivery.step is not None:
+            try:
+                answer = await (self._do(delivery.action) if delivery.step is DO else self._look(*delivery.place))
+            except ClusterError as error:
+                delivery.fail(error)
+            else:
+                delivery.answer(answer)
+        return delivery.written
 
     async def _do(self, action: Write) -> WrittenVersion | None:
         cluster = self.cluster
         match action:
             case Create(resource, body, namespace):
-                return delivery.written_of(resource, await cluster.create(resource, body, namespace))
+                return written_version_of(resource, await cluster.create(resource, body, namespace))
             case Patch(resource, key, patch, subresource):
-                return delivery.written_of(resource, await cluster.patch(resource, key, patch, subresource))
+                return written_version_of(resource, await cluster.patch(resource, key, patch, subresource))
             case Delete() | Evict():
                 await self._remove(action)
             case Bind(key, node, uid):
@@ -80,13 +78,7 @@ class Performer:
         except NotFound:
             return
 
-    async def _look(self, action: Write) -> Document | None:
+    async def _look(self, resource: Resource, key: Key) -> Document:
         """The object as it is now, after an answer got lost."""
-        resource, key = delivery.sought(action)
-        try:
-            found: Document = await self.cluster.get(resource, key, dict)
-        except NotFound:
-            return None
-        except ClusterError as error:
-            raise delivery.unseen(action, error) from error
-        return found
+        document: Document = await self.cluster.get(resource, key, dict)
+        return document

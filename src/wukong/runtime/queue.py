@@ -60,8 +60,8 @@ class Queue(Generic[Item]):
     def add_after(self, item: Item, delay: float, now: float) -> None:
         self._add_at(item, now + delay)
 
-    def due(self, now: float, limit: int | None = None) -> list[Item]:
-        """Take the items whose time has come, oldest first, at most `limit`. Each is in flight until `done`."""
+    def take_due(self, now: float, limit: int | None = None) -> list[Item]:
+        """Take the items whose time has come, oldest first, at most `limit`. Each is in flight until `finish`."""
         taken: list[Item] = []
         while (at := self.next_due()) is not None and at <= now and (limit is None or len(taken) < limit):
             _, _, item = heappop(self._heap)
@@ -75,7 +75,7 @@ class Queue(Generic[Item]):
             heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
-    def done(self, item: Item) -> None:
+    def finish(self, item: Item) -> None:
         """Work on it has ended. If it was asked for meanwhile, it waits again."""
         again = self._in_flight.pop(item)
         if again is not None:

@@ -1,11 +1,12 @@
-"""/healthz, /readyz and /metrics: how Kubernetes and Prometheus ask after us. Started by app.live.
+"""/healthz, /readyz and /metrics: the endpoints that Kubernetes and Prometheus call. Started by app.live.
 
-/healthz answers as long as the event loop turns; /readyz once every kind has been listed. Standing by is being ready:
-an instance that does not lead answers 200 as well.
+/healthz answers as long as the event loop turns; /readyz once every kind has been listed, and while the API server is
+heard of each. Standing by is being ready: an instance that does not lead answers 200 as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from aiohttp import web
@@ -14,20 +15,29 @@ from wukong.runtime.metrics import CONTENT_TYPE, Metrics
 
 
 class Status(Protocol):
-    """What a probe asks: runtime.Loop has it."""
+    """Whether there is anything to answer from: runtime.Loop knows."""
 
     @property
     def is_synced(self) -> bool: ...
 
 
-def probes(status: Status, metrics: Metrics) -> web.Application:
+class Readiness(Status, Protocol):
+    """What a probe asks: runtime.Loop has it."""
+
+    def old_watches(self) -> Sequence[object]:
+        """The kinds of which nothing was heard for too long; the text of each says so."""
+        ...
+
+
+def build_probes_app(status: Readiness, metrics: Metrics) -> web.Application:
     async def healthz(_: web.Request) -> web.Response:
         return web.Response(text="ok\n")
 
     async def readyz(_: web.Request) -> web.Response:
-        if status.is_synced:
-            return web.Response(text="ok\n")
-        return web.Response(status=503, text="not every kind has been listed yet\n")
+        if not status.is_synced:
+            return web.Response(status=503, text="not every kind has been listed yet\n")
+        problems = "".join(f"{watch}\n" for watch in status.old_watches())
+        return web.Response(status=503, text=problems) if problems else web.Response(text="ok\n")
 
     async def show_metrics(_: web.Request) -> web.Response:
         return web.Response(body=metrics.text(), headers={"Content-Type": CONTENT_TYPE})

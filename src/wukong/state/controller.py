@@ -15,6 +15,7 @@ from wukong.actions import Outcome
 from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
 from wukong.api.resources import Key, Resource
+from wukong.ports import EVERYTHING, Selection
 from wukong.state.mirror import Change, State
 
 KeysOf = Callable[[Change, State], Iterable[Key]]
@@ -44,12 +45,15 @@ def no_keys(_: Change, __: State) -> Iterable[Key]:
 class Watch(NamedTuple):
     """A kind whose changes concern a controller, and which of its keys a change stands for.
 
-    `read` is for kinds that the table of kinds does not have.
+    `read` is for kinds that the table of kinds does not have. Only the objects of the `selection` are mirrored. An
+    `optional` kind may not be installed: then there are none of it.
     """
 
     resource: Resource
     keys: KeysOf = own_key
     read: type[Object] | None = None
+    selection: Selection = EVERYTHING
+    optional: bool = False
 
     @property
     def struct(self) -> type[Object]:

@@ -12,7 +12,7 @@ from wukong.api.core import Pod
 from wukong.api.meta import LabelSelector, Object
 from wukong.api.resources import Key, Resource
 from wukong.engine.copy_on_write import CopyOnWriteDicts
-from wukong.engine.selectors import compile_selector, selects
+from wukong.semantics.selectors import compile_selector, selects
 
 Entry = TypeVar("Entry", bound=Hashable)
 Name = TypeVar("Name", bound=Hashable)

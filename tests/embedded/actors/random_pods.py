@@ -18,12 +18,12 @@ TIMES = [f"2026-01-01T00:00:{second:02}Z" for second in (0, 1, 2, 9, 40)]
 def pods(draw: st.DrawFn, name: str | None = None) -> Document:
     """A pod as the server has it, with what counting and ranking look at left to chance."""
     name = name or draw(st.sampled_from(NAMES))
-    owner, born = draw(st.sampled_from(OWNERS)), draw(st.integers(1, 3))
+    owner, creation = draw(st.sampled_from(OWNERS)), draw(st.integers(1, 3))
     namespace = draw(st.sampled_from(("shop", "shop", "other")))
     meta: Document = {
         "name": name,
         "namespace": namespace,
-        "uid": f"{namespace}-{name}-{born}",
+        "uid": f"{namespace}-{name}-{creation}",
         "creationTimestamp": draw(st.sampled_from(TIMES)),
         "labels": {"app": draw(st.sampled_from(APPS))} | ({"tier": "1"} if draw(st.booleans()) else {}),
         "annotations": {"controller.kubernetes.io/pod-deletion-cost": draw(st.sampled_from(COSTS))},
@@ -55,14 +55,14 @@ def histories(draw: st.DrawFn) -> list[tuple[str, list[Document]]]:
 
 def take_in(state: State, step: tuple[str, list[Document]], number: int) -> None:
     kind, documents = step
-    found = [_read(each, number) for each in documents]
+    listed = [_read(document, number) for document in documents]
     if kind == "list":
-        state.replace("Pod", found)
+        state.replace("Pod", listed)
     elif kind in ("ADDED", "MODIFIED", "DELETED"):
-        state.apply(kind, found[0])  # type: ignore[arg-type]
+        state.apply(kind, listed[0])  # type: ignore[arg-type]
 
 
 def _read(document: Document, number: int) -> Pod:
-    found = read("Pod", {**document, "metadata": {**document["metadata"], "resourceVersion": str(number)}})
-    assert isinstance(found, Pod)
-    return found
+    pod = read("Pod", {**document, "metadata": {**document["metadata"], "resourceVersion": str(number)}})
+    assert isinstance(pod, Pod)
+    return pod

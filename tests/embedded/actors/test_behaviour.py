@@ -26,14 +26,14 @@ PREFIXES = ("sim.novasphere.dev/", "testbed.wukong/")  # the new one, and the fo
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_every_pod_goes_through_the_same_stages_as_on_the_test_bed(annotations: dict[str, str], prefix: str) -> None:
     keyed = {f"{prefix}{name}": text for name, text in annotations.items()}
-    own = ours.overridden(ours.Behaviour(), keyed)
-    assert annotations == {} or own != ours.Behaviour()
-    theirs = hollow.overridden(hollow.Behaviour(), keyed)
+    embedded = ours.apply_annotations(ours.Behaviour(), keyed)
+    assert annotations == {} or embedded != ours.Behaviour()
+    on_test_bed = hollow.overridden(hollow.Behaviour(), keyed)
     for policy in ("Always", "OnFailure", "Never"):
-        rows = ours.timeline(own, may_exit=ours.may_exit(policy, own.exit_code))
-        others = hollow.timeline(theirs, may_exit=hollow.may_exit(policy, theirs.exit_code))
-        assert [(msgspec.structs.asdict(stage), left) for stage, left in rows] == [
-            (msgspec.structs.asdict(stage), left) for stage, left in others
+        our_timeline = ours.build_timeline(embedded, may_exit=ours.may_exit(policy, embedded.exit_code))
+        their_timeline = hollow.timeline(on_test_bed, may_exit=hollow.may_exit(policy, on_test_bed.exit_code))
+        assert [(msgspec.structs.asdict(stage), left) for stage, left in our_timeline] == [
+            (msgspec.structs.asdict(stage), left) for stage, left in their_timeline
         ]
 
 
@@ -41,7 +41,7 @@ def test_every_pod_goes_through_the_same_stages_as_on_the_test_bed(annotations: 
 def test_of_two_prefixes_the_new_one_counts(order: tuple[str, str]) -> None:
     texts = {PREFIXES[0]: "5", PREFIXES[1]: "nonsense"}
     keyed = {f"{prefix}pull-seconds": texts[prefix] for prefix in order}
-    assert ours.overridden(ours.Behaviour(), keyed) == ours.Behaviour(pull_seconds=5)
+    assert ours.apply_annotations(ours.Behaviour(), keyed) == ours.Behaviour(pull_seconds=5)
     flags = {PREFIXES[0]: "false", PREFIXES[1]: "true"}
     assert not ours.is_silenced({f"{prefix}silent": flags[prefix] for prefix in order})
 
@@ -49,12 +49,12 @@ def test_of_two_prefixes_the_new_one_counts(order: tuple[str, str]) -> None:
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_a_node_falls_silent_by_either_prefix_and_that_is_no_behaviour(prefix: str) -> None:
     assert ours.is_silenced({f"{prefix}silent": "true"})
-    assert ours.overridden(ours.Behaviour(), {f"{prefix}silent": "true"}) == ours.Behaviour()
+    assert ours.apply_annotations(ours.Behaviour(), {f"{prefix}silent": "true"}) == ours.Behaviour()
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_an_annotation_nobody_knows_is_refused_by_both(prefix: str) -> None:
     with pytest.raises(ours.BadAnnotationError, match=f"{prefix}sleepy is unknown"):
-        ours.overridden(ours.Behaviour(), {f"{prefix}sleepy": "1"})
+        ours.apply_annotations(ours.Behaviour(), {f"{prefix}sleepy": "1"})
     with pytest.raises(hollow.BadAnnotationError, match=f"{prefix}sleepy is unknown"):
         hollow.overridden(hollow.Behaviour(), {f"{prefix}sleepy": "1"})

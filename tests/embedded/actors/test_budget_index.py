@@ -39,21 +39,22 @@ def steps(draw: st.DrawFn) -> Step:
 @given(st.lists(steps(), max_size=15))
 def test_a_pods_budgets_are_those_that_select_it_now(history: list[Step]) -> None:
     state = State()
-    coverings = state.derived(BudgetIndex)
+    index = state.derived(BudgetIndex)
     for number, (kind, namespace, name, selector, allowed) in enumerate(history):
         meta = {"name": name, "namespace": namespace, "uid": f"{namespace}-{name}", "resourceVersion": str(number)}
         spec = {"selector": SELECTORS[selector]} if SELECTORS[selector] is not None else {}
         document = {"metadata": meta, "spec": spec, "status": {"disruptionsAllowed": allowed}}
         state.apply(kind, read("PodDisruptionBudget.policy", document))  # type: ignore[arg-type]
-        anew = state.fork().derived(BudgetIndex)
-        for space in ("shop", "other"):
+        rebuilt = state.fork().derived(BudgetIndex)
+        for pod_namespace in ("shop", "other"):
             for labels in LABELS:
                 pod = a_pod("web")
-                pod.metadata.namespace, pod.metadata.labels = space, labels
+                pod.metadata.namespace, pod.metadata.labels = pod_namespace, labels
                 expected = [
-                    Key(each.metadata.namespace, each.metadata.name)
-                    for each in state.all(PodDisruptionBudget)
-                    if each.metadata.namespace == space and selects(requirements(each.spec.selector), labels)
+                    Key(budget.metadata.namespace, budget.metadata.name)
+                    for budget in state.all(PodDisruptionBudget)
+                    if budget.metadata.namespace == pod_namespace
+                    and selects(requirements(budget.spec.selector), labels)
                 ]
-                assert coverings.of(pod) == expected
-                assert anew.of(pod) == expected
+                assert index.of(pod) == expected
+                assert rebuilt.of(pod) == expected

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from embedded.actors.playing import (
+from embedded.actors.actor_world import (
     NAMESPACE,
     a_template,
     a_workload,
     a_world,
     add_node,
-    all_pods,
     is_ready,
-    merging,
-    names,
-    status,
+    list_pods,
+    merge,
+    names_of,
+    status_of,
 )
 from wukong.api.kinds import DAEMON_SETS, NODES, PODS
 from wukong.api.resources import Key
@@ -26,13 +26,13 @@ from wukong.ports import Document, PatchBody
 SLOW = {"sim.novasphere.dev/ready-seconds": "5"}
 
 
-def daemons(world: World, template: Document | None = None, **spec: Any) -> None:
+def create_daemons(world: World, template: Document | None = None, **spec: Any) -> None:
     world.server.create(DAEMON_SETS, a_workload(replicas=None, template=template, **spec), NAMESPACE)
     world.run()
 
 
-def homes(world: World) -> list[str]:
-    return sorted(it["spec"].get("nodeName", "") for it in all_pods(world))
+def nodes_with_daemons(world: World) -> list[str]:
+    return sorted(pod["spec"].get("nodeName", "") for pod in list_pods(world))
 
 
 def taint(world: World, node: str, effect: str) -> None:
@@ -41,7 +41,7 @@ def taint(world: World, node: str, effect: str) -> None:
     world.run()
 
 
-def requiring(**labels: str) -> Document:
+def require_labels(**labels: str) -> Document:
     terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]} for key, value in labels.items()]
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
 
@@ -51,8 +51,8 @@ def requiring(**labels: str) -> Document:
     [
         ({}, ["n0", "n1", "special"]),
         ({"nodeSelector": {"pool": "special"}}, ["special"]),
-        ({"affinity": requiring(pool="special")}, ["special"]),
-        ({"affinity": requiring(pool="special", kind="other")}, ["special"]),
+        ({"affinity": require_labels(pool="special")}, ["special"]),
+        ({"affinity": require_labels(pool="special", kind="other")}, ["special"]),
         ({"nodeSelector": {"pool": "nowhere"}}, []),
     ],
 )
@@ -61,29 +61,29 @@ def test_a_daemon_comes_where_selector_and_affinity_let_it(more: Document, expec
     add_node(world, "special", pool="special")
     template = a_template()
     template["spec"] |= more
-    daemons(world, template)
-    assert homes(world) == expected
-    assert status(world, DAEMON_SETS)["desiredNumberScheduled"] == len(expected)
+    create_daemons(world, template)
+    assert nodes_with_daemons(world) == expected
+    assert status_of(world, DAEMON_SETS)["desiredNumberScheduled"] == len(expected)
 
 
 def test_a_taint_that_only_keeps_away_leaves_daemons_where_they_are() -> None:
     world = a_world(2)
-    daemons(world)
+    create_daemons(world)
     taint(world, "n0", "NoSchedule")
-    assert homes(world) == ["n0", "n1"]
-    told = status(world, DAEMON_SETS)
-    assert (told["desiredNumberScheduled"], told["numberMisscheduled"]) == (1, 1)
-    world.server.delete(PODS, Key(NAMESPACE, names(all_pods(world))[0]))
-    world.server.delete(PODS, Key(NAMESPACE, names(all_pods(world))[1]))
+    assert nodes_with_daemons(world) == ["n0", "n1"]
+    counts = status_of(world, DAEMON_SETS)
+    assert (counts["desiredNumberScheduled"], counts["numberMisscheduled"]) == (1, 1)
+    world.server.delete(PODS, Key(NAMESPACE, names_of(list_pods(world))[0]))
+    world.server.delete(PODS, Key(NAMESPACE, names_of(list_pods(world))[1]))
     world.run()
-    assert homes(world) == ["n1"]
+    assert nodes_with_daemons(world) == ["n1"]
 
 
 def test_a_taint_that_drives_out_takes_daemons_away() -> None:
     world = a_world(2)
-    daemons(world)
+    create_daemons(world)
     taint(world, "n0", "NoExecute")
-    assert homes(world) == ["n1"]
+    assert nodes_with_daemons(world) == ["n1"]
 
 
 def test_daemons_tolerate_what_befalls_nodes() -> None:
@@ -94,11 +94,14 @@ def test_daemons_tolerate_what_befalls_nodes() -> None:
         {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5},
     ]
     template["spec"]["hostNetwork"] = True
-    daemons(world, template)
-    (pod,) = all_pods(world)
-    found = [(it["key"], it.get("effect"), it.get("tolerationSeconds")) for it in pod["spec"]["tolerations"]]
+    create_daemons(world, template)
+    (pod,) = list_pods(world)
+    tolerations = [
+        (toleration["key"], toleration.get("effect"), toleration.get("tolerationSeconds"))
+        for toleration in pod["spec"]["tolerations"]
+    ]
     own = ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable", "network-unavailable")
-    assert found == [
+    assert tolerations == [
         ("mine", None, None),
         ("node.kubernetes.io/not-ready", "NoExecute", None),
         ("node.kubernetes.io/unreachable", "NoExecute", None),
@@ -106,21 +109,23 @@ def test_daemons_tolerate_what_befalls_nodes() -> None:
     ]
 
 
-def updated(world: World) -> tuple[int, int]:
-    """Update all pods; gives the fewest nodes with a ready pod, and the most pods that stay."""
-    fewest, most = len(homes(world)), 0
+def update_all(world: World) -> tuple[int, int]:
+    """Update all pods. Returns the fewest nodes with a ready pod, and the most pods that stay."""
+    fewest, most = len(nodes_with_daemons(world)), 0
 
-    def hear(_: object) -> None:
+    def observe(_: object) -> None:
         nonlocal fewest, most
-        found = all_pods(world)
-        fewest = min(fewest, len({it["spec"].get("nodeName") for it in found if is_ready(it)}))
-        most = max(most, sum("deletionTimestamp" not in it["metadata"] for it in found))
+        pods = list_pods(world)
+        fewest = min(fewest, len({pod["spec"].get("nodeName") for pod in pods if is_ready(pod)}))
+        most = max(most, sum("deletionTimestamp" not in pod["metadata"] for pod in pods))
 
-    world.listen(hear)
-    merging(world, DAEMON_SETS, "web", {"spec": {"template": a_template("app:2", **SLOW)}})
+    world.listen(observe)
+    merge(world, DAEMON_SETS, "web", {"spec": {"template": a_template("app:2", **SLOW)}})
     world.run()
-    assert [it["spec"]["containers"][0]["image"] for it in all_pods(world)] == ["app:2"] * len(homes(world))
-    assert status(world, DAEMON_SETS)["updatedNumberScheduled"] == len(homes(world))
+    assert [pod["spec"]["containers"][0]["image"] for pod in list_pods(world)] == ["app:2"] * len(
+        nodes_with_daemons(world)
+    )
+    assert status_of(world, DAEMON_SETS)["updatedNumberScheduled"] == len(nodes_with_daemons(world))
     return fewest, most
 
 
@@ -136,36 +141,36 @@ def updated(world: World) -> tuple[int, int]:
 )
 def test_an_update_stays_within_surge_and_unavailability(rolling: Document, fewest: int, most: int) -> None:
     world = a_world(4)
-    daemons(world, a_template(**SLOW), updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling})
-    assert updated(world) == (fewest, most)
-    assert homes(world) == ["n0", "n1", "n2", "n3"]
+    create_daemons(world, a_template(**SLOW), updateStrategy={"type": "RollingUpdate", "rollingUpdate": rolling})
+    assert update_all(world) == (fewest, most)
+    assert nodes_with_daemons(world) == ["n0", "n1", "n2", "n3"]
 
 
 def test_old_daemons_that_are_no_use_are_replaced_at_once() -> None:
     world = a_world(3)
-    daemons(world, a_template(**{"sim.novasphere.dev/never-ready": "true"}))
-    merging(world, DAEMON_SETS, "web", {"spec": {"template": {"metadata": {"annotations": None}}}})
-    world.run(lambda state: all(it.is_terminating for it in state.objects["Pod"].values()))  # type: ignore[attr-defined]
+    create_daemons(world, a_template(**{"sim.novasphere.dev/never-ready": "true"}))
+    merge(world, DAEMON_SETS, "web", {"spec": {"template": {"metadata": {"annotations": None}}}})
+    world.run(lambda state: all(pod.is_terminating for pod in state.objects["Pod"].values()))  # type: ignore[attr-defined]
     world.run()
-    assert status(world, DAEMON_SETS)["numberAvailable"] == 3
+    assert status_of(world, DAEMON_SETS)["numberAvailable"] == 3
 
 
 def test_nothing_rolls_where_the_strategy_is_on_delete() -> None:
     world = a_world(2)
-    daemons(world, updateStrategy={"type": "OnDelete"})
-    merging(world, DAEMON_SETS, "web", {"spec": {"template": a_template("app:2")}})
+    create_daemons(world, updateStrategy={"type": "OnDelete"})
+    merge(world, DAEMON_SETS, "web", {"spec": {"template": a_template("app:2")}})
     world.run()
-    assert "updatedNumberScheduled" not in status(world, DAEMON_SETS)
-    world.server.delete(PODS, Key(NAMESPACE, names(all_pods(world))[0]))
+    assert "updatedNumberScheduled" not in status_of(world, DAEMON_SETS)
+    world.server.delete(PODS, Key(NAMESPACE, names_of(list_pods(world))[0]))
     world.run()
-    assert sorted(it["spec"]["containers"][0]["image"] for it in all_pods(world)) == ["app:1", "app:2"]
+    assert sorted(pod["spec"]["containers"][0]["image"] for pod in list_pods(world)) == ["app:1", "app:2"]
 
 
 def test_daemons_of_a_node_that_is_gone_are_left_to_the_garbage_collector() -> None:
     world = a_world(2)
-    daemons(world)
+    create_daemons(world)
     world.server.delete(NODES, Key("", "n0"))
     world.run(seconds=30)
-    assert homes(world) == ["n0", "n1"]
+    assert nodes_with_daemons(world) == ["n0", "n1"]
     world.run(seconds=60)
-    assert homes(world) == ["n1"]
+    assert nodes_with_daemons(world) == ["n1"]

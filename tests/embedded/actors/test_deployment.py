@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from embedded.actors.playing import (
+from embedded.actors.actor_world import (
     NAMESPACE,
     a_template,
     a_workload,
     a_world,
-    all_pods,
-    get,
+    get_object,
     is_ready,
-    merging,
-    names,
+    list_pods,
+    merge,
+    names_of,
     scale,
-    status,
+    status_of,
 )
 from wukong.api.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from wukong.api.resources import Key
@@ -33,45 +33,49 @@ class Extremes:
 
     def __init__(self, world: World) -> None:
         self.world, self.least_ready, self.most = world, 10**6, 0
-        world.listen(self.hear)
+        world.listen(self.observe)
 
-    def hear(self, change: Change) -> None:
+    def observe(self, change: Change) -> None:
         if change.kind != "Pod":
             return
-        staying = [it for it in all_pods(self.world) if "deletionTimestamp" not in it["metadata"]]
+        staying = [pod for pod in list_pods(self.world) if "deletionTimestamp" not in pod["metadata"]]
         self.least_ready = min(self.least_ready, sum(map(is_ready, staying)))
         self.most = max(self.most, len(staying))
 
 
-def deployed(replicas: int = 4, nodes: int = 3, **spec: Any) -> World:
+def deploy(replicas: int = 4, nodes: int = 3, **spec: Any) -> World:
     world = a_world(nodes)
     world.server.create(DEPLOYMENTS, a_workload(replicas=replicas, **spec), NAMESPACE)
     world.run()
-    assert status(world, DEPLOYMENTS).get("availableReplicas", 0) == replicas
+    assert status_of(world, DEPLOYMENTS).get("availableReplicas", 0) == replicas
     return world
 
 
 def update(world: World, image: str = "app:2", **annotations: str) -> None:
-    merging(world, DEPLOYMENTS, "web", {"spec": {"template": a_template(image, **annotations)}})
+    merge(world, DEPLOYMENTS, "web", {"spec": {"template": a_template(image, **annotations)}})
 
 
-def rolling(surge: int | str, unavailable: int | str) -> Document:
+def build_strategy(surge: int | str, unavailable: int | str) -> Document:
     return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
 
 
-def sets(world: World) -> list[Document]:
-    found = world.server.list(REPLICA_SETS).items
-    return sorted(found, key=lambda it: int(it["metadata"]["annotations"]["deployment.kubernetes.io/revision"]))
+def list_replica_sets(world: World) -> list[Document]:
+    revision = "deployment.kubernetes.io/revision"
+    items = world.server.list(REPLICA_SETS).items
+    return sorted(items, key=lambda replica_set: int(replica_set["metadata"]["annotations"][revision]))
 
 
-def conditions(world: World) -> dict[str, tuple[str, str]]:
-    return {it["type"]: (it["status"], it["reason"]) for it in status(world, DEPLOYMENTS)["conditions"]}
+def conditions_of(world: World) -> dict[str, tuple[str, str]]:
+    return {
+        condition["type"]: (condition["status"], condition["reason"])
+        for condition in status_of(world, DEPLOYMENTS)["conditions"]
+    }
 
 
 def test_a_first_version_becomes_available() -> None:
-    world = deployed(3)
-    told = {name: value for name, value in status(world, DEPLOYMENTS).items() if name != "conditions"}
-    assert told == {
+    world = deploy(3)
+    counts = {name: value for name, value in status_of(world, DEPLOYMENTS).items() if name != "conditions"}
+    assert counts == {
         "observedGeneration": 1,
         "replicas": 3,
         "updatedReplicas": 3,
@@ -79,11 +83,11 @@ def test_a_first_version_becomes_available() -> None:
         "availableReplicas": 3,
         "terminatingReplicas": 0,
     }
-    assert conditions(world) == {
+    assert conditions_of(world) == {
         "Available": ("True", "MinimumReplicasAvailable"),
         "Progressing": ("True", "NewReplicaSetAvailable"),
     }
-    assert get(world, DEPLOYMENTS)["metadata"]["annotations"] == {"deployment.kubernetes.io/revision": "1"}
+    assert get_object(world, DEPLOYMENTS)["metadata"]["annotations"] == {"deployment.kubernetes.io/revision": "1"}
 
 
 @pytest.mark.parametrize(
@@ -101,85 +105,90 @@ def test_a_first_version_becomes_available() -> None:
 def test_a_rollout_stays_within_surge_and_unavailability(
     replicas: int, surge: int | str, unavailable: int | str, least: int, most: int
 ) -> None:
-    world = deployed(replicas, strategy=rolling(surge, unavailable))
+    world = deploy(replicas, strategy=build_strategy(surge, unavailable))
     seen = Extremes(world)
     update(world)
     assert world.run() == "quiet"
     assert (seen.least_ready, seen.most) == (least, most)
-    assert {it["spec"]["containers"][0]["image"] for it in all_pods(world)} == {"app:2"}
-    assert [it["spec"]["replicas"] for it in sets(world)] == [0, replicas]
-    assert status(world, DEPLOYMENTS)["observedGeneration"] == 2
-    assert conditions(world)["Progressing"] == ("True", "NewReplicaSetAvailable")
+    assert {pod["spec"]["containers"][0]["image"] for pod in list_pods(world)} == {"app:2"}
+    assert [replica_set["spec"]["replicas"] for replica_set in list_replica_sets(world)] == [0, replicas]
+    assert status_of(world, DEPLOYMENTS)["observedGeneration"] == 2
+    assert conditions_of(world)["Progressing"] == ("True", "NewReplicaSetAvailable")
 
 
 def test_recreate_waits_until_the_last_old_pod_is_gone() -> None:
-    world = deployed(3, strategy={"type": "Recreate"})
+    world = deploy(3, strategy={"type": "Recreate"})
     update(world)
     world.run(lambda state: len(state.objects["Pod"]) == 0)
-    assert len(sets(world)) == 1
+    assert len(list_replica_sets(world)) == 1
     world.run()
-    assert [it["spec"]["replicas"] for it in sets(world)] == [0, 3]
-    assert status(world, DEPLOYMENTS)["availableReplicas"] == 3
+    assert [replica_set["spec"]["replicas"] for replica_set in list_replica_sets(world)] == [0, 3]
+    assert status_of(world, DEPLOYMENTS)["availableReplicas"] == 3
 
 
 def test_a_paused_deployment_takes_no_new_version_but_scales() -> None:
-    world = deployed(2)
-    merging(world, DEPLOYMENTS, "web", {"spec": {"paused": True, "template": a_template("app:2")}})
+    world = deploy(2)
+    merge(world, DEPLOYMENTS, "web", {"spec": {"paused": True, "template": a_template("app:2")}})
     world.run()
-    assert len(sets(world)) == 1
-    assert conditions(world)["Progressing"] == ("Unknown", "DeploymentPaused")
+    assert len(list_replica_sets(world)) == 1
+    assert conditions_of(world)["Progressing"] == ("Unknown", "DeploymentPaused")
     scale(world, DEPLOYMENTS, 5)
     world.run()
-    assert len(all_pods(world)) == 5
-    merging(world, DEPLOYMENTS, "web", {"spec": {"paused": None}})
+    assert len(list_pods(world)) == 5
+    merge(world, DEPLOYMENTS, "web", {"spec": {"paused": None}})
     world.run()
-    assert [it["spec"]["replicas"] for it in sets(world)] == [0, 5]
+    assert [replica_set["spec"]["replicas"] for replica_set in list_replica_sets(world)] == [0, 5]
 
 
 def test_a_version_that_never_gets_ready_times_out_and_nothing_is_rolled_back() -> None:
-    world = deployed(4)
+    world = deploy(4)
     update(world, **{"sim.novasphere.dev/never-ready": "true"})
     world.run(seconds=590)
-    assert conditions(world)["Progressing"] == ("True", "ReplicaSetUpdated")
+    assert conditions_of(world)["Progressing"] == ("True", "ReplicaSetUpdated")
     assert world.run(seconds=60) == "quiet"
-    assert conditions(world)["Progressing"] == ("False", "ProgressDeadlineExceeded")
-    assert conditions(world)["Available"] == ("True", "MinimumReplicasAvailable")
-    assert [it["spec"]["replicas"] for it in sets(world)] == [3, 2]
+    assert conditions_of(world)["Progressing"] == ("False", "ProgressDeadlineExceeded")
+    assert conditions_of(world)["Available"] == ("True", "MinimumReplicasAvailable")
+    assert [replica_set["spec"]["replicas"] for replica_set in list_replica_sets(world)] == [3, 2]
 
 
 def test_scaling_in_the_middle_of_a_rollout_keeps_the_proportion() -> None:
-    world = deployed(10, strategy=rolling(3, 2))
+    world = deploy(10, strategy=build_strategy(3, 2))
     update(world, **{"sim.novasphere.dev/never-ready": "true"})
     world.run(seconds=5)
-    assert [it["spec"]["replicas"] for it in sets(world)] == [8, 5]
+    assert [replica_set["spec"]["replicas"] for replica_set in list_replica_sets(world)] == [8, 5]
     scale(world, DEPLOYMENTS, 15)
     world.run(seconds=5)
-    assert [it["spec"]["replicas"] for it in sets(world)] == [11, 7]
+    assert [replica_set["spec"]["replicas"] for replica_set in list_replica_sets(world)] == [11, 7]
 
 
 def test_going_back_to_an_old_version_uses_its_set_again_with_a_new_revision() -> None:
-    world = deployed(2)
+    world = deploy(2)
     update(world)
     world.run()
-    first = names(sets(world))[0]
+    first = names_of(list_replica_sets(world))[0]
     update(world, "app:1")
     world.run()
-    assert names(sets(world))[-1] == first
-    told = sets(world)[-1]["metadata"]["annotations"]
-    assert told["deployment.kubernetes.io/revision"] == "3"
-    assert told["deployment.kubernetes.io/revision-history"] == "1"
+    assert names_of(list_replica_sets(world))[-1] == first
+    annotations = list_replica_sets(world)[-1]["metadata"]["annotations"]
+    assert annotations["deployment.kubernetes.io/revision"] == "3"
+    assert annotations["deployment.kubernetes.io/revision-history"] == "1"
 
 
 def test_old_versions_beyond_the_history_are_deleted() -> None:
-    world = deployed(1, revisionHistoryLimit=1)
+    world = deploy(1, revisionHistoryLimit=1)
     for number in range(2, 6):
         update(world, f"app:{number}")
         world.run()
-    assert [it["spec"]["template"]["spec"]["containers"][0]["image"] for it in sets(world)] == ["app:4", "app:5"]
+    assert [
+        replica_set["spec"]["template"]["spec"]["containers"][0]["image"] for replica_set in list_replica_sets(world)
+    ] == [
+        "app:4",
+        "app:5",
+    ]
 
 
 def test_min_ready_seconds_slow_a_rollout_down() -> None:
-    world = deployed(2, minReadySeconds=30, strategy=rolling(0, 1))
+    world = deploy(2, minReadySeconds=30, strategy=build_strategy(0, 1))
     began = world.clock.now()
     update(world)
     world.run()
@@ -187,32 +196,32 @@ def test_min_ready_seconds_slow_a_rollout_down() -> None:
 
 
 def test_old_pods_that_are_no_use_go_first() -> None:
-    world = deployed(4, strategy=rolling(1, 1))
-    sick = names(all_pods(world))[0]
-    merging(world, PODS, sick, {"metadata": {"annotations": {"sim.novasphere.dev/never-ready": "true"}}})
+    world = deploy(4, strategy=build_strategy(1, 1))
+    sick = names_of(list_pods(world))[0]
+    merge(world, PODS, sick, {"metadata": {"annotations": {"sim.novasphere.dev/never-ready": "true"}}})
     world.run()
     update(world)
     world.run(lambda state: any(pod.metadata.deletion_timestamp for pod in state.objects["Pod"].values()))
-    leaving = [it for it in all_pods(world) if "deletionTimestamp" in it["metadata"]]
-    assert names(leaving) == [sick]
+    leaving = [pod for pod in list_pods(world) if "deletionTimestamp" in pod["metadata"]]
+    assert names_of(leaving) == [sick]
 
 
 def test_a_deleted_deployment_takes_everything_along() -> None:
-    world = deployed(2)
+    world = deploy(2)
     world.server.delete(DEPLOYMENTS, Key(NAMESPACE, "web"))
     world.run()
-    assert (sets(world), all_pods(world)) == ([], [])
+    assert (list_replica_sets(world), list_pods(world)) == ([], [])
 
 
 def test_a_rollout_that_anti_affinity_blocks_stays_stuck() -> None:
     """kubernetes#116891, with the scheduler replaced by one that never binds the new pods."""
-    world = deployed(3)
+    world = deploy(3)
     template = a_template("app:2")
     template["spec"]["schedulerName"] = "nobody"
-    merging(world, DEPLOYMENTS, "web", {"spec": {"template": template}})
+    merge(world, DEPLOYMENTS, "web", {"spec": {"template": template}})
     world.run()
-    assert [it["spec"]["replicas"] for it in sets(world)] == [3, 1]
-    assert conditions(world)["Progressing"] == ("False", "ProgressDeadlineExceeded")
+    assert [replica_set["spec"]["replicas"] for replica_set in list_replica_sets(world)] == [3, 1]
+    assert conditions_of(world)["Progressing"] == ("False", "ProgressDeadlineExceeded")
 
 
 @pytest.mark.parametrize(
@@ -230,10 +239,10 @@ def test_a_rollout_that_anti_affinity_blocks_stays_stuck() -> None:
 def test_surge_rounds_up_and_unavailable_down(
     surge: int | str, unavailable: int | str, replicas: int, expected: Limits
 ) -> None:
-    assert sizes.limits(replicas, surge, unavailable) == expected
+    assert sizes.resolve_limits(replicas, surge, unavailable) == expected
 
 
 def test_the_rest_of_a_proportional_scaling_goes_to_the_largest() -> None:
     versions = [Version("old", 8, 8, 13), Version("new", 5, 0, 13)]
-    assert sizes.in_proportion(Limits(15, 3, 2), versions, 13) == {"old": 11, "new": 7}
-    assert sizes.in_proportion(Limits(0, 3, 0), versions, 13) == {"old": 0, "new": 0}
+    assert sizes.scale_in_proportion(Limits(15, 3, 2), versions, 13) == {"old": 11, "new": 7}
+    assert sizes.scale_in_proportion(Limits(0, 3, 0), versions, 13) == {"old": 0, "new": 0}

@@ -9,17 +9,17 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
-from embedded.actors.playing import (
+from embedded.actors.actor_world import (
     NAMESPACE,
     a_template,
     a_workload,
     a_world,
     add_node,
-    all_pods,
-    get,
+    get_object,
     is_ready,
-    merging,
-    names,
+    list_pods,
+    merge,
+    names_of,
 )
 from wukong.api.kinds import DEPLOYMENTS, NODES, REPLICA_SETS, STATEFUL_SETS
 from wukong.api.resources import Key
@@ -34,17 +34,17 @@ def silence(world: World, node: str, is_silent: bool = True) -> None:
     world.server.patch(NODES, Key("", node), PatchBody("merge", body))
 
 
-def taints(world: World, node: str) -> set[tuple[str, str]]:
-    found = world.server.get(NODES, Key("", node))["spec"].get("taints") or []
-    return {(it["key"].removeprefix("node.kubernetes.io/"), it["effect"]) for it in found}
+def taints_of(world: World, node: str) -> set[tuple[str, str]]:
+    taints = world.server.get(NODES, Key("", node))["spec"].get("taints") or []
+    return {(taint["key"].removeprefix("node.kubernetes.io/"), taint["effect"]) for taint in taints}
 
 
-def ready(node: Document) -> str:
-    return next(str(it["status"]) for it in node["status"]["conditions"] if it["type"] == "Ready")
+def ready_status_of(node: Document) -> str:
+    return next(str(condition["status"]) for condition in node["status"]["conditions"] if condition["type"] == "Ready")
 
 
 def test_new_nodes_lose_the_taint_of_admission_when_they_are_ready() -> None:
-    assert taints(a_world(1), "n0") == set()
+    assert taints_of(a_world(1), "n0") == set()
 
 
 def test_a_silent_node_is_unknown_then_tainted_and_its_pods_leave_after_five_minutes() -> None:
@@ -53,17 +53,17 @@ def test_a_silent_node_is_unknown_then_tainted_and_its_pods_leave_after_five_min
     world.run()
     silence(world, "n0")
     world.run(seconds=39)
-    assert ready(world.server.get(NODES, Key("", "n0"))) == "True"
+    assert ready_status_of(world.server.get(NODES, Key("", "n0"))) == "True"
     world.run(seconds=17)
-    assert ready(world.server.get(NODES, Key("", "n0"))) == "Unknown"
-    assert taints(world, "n0") == {("unreachable", "NoSchedule"), ("unreachable", "NoExecute")}
-    assert [is_ready(it) for it in all_pods(world) if it["spec"]["nodeName"] == "n0"] == [False]
+    assert ready_status_of(world.server.get(NODES, Key("", "n0"))) == "Unknown"
+    assert taints_of(world, "n0") == {("unreachable", "NoSchedule"), ("unreachable", "NoExecute")}
+    assert [is_ready(pod) for pod in list_pods(world) if pod["spec"]["nodeName"] == "n0"] == [False]
     world.run(seconds=280)
-    assert len(all_pods(world)) == 2
+    assert len(list_pods(world)) == 2
     world.run(seconds=30)
-    leaving = [it for it in all_pods(world) if "deletionTimestamp" in it["metadata"]]
-    assert [it["spec"]["nodeName"] for it in leaving] == ["n0"]
-    assert get(world, REPLICA_SETS)["status"]["availableReplicas"] == 2
+    leaving = [pod for pod in list_pods(world) if "deletionTimestamp" in pod["metadata"]]
+    assert [pod["spec"]["nodeName"] for pod in leaving] == ["n0"]
+    assert get_object(world, REPLICA_SETS)["status"]["availableReplicas"] == 2
 
 
 def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
@@ -74,31 +74,33 @@ def test_a_node_that_comes_back_in_time_keeps_its_pods() -> None:
     world.run(seconds=100)
     silence(world, "n0", is_silent=False)
     assert world.run() == "quiet"
-    assert taints(world, "n0") == set()
-    assert [is_ready(it) for it in all_pods(world)] == [True, True]
+    assert taints_of(world, "n0") == set()
+    assert [is_ready(pod) for pod in list_pods(world)] == [True, True]
 
 
 def test_pods_of_a_node_that_is_declared_out_of_service_need_no_kubelet_to_go() -> None:
     world = a_world(3)
     world.server.create(STATEFUL_SETS, a_workload(serviceName="web", replicas=2), NAMESPACE)
     world.run()
-    (home,) = [it["spec"]["nodeName"] for it in all_pods(world) if it["metadata"]["name"] == "web-0"]
+    (home,) = [pod["spec"]["nodeName"] for pod in list_pods(world) if pod["metadata"]["name"] == "web-0"]
     silence(world, home)
     world.run(seconds=3600)
-    assert [it["spec"]["nodeName"] for it in all_pods(world) if it["metadata"]["name"] == "web-0"] == [home]
+    assert [pod["spec"]["nodeName"] for pod in list_pods(world) if pod["metadata"]["name"] == "web-0"] == [home]
     there = world.server.get(NODES, Key("", home))["spec"]["taints"]
     vouched = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
     world.server.patch(NODES, Key("", home), PatchBody("merge", {"spec": {"taints": [*there, vouched]}}))
     world.run(seconds=30)
-    (found,) = [it for it in all_pods(world) if it["metadata"]["name"] == "web-0"]
-    assert found["spec"]["nodeName"] != home
-    assert is_ready(found)
+    (replacement,) = [pod for pod in list_pods(world) if pod["metadata"]["name"] == "web-0"]
+    assert replacement["spec"]["nodeName"] != home
+    assert is_ready(replacement)
 
 
-def drives_out(world: World) -> list[str]:
-    """The nodes whose taints drive pods out."""
+def list_no_execute(world: World) -> list[str]:
+    """The nodes with a NoExecute taint."""
     return [
-        name for name in names(world.server.list(NODES).items) if ("unreachable", "NoExecute") in taints(world, name)
+        name
+        for name in names_of(world.server.list(NODES).items)
+        if ("unreachable", "NoExecute") in taints_of(world, name)
     ]
 
 
@@ -107,8 +109,9 @@ def test_nodes_of_a_zone_are_tainted_ten_seconds_after_each_other() -> None:
     for name in ("n0", "n1", "n2", "n3"):
         silence(world, name)
     world.run(seconds=120)
-    found = [world.server.get(NODES, Key("", name))["spec"]["taints"] for name in drives_out(world)]
-    added = sorted(parse_time(it["timeAdded"]) for each in found for it in each if it["effect"] == "NoExecute")
+    taints = [world.server.get(NODES, Key("", name))["spec"]["taints"] for name in list_no_execute(world)]
+    no_execute = [taint for on_node in taints for taint in on_node if taint["effect"] == "NoExecute"]
+    added = sorted(parse_time(taint["timeAdded"]) for taint in no_execute)
     assert len(added) == 4
     assert all(later - earlier >= 10 for earlier, later in pairwise(added))
 
@@ -119,15 +122,15 @@ def test_where_every_node_is_silent_nobody_is_driven_out() -> None:
     world.run()
     silence(world, "n0")
     world.run(seconds=100)
-    assert drives_out(world) == ["n0"]
+    assert list_no_execute(world) == ["n0"]
     silence(world, "n1")
     world.run(seconds=100)
-    assert [taints(world, name) for name in ("n0", "n1")] == [{("unreachable", "NoSchedule")}] * 2
+    assert [taints_of(world, name) for name in ("n0", "n1")] == [{("unreachable", "NoSchedule")}] * 2
     world.run(seconds=3600)
-    assert [it["metadata"].get("deletionTimestamp") for it in all_pods(world)] == [None, None]
+    assert [pod["metadata"].get("deletionTimestamp") for pod in list_pods(world)] == [None, None]
     silence(world, "n1", is_silent=False)
     world.run(seconds=30)
-    assert drives_out(world) == ["n0"]
+    assert list_no_execute(world) == ["n0"]
 
 
 def test_of_a_small_zone_that_is_mostly_down_no_more_nodes_are_emptied() -> None:
@@ -135,10 +138,10 @@ def test_of_a_small_zone_that_is_mostly_down_no_more_nodes_are_emptied() -> None
     for name in ("n0", "n1", "n2"):
         silence(world, name)
     world.run(seconds=600)
-    assert len(drives_out(world)) <= 1  # the first was tainted before the third was missed, if it was
+    assert len(list_no_execute(world)) <= 1  # the first was tainted before the third was missed, if it was
     silence(world, "n2", is_silent=False)
     world.run(seconds=600)
-    assert drives_out(world) == ["n0", "n1"]
+    assert list_no_execute(world) == ["n0", "n1"]
 
 
 def test_a_large_zone_that_is_mostly_down_is_emptied_slowly() -> None:
@@ -149,9 +152,9 @@ def test_a_large_zone_that_is_mostly_down_is_emptied_slowly() -> None:
     for number in range(40):
         silence(world, f"n{number}")
     world.run(seconds=60)
-    begun = len(drives_out(world))
+    tainted_before = len(list_no_execute(world))
     world.run(seconds=1000)
-    assert 9 <= len(drives_out(world)) - begun <= 11
+    assert 9 <= len(list_no_execute(world)) - tainted_before <= 11
 
 
 def test_a_zone_that_is_all_down_is_emptied_while_others_live() -> None:
@@ -163,24 +166,24 @@ def test_a_zone_that_is_all_down_is_emptied_while_others_live() -> None:
     for number in range(3):
         silence(world, f"a{number}")
     world.run(seconds=120)
-    assert drives_out(world) == ["a0", "a1", "a2"]
+    assert list_no_execute(world) == ["a0", "a1", "a2"]
 
 
-def told_trace(seed: int) -> str:
+def play_trace(seed: int) -> str:
     world = a_world(3, seed=seed, behaviour=Behaviour(spread=0.5))
     world.server.create(DEPLOYMENTS, a_workload(replicas=7), NAMESPACE)
     world.run()
-    merging(world, DEPLOYMENTS, "web", {"spec": {"template": a_template("app:2")}})
+    merge(world, DEPLOYMENTS, "web", {"spec": {"template": a_template("app:2")}})
     silence(world, "n1")
     world.run(seconds=900)
     return "\n".join(map(str, world.trace))
 
 
 def test_the_same_seed_gives_the_same_trace_in_another_process() -> None:
-    own = hashlib.sha256(told_trace(7).encode()).hexdigest()
+    own = hashlib.sha256(play_trace(7).encode()).hexdigest()
     code = (
-        "import hashlib; from embedded.actors.test_nodes import told_trace;"
-        "print(hashlib.sha256(told_trace(7).encode()).hexdigest())"
+        "import hashlib; from embedded.actors.test_nodes import play_trace;"
+        "print(hashlib.sha256(play_trace(7).encode()).hexdigest())"
     )
     tests = Path(__file__).parents[2]
     for hash_seed in ("1", "2"):
@@ -190,16 +193,16 @@ def test_the_same_seed_gives_the_same_trace_in_another_process() -> None:
 
 
 def test_another_seed_gives_another_trace() -> None:
-    assert told_trace(1) != told_trace(2)
+    assert play_trace(1) != play_trace(2)
 
 
 def test_a_cordoned_node_is_tainted_until_it_is_uncordoned() -> None:
     world = a_world(1)
     key = Key("", world.server.list(NODES).items[0]["metadata"]["name"])
-    found = []
+    taints_by_step = []
     for cordon in (True, None):
         world.server.patch(NODES, key, PatchBody("merge", {"spec": {"unschedulable": cordon}}))
         world.run()
         taints = world.server.get(NODES, key)["spec"].get("taints") or []
-        found.append([(it["key"], it["effect"]) for it in taints])
-    assert found == [[("node.kubernetes.io/unschedulable", "NoSchedule")], []]
+        taints_by_step.append([(taint["key"], taint["effect"]) for taint in taints])
+    assert taints_by_step == [[("node.kubernetes.io/unschedulable", "NoSchedule")], []]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from wukong.api.resources import Key
-from wukong.embedded.actors.replica_set.ranking import DELETION_COST, Ranks
+from wukong.embedded.actors.replica_set.ranking import DELETION_COST, DeletionRanking
 from wukong.embedded.store.documents import format_time
 from wukong.embedded.world import objects
 from wukong.embedded.world.objects import Pod
@@ -37,17 +37,17 @@ def a_pod(name: str, **traits: Any) -> Pod:
             "containerStatuses": [{"restartCount": traits.get("restarts", 0)}],
         },
     }
-    found = objects.read("Pod", document)
-    assert isinstance(found, Pod)
-    return found
+    pod = objects.read("Pod", document)
+    assert isinstance(pod, Pod)
+    return pod
 
 
-def order(*found: Pod, beside: tuple[Pod, ...] = ()) -> list[str]:
-    ranks = Ranks()
-    for pod in found:
-        ranks.put(Key("shop", pod.metadata.name), pod)
-    crowd = Tally(pod.spec.node_name for pod in (*found, *beside))
-    return [pod.metadata.name for pod in ranks.leaving(len(found), [crowd], NOW)]
+def rank(*pods: Pod, beside: tuple[Pod, ...] = ()) -> list[str]:
+    ranking = DeletionRanking()
+    for pod in pods:
+        ranking.put(Key("shop", pod.metadata.name), pod)
+    related = Tally(pod.spec.node_name for pod in (*pods, *beside))
+    return [pod.metadata.name for pod in ranking.choose_pods(len(pods), [related], NOW)]
 
 
 # Each is to go before the next one, though in every later criterion the next one were the first to go.
@@ -72,14 +72,14 @@ def test_an_earlier_criterion_outweighs_all_later_ones(number: int) -> None:
     later = ["cost", "node", "ready_for", "restarts", "age"]
     worse = later[later.index(trait) + 1 :] if trait in later and number > 0 else later
     rival = a_pod("rival", **{name: WORST_LATER[name] for name in worse})
-    assert order(rival, a_pod("first", **CRITERIA[number]), beside=beside) == ["first", "rival"]
+    assert rank(rival, a_pod("first", **CRITERIA[number]), beside=beside) == ["first", "rival"]
 
 
 def test_the_criteria_are_in_kubernetes_order() -> None:
-    found = [a_pod(str(number), **traits) for number, traits in enumerate(CRITERIA)]
+    in_order = [a_pod(str(number), **traits) for number, traits in enumerate(CRITERIA)]
     beside = (a_pod("other", node="crowded"),)
-    for first, second in pairwise([*found, a_pod("healthy")]):
-        assert order(second, first, beside=beside) == [first.metadata.name, second.metadata.name]
+    for first, second in pairwise([*in_order, a_pod("healthy")]):
+        assert rank(second, first, beside=beside) == [first.metadata.name, second.metadata.name]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_ages_are_compared_by_powers_of_two(young: int, old: int, is_told_apart:
     """Of about the same age, uids decide: here that of the older one is the smaller."""
     young_pod = a_pod("young", ready_for=young, age=young, uid="b")
     old_pod = a_pod("old", ready_for=old, age=old, uid="a")
-    assert order(old_pod, young_pod)[0] == ("young" if is_told_apart else "old")
+    assert rank(old_pod, young_pod)[0] == ("young" if is_told_apart else "old")
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,4 @@ def test_ages_are_compared_by_powers_of_two(young: int, old: int, is_told_apart:
     [("-5", True), ("0", False), ("+5", False), ("05", False), ("much", False), (str(2**31), False)],
 )
 def test_a_cost_that_cannot_be_read_is_none(text: str, is_first: bool) -> None:
-    assert (order(a_pod("a", uid="a", cost="0"), a_pod("b", uid="b", cost=text)) == ["b", "a"]) == is_first
+    assert (rank(a_pod("a", uid="a", cost="0"), a_pod("b", uid="b", cost=text)) == ["b", "a"]) == is_first

@@ -1,10 +1,20 @@
-"""Actors on a mirror that is behind: what they write on old news is refused, and undoes nothing."""
+"""Actors on a mirror that is behind: what they write on a stale view is refused, and undoes nothing."""
 
 from __future__ import annotations
 
 import pytest
 
-from embedded.actors.playing import BUDGETS, LABELS, NAMESPACE, a_workload, a_world, all_pods, merging, names, status
+from embedded.actors.actor_world import (
+    BUDGETS,
+    LABELS,
+    NAMESPACE,
+    a_workload,
+    a_world,
+    list_pods,
+    merge,
+    names_of,
+    status_of,
+)
 from wukong.actions import Action
 from wukong.api.kinds import DEPLOYMENTS, NODES
 from wukong.api.resources import Key
@@ -17,31 +27,31 @@ from wukong.ports import PatchBody
 from wukong.state import State
 
 
-def refused(world: World, actions: tuple[Action, ...]) -> None:
+def expect_conflict(world: World, actions: tuple[Action, ...]) -> None:
     (action,) = actions
     with pytest.raises(Conflict):
         perform(world.server, action)
 
 
-def test_a_count_on_old_news_does_not_forget_an_eviction_that_was_charged() -> None:
+def test_a_count_on_a_stale_view_does_not_forget_an_eviction_that_was_charged() -> None:
     world = a_world()
     world.server.create(DEPLOYMENTS, a_workload(replicas=3), NAMESPACE)
     spec = {"maxUnavailable": 1, "selector": {"matchLabels": LABELS}}
     world.server.create(BUDGETS, {"metadata": {"name": "web"}, "spec": spec}, NAMESPACE)
     world.run()
-    merging(world, BUDGETS, "web", {"spec": {"maxUnavailable": 2}})  # so that there is something to write
+    merge(world, BUDGETS, "web", {"spec": {"maxUnavailable": 2}})  # so that there is something to write
     before: State = world.state.fork()
-    merging(world, BUDGETS, "web", {"spec": {"maxUnavailable": 1}})
+    merge(world, BUDGETS, "web", {"spec": {"maxUnavailable": 1}})
     world.run()
-    first, second, _ = names(all_pods(world))
+    first, second, _ = names_of(list_pods(world))
     world.server.evict(Key(NAMESPACE, first))
-    refused(world, Disruption().reconcile(Key(NAMESPACE, "web"), before, world.clock.now()).actions)
-    assert status(world, BUDGETS)["disruptionsAllowed"] == 0
+    expect_conflict(world, Disruption().reconcile(Key(NAMESPACE, "web"), before, world.clock.now()).actions)
+    assert status_of(world, BUDGETS)["disruptionsAllowed"] == 0
     with pytest.raises(TooManyRequests):
         world.server.evict(Key(NAMESPACE, second))
 
 
-def test_taints_on_old_news_do_not_take_those_of_others_away() -> None:
+def test_taints_on_a_stale_view_do_not_take_those_of_others_away() -> None:
     world = a_world(1)
     theirs = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
     key = Key("", "n0")
@@ -49,6 +59,6 @@ def test_taints_on_old_news_do_not_take_those_of_others_away() -> None:
     before: State = world.state.fork()
     ours = {"key": "ours", "effect": "NoSchedule"}
     world.server.patch(NODES, key, PatchBody("merge", {"spec": {"taints": [theirs, ours]}}))
-    refused(world, NodeLifecycle().reconcile(key, before, world.clock.now()).actions)
+    expect_conflict(world, NodeLifecycle().reconcile(key, before, world.clock.now()).actions)
     world.run()
-    assert [it["key"] for it in world.server.get(NODES, key)["spec"]["taints"]] == ["ours"]
+    assert [taint["key"] for taint in world.server.get(NODES, key)["spec"]["taints"]] == ["ours"]

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from embedded.actors.playing import (
+from embedded.actors.actor_world import (
     LABELS,
     NAMESPACE,
     a_template,
     a_workload,
     a_world,
-    all_pods,
     is_ready,
-    merging,
-    names,
+    list_pods,
+    merge,
+    names_of,
     scale,
-    status,
+    status_of,
 )
 from wukong.actions import Create, Delete
 from wukong.api.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
@@ -37,44 +37,49 @@ def a_set(nodes: int = 3, **spec: Any) -> World:
     return world
 
 
-def images(world: World) -> list[str]:
-    return [it["spec"]["containers"][0]["image"] for it in all_pods(world)]
+def list_images(world: World) -> list[str]:
+    return [pod["spec"]["containers"][0]["image"] for pod in list_pods(world)]
 
 
 def update(world: World, image: str, **annotations: str) -> None:
-    merging(world, STATEFUL_SETS, "web", {"spec": {"template": a_template(image, **annotations)}})
+    merge(world, STATEFUL_SETS, "web", {"spec": {"template": a_template(image, **annotations)}})
     world.run()
 
 
-def done(world: World) -> list[str]:
+def list_pod_actions(world: World) -> list[str]:
     """What the controller did with pods, in order."""
-    found = []
+    actions = []
     for step in world.trace:
         if step.item.controller == "statefulset" and isinstance(step.action, Create) and step.action.resource == PODS:
-            found.append(f"+{step.action.body['metadata']['name']}")
+            actions.append(f"+{step.action.body['metadata']['name']}")
         if step.item.controller == "statefulset" and isinstance(step.action, Delete) and step.action.resource == PODS:
-            found.append(f"-{step.action.key.name}")
-    return found
+            actions.append(f"-{step.action.key.name}")
+    return actions
 
 
 def test_a_stateful_set_makes_its_pods_one_after_the_other() -> None:
     world = a_world()
     world.server.create(STATEFUL_SETS, a_workload(serviceName="web"), NAMESPACE)
     world.run(lambda state: len(state.objects.get("Pod", {})) == 2)
-    assert names(all_pods(world)) == ["web-0", "web-1"]
-    assert is_ready(all_pods(world)[0])
+    assert names_of(list_pods(world)) == ["web-0", "web-1"]
+    assert is_ready(list_pods(world)[0])
     world.run()
-    told = status(world, STATEFUL_SETS)
-    assert (told["replicas"], told["readyReplicas"], told["availableReplicas"], told["updatedReplicas"]) == (3, 3, 3, 3)
-    assert told["currentRevision"] == told["updateRevision"]
+    counts = status_of(world, STATEFUL_SETS)
+    assert (counts["replicas"], counts["readyReplicas"], counts["availableReplicas"], counts["updatedReplicas"]) == (
+        3,
+        3,
+        3,
+        3,
+    )
+    assert counts["currentRevision"] == counts["updateRevision"]
 
 
 def test_a_parallel_stateful_set_makes_them_all_at_once() -> None:
     world = a_world()
-    made = a_workload(serviceName="web", podManagementPolicy="Parallel")
-    world.server.create(STATEFUL_SETS, made, NAMESPACE)
+    workload = a_workload(serviceName="web", podManagementPolicy="Parallel")
+    world.server.create(STATEFUL_SETS, workload, NAMESPACE)
     world.run(lambda state: len(state.objects.get("Pod", {})) == 3)
-    assert not any(map(is_ready, all_pods(world)))
+    assert not any(map(is_ready, list_pods(world)))
 
 
 def test_a_stateful_set_shrinks_from_the_top() -> None:
@@ -83,7 +88,7 @@ def test_a_stateful_set_shrinks_from_the_top() -> None:
     world.run()
     scale(world, STATEFUL_SETS, 1)
     world.run()
-    assert names(all_pods(world)) == ["web-0"]
+    assert names_of(list_pods(world)) == ["web-0"]
 
 
 def test_a_partition_holds_lower_ordinals_back_even_when_they_are_made_again() -> None:
@@ -91,45 +96,45 @@ def test_a_partition_holds_lower_ordinals_back_even_when_they_are_made_again() -
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
     world.server.create(STATEFUL_SETS, a_workload(serviceName="web", updateStrategy=strategy), NAMESPACE)
     world.run()
-    merging(world, STATEFUL_SETS, "web", {"spec": {"template": a_template("app:2")}})
+    merge(world, STATEFUL_SETS, "web", {"spec": {"template": a_template("app:2")}})
     world.run()
-    assert images(world) == ["app:1", "app:1", "app:2"]
+    assert list_images(world) == ["app:1", "app:1", "app:2"]
     world.server.delete(PODS, Key(NAMESPACE, "web-0"))
     world.run()
-    assert images(world) == ["app:1", "app:1", "app:2"]
-    merging(world, STATEFUL_SETS, "web", {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 0}}}})
+    assert list_images(world) == ["app:1", "app:1", "app:2"]
+    merge(world, STATEFUL_SETS, "web", {"spec": {"updateStrategy": {"rollingUpdate": {"partition": 0}}}})
     world.run()
-    assert images(world) == ["app:2"] * 3
+    assert list_images(world) == ["app:2"] * 3
 
 
 def test_an_update_goes_from_the_highest_ordinal_and_each_pod_before_its_successor() -> None:
     world = a_set()
     world.trace.clear()
     update(world, "app:2")
-    assert done(world) == ["-web-2", "+web-2", "-web-1", "+web-1", "-web-0", "+web-0"]
-    assert images(world) == ["app:2"] * 3
+    assert list_pod_actions(world) == ["-web-2", "+web-2", "-web-1", "+web-1", "-web-0", "+web-0"]
+    assert list_images(world) == ["app:2"] * 3
 
 
 def test_an_update_that_never_gets_ready_stops_at_its_first_pod_and_rolling_back_does_not_mend_it() -> None:
     world = a_set()
     update(world, "app:2", **NEVER_READY)
-    assert images(world) == ["app:1", "app:1", "app:2"]
+    assert list_images(world) == ["app:1", "app:1", "app:2"]
     update(world, "app:1")
-    assert images(world) == ["app:1", "app:1", "app:2"]  # kubernetes#67250: somebody has to delete it
+    assert list_images(world) == ["app:1", "app:1", "app:2"]  # kubernetes#67250: somebody has to delete it
     world.server.delete(PODS, Key(NAMESPACE, "web-2"))
     world.run()
-    assert images(world) == ["app:1"] * 3
+    assert list_images(world) == ["app:1"] * 3
 
 
 def test_in_parallel_pods_are_deleted_at_once_but_updated_one_by_one() -> None:
     world = a_set(podManagementPolicy="Parallel")
     world.trace.clear()
     update(world, "app:2")
-    assert done(world) == ["-web-2", "+web-2", "-web-1", "+web-1", "-web-0", "+web-0"]
+    assert list_pod_actions(world) == ["-web-2", "+web-2", "-web-1", "+web-1", "-web-0", "+web-0"]
     world.trace.clear()
     scale(world, STATEFUL_SETS, 0)
     world.run()
-    assert done(world) == ["-web-2", "-web-1", "-web-0"]
+    assert list_pod_actions(world) == ["-web-2", "-web-1", "-web-0"]
     deletions = {
         step.at for step in world.trace if isinstance(step.action, Delete) and step.item.controller != "kubelet"
     }
@@ -138,78 +143,78 @@ def test_in_parallel_pods_are_deleted_at_once_but_updated_one_by_one() -> None:
 
 def test_ordinals_may_begin_elsewhere() -> None:
     world = a_set(ordinals={"start": 5})
-    assert names(all_pods(world)) == ["web-5", "web-6", "web-7"]
-    merging(world, STATEFUL_SETS, "web", {"spec": {"ordinals": {"start": 6}}})
+    assert names_of(list_pods(world)) == ["web-5", "web-6", "web-7"]
+    merge(world, STATEFUL_SETS, "web", {"spec": {"ordinals": {"start": 6}}})
     world.run()
-    assert names(all_pods(world)) == ["web-6", "web-7", "web-8"]
+    assert names_of(list_pods(world)) == ["web-6", "web-7", "web-8"]
 
 
 def test_min_ready_seconds_hold_the_next_pod_back() -> None:
     world = a_world()
     world.server.create(STATEFUL_SETS, a_workload(serviceName="web", minReadySeconds=30), NAMESPACE)
     world.run(seconds=29)
-    assert names(all_pods(world)) == ["web-0"]
+    assert names_of(list_pods(world)) == ["web-0"]
     world.run(seconds=5)
-    assert names(all_pods(world)) == ["web-0", "web-1"]
-    assert status(world, STATEFUL_SETS)["availableReplicas"] == 1
+    assert names_of(list_pods(world)) == ["web-0", "web-1"]
+    assert status_of(world, STATEFUL_SETS)["availableReplicas"] == 1
 
 
 def test_where_nothing_rolls_who_is_deleted_comes_back_with_the_new_revision() -> None:
     world = a_set(updateStrategy={"type": "OnDelete"})
     update(world, "app:2")
-    assert images(world) == ["app:1"] * 3
+    assert list_images(world) == ["app:1"] * 3
     world.server.delete(PODS, Key(NAMESPACE, "web-1"))
     world.run()
-    assert images(world) == ["app:1", "app:2", "app:1"]
+    assert list_images(world) == ["app:1", "app:2", "app:1"]
 
 
 def test_a_pod_that_is_not_well_keeps_those_above_it_from_being_scaled_away() -> None:
     world = a_set()
-    merging(world, PODS, "web-1", {"metadata": {"annotations": NEVER_READY}})
+    merge(world, PODS, "web-1", {"metadata": {"annotations": NEVER_READY}})
     world.run()
     scale(world, STATEFUL_SETS, 1)
     world.run()
-    assert names(all_pods(world)) == ["web-0"]  # web-2 is well, then web-1 is the first that is not
+    assert names_of(list_pods(world)) == ["web-0"]  # web-2 is well, then web-1 is the first that is not
     world = a_set()
-    merging(world, PODS, "web-0", {"metadata": {"annotations": NEVER_READY}})
+    merge(world, PODS, "web-0", {"metadata": {"annotations": NEVER_READY}})
     world.run()
     scale(world, STATEFUL_SETS, 1)
     world.run()
-    assert names(all_pods(world)) == ["web-0", "web-1", "web-2"]
+    assert names_of(list_pods(world)) == ["web-0", "web-1", "web-2"]
 
 
-def revisions(world: World) -> list[int]:
-    return sorted(it["revision"] for it in world.server.list(CONTROLLER_REVISIONS).items)
+def list_revisions(world: World) -> list[int]:
+    return sorted(revision["revision"] for revision in world.server.list(CONTROLLER_REVISIONS).items)
 
 
 def test_a_revision_that_comes_back_is_the_latest_again() -> None:
     world = a_set()
     update(world, "app:2")
-    assert revisions(world) == [1, 2]
+    assert list_revisions(world) == [1, 2]
     update(world, "app:1")
-    assert revisions(world) == [2, 3]
-    assert images(world) == ["app:1"] * 3
+    assert list_revisions(world) == [2, 3]
+    assert list_images(world) == ["app:1"] * 3
 
 
 def test_old_revisions_beyond_the_history_are_forgotten() -> None:
     world = a_set(revisionHistoryLimit=1)
     for number in range(2, 6):
         update(world, f"app:{number}")
-    assert revisions(world) == [4, 5]
+    assert list_revisions(world) == [4, 5]
 
 
 def test_orphans_of_the_right_name_are_adopted() -> None:
     world = a_set()
     world.server.delete(STATEFUL_SETS, Key(NAMESPACE, "web"), DeleteOptions(propagation="Orphan"))
     world.run()
-    before = [it["metadata"]["uid"] for it in all_pods(world)]
+    before = [pod["metadata"]["uid"] for pod in list_pods(world)]
     body = {**a_template(), "metadata": {"name": "stranger", "labels": LABELS}}
     world.server.create(PODS, body, NAMESPACE)
     world.server.create(STATEFUL_SETS, a_workload(serviceName="web"), NAMESPACE)
     world.run()
-    owners = {it["metadata"]["name"]: len(it["metadata"].get("ownerReferences") or []) for it in all_pods(world)}
+    owners = {pod["metadata"]["name"]: len(pod["metadata"].get("ownerReferences") or []) for pod in list_pods(world)}
     assert owners == {"stranger": 0, "web-0": 1, "web-1": 1, "web-2": 1}
-    assert [it["metadata"]["uid"] for it in all_pods(world) if it["metadata"]["name"] != "stranger"] == before
+    assert [pod["metadata"]["uid"] for pod in list_pods(world) if pod["metadata"]["name"] != "stranger"] == before
 
 
 # Volume claims ---------------------------------------------------------------------------------------------------
@@ -220,34 +225,34 @@ DATA = {
 }
 
 
-def claims(world: World) -> list[str]:
-    return names(world.server.list(CLAIMS).items)
+def list_claims(world: World) -> list[str]:
+    return names_of(world.server.list(CLAIMS).items)
 
 
-def kept(when_scaled: str, when_deleted: str) -> Document:
+def retention_policy(when_scaled: str, when_deleted: str) -> Document:
     return {"whenScaled": when_scaled, "whenDeleted": when_deleted}
 
 
 def test_each_pod_has_its_claim_before_it_is_made_and_finds_it_again() -> None:
     world = a_set(volumeClaimTemplates=[DATA])
-    assert claims(world) == ["data-web-0", "data-web-1", "data-web-2"]
-    volumes = [it["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] for it in all_pods(world)]
-    assert volumes == claims(world)
-    (found, *_) = world.server.list(CLAIMS).items
-    assert found["metadata"]["labels"] == LABELS
+    assert list_claims(world) == ["data-web-0", "data-web-1", "data-web-2"]
+    volumes = [pod["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] for pod in list_pods(world)]
+    assert volumes == list_claims(world)
+    (claim, *_) = world.server.list(CLAIMS).items
+    assert claim["metadata"]["labels"] == LABELS
     world.server.delete(PODS, Key(NAMESPACE, "web-1"))
     world.run()
-    assert len(claims(world)) == 3
-    assert status(world, STATEFUL_SETS)["availableReplicas"] == 3
+    assert len(list_claims(world)) == 3
+    assert status_of(world, STATEFUL_SETS)["availableReplicas"] == 3
 
 
 @pytest.mark.parametrize(
     ("policy", "after_scaling", "after_deletion"),
     [
-        (kept("Retain", "Retain"), ["data-web-0", "data-web-1"], ["data-web-0", "data-web-1"]),
-        (kept("Delete", "Retain"), ["data-web-0"], ["data-web-0"]),
-        (kept("Retain", "Delete"), ["data-web-0", "data-web-1"], []),
-        (kept("Delete", "Delete"), ["data-web-0"], []),
+        (retention_policy("Retain", "Retain"), ["data-web-0", "data-web-1"], ["data-web-0", "data-web-1"]),
+        (retention_policy("Delete", "Retain"), ["data-web-0"], ["data-web-0"]),
+        (retention_policy("Retain", "Delete"), ["data-web-0", "data-web-1"], []),
+        (retention_policy("Delete", "Delete"), ["data-web-0"], []),
     ],
     ids=["keeps all", "goes with scaling", "goes with the set", "goes with both"],
 )
@@ -257,7 +262,7 @@ def test_claims_stay_or_go_as_the_policy_says(
     world = a_set(replicas=2, volumeClaimTemplates=[DATA], persistentVolumeClaimRetentionPolicy=policy)
     scale(world, STATEFUL_SETS, 1)
     world.run()
-    assert claims(world) == after_scaling
+    assert list_claims(world) == after_scaling
     world.server.delete(STATEFUL_SETS, Key(NAMESPACE, "web"))
     world.run()
-    assert claims(world) == after_deletion
+    assert list_claims(world) == after_deletion

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from embedded.actors.playing import (
+from embedded.actors.actor_world import (
     BUDGETS,
     LABELS,
     NAMESPACE,
@@ -14,11 +14,11 @@ from embedded.actors.playing import (
     a_workload,
     a_world,
     add_node,
-    all_pods,
     is_ready,
-    merging,
-    names,
-    status,
+    list_pods,
+    merge,
+    names_of,
+    status_of,
 )
 from wukong.api.kinds import DAEMON_SETS, DEPLOYMENTS, PODS
 from wukong.api.resources import Key
@@ -26,8 +26,8 @@ from wukong.embedded.world.world import World
 from wukong.errors import TooManyRequests
 
 
-def images(world: World) -> list[str]:
-    return [it["spec"]["containers"][0]["image"] for it in all_pods(world)]
+def list_images(world: World) -> list[str]:
+    return [pod["spec"]["containers"][0]["image"] for pod in list_pods(world)]
 
 
 def test_a_daemon_set_has_a_pod_on_every_node_and_on_new_ones() -> None:
@@ -36,9 +36,9 @@ def test_a_daemon_set_has_a_pod_on_every_node_and_on_new_ones() -> None:
     world.run()
     add_node(world, "n9")
     world.run()
-    assert sorted(it["spec"]["nodeName"] for it in all_pods(world)) == ["n0", "n1", "n9"]
-    told = status(world, DAEMON_SETS)
-    assert (told["desiredNumberScheduled"], told["numberReady"], told["numberAvailable"]) == (3, 3, 3)
+    assert sorted(pod["spec"]["nodeName"] for pod in list_pods(world)) == ["n0", "n1", "n9"]
+    counts = status_of(world, DAEMON_SETS)
+    assert (counts["desiredNumberScheduled"], counts["numberReady"], counts["numberAvailable"]) == (3, 3, 3)
 
 
 def test_a_daemon_set_is_updated_one_node_at_a_time() -> None:
@@ -46,14 +46,14 @@ def test_a_daemon_set_is_updated_one_node_at_a_time() -> None:
     world.server.create(DAEMON_SETS, a_workload(replicas=None), NAMESPACE)
     world.run()
     least = [3]
-    world.listen(lambda _: least.append(sum(map(is_ready, all_pods(world)))))
-    merging(world, DAEMON_SETS, "web", {"spec": {"template": a_template("app:2")}})
+    world.listen(lambda _: least.append(sum(map(is_ready, list_pods(world)))))
+    merge(world, DAEMON_SETS, "web", {"spec": {"template": a_template("app:2")}})
     world.run()
-    assert images(world) == ["app:2"] * 3
+    assert list_images(world) == ["app:2"] * 3
     assert min(least) == 2
 
 
-def budget(world: World, **spec: Any) -> None:
+def create_budget(world: World, **spec: Any) -> None:
     body = {"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": LABELS}, **spec}}
     world.server.create(BUDGETS, body, NAMESPACE)
     world.run()
@@ -72,24 +72,28 @@ def budget(world: World, **spec: Any) -> None:
 def test_a_budget_counts_as_kubernetes_does(spec: Any, expected: int, desired: int, allowed: int) -> None:
     world = a_world()
     world.server.create(DEPLOYMENTS, a_workload(replicas=5), NAMESPACE)
-    budget(world, **spec)
-    told = status(world, BUDGETS)
-    assert (told["expectedPods"], told["desiredHealthy"], told["disruptionsAllowed"]) == (expected, desired, allowed)
-    assert told["currentHealthy"] == 5
-    assert told["conditions"][0]["reason"] == ("SufficientPods" if allowed else "InsufficientPods")
+    create_budget(world, **spec)
+    counts = status_of(world, BUDGETS)
+    assert (counts["expectedPods"], counts["desiredHealthy"], counts["disruptionsAllowed"]) == (
+        expected,
+        desired,
+        allowed,
+    )
+    assert counts["currentHealthy"] == 5
+    assert counts["conditions"][0]["reason"] == ("SufficientPods" if allowed else "InsufficientPods")
 
 
 def test_an_eviction_is_charged_until_the_replacement_is_ready() -> None:
     world = a_world()
     world.server.create(DEPLOYMENTS, a_workload(replicas=3), NAMESPACE)
-    budget(world, maxUnavailable=1)
-    first, second, _ = names(all_pods(world))
+    create_budget(world, maxUnavailable=1)
+    first, second, _ = names_of(list_pods(world))
     world.server.evict(Key(NAMESPACE, first))
     with pytest.raises(TooManyRequests):
         world.server.evict(Key(NAMESPACE, second))
     world.run()
-    assert status(world, BUDGETS)["disruptionsAllowed"] == 1
-    assert "disruptedPods" not in status(world, BUDGETS)
+    assert status_of(world, BUDGETS)["disruptionsAllowed"] == 1
+    assert "disruptedPods" not in status_of(world, BUDGETS)
     world.server.evict(Key(NAMESPACE, second))
 
 
@@ -100,5 +104,5 @@ def test_a_budget_of_percent_over_bare_pods_cannot_be_counted() -> None:
         {"metadata": {"name": "bare"}, **a_template()} | {"metadata": {"name": "bare", "labels": LABELS}},
         NAMESPACE,
     )
-    budget(world, maxUnavailable="50%")
-    assert status(world, BUDGETS)["conditions"][0]["reason"] == "SyncFailed"
+    create_budget(world, maxUnavailable="50%")
+    assert status_of(world, BUDGETS)["conditions"][0]["reason"] == "SyncFailed"

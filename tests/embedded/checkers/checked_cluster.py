@@ -9,7 +9,7 @@ from wukong.actions import DONE, Outcome
 from wukong.api.core import Pod
 from wukong.api.kinds import NODES, PODS
 from wukong.api.resources import Key
-from wukong.embedded.actors import built_in
+from wukong.embedded.actors import make_actors
 from wukong.embedded.checkers import Checkers
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import VirtualClock
@@ -41,7 +41,7 @@ class CheckedCluster:
         clock = VirtualClock()
         self.server = Server(clock)
         names = {controller.name for controller in controllers}
-        others = [controller for controller in built_in(self.server) if controller.name not in names]
+        others = [controller for controller in make_actors(self.server) if controller.name not in names]
         self.world = World([*others, *controllers], server=self.server, clock=clock)
         self.checkers = Checkers(self.world)
 

@@ -54,9 +54,9 @@ class FaultInjection:
     def transport(self, process: Process) -> Transport:
         return FailingTransport(self)
 
-    def started(self, process: Process, feeds: list[WatchStream]) -> None:
-        self.streams = feeds
-        for stream in feeds:
+    def observe_start(self, process: Process, streams: list[WatchStream]) -> None:
+        self.streams = streams
+        for stream in streams:
             stream.route = self.route
 
 

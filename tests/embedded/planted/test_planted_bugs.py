@@ -13,7 +13,7 @@ import pytest
 from embedded.planted.hunting import find_failing_seeds, hunt, plant
 from wukong.actions import DONE, Action, Create
 from wukong.api.meta import Object
-from wukong.embedded.actors.garbage.controller import PodGarbage
+from wukong.embedded.actors.pod_garbage_collector.controller import PodGarbageCollector
 from wukong.embedded.actors.replica_set import controller as replica_set
 from wukong.embedded.faults.writes import FaultyTransport
 from wukong.embedded.store import binding_and_scale, eviction, garbage_collection
@@ -38,7 +38,7 @@ def ignore_budget(*_: object) -> None:
 
 
 def ignore_own_writes(self: Dispatch, item: Item, written: object, now: float) -> None:
-    self.queue.done(item)
+    self.queue.finish(item)
 
 
 def assume_nothing(self: Dispatch, action: object, now: float) -> None:
@@ -102,7 +102,7 @@ BUGS = {
         Dispatch, "_rest", ignore_own_writes, {"stale": 0.05}, "decided again before its own write"
     ),
     "a lost conflict": Bug(FaultyTransport, "perform", take_conflict_for_success, {"conflict": 0.1}, ""),
-    "a pod leaked on a dead node": Bug(PodGarbage, "reconcile", lambda *_: DONE, {}, "which is gone"),
+    "a pod leaked on a dead node": Bug(PodGarbageCollector, "reconcile", lambda *_: DONE, {}, "which is gone"),
     "a finalizer never removed": Bug(
         garbage_collection, "_plan_foreground_deletion", keep_finalizer, {}, "waits for its finalizer"
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import inf
 
-from embedded.actors.playing import a_world
+from embedded.actors.actor_world import a_world
 from wukong.embedded.scenario import Scenario, read_scenario
 from wukong.embedded.scenario.play.course import (
     Drain,

@@ -63,7 +63,7 @@ class Impatient:
 
     def begin(self, player: WorldPlayer) -> None:
         self.player = player
-        player.world.clock.jumping = self.jumping
+        player.world.clock.on_jump = self.jumping
 
     def jumping(self, target: float) -> None:
         if target - self.player.started_at > self.seconds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from embedded.actors.playing import NAMESPACE, a_template, a_workload, a_world
+from embedded.actors.actor_world import NAMESPACE, a_template, a_workload, a_world
 from wukong.api.kinds import DEPLOYMENTS, NODES, STATEFUL_SETS
 from wukong.api.resources import Key
 from wukong.embedded.scenario.play.quiescence import (

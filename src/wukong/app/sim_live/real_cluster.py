@@ -28,8 +28,9 @@ from wukong.embedded.world.objects import Node
 from wukong.errors import ClusterError, InputError
 from wukong.ports import Cluster, Document
 from wukong.runtime import Loop
+from wukong.runtime.delivery import object_of
 from wukong.runtime.dispatch import Item
-from wukong.runtime.performer import Performer, subject
+from wukong.runtime.performer import Performer
 from wukong.state import Change, State
 from wukong.state.attempts import Attempt
 
@@ -136,7 +137,7 @@ class RealCluster:
         node = cordoned_node(action)
         if node is not None:
             self.cordoned_nodes.add(node)
-        resource, key = subject(action)
+        resource, key = object_of(action)
         is_new = isinstance(action, Create) or (isinstance(action, Patch) and action.patch.type == "apply")
         if is_new and (resource, key) not in self.created:
             self.created.append((resource, key))

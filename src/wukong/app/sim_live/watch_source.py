@@ -14,9 +14,9 @@ from wukong.api.kinds import KINDS, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, P
 from wukong.api.meta import Object
 from wukong.api.resources import Resource
 from wukong.app.sim_live.plan import Plan
-from wukong.cluster.list_watch import Changed, Synced, follow
+from wukong.cluster.list_watch import follow
 from wukong.embedded.world import objects
-from wukong.ports import Cluster, Document, Event, Selection
+from wukong.ports import Cluster, Document, Event, Listing, Selection, WatchUpdate
 from wukong.runtime.watch_source import WatchSource
 from wukong.state.controller import Watch
 
@@ -34,18 +34,20 @@ _PASSING = ("message", "lastHeartbeatTime", "lastProbeTime", "lastUpdateTime", "
 
 def watch_source_of(plan: Plan) -> WatchSource:
     async def follow_covered(
-        cluster: Cluster, resource: Resource, read: type[Object], selection: Selection
-    ) -> AsyncGenerator[Synced[Object] | Changed[Object], None]:
+        cluster: Cluster, resource: Resource, read: type[Object], selection: Selection, optional: bool
+    ) -> AsyncGenerator[WatchUpdate[Object], None]:
         if resource.namespaced and len(plan.namespaces) == 1:
             selection = Selection(*plan.namespaces)
-        async with aclosing(follow(cluster, resource, dict, selection)) as stream:
+        async with aclosing(follow(cluster, resource, dict, selection, optional)) as stream:
             async for update in stream:
-                if isinstance(update, Synced):
+                if isinstance(update, Listing):
                     covered = [document for document in update.items if _is_covered(plan, resource, document)]
                     items = [objects.read(resource.group_kind, document) for document in covered]
-                    yield Synced(items, update.resource_version)
-                elif _is_covered(plan, resource, update.event.object):
-                    yield Changed(Event(update.event.type, objects.read(resource.group_kind, update.event.object)))
+                    yield Listing(items, update.resource_version)
+                elif not isinstance(update, Event):
+                    yield update
+                elif update.type == "BOOKMARK" or _is_covered(plan, resource, update.object):
+                    yield Event(update.type, objects.read(resource.group_kind, update.object))
 
     return follow_covered
 

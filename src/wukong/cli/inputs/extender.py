@@ -33,7 +33,7 @@ from wukong.cli.views.console import note
 from wukong.placement.compile import Policy
 from wukong.placement.prices import read_prices
 from wukong.placement.rules.latency import read_latencies
-from wukong.replies.extender.plugin import SHIPPED, is_interested
+from wukong.replies.extender.plugin import DEFAULT_ENTRY, is_interested
 from wukong.replies.extender.verbs import Extender, Settings
 from wukong.state import State
 
@@ -73,7 +73,7 @@ _OPTIONS = (
         "weight",
         type=click.IntRange(min=1),
         metavar="N",
-        help=f"What its scores count, × 10.  [default: as in --scheduler-config, else {SHIPPED.weight}]",
+        help=f"What its scores count, × 10.  [default: as in --scheduler-config, else {DEFAULT_ENTRY.weight}]",
     ),
     PRICES,
     LATENCIES,
@@ -131,7 +131,7 @@ def _mirror(objects: Objects, policies: Sequence[Policy], without: str) -> State
 def _entry(wanted: Wanted, profile: Profile) -> ExtenderEntry:
     if len(profile.extenders) > 1:
         note("of the extenders in --scheduler-config only the first is modelled, as Wukong's own.")
-    entry = profile.extenders[0] if profile.extenders else SHIPPED
+    entry = profile.extenders[0] if profile.extenders else DEFAULT_ENTRY
     if wanted.weight is None:
         return entry
     return msgspec.structs.replace(entry, weight=wanted.weight, prioritize_verb=entry.prioritize_verb or "prioritize")

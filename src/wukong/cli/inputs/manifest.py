@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from wukong.admission import admit, find_pod_problems
 from wukong.api.apps import DaemonSet, Deployment, ReplicaSet, Workload, WorkloadSpec
 from wukong.api.core import Pod, PodStatus, ReplicationController
 from wukong.api.kinds import KINDS, PODS
@@ -22,7 +23,6 @@ from wukong.cli.views.console import note
 from wukong.cluster import place_name, read_manifests
 from wukong.cluster.checks import problems_of
 from wukong.errors import InputError
-from wukong.rules import admit, problems
 
 _HASH = "pod-template-hash"
 _JOBS = ("Job", "CronJob")
@@ -44,7 +44,7 @@ def read_manifest(path: str, objects: Objects) -> PodQuestion:
     prefix = "$" if isinstance(found, Pod) else "$.spec.template"
     try:
         pod = _as_new(found) if isinstance(found, Pod) else _from_template(found, objects)
-        wrong = problems(pod) or problems_of(pod, thorough=True)
+        wrong = find_pod_problems(pod) or problems_of(pod, thorough=True)
         if wrong:
             raise InputError(*wrong)
         admitted = admit(pod, objects)

@@ -18,7 +18,7 @@ from wukong.api.strict import unknown_fields
 from wukong.cli.views.console import count, note
 from wukong.cluster import place_name, read_text
 from wukong.errors import InputError, nearest
-from wukong.placement.compile import Policy, problems, title
+from wukong.placement.compile import Policy, find_policy_problems, title_of
 from wukong.placement.rule import Rules
 
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -37,7 +37,7 @@ def read_policies(paths: Sequence[str], rules: Rules) -> list[Policy]:
             found += _read_file(path, rules)
         except InputError as error:
             wrong += error.problems
-    names = [title(policy) for policy in found]
+    names = [title_of(policy) for policy in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     wrong += [f"--policy: {name} is there twice. Remove one of the two." for name in twice]
     if wrong:
@@ -50,12 +50,12 @@ def held_policies(objects: Objects, rules: Rules) -> list[Policy]:
     held: list[Policy] = [*objects.placement_policies, *objects.cluster_placement_policies]
     good: list[Policy] = []
     for policy in held:
-        wrong = problems(policy, rules)
+        wrong = find_policy_problems(policy, rules)
         if not wrong:
             good.append(policy)
             continue
         more = f" (and {count(len(wrong) - 1, 'more problem')})" if len(wrong) > 1 else ""
-        note(f"{title(policy)} is left out, as the extender leaves it out: {wrong[0].rstrip('.')}{more}.")
+        note(f"{title_of(policy)} is left out, as the extender leaves it out: {wrong[0].rstrip('.')}{more}.")
     return good
 
 
@@ -78,7 +78,7 @@ def _read_text(data: bytes, rules: Rules) -> list[Policy]:
     except InputError as error:
         raise InputError(*misspelt, *error.problems) from None
     policies = [policy for policy in found if isinstance(policy, PlacementPolicy | ClusterPlacementPolicy)]
-    wrong = [*misspelt, *(f"{title(policy)}: {each}" for policy in policies for each in _problems(policy, rules))]
+    wrong = [*misspelt, *(f"{title_of(policy)}: {each}" for policy in policies for each in _problems(policy, rules))]
     if not policies:
         wrong.append(f"expected a {' or a '.join(KINDS)}, got nothing.")
     if wrong:
@@ -126,4 +126,4 @@ def _problems(policy: Policy, rules: Rules) -> Iterator[str]:
         yield "$.metadata.name: expected a name, got none. Give the policy one."
     if isinstance(policy, ClusterPlacementPolicy) and policy.metadata.namespace:
         yield "$.metadata.namespace: expected none, it is of the whole cluster. Remove it, or use a PlacementPolicy."
-    yield from problems(policy, rules)
+    yield from find_policy_problems(policy, rules)

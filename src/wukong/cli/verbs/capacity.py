@@ -13,7 +13,7 @@ from wukong.cli.views.console import note, progress
 from wukong.cli.views.results import show_capacity
 from wukong.cluster import pause_garbage_collector
 from wukong.engine.capacity import count_capacity
-from wukong.engine.explain import unmodelled
+from wukong.engine.explain import list_unmodelled
 
 
 @click.command("capacity")
@@ -58,6 +58,6 @@ def command(
         if any(cluster.objects.of(kind.group_kind) for kind in KINDS if kind.origin == "ours"):
             note("placement policies are not counted with: as many fit by the scheduler's own plugins.")
         capacity = count_capacity(scheduler, question.pod, limit, report_progress)
-    for text in unmodelled(question.pod):
+    for text in list_unmodelled(question.pod):
         note(f"{text}.")
     show_capacity(capacity, question.name, output)

@@ -20,8 +20,8 @@ from wukong.cluster import pause_garbage_collector
 from wukong.engine import Scheduler
 from wukong.engine.explain import Explanation, explain
 from wukong.errors import InputError, nearest
-from wukong.replies.extender.plugin import with_extender
-from wukong.replies.extender.policy_report import PolicyReport, tell
+from wukong.replies.extender.plugin import add_extender
+from wukong.replies.extender.policy_report import PolicyReport, build_report
 
 
 class Target(NamedTuple):
@@ -97,9 +97,9 @@ def _explain(scheduler: Scheduler, pod: Pod, placing: Placing | None) -> tuple[E
     if placing is None:
         return explain(scheduler, pod), None
     alone = scheduler.decide(pod)
-    asking_one, plugin = with_extender(scheduler, placing.extender, placing.entry, placing.now)
+    asking_one, plugin = add_extender(scheduler, placing.extender, placing.entry, placing.now)
     explanation = explain(asking_one, pod)
-    return explanation, tell(plugin, asking_one.view(pod), pod, alone)
+    return explanation, build_report(plugin, asking_one.view_of(pod), pod, alone)
 
 
 def _from_manifest(path: str, objects: Objects) -> Target:

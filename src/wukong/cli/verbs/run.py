@@ -53,6 +53,14 @@ _USUAL = frozenset(vars(logging.makeLogRecord({})))
 )
 @click.option("--no-leader-election", is_flag=True, help="Act without asking whether another instance does.")
 @click.option("--probes", default="", metavar="HOST:PORT", help="Serve /healthz, /readyz and /metrics there.")
+@click.option(
+    "--mirror-age-limit",
+    type=click.FloatRange(min=1),
+    default=Options(identity="").mirror_age_limit_seconds,
+    show_default=True,
+    metavar="SECONDS",
+    help="Not ready, and no spot node trusted, when a watch has been silent for longer.",
+)
 @extender_options
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def command(components: str, kubeconfig: str, context: str, lease: str, lease_seconds: int, **given: object) -> None:
@@ -93,6 +101,7 @@ def command(components: str, kubeconfig: str, context: str, lease: str, lease_se
         measure_seconds=_number(given["measure_seconds"], float),
         probes=address(str(given["probes"]), "--probes") if given["probes"] else None,
         extender=read_extender_options(given) if "extender" in names else ExtenderOptions(),
+        mirror_age_limit_seconds=_number(given["mirror_age_limit"], float),
     )
     asyncio.run(_run_until_signal(kubeconfig, context, chosen, settings))
 

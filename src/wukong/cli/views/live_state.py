@@ -22,7 +22,7 @@ from wukong.embedded.scenario.play.player import WorldPlayer
 from wukong.embedded.scenario.record import workload_status
 from wukong.embedded.world.objects import Deployment, ReplicaSet, StatefulSet
 from wukong.placement.capacity import is_spot
-from wukong.placement.leaving_nodes import why_leaving
+from wukong.placement.leaving_nodes import find_leaving_reason
 from wukong.runtime.dispatch import Item
 from wukong.state import State
 
@@ -145,7 +145,7 @@ def _read_node(player: WorldPlayer, node: Node, versions: Mapping[str, str]) -> 
         remarks.append("cordoned")
     if any(condition.type == "Ready" and condition.status != "True" for condition in node.status.conditions):
         remarks.append("not ready")
-    if why_leaving(node):
+    if find_leaving_reason(node):
         remarks.append("leaving")
     pods = [pod for pod in player.world.state.pods_on(node.metadata.name) if not pod.is_finished]
     pod_states = sorted(_read_pod(player, pod, versions) for pod in pods)

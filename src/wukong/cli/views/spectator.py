@@ -72,7 +72,7 @@ class LiveSpectator:
         self._next_frame_at = self._started_at + (0.0 if self.speed else _FIRST_FRAME_SECONDS)
         for pod in player.world.state.all(Pod):
             self._note_pending(pod, pod.metadata.uid)
-        player.world.clock.jumping = self._wait_for_jump
+        player.world.clock.on_jump = self._wait_for_jump
         player.world.listen(self._hear)
 
     @contextmanager
@@ -126,7 +126,7 @@ class LiveSpectator:
         while (left := until - time.monotonic()) > 0:
             shown_time = max(now, target - left * self.speed)
             if self.is_interrupted:
-                player.world.clock.jumping = None
+                player.world.clock.on_jump = None
                 player.world.clock.move_to(shown_time)  # the story ends where the person saw it end
             self._raise_if_interrupted()
             if self._view is not None:

@@ -16,7 +16,7 @@ from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES
 from wukong.api.placement import ClusterPlacementPolicy, Condition, PlacementPolicy
 from wukong.api.resources import Key
 from wukong.placement.compile import Policy as AnyPolicy
-from wukong.placement.compile import problems
+from wukong.placement.compile import find_policy_problems
 from wukong.placement.rule import Rules
 from wukong.ports import PatchBody
 from wukong.state import State
@@ -54,7 +54,7 @@ class Policy:
 
 def judge(policy: AnyPolicy, rules: Rules, now: float) -> Condition:
     """The condition Accepted as it should be. Its time is that of the last change from True to False or back."""
-    wrong = problems(policy, rules)
+    wrong = find_policy_problems(policy, rules)
     status = "False" if wrong else "True"
     held = next((each for each in policy.status.conditions if each.type == ACCEPTED), None)
     return Condition(

@@ -82,7 +82,7 @@ class Chooser:
         row = view.snapshot.row_of.get(nominated_node)
         if row is not None and view.feasible[row]:
             return nominated_node
-        if view.broken and np.count_nonzero(view.feasible) > 1:
+        if view.scoring_error and np.count_nonzero(view.feasible) > 1:
             return ""
         best = self.ties.pick(view.total)
         return "" if best is None else view.snapshot.rows[best].name
@@ -90,9 +90,9 @@ class Chooser:
     def _compile_view(self, pod: Pod, snapshot: Snapshot, profile: Profile, now: float) -> tuple[View, Notes]:
         scheduler = Scheduler(snapshot, profile, ties=self.ties)
         if self.extend is None:
-            return scheduler.view(pod), ()
+            return scheduler.view_of(pod), ()
         extended, notes_of = self.extend(scheduler, pod, now)
-        view = extended.view(pod)
+        view = extended.view_of(pod)
         return view, notes_of(view)
 
 

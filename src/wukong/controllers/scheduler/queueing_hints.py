@@ -18,12 +18,11 @@ from wukong.api.resources import Key
 from wukong.api.versions import Version
 from wukong.engine.nodes import NodeRow
 from wukong.engine.requests import read_requests
-from wukong.rules.inter_pod import placed_term
-from wukong.rules.node_affinity import allows_node
-from wukong.rules.ports import host_ports
-from wukong.rules.ports import reject as reject_ports
-from wukong.rules.selectors import requirements, selects
-from wukong.rules.taints import tolerates_node
+from wukong.semantics.host_ports import has_conflict, host_ports_of
+from wukong.semantics.node_selectors import allows_node
+from wukong.semantics.pod_affinity import compile_pod_term
+from wukong.semantics.selectors import compile_selector, selects
+from wukong.semantics.tolerations import tolerates_node
 from wukong.state import Change, State
 
 EXTENDER = "Extender"  # the name under which an extender refuses
@@ -132,7 +131,12 @@ def _pod_helps(
         return False
     if new is None and "NodeResourcesFit" in plugins:
         return True
-    if old is not None and new is None and "NodePorts" in plugins and reject_ports(pod, host_ports(old)) is not None:
+    if (
+        old is not None
+        and new is None
+        and "NodePorts" in plugins
+        and has_conflict(host_ports_of(pod), host_ports_of(old))
+    ):
         return True
     if "PodTopologySpread" in plugins and _counts_differ(pod, old, new):
         return True
@@ -144,7 +148,7 @@ def _pod_helps(
 
 
 def _counts_differ(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-    selectors = [requirements(each.label_selector) for each in pod.spec.topology_spread_constraints]
+    selectors = [compile_selector(constraint.label_selector) for constraint in pod.spec.topology_spread_constraints]
 
     def count_by_selector(placed_pod: Pod | None) -> list[bool]:
         if placed_pod is None or placed_pod.is_terminating or placed_pod.metadata.namespace != pod.metadata.namespace:
@@ -199,8 +203,10 @@ def _stock_affinity_changes(pod: Pod, old: Pod | None, new: Pod | None, state: S
 def _matches(owner: Pod, term: PodAffinityTerm, other: Pod, state: State) -> bool:
     """Asked without labels of the namespace too: so 1.35 reads the terms of a pod that is to be placed."""
     namespace = state.objects.get("Namespace", {}).get(Key("", other.metadata.namespace))
-    read = placed_term(owner, term)
-    return read.matches(other, {}) or (namespace is not None and read.matches(other, namespace.metadata.labels))
+    compiled, meta = compile_pod_term(term, owner.metadata.namespace), other.metadata
+    return compiled.selects(meta.namespace, meta.labels, {}) or (
+        namespace is not None and compiled.selects(meta.namespace, meta.labels, namespace.metadata.labels)
+    )
 
 
 def _terms(pod: Pod) -> tuple[list[PodAffinityTerm], list[PodAffinityTerm]]:

@@ -1,7 +1,7 @@
-"""Kubernetes' built-in controllers and kubelets, each small, pure, and as facts about the real ones say.
+"""Kubernetes' built-in controllers and kubelets: one small package each, pure, and true to the real ones.
 
-`built_in` gives all of them; app/embedded.py and tests hand them to a World, beside Wukong's own controllers. An actor
-is a Controller (state/controller.py): it reads the mirror and returns an Outcome, and performs nothing.
+`make_actors` makes all of them; app/embedded.py and tests hand them to a World, beside Wukong's own controllers. An
+actor is a Controller (state/controller.py): it reads the mirror and returns an Outcome, and performs nothing.
 """
 
 from __future__ import annotations
@@ -9,24 +9,27 @@ from __future__ import annotations
 from wukong.embedded.actors.daemon_set.controller import DaemonSets
 from wukong.embedded.actors.deployment.controller import Deployments
 from wukong.embedded.actors.disruption.controller import Disruption
-from wukong.embedded.actors.garbage.controller import Garbage, Namespaces, PodGarbage
+from wukong.embedded.actors.garbage_collector.controller import GarbageCollector
 from wukong.embedded.actors.job.controller import Jobs
 from wukong.embedded.actors.kubelet.behaviour import Behaviour
 from wukong.embedded.actors.kubelet.controller import Kubelets
-from wukong.embedded.actors.node_lifecycle.controller import NodeLifecycle, TaintEviction
+from wukong.embedded.actors.namespace.controller import Namespaces
+from wukong.embedded.actors.node_lifecycle.controller import NodeLifecycle
+from wukong.embedded.actors.pod_garbage_collector.controller import PodGarbageCollector
 from wukong.embedded.actors.replica_set.controller import ReplicaSets
 from wukong.embedded.actors.stateful_set.controller import StatefulSets
+from wukong.embedded.actors.taint_eviction.controller import TaintEviction
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import Chance
 from wukong.state.controller import Controller
 
-__all__ = ["Behaviour", "built_in"]
+__all__ = ["Behaviour", "make_actors"]
 
 
-def built_in(
-    server: Server, *, seed: int = 0, behaviour: Behaviour | None = None, held: frozenset[str] = frozenset()
+def make_actors(
+    server: Server, *, seed: int = 0, behaviour: Behaviour | None = None, stuck_pods: frozenset[str] = frozenset()
 ) -> list[Controller]:
-    """Every actor of a cluster. `behaviour` is the table its kubelets go by; `held` pods they leave as they are."""
+    """Every actor of a cluster. `behaviour` is the table of its kubelets, which leave `stuck_pods` as they are."""
     chance = Chance(seed)
     return [
         Deployments(),
@@ -35,10 +38,10 @@ def built_in(
         DaemonSets(),
         Jobs(),
         Disruption(),
-        Kubelets(behaviour, chance.named("kubelet"), held),
-        NodeLifecycle(chance.named("nodelifecycle")),
+        Kubelets(behaviour, chance.derive("kubelet"), stuck_pods),
+        NodeLifecycle(chance.derive("nodelifecycle")),
         TaintEviction(),
-        PodGarbage(),
-        Garbage(server),
+        PodGarbageCollector(),
+        GarbageCollector(server),
         Namespaces(server),
     ]

@@ -1,7 +1,8 @@
-"""Events of the built-in controllers, word for word as Kubernetes tells them, as Notes. Used by the actors.
+"""Events of the built-in controllers, word for word as Kubernetes writes them, as Notes. Used by the actors.
 
 They are in the trace and nowhere else: nothing that happens depends on them, and storing them would cost as much as
-the pods they are about. The name of a new pod is known once it is there; so `CreatedPods` remembers who was asked for.
+the pods they are about. The name of a new pod is known only once it is there, so `CreatedPods` remembers which owners
+asked for pods.
 """
 
 from __future__ import annotations
@@ -13,43 +14,48 @@ from wukong.api.core import Pod as AnyPod
 from wukong.api.kinds import PODS
 from wukong.api.meta import Object
 from wukong.api.resources import Key, Resource, key_of
-from wukong.embedded.actors import pods
+from wukong.embedded.actors.pods import delete_pod
 from wukong.embedded.world.objects import Pod
 
 
-def note(about: Resource, found: Object, reason: str, text: str, *, is_warning: bool = False) -> Note:
-    return Note(about, key_of(found), reason, text, uid=found.metadata.uid, is_warning=is_warning)
+def note_about(resource: Resource, subject: Object, reason: str, text: str, *, is_warning: bool = False) -> Note:
+    return Note(resource, key_of(subject), reason, text, uid=subject.metadata.uid, is_warning=is_warning)
 
 
-def of_pod(pod: AnyPod, reason: str, text: str, *, is_warning: bool = False) -> Note:
-    return note(PODS, pod, reason, text, is_warning=is_warning)
+def note_about_pod(pod: AnyPod, reason: str, text: str, *, is_warning: bool = False) -> Note:
+    return note_about(PODS, pod, reason, text, is_warning=is_warning)
 
 
-def deleted(resource: Resource, owner: Object, leaving: Iterable[Pod]) -> list[Delete | Note]:
-    """Deletions, each told as its owner does."""
+def delete_pods(resource: Resource, owner: Object, pods: Iterable[Pod]) -> list[Delete | Note]:
+    """Delete these pods, each with the Event that its owner writes."""
     return [
         action
-        for pod in leaving
+        for pod in pods
         for action in (
-            pods.deletion(pod),
-            note(resource, owner, "SuccessfulDelete", f"Deleted pod: {pod.metadata.name}"),
+            delete_pod(pod),
+            note_about(resource, owner, "SuccessfulDelete", f"Deleted pod: {pod.metadata.name}"),
         )
     ]
 
 
 class CreatedPods:
-    """Pods that an owner asked for and that are there when it looks again. Forgotten asks are only not told."""
+    """Notes about pods that an owner created, written once they are in the mirror.
+
+    What it remembers may be lost: then there is no note.
+    """
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
-        self._before: dict[str, frozenset[Key]] = {}  # uid of an owner → its pods when it asked for more
+        self._pods_before: dict[str, frozenset[Key]] = {}  # uid of an owner → its pods when it asked for more
 
-    def asked(self, owner: Object, owned: Iterable[Key]) -> None:
-        self._before[owner.metadata.uid] = frozenset(owned)
+    def remember(self, owner: Object, owned: Iterable[Key]) -> None:
+        """Call this with the owner's present pods when it asks for more."""
+        self._pods_before[owner.metadata.uid] = frozenset(owned)
 
-    def told(self, owner: Object, owned: Iterable[Key]) -> list[Note]:
-        before = self._before.pop(owner.metadata.uid, None)
+    def note_created(self, owner: Object, owned: Iterable[Key]) -> list[Note]:
+        """Notes about the owner's pods that were not there when it asked for more. Each is written once."""
+        before = self._pods_before.pop(owner.metadata.uid, None)
         if before is None:
             return []
-        came = sorted(set(owned) - before)
-        return [note(self.resource, owner, "SuccessfulCreate", f"Created pod: {key.name}") for key in came]
+        created = sorted(set(owned) - before)
+        return [note_about(self.resource, owner, "SuccessfulCreate", f"Created pod: {key.name}") for key in created]

@@ -1,6 +1,6 @@
-"""The pods of each controller, counted as they come, change and go: what a ReplicaSet's status says, without a walk.
+"""The pods of each controller, counted as they come, change and go: a ReplicaSet's status without a walk over its pods.
 
-A follower of the mirror (derived_indexes.py), asked by replica_set.py, and by ranking.py for the order of leaving.
+A derived index of the mirror (state/derived_indexes.py), read by replica_set/controller.py and adoption.py.
 """
 
 from __future__ import annotations
@@ -11,84 +11,85 @@ from math import inf
 from typing import ClassVar, NamedTuple, TypeVar
 
 from wukong.api.core import Pod as AnyPod
+from wukong.api.kinds import PODS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
 from wukong.embedded.actors.pods import is_active, is_ready, ready_since
-from wukong.embedded.actors.replica_set.ranking import Ranks
+from wukong.embedded.actors.replica_set.ranking import DeletionRanking
 from wukong.embedded.world.objects import Pod
 from wukong.state.indexes import LabelClass, label_class
 
 Entry = TypeVar("Entry", bound=Hashable)
 
 
-class Member(NamedTuple):
-    """What of a pod is counted."""
+class CountedPod(NamedTuple):
+    """What is counted of a pod."""
 
     is_active: bool
     is_terminating: bool  # and not finished
-    ready_since: float | None  # None: not ready; 0: it does not say
+    ready_since: float | None  # None: not ready; 0: its status does not say
     node: str
     labels: LabelClass
 
 
 class OwnedPods:
-    """The pods of one controller. But for `terminating`, only active ones count."""
+    """The pods of one controller. All counts but `terminating` are of active ones."""
 
     def __init__(self) -> None:
-        self.members: dict[Key, Member] = {}
+        self.pods: dict[Key, CountedPod] = {}
         self.active = self.terminating = self.ready = 0
-        self.since: Tally[float] = Tally()  # when they became ready → how many
+        self.ready_times: Tally[float] = Tally()  # when they became ready → how many
         self.nodes: Tally[str] = Tally()  # "" for those that wait for one
         self.labels: Tally[LabelClass] = Tally()
-        self.ranks = Ranks()
+        self.ranking = DeletionRanking()
 
-    def labelled(self, labels: Mapping[str, str]) -> int:
+    def count_labelled(self, labels: Mapping[str, str]) -> int:
         """How many have all of these labels."""
         wanted = labels.items()
-        return sum(count for each, count in self.labels.items() if wanted <= dict(each).items())
+        return sum(count for pod_labels, count in self.labels.items() if wanted <= dict(pod_labels).items())
 
-    def available(self, min_ready_seconds: int, now: float) -> int:
+    def count_available(self, min_ready_seconds: int, now: float) -> int:
         if min_ready_seconds == 0:
             return self.ready
-        return sum(count for since, count in self.since.items() if since > 0 and since + min_ready_seconds <= now)
+        return sum(count for since, count in self.ready_times.items() if since > 0 and since + min_ready_seconds <= now)
 
-    def next_available(self, min_ready_seconds: int, now: float) -> float | None:
-        """Seconds until the next of them becomes available by waiting alone."""
+    def seconds_to_next_available(self, min_ready_seconds: int, now: float) -> float | None:
+        """Seconds until the next of them becomes available by waiting alone. None if none will."""
         if not min_ready_seconds:
             return None
-        waits = (since + min_ready_seconds - now for since in self.since)
+        waits = (since + min_ready_seconds - now for since in self.ready_times)
         least = min((wait for wait in waits if wait > 0), default=inf)
         return None if least == inf else least
 
     def put(self, key: Key, pod: Pod) -> None:
-        before = self.members.get(key)
-        member = _member(pod, before)
-        self.ranks.put(key, pod if member.is_active else None)
-        if member == before:
+        before = self.pods.get(key)
+        after = _summarize(pod, before)
+        self.ranking.put(key, pod if after.is_active else None)
+        if after == before:
             return
         if before is not None:
             self._count(before, -1)
-        self._count(member, 1)
-        self.members[key] = member
+        self._count(after, 1)
+        self.pods[key] = after
 
     def remove(self, key: Key) -> None:
-        self._count(self.members.pop(key), -1)
-        self.ranks.put(key, None)
+        self._count(self.pods.pop(key), -1)
+        self.ranking.put(key, None)
 
-    def _count(self, member: Member, change: int) -> None:
-        self.terminating += change * member.is_terminating
-        if not member.is_active:
+    def _count(self, pod: CountedPod, change: int) -> None:
+        self.terminating += change * pod.is_terminating
+        if not pod.is_active:
             return
         self.active += change
-        _add(self.nodes, member.node, change)
-        _add(self.labels, member.labels, change)
-        if member.ready_since is not None:
+        _add(self.nodes, pod.node, change)
+        _add(self.labels, pod.labels, change)
+        if pod.ready_since is not None:
             self.ready += change
-            _add(self.since, member.ready_since, change)
+            _add(self.ready_times, pod.ready_since, change)
 
 
 class OwnedPodsIndex:
-    kinds: ClassVar[frozenset[str]] = frozenset({"Pod"})
+    kinds: ClassVar[frozenset[str]] = frozenset({PODS.group_kind})
 
     def __init__(self) -> None:
         self._by_controller: dict[str, OwnedPods] = {}  # by its uid
@@ -96,36 +97,36 @@ class OwnedPodsIndex:
     def of(self, controller: Object) -> OwnedPods:
         return self._by_controller.get(controller.metadata.uid) or OwnedPods()
 
-    def note(self, kind: str, key: Key, old: Object | None, new: Object | None) -> None:
-        before, after = _controller(old), _controller(new)
+    def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
+        before, after = _controller_uid_of(old), _controller_uid_of(new)
         if before and before != after:
-            crew = self._by_controller[before]
-            crew.remove(key)
-            if not crew.members:
+            owned = self._by_controller[before]
+            owned.remove(key)
+            if not owned.pods:
                 del self._by_controller[before]
         if after and isinstance(new, Pod):
             self._by_controller.setdefault(after, OwnedPods()).put(key, new)
 
 
-def _member(pod: Pod, before: Member | None) -> Member:
+def _summarize(pod: Pod, before: CountedPod | None) -> CountedPod:
     labels = pod.metadata.labels
-    is_alike = before is not None and dict(before.labels) == labels
-    return Member(
+    has_same_labels = before is not None and dict(before.labels) == labels
+    return CountedPod(
         is_active(pod),
         pod.is_terminating and not pod.is_finished,
         ready_since(pod) if is_ready(pod) else None,
         pod.spec.node_name,
-        before.labels if is_alike and before is not None else label_class(pod),
+        before.labels if has_same_labels and before is not None else label_class(pod),
     )
 
 
-def _controller(found: Object | None) -> str:
-    owner = controller_of(found.metadata) if isinstance(found, AnyPod) else None
+def _controller_uid_of(subject: Object | None) -> str:
+    owner = controller_of(subject.metadata) if isinstance(subject, AnyPod) else None
     return owner.uid if owner is not None else ""
 
 
 def _add(tally: Tally[Entry], entry: Entry, change: int) -> None:
-    """Nothing is kept of what there is none of any more."""
+    """Change a count. An entry whose count is 0 is removed."""
     tally[entry] += change
     if not tally[entry]:
         del tally[entry]

@@ -1,4 +1,7 @@
-"""Pods as controllers see them: active, ready, available; and new pods from a template. For every workload actor."""
+"""Pods as controllers see them: active, ready, available; and the actions that create and delete them.
+
+Used by every workload actor, by scenarios and by views.
+"""
 
 from __future__ import annotations
 
@@ -10,28 +13,23 @@ from wukong.api.core import Pod as AnyPod
 from wukong.api.core import PodCondition
 from wukong.api.kinds import PODS
 from wukong.api.meta import Object, controller_of
-from wukong.api.resources import Key, key_of
+from wukong.api.resources import Resource, key_of
 from wukong.embedded.store.documents import parse_time
 from wukong.embedded.world.objects import Pod
 from wukong.ports import Document
-from wukong.state import Change, State
+from wukong.state import State
 
 MANAGER = "kube-controller-manager"
 
 
-def keys_on_node(change: Change, state: State) -> list[Key]:
-    """The pods on a node that changed."""
-    return state.pods.on_node(change.key.name)
+def list_owned(state: State, owner: Object) -> list[Pod]:
+    """The pods whose controller is this owner, sorted by key."""
+    candidates = [state.get(Pod, key) for key in state.owners.owned_by(owner.metadata.uid, PODS)]
+    return [pod for pod in candidates if pod is not None and is_controlled_by(pod, owner)]
 
 
-def owned_pods(state: State, owner: Object) -> list[Pod]:
-    """The pods whose controller this is, sorted by key."""
-    found = [state.get(Pod, key) for key in state.owners.owned_by(owner.metadata.uid, PODS)]
-    return [pod for pod in found if pod is not None and is_controlled_by(pod, owner)]
-
-
-def is_controlled_by(found: Object, owner: Object) -> bool:
-    controller = controller_of(found.metadata)
+def is_controlled_by(subject: Object, owner: Object) -> bool:
+    controller = controller_of(subject.metadata)
     return controller is not None and controller.uid == owner.metadata.uid
 
 
@@ -40,7 +38,7 @@ def is_active(pod: AnyPod) -> bool:
 
 
 def condition(pod: AnyPod, kind: str) -> PodCondition | None:
-    return next((each for each in pod.status.conditions if each.type == kind), None)
+    return next((condition for condition in pod.status.conditions if condition.type == kind), None)
 
 
 def is_ready(pod: AnyPod) -> bool:
@@ -49,7 +47,7 @@ def is_ready(pod: AnyPod) -> bool:
 
 
 def ready_since(pod: AnyPod) -> float:
-    """When it last became ready; 0 if it does not say."""
+    """When it last became ready; 0 if its status does not say."""
     ready = condition(pod, "Ready")
     return parse_time(ready.last_transition_time) if ready is not None and ready.last_transition_time else 0.0
 
@@ -61,8 +59,8 @@ def is_available(pod: AnyPod, min_ready_seconds: int, now: float) -> bool:
     return min_ready_seconds == 0 or (since > 0 and since + min_ready_seconds <= now)
 
 
-def next_available(pods: Iterable[AnyPod], min_ready_seconds: int, now: float) -> float | None:
-    """Seconds until the next of these pods becomes available by waiting alone."""
+def seconds_to_next_available(pods: Iterable[AnyPod], min_ready_seconds: int, now: float) -> float | None:
+    """Seconds until the next of these pods becomes available by waiting alone. None if none will."""
     if not min_ready_seconds:
         return None
     waits = [ready_since(pod) + min_ready_seconds - now for pod in pods if is_ready(pod)]
@@ -70,11 +68,11 @@ def next_available(pods: Iterable[AnyPod], min_ready_seconds: int, now: float) -
     return None if least == inf else least
 
 
-def reference(kind: str, api_version: str, owner: Object) -> Document:
-    """What a controller writes into what it makes."""
+def reference_to(resource: Resource, owner: Object) -> Document:
+    """The owner reference that a controller writes into the objects it creates or adopts."""
     return {
-        "apiVersion": api_version,
-        "kind": kind,
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
         "name": owner.metadata.name,
         "uid": owner.metadata.uid,
         "controller": True,
@@ -82,15 +80,20 @@ def reference(kind: str, api_version: str, owner: Object) -> Document:
     }
 
 
-def new_pod(template: Document, owner: Object, reference: Document, **meta: object) -> Create:
-    """A pod as the template says. Without a `name` it gets one that begins with the owner's."""
-    given = template.get("metadata") or {}
-    made: Document = {name: given[name] for name in ("labels", "annotations", "finalizers") if given.get(name)}
+def create_pod(resource: Resource, owner: Object, template: Document, **meta: object) -> Create:
+    """Create a pod from the template, with `meta` added to its metadata.
+
+    Without a `name` the server gives it one that begins with the owner's.
+    """
+    template_meta = template.get("metadata") or {}
+    pod_meta: Document = {
+        name: template_meta[name] for name in ("labels", "annotations", "finalizers") if template_meta.get(name)
+    }
     if "name" not in meta:
-        made["generateName"] = f"{owner.metadata.name}-"
-    made |= {"namespace": owner.metadata.namespace, "ownerReferences": [reference], **meta}
-    return Create(PODS, {"metadata": made, "spec": template.get("spec") or {}}, owner.metadata.namespace)
+        pod_meta["generateName"] = f"{owner.metadata.name}-"
+    pod_meta |= {"namespace": owner.metadata.namespace, "ownerReferences": [reference_to(resource, owner)], **meta}
+    return Create(PODS, {"metadata": pod_meta, "spec": template.get("spec") or {}}, owner.metadata.namespace)
 
 
-def deletion(pod: AnyPod) -> Delete:
+def delete_pod(pod: AnyPod) -> Delete:
     return Delete(PODS, key_of(pod), uid=pod.metadata.uid)

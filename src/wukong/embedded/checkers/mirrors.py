@@ -5,13 +5,15 @@ from __future__ import annotations
 from wukong.api.resources import Key
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.store.documents import meta_of
+from wukong.embedded.world.watch_selection import list_selected
 
 
 def check(findings: Findings) -> None:
     world = findings.world
     for process in world.processes:
-        for resource, _ in process.structs.values():
-            metas = (meta_of(document) for document in world.server.list(resource).items)
+        for watch in process.watches.values():
+            resource = watch.resource
+            metas = (meta_of(document) for document in list_selected(world.server, watch))
             stored = {Key(meta.get("namespace", ""), meta["name"]): meta["resourceVersion"] for meta in metas}
             mirrored = {
                 key: mirrored_object.metadata.resource_version

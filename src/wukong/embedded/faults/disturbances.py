@@ -277,7 +277,7 @@ class Disturbances:
     def _schedule(self, least: float, most: float, act: partial[None]) -> None:
         """Call `act` after so many seconds, at least and at most."""
         seconds = least + (most - least) * self.faults.draw_fraction("later")
-        self.faults.world.agenda.at(self.faults.world.clock.now() + seconds, act)
+        self.faults.world.timers.add(self.faults.world.clock.now() + seconds, act)
 
     def _perform(self, action: Action) -> None:
         world, error = self.faults.world, ""

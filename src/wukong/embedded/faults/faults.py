@@ -61,13 +61,13 @@ class Faults:
         for index, episode in enumerate(self.episodes):
             if TYPES[episode.type].per == "minute":
                 for moment in self._draw_moments(index, episode):
-                    world.agenda.at(self._begin + moment, act_of[episode.type])
+                    world.timers.add(self._begin + moment, act_of[episode.type])
 
     def transport(self, process: Process) -> Transport:
         return FaultyTransport(self, process)
 
-    def started(self, process: Process, feeds: list[WatchStream]) -> None:
-        self._watches.attach(feeds)
+    def observe_start(self, process: Process, streams: list[WatchStream]) -> None:
+        self._watches.attach(streams)
 
     # ---- for the scheduler that calls the extender
 
@@ -125,7 +125,7 @@ class Faults:
     def _draw_moments(self, index: int, episode: Episode) -> list[float]:
         if episode.is_once:
             return [episode.begin]
-        chance = self._chance.named(f"{index} {episode.type}")
+        chance = self._chance.derive(f"{index} {episode.type}")
         length = episode.end - episode.begin
         number = int(episode.rate * length / 60.0 + chance.share("number"))
         return sorted(episode.begin + length * chance.share(moment) for moment in range(number))

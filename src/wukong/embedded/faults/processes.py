@@ -39,7 +39,7 @@ class ProcessFaults:
         self.faults.counts.count_injected("two-leaders")
         seconds = 2.0 + LONGEST_OVERLAP * self.faults.draw_fraction("overlap")
         self.faults.slow_down(old, seconds)
-        world.agenda.at(world.clock.now() + seconds, partial(self._stop_old_leader, old, new))
+        world.timers.add(world.clock.now() + seconds, partial(self._stop_old_leader, old, new))
 
     def _stop_old_leader(self, old: Process, new: Process) -> None:
         if {old, new} <= self._writers:
@@ -64,7 +64,7 @@ class ProcessFaults:
         process.skew = 5.0 + FARTHEST_AHEAD * self.faults.draw_fraction("ahead")
         self._ahead.add(process)
         self.faults.counts.count_injected("clock-jump")
-        world.agenda.at(world.clock.now() + LONGEST_AHEAD, partial(self._set_clock_right, process))
+        world.timers.add(world.clock.now() + LONGEST_AHEAD, partial(self._set_clock_right, process))
 
     def _set_clock_right(self, process: Process) -> None:
         process.skew = 0.0

@@ -36,7 +36,7 @@ class WatchFaults:
 
     def attach(self, streams: list[WatchStream]) -> None:
         for stream in streams:
-            stream.route, stream.told = self.route, self.observe_arrival
+            stream.route, stream.on_arrival = self.route, self.observe_arrival
 
     def observe_decision(self, process: Process) -> None:
         """A decision on a mirror that lags behind makes the lag effective."""
@@ -95,7 +95,7 @@ class WatchFaults:
     def _break(self, stream: WatchStream, fault: str) -> None:
         stream.disconnect()
         until = self.faults.world.clock.now() + 0.1 + LONGEST_BREAK * self.faults.draw_fraction("break")
-        self.faults.world.agenda.at(until, partial(self._reconnect, stream, fault))
+        self.faults.world.timers.add(until, partial(self._reconnect, stream, fault))
 
     def _reconnect(self, stream: WatchStream, fault: str) -> None:
         world = self.faults.world

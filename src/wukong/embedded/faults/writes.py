@@ -16,7 +16,7 @@ from wukong.embedded.world.process import Crashed, Process
 from wukong.embedded.world.transport import RetryingTransport, perform
 from wukong.errors import ClusterError, Conflict, Denied, OutcomeUnknown, ServerFailed, TooManyRequests
 from wukong.ports import Document
-from wukong.runtime.delivery import subject
+from wukong.runtime.delivery import object_of
 from wukong.runtime.dispatch import Item
 from wukong.runtime.effect_check import Write
 from wukong.runtime.pending_writes import WrittenVersion
@@ -86,7 +86,7 @@ class FaultyTransport:
 
 def _sign_of_effect(fault: str, action: Write) -> str:
     """What shows that the fault made a difference: a lost answer is looked for, where the object has a name."""
-    if fault.startswith("lost") and subject(action)[1].name:
+    if fault.startswith("lost") and object_of(action)[1].name:
         return "look" if fault == "lost-answer" else "done"
     return "decided"
 

@@ -1,4 +1,4 @@
-"""A snapshot of another cluster made fit to be played on: as it is; nothing happens merely because it was loaded.
+"""Completes a snapshot of another cluster so that it can be played on; nothing happens merely because it was loaded.
 
     documents ─► completed (what a server would have filled in) ─► owners linked ─► revisions named ─► ready to restore
 
@@ -36,11 +36,11 @@ from wukong.errors import ClusterError, InputError
 from wukong.ports import Document
 
 _TIMES = ("lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime")
-_NAMED = 3  # so many are named in a note
+_MAX_NAMED = 3  # in one note
 
 
 class LoadedSnapshot(msgspec.Struct):
-    """What to restore, kind by kind; when it was; pods that stay as they are; what there is to say about it."""
+    """What to restore, kind by kind; when it was taken; pods that stay as they are; notes for people."""
 
     objects: list[tuple[Resource, list[Document]]]
     now: float
@@ -54,9 +54,9 @@ def load_snapshot(documents: Iterable[Document], now: float | None = None) -> Lo
     for document in documents:
         kind = kind_of(document)
         by_kind[kind.group_kind].append(_complete_head(copy_document(document), kind.resource))
-    taken = max([*_times(by_kind), now or 0.0]) or START  # never before what it shows
+    taken = max([*_list_times(by_kind), now or 0.0]) or START  # never before what it shows
     now = taken + 1.0  # the API's times are whole seconds: what was just then is past
-    notes = [*_drop_without_templates(by_kind), *_drop_without_ordinals(by_kind), *_link_owners(by_kind)]
+    notes = [*_drop_without_templates(by_kind), *_drop_without_ordinals(by_kind), *_link_owners_of(by_kind)]
     _fill_in(by_kind, taken)
     notes += revisions.add_missing_revisions(by_kind)
     stuck_pods, more_notes = pods.find_stuck(by_kind[PODS.group_kind], now)
@@ -87,7 +87,7 @@ def _complete_head(document: Document, resource: Resource) -> Document:
     return document
 
 
-def _times(by_kind: DocumentsByKind) -> Iterator[float]:
+def _list_times(by_kind: DocumentsByKind) -> Iterator[float]:
     for documents in by_kind.values():
         for document in documents:
             stamps = [meta_of(document).get("creationTimestamp"), value_at(document, "status.startTime")]
@@ -127,7 +127,7 @@ def _drop_without_ordinals(by_kind: DocumentsByKind) -> list[str]:
     """StatefulSets know their pods by name, which an anonymous snapshot does not tell: they are left out."""
     pod_names: dict[str, list[str]] = {}  # key of a StatefulSet → names of its pods
     for pod in by_kind[PODS.group_kind]:
-        for owner in _owners(pod):
+        for owner in _owners_of(pod):
             if owner.get("kind") == "StatefulSet":
                 key = f"{meta_of(pod)['namespace']}/{owner.get('name')}"
                 pod_names.setdefault(key, []).append(meta_of(pod)["name"])
@@ -151,7 +151,7 @@ def _is_ordinal(owner: str, name: str) -> bool:
     return name.startswith(f"{owner}-") and name.removeprefix(f"{owner}-").isdigit()
 
 
-def _link_owners(by_kind: DocumentsByKind) -> list[str]:
+def _link_owners_of(by_kind: DocumentsByKind) -> list[str]:
     """Owners by uid, or by name where the snapshot has no uids; an owner that is not there owns nothing."""
     uids = {meta_of(document)["uid"] for documents in by_kind.values() for document in documents}
     uid_of = {
@@ -165,7 +165,7 @@ def _link_owners(by_kind: DocumentsByKind) -> list[str]:
             meta, owners = document["metadata"], []
             for owner in meta.get("ownerReferences") or []:
                 key = "/".join(filter(None, (meta.get("namespace"), owner.get("name", ""))))
-                uid = owner["uid"] if owner.get("uid") in uids else uid_of.get((_owner_kind(owner), key))
+                uid = owner["uid"] if owner.get("uid") in uids else uid_of.get((_owner_kind_of(owner), key))
                 if uid is None:
                     missing[f"{owner.get('kind')} {key}"] += 1
                 else:
@@ -182,7 +182,7 @@ def _link_owners(by_kind: DocumentsByKind) -> list[str]:
     ]
 
 
-def _owner_kind(owner: Document) -> str:
+def _owner_kind_of(owner: Document) -> str:
     return KINDS.group_kind_named(owner.get("kind", ""), owner.get("apiVersion") or "")
 
 
@@ -194,9 +194,8 @@ def _fill_in(by_kind: DocumentsByKind, now: float) -> None:
             document["metadata"].setdefault("creationTimestamp", format_time(now))
             has_defaults = kind.is_built_in and kind.decides
             stored = documents[index] = _with_defaults(kind.resource.kind, document) if has_defaults else document
-            if kind.resource == CONTROLLER_REVISIONS and value_at(
-                stored, "data.spec.template"
-            ):  # compared with what is asked
+            has_template = kind.resource == CONTROLLER_REVISIONS and value_at(stored, "data.spec.template")
+            if has_template:  # it is compared with the templates of workloads, which have defaults
                 whole = _with_defaults("StatefulSet", {"spec": {"template": _without_directive(stored)}})
                 stored["data"] = {"spec": {"template": whole["spec"]["template"]}}
             if kind.resource == NODES:
@@ -238,7 +237,7 @@ def _complete_node(node: Document, now: float) -> None:
 def _note_workloads_without_pods(by_kind: DocumentsByKind) -> list[str]:
     """Workloads that should have pods and of which the snapshot shows nothing: they will make them anew."""
     owner_uids = {
-        owner["uid"] for documents in by_kind.values() for document in documents for owner in _owners(document)
+        owner["uid"] for documents in by_kind.values() for document in documents for owner in _owners_of(document)
     }
     alone = [
         f"{resource.kind} {name_of(document)}"
@@ -254,9 +253,9 @@ def _note_workloads_without_pods(by_kind: DocumentsByKind) -> list[str]:
 
 def _add_namespaces(by_kind: DocumentsByKind) -> None:
     namespaces = by_kind[NAMESPACES.group_kind]
-    named = {meta_of(document).get("namespace", "") for documents in by_kind.values() for document in documents} - {""}
+    used = {meta_of(document).get("namespace", "") for documents in by_kind.values() for document in documents} - {""}
     known = {meta_of(namespace)["name"] for namespace in namespaces}
-    for name in sorted(named - known):
+    for name in sorted(used - known):
         namespaces.append(_complete_head({"kind": "Namespace", "metadata": {"name": name}}, NAMESPACES))
     for namespace in namespaces:
         namespace.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
@@ -268,11 +267,11 @@ def name_of(document: Document) -> str:
     return "/".join(filter(None, (meta.get("namespace"), meta.get("name"))))
 
 
-def _owners(document: Document) -> list[Document]:
+def _owners_of(document: Document) -> list[Document]:
     owners: list[Document] = meta_of(document).get("ownerReferences") or []
     return owners
 
 
 def _name_some(names: Sequence[str]) -> str:
-    rest = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(names) - _MAX_NAMED
+    return ", ".join(names[:_MAX_NAMED]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,7 +1,8 @@
 """The pods of a snapshot: what they lack is completed, and those that do not come up are found. Called by load.py.
 
-A pod that runs is taken as running, with the times it says. One that was not ready for longer than any start takes, or
-whose container cannot start, is held: its kubelet leaves it as it is, for nothing says that it would ever be ready.
+A pod that runs is taken as running, with the times of its status. One that was not ready for longer than any start
+takes, or whose container cannot start, is stuck: its kubelet leaves it as it is, because nothing says that it would
+ever be ready.
 """
 
 from __future__ import annotations
@@ -12,32 +13,32 @@ from wukong.embedded.store.documents import condition_of, format_time, meta_of, 
 from wukong.ports import Document
 
 PATIENCE = 300.0  # a pod that is not ready after so many seconds is not merely starting
-_CANNOT = ("BackOff", "Err", "Invalid", "Config", "CreateContainerError", "RunContainerError")
+_CANNOT_START = ("BackOff", "Err", "Invalid", "Config", "CreateContainerError", "RunContainerError")
 
 
 def complete_pod(pod: Document, now: float) -> None:
-    """One written by hand that has a node and says nothing else runs, and is ready."""
+    """Fill in what a pod lacks. One written by hand, with a node and without a status, runs and is ready."""
     spec, status = pod.setdefault("spec", {}), pod.setdefault("status", {})
     spec.setdefault("containers", [])
     if not spec.get("nodeName"):
         status.setdefault("phase", "Pending")
         return
-    born = meta_of(pod).get("creationTimestamp") or format_time(now)
+    created = meta_of(pod).get("creationTimestamp") or format_time(now)
     if status.setdefault("phase", "Running") == "Running" and not status.get("conditions"):
-        status.setdefault("startTime", born)
+        status.setdefault("startTime", created)
         status["conditions"] = [
             {"type": kind, "status": "True", "lastTransitionTime": status["startTime"]}
             for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")
         ]
     if status["phase"] == "Running" and not status.get("containerStatuses"):
         status["containerStatuses"] = [
-            {"name": container.get("name", ""), "ready": True, "state": {"running": {"startedAt": born}}}
+            {"name": container.get("name", ""), "ready": True, "state": {"running": {"startedAt": created}}}
             for container in spec["containers"]
         ]
 
 
 def find_stuck(pods: Iterable[Document], now: float) -> tuple[frozenset[str], list[str]]:
-    """The uids of pods that stay as they are, and what to say of them."""
+    """The uids of pods that stay as they are, and the notes about them."""
     stuck = [pod for pod in pods if _is_stuck(pod, now)]
     if not stuck:
         return frozenset(), []
@@ -55,7 +56,7 @@ def _is_stuck(pod: Document, now: float) -> bool:
         return False
     statuses = value_at(pod, "status.containerStatuses") or []
     reasons = [value_at(status, "state.waiting.reason") or "" for status in statuses]
-    if any(word in reason for reason in reasons for word in _CANNOT):
+    if any(word in reason for reason in reasons for word in _CANNOT_START):
         return True
-    began = value_at(pod, "status.startTime") or meta_of(pod).get("creationTimestamp") or format_time(now)
-    return now - parse_time(began) > PATIENCE
+    since = value_at(pod, "status.startTime") or meta_of(pod).get("creationTimestamp") or format_time(now)
+    return now - parse_time(since) > PATIENCE

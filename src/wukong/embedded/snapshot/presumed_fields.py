@@ -1,6 +1,6 @@
-"""Whose fields a snapshot's objects are, so that applying a manifest to them does what `kubectl apply` would.
+"""Who owns the fields of a snapshot's objects, so that applying a manifest to them does what `kubectl apply` would.
 
-Apply takes away what its manager applied before and applies no more. Snapshots seldom say who applied what:
+Apply removes fields that its manager applied before and no longer applies. Snapshots seldom say who applied what:
 
     annotation last-applied-configuration    that was applied before
     nothing of the kind                      all of the spec was, but for replicas, which an autoscaler may own, and
@@ -26,20 +26,20 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def presume_fields(server: Server, documents: Iterable[Document], manager: str) -> None:
-    """Have the objects that these documents will be applied to be `manager`'s."""
+    """Make `manager` the owner of what it presumably applied, in the objects these documents will be applied to."""
     for document in documents:
         resource, meta = kind_of(document).resource, meta_of(document)
         kind = server.kinds.of(resource)
         namespace = meta.get("namespace") or "default" if resource.namespaced else ""
         live = server.database.get(kind.name, Key(namespace, meta["name"]))
         if live is not None:
-            before = _last_applied(live) or _presumed(live, document)
+            before = _read_last_applied(live) or _presume_applied(live, document)
             server.database.put(
                 kind.name, claim_fields(kind, live, before, Writer(manager, "Apply"), server.clock.now())
             )
 
 
-def _last_applied(live: Document) -> Document | None:
+def _read_last_applied(live: Document) -> Document | None:
     try:
         applied = msgspec.json.decode((meta_of(live).get("annotations") or {}).get(LAST_APPLIED, ""))
     except msgspec.DecodeError:
@@ -47,7 +47,7 @@ def _last_applied(live: Document) -> Document | None:
     return without_fields(applied, "status") if isinstance(applied, dict) else None
 
 
-def _presumed(live: Document, wanted: Document) -> Document:
+def _presume_applied(live: Document, wanted: Document) -> Document:
     presumed = copy_document(without_fields(live, "status", "metadata"))
     if value_at(wanted, "spec.replicas") is None and isinstance(presumed.get("spec"), dict):
         presumed["spec"].pop("replicas", None)

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from wukong.admission.mutation import merge_label_keys, run_plugins, tolerate_failing_nodes
 from wukong.api.core import Pod, PriorityClass
 from wukong.api.kinds import PODS
 from wukong.api.objects import Objects
@@ -24,8 +25,7 @@ from wukong.embedded.store.normalize import normalize
 from wukong.embedded.store.validation.objects import decode_pod
 from wukong.errors import InputError
 from wukong.ports import Document
-from wukong.rules.admission import merge_label_keys, plugged_in, tolerate_failing_nodes
-from wukong.rules.resources import container_requests
+from wukong.semantics.requests import container_requests_of
 
 Mutator = Callable[[Resource, Document], Document]  # gets a copy of every new object and returns it as it shall be
 PRIORITY_CLASSES = "priorityclasses.scheduling.k8s.io"
@@ -102,7 +102,7 @@ def admit_pod_update(old: Document, pod: Document) -> Document:
 def _run_plugins(pod: Document, objects: Objects) -> Document:
     before = decode_pod(pod)
     try:
-        after = plugged_in(before, objects)
+        after = run_plugins(before, objects)
     except InputError as error:
         raise forbidden("pods", meta_of(pod).get("name", ""), "; ".join(error.problems)) from None
     return normalize(_overlay(pod, msgspec.to_builtins(before), msgspec.to_builtins(after)))
@@ -127,7 +127,7 @@ def _qos_class_of(pod: Pod) -> str:
     containers = [*pod.spec.init_containers, *pod.spec.containers]
     amounts = [(container.resources.requests, container.resources.limits) for container in containers]
     named_resources = [name for requests, limits in amounts for name in (*requests, *limits) if name in _CPU_AND_MEMORY]
-    if pod.spec.resources is not None and any(name in _CPU_AND_MEMORY for name in container_requests(pod)):
+    if pod.spec.resources is not None and any(name in _CPU_AND_MEMORY for name in container_requests_of(pod)):
         named_resources.append("")
     if not named_resources:
         return "BestEffort"

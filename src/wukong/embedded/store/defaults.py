@@ -1,7 +1,7 @@
 """The defaults that the API server fills in, for pods, pod templates, workloads and the few other kinds we write.
 
 Called by writes.py on every create and update of a built-in kind, with a copy that may be changed. What decides
-placement in a new pod (resources, ports, priority, tolerations) is filled in by rules.admission instead.
+placement in a new pod (resources, ports, priority, tolerations) is filled in by `wukong.admission` instead.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from wukong.embedded.store.documents import condition_of, format_time, is_termin
 from wukong.embedded.store.kinds import ServedKind
 from wukong.embedded.store.validation.objects import decode_object
 from wukong.ports import Document
-from wukong.rules.selectors import requirements, selects
+from wukong.semantics.selectors import compile_selector, selects
 
 _MAX_DISRUPTED_PODS = 2000
 _DISRUPTION_TARGET: Document = {
@@ -63,7 +63,7 @@ def covers(budget: Document, pod: Document) -> bool:
     """Whether the budget's selector selects the pod. Both are of the same namespace."""
     struct = decode_object(POD_DISRUPTION_BUDGETS, budget)
     assert isinstance(struct, PodDisruptionBudget)
-    return selects(requirements(struct.spec.selector), meta_of(pod).get("labels") or {})
+    return selects(compile_selector(struct.spec.selector), meta_of(pod).get("labels") or {})
 
 
 def _check_preconditions(key: Key, pod: Document, options: DeleteOptions) -> None:

@@ -4,8 +4,8 @@
     foreground   owner marked ─► dependents deleted ─► when none blocks it any more, the owner's finalizer goes
     orphan       owner marked ─► its ownerReferences are removed from dependents ─► the owner's finalizer goes
 
-`plan_actions` returns what to do about some objects; actors/garbage performs it and asks again after each change.
-Nothing here writes. Owners are found by uid; an owner that never existed is treated as one that is gone.
+`plan_actions` returns what to do about some objects; actors/garbage_collector calls it near each change. Nothing here
+writes. Owners are found by uid; an owner that never existed is treated as one that is gone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the namespace controller has to do about a terminating namespace: its content is deleted first.
 
 `plan_deletions` returns the deletions still to be made; when the namespace is empty, `Server.finalize` ends it. Nothing
-here writes; actors/garbage performs it.
+here writes; actors/namespace performs it.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from wukong.embedded.store.api_errors import bad_request
 from wukong.embedded.store.documents import meta_of, value_at
 from wukong.embedded.store.kinds import ServedKind
 from wukong.ports import Document, Selection
-from wukong.rules.selectors import Requirement, is_valid, selects
+from wukong.semantics.selectors import Requirement, is_valid, selects
 
 _SET_TERM = re.compile(r"(?P<key>[^\s=!,()]+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)")
 _COMPARISON_TERM = re.compile(r"(?P<key>[^\s=!,()<>]+)\s*(?P<operator>==|=|!=|>|<)\s*(?P<value>[^\s=!,()<>]*)")
@@ -68,7 +68,7 @@ def parse_label_selector(text: str) -> tuple[Requirement, ...]:
         match = _SET_TERM.match(rest) or _COMPARISON_TERM.match(rest) or _EXISTENCE_TERM.match(rest)
         requirement = _build_label_requirement(match) if match else None
         after = rest[match.end() :].lstrip() if match else ""
-        if requirement is None or not is_valid(requirement) or (after and not after.startswith(",")):
+        if requirement is None or not is_valid(*requirement) or (after and not after.startswith(",")):
             raise bad_request(f'unable to parse requirement: "{text}" is no label selector')
         requirements.append(requirement)
         position = len(text) - len(after) + 1 if after else len(text)
@@ -84,11 +84,11 @@ def parse_field_selector(kind: ServedKind, text: str) -> tuple[FieldRequirement,
 def _build_label_requirement(match: re.Match[str]) -> Requirement:
     groups = match.groupdict()
     if "values" in groups:
-        values = tuple(sorted({value.strip() for value in groups["values"].split(",")}))
-        return Requirement(groups["key"], _OPERATORS[groups["operator"]], values)
+        values = frozenset(value.strip() for value in groups["values"].split(","))
+        return groups["key"], _OPERATORS[groups["operator"]], values
     if "operator" in groups:
-        return Requirement(groups["key"], _OPERATORS[groups["operator"]], (groups["value"],))
-    return Requirement(groups["key"], "DoesNotExist" if groups["not"] else "Exists")
+        return groups["key"], _OPERATORS[groups["operator"]], frozenset((groups["value"],))
+    return groups["key"], "DoesNotExist" if groups["not"] else "Exists", frozenset()
 
 
 def _parse_field_requirement(kind: ServedKind, term: str) -> FieldRequirement:

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from wukong.admission.priority import BUILT_IN_CLASSES
 from wukong.api.crds import build_crds
 from wukong.api.kinds import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, POD_DISRUPTION_BUDGETS, PODS, PRIORITY_CLASSES
 from wukong.api.resources import Key, Resource
@@ -37,7 +38,6 @@ from wukong.embedded.store.patch.patch import apply_patch
 from wukong.embedded.store.writes import ObjectWriter
 from wukong.errors import Gone
 from wukong.ports import EVERYTHING, Clock, Document, PatchBody, Selection
-from wukong.rules.admission import BUILT_IN_CLASSES
 
 FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _SYSTEM = Writer("kube-apiserver")

@@ -1,1 +1,1 @@
-"""The embedded cluster at work: world.py plays processes on virtual time."""
+"""The embedded cluster in motion: world.py runs processes on virtual time."""

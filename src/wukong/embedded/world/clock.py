@@ -1,7 +1,7 @@
 """The virtual clock and virtual chance of the embedded cluster. Read by the world, the server and the actors.
 
-Nothing here waits: who moves the clock is the world's loop. Chance is a hash of the seed and of what the number is for,
-so it depends neither on the order of the questions nor on PYTHONHASHSEED.
+Nothing here waits: the world's loop moves the clock. Chance is a hash of the seed and of what the number is for, so it
+depends neither on the order of the calls nor on PYTHONHASHSEED.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ START = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 
 
 class VirtualClock:
-    """Only goes forward. Whoever shows a world to people hears of each jump before it is made, by `jumping`."""
+    """Only goes forward. Whoever shows a world to people sets `on_jump`, which is called before each jump."""
 
     def __init__(self, start: float = START) -> None:
         self._now = start
-        self.jumping: Callable[[float], None] | None = None
+        self.on_jump: Callable[[float], None] | None = None
 
     def now(self) -> float:
         return self._now
 
     def move_to(self, moment: float) -> None:
         if moment > self._now:
-            if self.jumping is not None:
-                self.jumping(moment)
+            if self.on_jump is not None:
+                self.on_jump(moment)
             self._now = moment
 
 
@@ -35,10 +35,11 @@ class Chance:
     def __init__(self, seed: int | str = 0, name: str = "") -> None:
         self.seed, self.name = seed, name
 
-    def named(self, name: str) -> Chance:
+    def derive(self, name: str) -> Chance:
+        """A stream of numbers of its own."""
         return Chance(f"{self.seed}/{self.name}" if self.name else self.seed, name)
 
-    def share(self, *of: object) -> float:
-        """Between 0 and 1, 1 excluded."""
-        text = "/".join(map(str, (self.seed, self.name, *of)))
+    def share(self, *purpose: object) -> float:
+        """The number for this purpose, between 0 and 1, 1 excluded."""
+        text = "/".join(map(str, (self.seed, self.name, *purpose)))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48

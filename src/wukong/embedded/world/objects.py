@@ -1,8 +1,8 @@
 """The objects of the mirror in an embedded world: the structs of wukong.api with their statuses and whole documents.
 
 The actors need what placement does not: statuses, and templates copied field by field whether we model the field or
-not. Each struct is called after its kind and derives from the one of wukong.api, so that every controller which asks
-the state for a Pod is given one. Read by `world`, used by the actors; never written back.
+not. Each struct is named after its kind and derives from the one of wukong.api, so that every controller which asks
+the state for a Pod gets one. The world reads documents into them and the actors use them; they are never written back.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from wukong.api.meta import Base, Object
 from wukong.ports import Document
 
 
-class Counts(Base):
-    """What the statuses of workloads say; each kind uses some of it."""
+class WorkloadStatus(Base):
+    """The fields that statuses of workloads have; each kind uses some of them."""
 
     observed_generation: int = 0
     replicas: int = 0
@@ -47,17 +47,17 @@ class Node(core.Node):
 
 
 class ReplicaSet(apps.ReplicaSet):
-    status: Counts = field(default_factory=Counts)
+    status: WorkloadStatus = field(default_factory=WorkloadStatus)
     document: Document = {}
 
 
 class Deployment(apps.Deployment):
-    status: Counts = field(default_factory=Counts)
+    status: WorkloadStatus = field(default_factory=WorkloadStatus)
     document: Document = {}
 
 
 class StatefulSet(apps.StatefulSet):
-    status: Counts = field(default_factory=Counts)
+    status: WorkloadStatus = field(default_factory=WorkloadStatus)
     document: Document = {}
 
 
@@ -88,8 +88,8 @@ _WHOLE_STRUCTS = (
 
 
 @cache
-def whole_struct(struct: type[Object]) -> type[Object]:
-    """The struct that also holds the document of an object: one of those above, or one made like them."""
+def whole_struct_of(struct: type[Object]) -> type[Object]:
+    """The struct that also holds the document of an object: one of those above, or a new one like them."""
     for whole in _WHOLE_STRUCTS:
         if issubclass(whole, struct) and whole.__name__ == struct.__name__:
             return whole
@@ -100,24 +100,25 @@ def whole_struct(struct: type[Object]) -> type[Object]:
 def read(
     group_kind: str, document: Document, struct: type[Object] | None = None, before: Object | None = None
 ) -> Object:
-    """The object as the mirror holds it. `struct` is for kinds that the table of kinds does not have.
+    """Read a document into the object that the mirror holds. `struct` is for kinds the table of kinds does not have.
 
-    `before` is what was read of it last: a spec that is the same in both documents is not read again.
+    `before` is the object's previous version: a spec that is the same in both documents is not read again.
     """
     entry = KINDS.find(group_kind)
-    chosen = whole_struct(entry.struct if entry is not None else struct or Object)
-    if isinstance(before, Pod) and before.document.get("spec") is document.get("spec") and chosen is Pod:
-        return _with_spec(document, before)
+    target = whole_struct_of(entry.struct if entry is not None else struct or Object)
+    if isinstance(before, Pod) and before.document.get("spec") is document.get("spec") and target is Pod:
+        return _read_around_spec(document, before)
     try:
-        subject = msgspec.convert(document, chosen)
+        subject = msgspec.convert(document, target)
     except msgspec.ValidationError:
-        subject = msgspec.convert(without_nulls(document), chosen)  # only then pay for the slow way
+        subject = msgspec.convert(without_nulls(document), target)  # only then pay for the slow way
     subject.kind = group_kind.partition(".")[0]
     subject.document = document  # type: ignore[attr-defined]
     return subject
 
 
-def _with_spec(document: Document, before: Pod) -> Pod:
+def _read_around_spec(document: Document, before: Pod) -> Pod:
+    """Read everything but the spec, which is taken from the version before."""
     rest = {name: value for name, value in document.items() if name != "spec"}
     try:
         pod = msgspec.convert(rest, Pod)

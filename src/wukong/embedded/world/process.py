@@ -1,29 +1,31 @@
 """A process of the embedded cluster: some controllers, their own mirror, their own queue. Played by the world.
 
-    world ─► step ─► key due ─► reconcile ─► actions ─► port ─► server        (feeding.py brings the news back)
+    world ─► step ─► key due ─► reconcile ─► actions ─► transport ─► server    (watch_stream.py shows the changes)
 
-What it does with an outcome is what runtime.loop does: a key rests until the process has seen its own write; an action
-whose answer got lost is looked at before its key is decided again; what failed comes back after a backoff.
+What it does with an outcome is what runtime.loop does, by the same code (runtime.work_cycle): a key rests until the
+process has seen its own write; an action whose answer got lost is looked at before its key is decided again; what
+failed comes back after a backoff.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from wukong.actions import Action, Note, Outcome
-from wukong.api.meta import Object
+from wukong.actions import Action
 from wukong.api.resources import Resource
 from wukong.embedded.store.kinds import store_name
 from wukong.embedded.world.clock import Chance, VirtualClock
-from wukong.errors import ClusterError, OutcomeUnknown
-from wukong.runtime.delivery import described, subject
+from wukong.errors import ClusterError
+from wukong.runtime.delivery import describe_action
 from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.pending_writes import WrittenVersion
+from wukong.runtime.watch_table import merge_watches
+from wukong.runtime.work_cycle import Work, WorkCycle, is_dispensable
 from wukong.state import State
-from wukong.state.controller import Controller
+from wukong.state.controller import Controller, Watch
 
-Structs = dict[str, tuple[Resource, type[Object]]]  # name of a kind → how it is mirrored
+WatchesByKind = dict[str, Watch]  # name of a kind → how it is mirrored
 
 
 class Role(NamedTuple):
@@ -43,7 +45,7 @@ class Step(NamedTuple):
     error: str = ""
 
     def __str__(self) -> str:
-        return f"{self.at:.3f} {self.item}: {described(self.action)}" + (f": {self.error}" if self.error else "")
+        return f"{self.at:.3f} {self.item}: {describe_action(self.action)}" + (f": {self.error}" if self.error else "")
 
 
 class Crashed(Exception):  # noqa: N818
@@ -55,7 +57,7 @@ class Crashed(Exception):  # noqa: N818
 
 
 class Transport(Protocol):
-    """How a process reaches the server: performing.Port, or one with faults in it."""
+    """How a process reaches the server: transport.RetryingTransport, or one with faults in it."""
 
     def begin(self, item: Item, actions: Sequence[Action]) -> None:
         """A decision of this item is about to be carried out."""
@@ -64,6 +66,10 @@ class Transport(Protocol):
     def perform(self, action: Action) -> WrittenVersion | None: ...
 
     def look_again(self, action: Action) -> WrittenVersion | None: ...
+
+
+def by_kind(table: Mapping[Resource, Watch]) -> WatchesByKind:
+    return {store_name(resource): watch for resource, watch in table.items()}
 
 
 class Process:
@@ -79,12 +85,8 @@ class Process:
         self.latest: Item | None = None  # what it decided last
         self.turns = 0  # how often it has decided something
         self.was_due = 0.0  # when that was to be taken, by its own clock
-        self.structs: Structs = {}
-        for controller in self.dispatch.controllers.values():
-            for watch in controller.watches:
-                self.structs.setdefault(store_name(watch.resource), (watch.resource, watch.struct))
-        # What nobody knows the outcome of. Before its key is decided again we look, for the watch may not show it yet.
-        self._doubts: dict[Item, Action] = {}
+        self.watches = by_kind(merge_watches(self.dispatch.controllers.values()))
+        self._cycle = WorkCycle(self.dispatch)
 
     @property
     def now(self) -> float:
@@ -100,56 +102,41 @@ class Process:
         now = self.now
         self.dispatch.expire(now)
         self.was_due = self.dispatch.queue.next_due() or 0.0
-        for item in self.dispatch.queue.due(now, limit=1):
+        for item in self.dispatch.queue.take_due(now, limit=1):
             self.acting = self.latest = item
             self.turns += 1
             try:
-                self._settle(item, now) if item in self._doubts else self._play(item, now)
+                self._work_on(self._cycle.take(item, now))
             finally:
                 self.acting = None
             return True
         return False
 
-    def _play(self, item: Item, now: float) -> None:
-        outcome = self.dispatch.reconcile(item, now)
-        written: list[WrittenVersion] = []
-        self.transport.begin(item, outcome.actions)
-        for index, action in enumerate(outcome.actions):
-            try:
-                wrote = self.transport.perform(action)
-            except ClusterError as error:
-                self._tell(item, action, error)
-                if isinstance(action, Note):  # losing an Event stops nothing
-                    continue
-                self._failed(item, outcome, index, error, written)
-                return
-            self._tell(item, action)
-            if wrote is not None:
-                written.append(wrote)
-        self.dispatch.succeeded(item, outcome, self.now, written)  # writes may have taken a while
-
-    def _failed(
-        self, item: Item, outcome: Outcome, index: int, error: ClusterError, written: list[WrittenVersion]
-    ) -> None:
-        is_unknown = isinstance(error, OutcomeUnknown)
-        undone = outcome.actions[index + is_unknown :]
-        self.dispatch.failed(item, error, self.now, self._jitter(item), undone, written)
-        if is_unknown and subject(outcome.actions[index])[1].name:
-            self._doubts[item] = outcome.actions[index]
-
-    def _settle(self, item: Item, now: float) -> None:
-        """Only look whether it has happened; the item is decided afterwards, or once that shows."""
+    def _work_on(self, work: Work) -> None:
+        if not work.only_looks:
+            self.transport.begin(work.item, work.outcome.actions)
         try:
-            written = self.transport.look_again(self._doubts[item])
+            while (action := work.next_action) is not None:
+                work.advance(self.transport.look_again(action) if work.only_looks else self._perform(work.item, action))
         except ClusterError as error:
-            self.dispatch.failed(item, error, now, self._jitter(item))
-            return
-        del self._doubts[item]
-        self.dispatch.succeeded(item, Outcome(requeue_after=0.0), now, [written] if written is not None else [])
+            self._cycle.fail(work, error, self.now, self._jitter(work.item))
+        else:
+            self._cycle.finish(work, self.now)  # writes may have taken a while
+
+    def _perform(self, item: Item, action: Action) -> WrittenVersion | None:
+        try:
+            written = self.transport.perform(action)
+        except ClusterError as error:
+            self._record_step(item, action, error)
+            if not is_dispensable(action):
+                raise
+            return None
+        self._record_step(item, action)
+        return written
 
     def _jitter(self, item: Item) -> float:
         before = self.state.attempts.get(item.controller, item.key)
         return self.chance.share(item, before.count if before else 0)
 
-    def _tell(self, item: Item, action: Action, error: ClusterError | None = None) -> None:
+    def _record_step(self, item: Item, action: Action, error: ClusterError | None = None) -> None:
         self.trace.append(Step(self.clock.now(), item, action, f"{type(error).__name__}: {error}" if error else ""))

@@ -1,7 +1,8 @@
-"""Whether a run gets anywhere: controllers that undo each other's work would keep it at one moment for ever.
+"""Whether a run makes progress: controllers that undo each other's work would keep it at one moment for ever.
 
-Used by the world, which tells it every decision. A large cluster may take millions of decisions in one instant, but few
-about each key: every round of the queue looks at a key once, and the work of an instant is over after a few rounds.
+Used by the world, which reports every decision to it. A large cluster may take millions of decisions in one instant,
+but few about each key: every round of the queue decides a key once, and the work of an instant is over after a few
+rounds.
 """
 
 from __future__ import annotations
@@ -11,37 +12,37 @@ from collections import Counter as Tally
 from wukong.errors import NoProgress
 from wukong.runtime.dispatch import Item
 
-MOST_LOOKS = 5_000  # at one key in one instant
-LONGEST = 366 * 86_400.0  # virtual seconds without an end in sight
+MAX_DECISIONS = 5_000  # about one key in one instant
+MAX_SECONDS = 366 * 86_400.0  # of virtual time, for a run without a deadline
 
 
 class ProgressGuard:
-    def __init__(self, now: float, *, has_end: bool) -> None:
-        self.begun = self.moment = now
-        self.has_end = has_end
-        self._looks: Tally[Item] = Tally()
+    def __init__(self, now: float, *, has_deadline: bool) -> None:
+        self.begin = self.moment = now
+        self.has_deadline = has_deadline
+        self._decisions: Tally[Item] = Tally()  # of this moment
 
-    def watch(self, now: float, item: Item | None) -> None:
-        """One more decision, about this key. Raises NoProgress if that leads nowhere."""
+    def observe(self, now: float, item: Item | None) -> None:
+        """Count one more decision, about this item. Raises NoProgress if the run leads nowhere."""
         if now != self.moment:
             self.moment = now
-            self._looks.clear()
-            if not self.has_end and now - self.begun > LONGEST:
-                told = f"last {item}" if item is not None else "nobody in particular"
+            self._decisions.clear()
+            if not self.has_deadline and now - self.begin > MAX_SECONDS:
+                culprit = f"last {item}" if item is not None else "nobody in particular"
                 raise NoProgress(
-                    f"The cluster is not quiet after {LONGEST / 86_400:.0f} days of its own time: somebody always has "
-                    f"something to do, {told}. Give the run a deadline."
+                    f"The cluster is not quiet after {MAX_SECONDS / 86_400:.0f} days of its own time: somebody always "
+                    f"has something to do, {culprit}. Give the run a deadline."
                 )
         if item is None:
             return
-        self._looks[item] += 1
-        if self._looks[item] > MOST_LOOKS:
-            raise NoProgress(self._quarrel())
+        self._decisions[item] += 1
+        if self._decisions[item] > MAX_DECISIONS:
+            raise NoProgress(self._describe_standstill())
 
-    def _quarrel(self) -> str:
-        often = ", ".join(f"{item} {count} times" for item, count in self._looks.most_common(5))
-        after = f"{self.moment - self.begun:.3f} s after the run began"
+    def _describe_standstill(self) -> str:
+        most_decided = ", ".join(f"{item} {count} times" for item, count in self._decisions.most_common(5))
+        after = f"{self.moment - self.begin:.3f} s after the run began"
         return (
             f"The clock stands still {after}: controllers undo each other's work, or one is never content. "
-            f"In this instant were looked at: {often}. Let one of them leave alone what another decides."
+            f"In this instant were looked at: {most_decided}. Let one of them leave alone what another decides."
         )

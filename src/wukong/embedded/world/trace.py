@@ -1,7 +1,7 @@
-"""What happened, step by step: told to whoever listens as it happens, and kept as far back as anybody wants.
+"""What happened, step by step: listeners get each step as it happens, and the latest steps are kept.
 
-The world has one and its processes add to it. Who makes a digest or a file of it listens, for a story of days has
-millions of steps; without a bound a trace keeps all of them.
+The world has one trace and its processes append to it. Whoever makes a digest or a file of it listens, because a story
+of days has millions of steps. Without a bound a trace keeps all of them.
 """
 
 from __future__ import annotations
@@ -11,30 +11,32 @@ from contextlib import contextmanager
 
 from wukong.embedded.world.process import Step
 
+Listener = Callable[[Step], None]
+
 
 class Trace(list[Step]):
-    """Only ever grows at its end. `total` counts all steps, those that are no longer kept, too."""
+    """Only ever grows at its end. `total` counts all steps, also those that are no longer kept."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.most: int | None = None  # steps to keep at least; None: all
+        self.min_kept: int | None = None  # steps to keep at least; None: all
         self.total = 0
-        self._listeners: list[Callable[[Step], None]] = []
+        self._listeners: list[Listener] = []
 
     def append(self, step: Step) -> None:
         super().append(step)
         self.total += 1
-        if self.most is not None and len(self) > 2 * self.most:
-            del self[: -self.most]
-        for hear in self._listeners:
-            hear(step)
+        if self.min_kept is not None and len(self) > 2 * self.min_kept:
+            del self[: -self.min_kept]
+        for listener in self._listeners:
+            listener(step)
 
     @contextmanager
-    def heard_by(self, *hear: Callable[[Step], None]) -> Iterator[None]:
-        """While this lasts, each is called with every step."""
-        self._listeners += hear
+    def notify(self, *listeners: Listener) -> Iterator[None]:
+        """Call each listener with every step, for as long as the context lasts."""
+        self._listeners += listeners
         try:
             yield
         finally:
-            for each in hear:
-                self._listeners.remove(each)
+            for listener in listeners:
+                self._listeners.remove(listener)

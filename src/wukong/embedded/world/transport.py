@@ -15,7 +15,7 @@ from wukong.embedded.store import Server
 from wukong.embedded.store.deletion import DeleteOptions
 from wukong.errors import ClusterError, NotFound
 from wukong.ports import Document, PatchBody
-from wukong.runtime import delivery
+from wukong.runtime.delivery import DO, Delivery, written_version_of
 from wukong.runtime.effect_check import Write
 from wukong.runtime.pending_writes import WrittenVersion
 
@@ -27,12 +27,12 @@ Look = Callable[[Resource, Key], Document]
 def perform(server: Server, action: Action) -> WrittenVersion | None:
     match action:
         case Create(resource, body, namespace):
-            made = server.create(resource, body, namespace or (body.get("metadata") or {}).get("namespace", ""))
-            return delivery.written_of(resource, made)
+            document = server.create(resource, body, namespace or (body.get("metadata") or {}).get("namespace", ""))
+            return written_version_of(resource, document)
         case Patch(_, key, _, subresource) if subresource == FINALIZE:
             server.finalize(key.name)
         case Patch(resource, key, patch, subresource):
-            return delivery.written_of(resource, server.patch(resource, key, patch, subresource))
+            return written_version_of(resource, server.patch(resource, key, patch, subresource))
         case Delete() | Evict():
             _remove(server, action)
         case Bind(key, node, uid):
@@ -54,32 +54,21 @@ class RetryingTransport:
     def perform(self, action: Action) -> WrittenVersion | None:
         if isinstance(action, Note):
             return None
-        steps = delivery.delivery_steps(action)
-        try:
-            ask = next(steps)
-            while True:
-                try:
-                    answer = self._do(action) if ask is delivery.DO else self.look(action)
-                except ClusterError as error:
-                    ask = steps.throw(error)
-                else:
-                    ask = steps.send(answer)
-        except StopIteration as end:
-            written: WrittenVersion | None = end.value
-            return written
+        return self._deliver(Delivery(action))
 
     def look_again(self, action: Action) -> WrittenVersion | None:
         """After an unknown outcome: the version to wait for if it has happened. OutcomeUnknown if none can tell yet."""
-        return None if isinstance(action, Note) else delivery.settle_doubt(action, self.look(action))
+        return None if isinstance(action, Note) else self._deliver(Delivery(action, only_looks=True))
 
-    def look(self, action: Write) -> Document | None:
-        resource, key = delivery.sought(action)
-        try:
-            return self._look(resource, key)
-        except NotFound:
-            return None
-        except ClusterError as error:
-            raise delivery.unseen(action, error) from error
+    def _deliver(self, delivery: Delivery) -> WrittenVersion | None:
+        while delivery.step is not None:
+            try:
+                answer = self._do(delivery.action) if delivery.step is DO else self._look(*delivery.place)
+            except ClusterError as error:
+                delivery.fail(error)
+            else:
+                delivery.answer(answer)
+        return delivery.written
 
 
 def _remove(server: Server, action: Delete | Evict) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wukong.engine.arrays import Floats, Ints, Mask, Rows, take
+from wukong.engine.arrays import Floats, Ints, Mask, Rows, select_lines
 from wukong.engine.plugin import MAX_SCORE, Load, Plugin, Scope, ScorePart
 from wukong.engine.requests import is_counted
 from wukong.engine.snapshot import Snapshot
@@ -21,36 +21,38 @@ class BalancedAllocation(Plugin):
             return None  # a pod that asks for nothing would pile up on one node
         chosen = [name for name in resources if needed.get(name, 0) or not is_counted(name)]
         view.snapshot.ensure_lines(chosen)
-        return Balance(view.snapshot, chosen, needed, view.profile.version.balance_rewards_improvement)
+        return BalanceScore(view.snapshot, chosen, needed, view.profile.version.balance_rewards_improvement)
 
 
-class Balance(ScorePart):
+class BalanceScore(ScorePart):
     scope = Scope.LOAD
 
-    def __init__(self, snapshot: Snapshot, resources: list[str], needed: dict[str, int], improvement: bool) -> None:
+    def __init__(
+        self, snapshot: Snapshot, resources: list[str], needed: dict[str, int], rewards_improvement: bool
+    ) -> None:
         self.snapshot = snapshot
         self.lines = np.array([snapshot.lines[name] for name in resources], dtype=np.intp)
         self.amounts = np.array([needed.get(name, 0) for name in resources], dtype=np.int64)[:, None]
-        self.improvement = improvement
+        self.rewards_improvement = rewards_improvement
 
     def raw(self, rows: Rows, load: Load) -> Ints:
-        room = take(self.snapshot.room, self.lines, rows)  # [resource, node]
+        room = select_lines(self.snapshot.room, self.lines, rows)  # [resource, node]
         used = load.lines[self.lines]
         has_room = room > 0
-        after = _evenness(used + self.amounts, room, has_room)
-        if not self.improvement:
+        after = _score_evenness(used + self.amounts, room, has_room)
+        if not self.rewards_improvement:
             return after
-        change: Ints = MAX_SCORE // 2 + (MAX_SCORE // 2 + after - _evenness(used, room, has_room)) // 2
+        change: Ints = MAX_SCORE // 2 + (MAX_SCORE // 2 + after - _score_evenness(used, room, has_room)) // 2
         return change
 
 
-def _evenness(used: Ints, room: Ints, has_room: Mask) -> Ints:
+def _score_evenness(used: Ints, room: Ints, has_room: Mask) -> Ints:
     """100 when all resources are used to the same fraction, less the further apart they are."""
     if has_room.all():
         fractions = np.minimum(used / room, 1.0)
         if len(room) == 2:
             spread = np.abs((fractions[0] - fractions[1]) / 2)
-            return _points(spread)
+            return _to_points(spread)
     fractions = np.where(has_room, np.minimum(used / np.where(has_room, room, 1), 1.0), 0.0)
     counted = has_room.sum(axis=0)
     total = np.zeros(room.shape[1])
@@ -62,10 +64,10 @@ def _evenness(used: Ints, room: Ints, has_room: Mask) -> Ints:
         squares = squares + np.where(counts, (line - mean) * (line - mean), 0.0)
     deviation = np.where(counted > 2, np.sqrt(squares / np.maximum(counted, 1)), 0.0)
     deviation = np.where(counted == 2, _half_distance(fractions, has_room), deviation)
-    return _points(deviation)
+    return _to_points(deviation)
 
 
-def _points(deviation: Floats) -> Ints:
+def _to_points(deviation: Floats) -> Ints:
     points: Ints = ((1 - deviation) * MAX_SCORE).astype(np.int64)
     return points
 

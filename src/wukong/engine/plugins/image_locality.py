@@ -24,10 +24,10 @@ class ImageLocality(Plugin):
             images += template.image_volumes
         if version.image_volumes_divide:
             counted = len(images)
-        return Local(_scores(view.snapshot, images, counted))
+        return ImageLocalityScore(_compute_scores(view.snapshot, images, counted))
 
 
-class Local(ScorePart):
+class ImageLocalityScore(ScorePart):
     def __init__(self, scores: Ints) -> None:
         self.scores = scores
 
@@ -35,28 +35,28 @@ class Local(ScorePart):
         return self.scores[rows]
 
 
-def _scores(snapshot: Snapshot, images: list[str], counted: int) -> Ints:
-    held = snapshot.images
-    if held is None:
-        held = snapshot.images = _held_images(snapshot)
+def _compute_scores(snapshot: Snapshot, images: list[str], counted: int) -> Ints:
+    images_held = snapshot.images
+    if images_held is None:
+        images_held = snapshot.images = _index_images(snapshot)
     total = np.zeros(len(snapshot.rows), dtype=np.int64)
     for image in images:
-        size, rows = held.get(_normalised(image), (0, []))
+        size, rows = images_held.get(_add_default_tag(image), (0, []))
         total[rows] += int(size * (len(rows) / len(snapshot.rows))) if rows else 0
     most = _MOST_PER_IMAGE * counted
     scores: Ints = MAX_SCORE * (np.clip(total, _LEAST, most) - _LEAST) // (most - _LEAST)
     return scores
 
 
-def _held_images(snapshot: Snapshot) -> dict[str, tuple[int, list[int]]]:
+def _index_images(snapshot: Snapshot) -> dict[str, tuple[int, list[int]]]:
     """Image → its size, as the first node reported it, and the nodes that hold it."""
-    held: dict[str, tuple[int, list[int]]] = {}
+    images_held: dict[str, tuple[int, list[int]]] = {}
     for number, row in enumerate(snapshot.rows):
         for name, size in row.images.items():
-            held.setdefault(name, (size, []))[1].append(number)
-    return held
+            images_held.setdefault(name, (size, []))[1].append(number)
+    return images_held
 
 
-def _normalised(image: str) -> str:
+def _add_default_tag(image: str) -> str:
     """An image without a tag means the tag "latest"."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -1,6 +1,6 @@
 """InterPodAffinity: pods that must, must not, or would rather be placed near others; rules of placed pods count too.
 
-Every rule becomes a counter over its topology key (see counter.py): how many placed pods in a domain it is about.
+Every rule becomes a counter over its topology key (domain_counter.py): how many placed pods of a domain it is about.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from wukong.engine.arrays import ALL, Index, Ints, Mask, Rows
-from wukong.engine.counter import Counter
+from wukong.engine.domain_counter import DomainCounter
 from wukong.engine.plugin import (
     FilterPart,
     Load,
@@ -19,12 +19,13 @@ from wukong.engine.plugin import (
     Scope,
     ScorePart,
     between_lowest_and_highest,
-    width,
+    count_nodes,
 )
-from wukong.engine.selectors import EVERYTHING, selects
 from wukong.engine.snapshot import Snapshot
-from wukong.engine.template import Template, Term
+from wukong.engine.template import Template
 from wukong.engine.view import View
+from wukong.semantics.pod_affinity import Term
+from wukong.semantics.selectors import EVERYTHING, selects
 
 AFFINITY = Reason("node(s) didn't match pod affinity rules")
 ANTI_AFFINITY = Reason("node(s) didn't match pod anti-affinity rules", is_final=False)
@@ -37,14 +38,14 @@ class InterPodAffinity(Plugin):
     name = "InterPodAffinity"
 
     def filter(self, view: View) -> FilterPart:
-        return Required(view)
+        return InterPodFilter(view)
 
     def score(self, view: View) -> ScorePart | None:
         template = view.template
         has_own = bool(template.preferred_affinity_terms or template.preferred_anti_affinity_terms)
         if view.profile.ignore_preferred_terms_of_existing_pods and not has_own:
             return None
-        return Preferred(view)
+        return InterPodScore(view)
 
 
 class OwnTerm:
@@ -52,19 +53,19 @@ class OwnTerm:
 
     def __init__(self, term: Term, view: View) -> None:
         self.selector, self.topology_key, self.weight = term.selector, term.topology_key, term.weight
-        chosen = term.namespace_selector
-        named = {name for name, labels in view.snapshot.facts.namespaces.items() if selects(chosen, labels)}
-        self.namespaces = term.namespaces | named
+        selector = term.namespace_selector
+        selected = {name for name, labels in view.snapshot.facts.namespaces.items() if selects(selector, labels)}
+        self.namespaces = term.namespaces | selected
         # Up to 1.36 the resolved selector is still asked, about a namespace without labels (see api/versions.py).
-        sees_none = view.profile.version.own_namespace_selector_sees_no_labels and selects(chosen, {})
-        self.is_anywhere = chosen == EVERYTHING or sees_none
+        sees_none = view.profile.version.own_namespace_selector_sees_no_labels and selects(selector, {})
+        self.is_anywhere = selector == EVERYTHING or sees_none
 
-    def means(self, template: Template) -> bool:
+    def selects(self, template: Template) -> bool:
         in_namespace = self.is_anywhere or template.namespace in self.namespaces
         return in_namespace and selects(self.selector, template.labels)
 
 
-class Required(FilterPart):
+class InterPodFilter(FilterPart):
     """Required rules, both ways: the pod's own, and those of placed pods that forbid it."""
 
     scope = Scope.CLUSTER
@@ -72,66 +73,75 @@ class Required(FilterPart):
     def __init__(self, view: View) -> None:
         template = view.template
         labels = view.snapshot.facts.labels_of(template.namespace)
-        self.together = [OwnTerm(term, view) for term in template.affinity_terms]
-        self.apart = [OwnTerm(term, view) for term in template.anti_affinity_terms]
-        self.is_first_allowed = bool(self.together) and all(term.means(template) for term in self.together)
+        self.affinity_terms = [OwnTerm(term, view) for term in template.affinity_terms]
+        self.anti_affinity_terms = [OwnTerm(term, view) for term in template.anti_affinity_terms]
+        self.is_first_allowed = bool(self.affinity_terms) and all(
+            term.selects(template) for term in self.affinity_terms
+        )
 
-        def near(key: str, other: Template) -> int:
-            if not all(term.means(other) for term in self.together):
+        def count_near(key: str, placed_template: Template) -> int:
+            if not all(term.selects(placed_template) for term in self.affinity_terms):
                 return 0
-            return sum(term.topology_key == key for term in self.together)
+            return sum(term.topology_key == key for term in self.affinity_terms)
 
-        def avoided(key: str, other: Template) -> int:
-            return sum(term.topology_key == key and term.means(other) for term in self.apart)
+        def count_avoided(key: str, placed_template: Template) -> int:
+            return sum(term.topology_key == key and term.selects(placed_template) for term in self.anti_affinity_terms)
 
-        def avoiding(key: str, other: Template) -> int:
-            return sum(term.topology_key == key and term.means(template, labels) for term in other.anti_affinity_terms)
+        def count_avoiding(key: str, placed_template: Template) -> int:
+            return sum(
+                term.topology_key == key and term.selects(template.namespace, template.labels, labels)
+                for term in placed_template.anti_affinity_terms
+            )
 
         self.view = view
-        self.near = {term.topology_key: self._count(term.topology_key, near) for term in self.together}
-        self.avoided = {term.topology_key: self._count(term.topology_key, avoided) for term in self.apart}
-        self._avoiding = avoiding
-        self.avoiding: dict[str, Counter] = {}
-        self._watch_avoiding()
+        self.near = {term.topology_key: self._register(term.topology_key, count_near) for term in self.affinity_terms}
+        self.avoided = {
+            term.topology_key: self._register(term.topology_key, count_avoided) for term in self.anti_affinity_terms
+        }
+        self._count_avoiding = count_avoiding
+        self.avoiding: dict[str, DomainCounter] = {}
+        self._add_avoiding_counters()
 
-    def _count(self, key: str, weigh_by_key: WeighByKey) -> Counter:
-        def weigh(other: Template) -> tuple[int, int]:
-            weight = weigh_by_key(key, other)
+    def _register(self, key: str, weigh_by_key: WeighByKey) -> DomainCounter:
+        def weigh(placed_template: Template) -> tuple[int, int]:
+            weight = weigh_by_key(key, placed_template)
             return weight, weight
 
         snapshot = self.view.snapshot
-        return snapshot.count(Counter(snapshot.column(key), weigh))
+        return snapshot.register_counter(DomainCounter(snapshot.column(key), weigh))
 
-    def _watch_avoiding(self) -> bool:
+    def _add_avoiding_counters(self) -> bool:
         """Count placed pods whose anti-affinity forbids ours, one counter per topology key that may be used."""
         keys = self.view.snapshot.anti_affinity_keys
         self._known_keys = len(keys)
         own = (term.topology_key for term in self.view.template.anti_affinity_terms)  # once placed, ours counts too
-        fresh = [key for key in dict.fromkeys((*keys, *own)) if key not in self.avoiding]
-        self.avoiding |= {key: self._count(key, self._avoiding) for key in fresh}
-        return bool(fresh)
+        new_keys = [key for key in dict.fromkeys((*keys, *own)) if key not in self.avoiding]
+        self.avoiding |= {key: self._register(key, self._count_avoiding) for key in new_keys}
+        return bool(new_keys)
 
     def refresh(self) -> Index | slice | None:
-        if len(self.view.snapshot.anti_affinity_keys) != self._known_keys and self._watch_avoiding():
+        if len(self.view.snapshot.anti_affinity_keys) != self._known_keys and self._add_avoiding_counters():
             return ALL
         counters = [*self.near.values(), *self.avoided.values(), *self.avoiding.values()]
-        touched = [counter for counter in counters if counter.touched]
-        if not touched:
+        changed = [counter for counter in counters if counter.changed_domains]
+        if not changed:
             return None
         rows: set[int] = set()
-        is_small = not any(counter.touched for counter in self.near.values())  # "nobody matches yet" concerns all nodes
-        for counter in touched:
-            is_small = is_small and counter.column.is_unique and len(counter.touched) <= _FEW
+        is_small = not any(
+            counter.changed_domains for counter in self.near.values()
+        )  # "nobody matches yet" concerns all nodes
+        for counter in changed:
+            is_small = is_small and counter.column.is_unique and len(counter.changed_domains) <= _FEW
             if is_small:
-                rows.update(counter.column.first[domain] for domain in counter.touched)
-            counter.touched.clear()
+                rows.update(counter.column.first[domain] for domain in counter.changed_domains)
+            counter.changed_domains.clear()
         return np.array(sorted(rows), dtype=np.intp) if is_small else ALL
 
     def failing(self, rows: Rows, load: Load) -> list[tuple[Reason, Mask]]:
-        far = self._far(rows, load)
+        far = self._find_far(rows, load)
         failing = [] if far is None else [(AFFINITY, far)]
         for reason, counters in ((ANTI_AFFINITY, self.avoided), (EXISTING, self.avoiding)):
-            masks = [_seen(counter, rows) > 0 for counter in counters.values() if counter.hits]
+            masks = [_counts_at(counter, rows) > 0 for counter in counters.values() if counter.hits]
             if masks:
                 mask = masks[0] if len(masks) == 1 else np.logical_or.reduce(masks)
                 for _, earlier in failing:
@@ -139,39 +149,41 @@ class Required(FilterPart):
                 failing.append((reason, mask))
         return failing
 
-    def _far(self, rows: Rows, load: Load) -> Mask | None:
-        if not self.together:
+    def _find_far(self, rows: Rows, load: Load) -> Mask | None:
+        if not self.affinity_terms:
             return None
-        lacks_label = np.zeros(width(rows, load), dtype=np.bool_)
+        lacks_label = np.zeros(count_nodes(rows, load), dtype=np.bool_)
         lacks_company = lacks_label.copy()
         for counter in self.near.values():
             lacks_label |= counter.column.ids[rows] < 0
-            lacks_company |= _seen(counter, rows) <= 0
+            lacks_company |= _counts_at(counter, rows) <= 0
         is_first = self.is_first_allowed and not any(counter.hits for counter in self.near.values())
         return lacks_label if is_first else lacks_label | lacks_company
 
     def allows(self, row: int, snapshot: Snapshot) -> bool:
-        if any(counter.at(row) > 0 for counter in (*self.avoided.values(), *self.avoiding.values())):
+        if any(counter.count_at(row) > 0 for counter in (*self.avoided.values(), *self.avoiding.values())):
             return False
-        if not self.together:
+        if not self.affinity_terms:
             return True
         if any(counter.column.numbers[row] < 0 for counter in self.near.values()):
             return False
         is_first = self.is_first_allowed and not any(counter.hits for counter in self.near.values())
-        return is_first or all(counter.at(row) > 0 for counter in self.near.values())
+        return is_first or all(counter.count_at(row) > 0 for counter in self.near.values())
 
     def blocks_itself(self) -> bool | None:
         own = self.view.template
         if any(counter.weigh(own)[1] for counter in self.near.values()):
             return None
-        fed = [counter for counter in (*self.avoided.values(), *self.avoiding.values()) if counter.weigh(own)[1]]
+        own_counters = [
+            counter for counter in (*self.avoided.values(), *self.avoiding.values()) if counter.weigh(own)[1]
+        ]
         # Each node a domain of its own, and none without the label: only then does a pod block just its node.
-        if any(not counter.column.is_unique or (counter.column.ids < 0).any() for counter in fed):
+        if any(not counter.column.is_unique or (counter.column.ids < 0).any() for counter in own_counters):
             return None
-        return bool(fed)
+        return bool(own_counters)
 
 
-class Preferred(ScorePart):
+class InterPodScore(ScorePart):
     """Preferred rules both ways, and required affinity of placed pods, summed over all topologies."""
 
     scope = Scope.CLUSTER
@@ -184,49 +196,49 @@ class Preferred(ScorePart):
             *((OwnTerm(term, view), 1) for term in view.template.preferred_affinity_terms),
             *((OwnTerm(term, view), -1) for term in view.template.preferred_anti_affinity_terms),
         ]
-        self.counters: dict[str, Counter] = {}
+        self.counters: dict[str, DomainCounter] = {}
         for term, _ in self.own:
-            self._watch(term.topology_key)
+            self._add_counter(term.topology_key)
         for required in view.template.affinity_terms:  # once placed, ours draws others
-            self._watch(required.topology_key)
+            self._add_counter(required.topology_key)
         self._known_keys = 0
-        self._watch_placed()
+        self._add_placed_counters()
 
-    def _watch(self, key: str) -> None:
+    def _add_counter(self, key: str) -> None:
         if key in self.counters:
             return
 
-        def weigh(other: Template) -> tuple[int, int]:
-            weights = [weight for topology_key, weight in self._weights(other) if topology_key == key]
+        def weigh(placed_template: Template) -> tuple[int, int]:
+            weights = [weight for topology_key, weight in self._list_weights(placed_template) if topology_key == key]
             return sum(weights), len(weights)
 
         snapshot = self.view.snapshot
-        self.counters[key] = snapshot.count(Counter(snapshot.column(key), weigh))
+        self.counters[key] = snapshot.register_counter(DomainCounter(snapshot.column(key), weigh))
 
-    def _watch_placed(self) -> None:
+    def _add_placed_counters(self) -> None:
         keys = self.view.snapshot.preference_keys
         if len(keys) != self._known_keys:
             self._known_keys = len(keys)
             for key in keys:
-                self._watch(key)
+                self._add_counter(key)
 
-    def _weights(self, other: Template) -> Iterator[tuple[str, int]]:
+    def _list_weights(self, placed_template: Template) -> Iterator[tuple[str, int]]:
         """Every rule between our pod and a placed one: its topology key and weight."""
         for term, sign in self.own:
-            if term.means(other):
+            if term.selects(placed_template):
                 yield term.topology_key, sign * term.weight
-        if not other.has_terms:
+        if not placed_template.has_terms:
             return
-        template, hard = self.view.template, self.view.profile.hard_pod_affinity_weight
-        if hard:
-            for entry in other.affinity_terms:
-                if entry.means(template, self.labels):
-                    yield entry.topology_key, hard
-        for entry in other.preferred_affinity_terms:
-            if entry.means(template, self.labels):
+        template, hard_weight = self.view.template, self.view.profile.hard_pod_affinity_weight
+        if hard_weight:
+            for entry in placed_template.affinity_terms:
+                if entry.selects(template.namespace, template.labels, self.labels):
+                    yield entry.topology_key, hard_weight
+        for entry in placed_template.preferred_affinity_terms:
+            if entry.selects(template.namespace, template.labels, self.labels):
                 yield entry.topology_key, entry.weight
-        for entry in other.preferred_anti_affinity_terms:
-            if entry.means(template, self.labels):
+        for entry in placed_template.preferred_anti_affinity_terms:
+            if entry.selects(template.namespace, template.labels, self.labels):
                 yield entry.topology_key, -entry.weight
 
     def is_skipped(self) -> bool:
@@ -234,26 +246,26 @@ class Preferred(ScorePart):
 
     def refresh(self) -> bool:
         known = len(self.counters)
-        self._watch_placed()
+        self._add_placed_counters()
         changed = len(self.counters) != known
         for counter in self.counters.values():
-            if counter.touched:
+            if counter.changed_domains:
                 changed = True
-                counter.touched.clear()
+                counter.changed_domains.clear()
         return changed
 
     def raw(self, rows: Rows, load: Load) -> Ints:
         total: Ints | None = None
         for counter in self.counters.values():
             if counter.hits:
-                seen = _seen(counter, rows)
-                total = seen if total is None else total + seen
-        return np.zeros(width(rows, load), dtype=np.int64) if total is None else total
+                counts = _counts_at(counter, rows)
+                total = counts if total is None else total + counts
+        return np.zeros(count_nodes(rows, load), dtype=np.int64) if total is None else total
 
     def depends_on_own_pods(self) -> bool:
-        return any(True for _ in self._weights(self.view.template))
+        return any(True for _ in self._list_weights(self.view.template))
 
 
-def _seen(counter: Counter, rows: Rows) -> Ints:
+def _counts_at(counter: DomainCounter, rows: Rows) -> Ints:
     """[node] the count in each node's domain."""
     return counter.counts[counter.column.ids[rows]]

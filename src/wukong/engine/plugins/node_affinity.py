@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec.structs import replace
 
-from wukong.api.core import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
+from wukong.api.core import NodeSelector, NodeSelectorRequirement, PreferredSchedulingTerm
 from wukong.engine.arrays import Ints, Mask, Rows
 from wukong.engine.plugin import FilterPart, Load, Plugin, Reason, ScorePart, highest_is_best
-from wukong.engine.selectors import Selector, holds, is_valid
 from wukong.engine.snapshot import Snapshot
 from wukong.engine.template import Template
 from wukong.engine.view import View
+from wukong.semantics.node_selectors import (
+    NODE_NAME_FIELD,
+    NodeTerm,
+    compile_node_selector,
+    compile_term,
+    is_empty_term,
+)
+from wukong.semantics.selectors import Selector, holds
 
 REASON = Reason("node(s) didn't match Pod's node affinity/selector")
 ENFORCED = Reason("node(s) didn't match scheduler-enforced node affinity")
@@ -28,10 +34,10 @@ class NodeAffinity(Plugin):
         snapshot, template = view.snapshot, view.template
         added = view.profile.added_affinity
         enforced = added.required if added else None
-        if not template.node_selector and _required(template) is None and enforced is None:
+        if not template.node_selector and _required_selector_of(template) is None and enforced is None:
             return None
         outside = None if enforced is None else ~match_node_selector(snapshot, enforced)
-        return Mismatched(outside, ~required_nodes(snapshot, template))
+        return NodeAffinityFilter(outside, ~match_required_affinity(snapshot, template))
 
     def score(self, view: View) -> ScorePart | None:
         affinity = view.template.affinity.node_affinity
@@ -39,32 +45,32 @@ class NodeAffinity(Plugin):
         added = view.profile.added_affinity.preferred if view.profile.added_affinity else []
         if not own and not added:
             return None
-        return Preferred(_weights(view.snapshot, [*added, *own]))
+        return NodeAffinityScore(_sum_weights(view.snapshot, [*added, *own]))
 
     @staticmethod
     def named_nodes(view: View) -> frozenset[str] | None:
         """The only nodes worth looking at, when every required term names nodes; empty if the terms contradict."""
-        required = _required(view.template)
+        required = _required_selector_of(view.template)
         if required is None or not required.node_selector_terms:
             return None
         named: set[str] = set()
         for term in required.node_selector_terms:
-            lists = [set(field.values) for field in term.match_fields if _names_nodes(field)]
+            lists = [set(field.values) for field in term.match_fields if _is_node_name_list(field)]
             if not lists:
                 return None
             named |= set.intersection(*lists)
         return frozenset(named)
 
-    def broken(self, view: View) -> str:
+    def find_scoring_error(self, view: View) -> str:
         """A preferred term kube-scheduler cannot parse passes the API but makes every cycle fail that has to score."""
         affinity = view.template.affinity.node_affinity
         for number, entry in enumerate(affinity.preferred if affinity else []):
-            if entry.weight and not _is_readable(entry.preference):
+            if entry.weight and compile_term(entry.preference) is None:
                 return f"preferred node affinity term {number} has a key or value that is not valid for a label"
         return ""
 
 
-class Mismatched(FilterPart):
+class NodeAffinityFilter(FilterPart):
     def __init__(self, outside: Mask | None, mismatched: Mask) -> None:
         self.outside = outside
         self.mismatched = mismatched if outside is None else mismatched & ~outside
@@ -74,7 +80,7 @@ class Mismatched(FilterPart):
         return own if self.outside is None else [(ENFORCED, self.outside[rows]), *own]
 
 
-class Preferred(ScorePart):
+class NodeAffinityScore(ScorePart):
     normalise = staticmethod(highest_is_best)
 
     def __init__(self, weights: Ints) -> None:
@@ -84,38 +90,37 @@ class Preferred(ScorePart):
         return self.weights[rows]
 
 
-def required_nodes(snapshot: Snapshot, template: Template) -> Mask:
+def match_required_affinity(snapshot: Snapshot, template: Template) -> Mask:
     """[node] whether the pod's nodeSelector and required node affinity accept it."""
     accepted = _match_labels(snapshot, template.node_selector)
-    required = _required(template)
+    required = _required_selector_of(template)
     return accepted if required is None else accepted & match_node_selector(snapshot, required)
 
 
 def match_node_selector(snapshot: Snapshot, selector: NodeSelector, *, by_labels_only: bool = False) -> Mask:
     """[node] whether any term accepts it. Empty terms and terms that cannot be parsed accept nothing."""
     accepted = np.zeros(len(snapshot.rows), dtype=np.bool_)
-    for term in selector.node_selector_terms:
-        if not _is_empty(term) and _is_readable(term):
-            accepted |= _match_term(snapshot, replace(term, match_fields=[]) if by_labels_only else term)
+    for term in compile_node_selector(selector):
+        accepted |= _match_term(snapshot, term._replace(fields=()) if by_labels_only else term)
     return accepted
 
 
-def _weights(snapshot: Snapshot, terms: Sequence[PreferredSchedulingTerm]) -> Ints:
+def _sum_weights(snapshot: Snapshot, terms: Sequence[PreferredSchedulingTerm]) -> Ints:
     total = np.zeros(len(snapshot.rows), dtype=np.int64)
     for entry in terms:
-        if entry.weight and not _is_empty(entry.preference) and _is_readable(entry.preference):
-            total += entry.weight * _match_term(snapshot, entry.preference)
+        term = None if is_empty_term(entry.preference) else compile_term(entry.preference)
+        if entry.weight and term is not None:
+            total += entry.weight * _match_term(snapshot, term)
     return total
 
 
-def _match_term(snapshot: Snapshot, term: NodeSelectorTerm) -> Mask:
-    selector = tuple((entry.key, entry.operator, frozenset(entry.values)) for entry in term.match_expressions)
-    accepted = _match_labels(snapshot, selector)
-    for field in term.match_fields:
-        named = np.zeros(len(snapshot.rows), dtype=np.bool_)
-        numbers = [snapshot.row_of[name] for name in field.values if name in snapshot.row_of]
-        named[numbers] = field.key == "metadata.name"
-        accepted = accepted & (named if field.operator == "In" else ~named)
+def _match_term(snapshot: Snapshot, term: NodeTerm) -> Mask:
+    accepted = _match_labels(snapshot, term.labels)
+    for field in term.fields:
+        matching = np.full(len(snapshot.rows), field.key != NODE_NAME_FIELD and field.value == "", dtype=np.bool_)
+        if field.key == NODE_NAME_FIELD and field.value in snapshot.row_of:
+            matching[snapshot.row_of[field.value]] = True
+        accepted = accepted & (matching if field.is_equal else ~matching)
     return accepted
 
 
@@ -131,19 +136,10 @@ def _match_labels(snapshot: Snapshot, selector: Selector) -> Mask:
     return accepted
 
 
-def _required(template: Template) -> NodeSelector | None:
+def _required_selector_of(template: Template) -> NodeSelector | None:
     affinity = template.affinity.node_affinity
     return affinity.required if affinity else None
 
 
-def _is_empty(term: NodeSelectorTerm) -> bool:
-    return not term.match_expressions and not term.match_fields
-
-
-def _is_readable(term: NodeSelectorTerm) -> bool:
-    fields = all(field.operator in ("In", "NotIn") and len(field.values) == 1 for field in term.match_fields)
-    return fields and all(is_valid(entry) for entry in term.match_expressions)
-
-
-def _names_nodes(field: NodeSelectorRequirement) -> bool:
-    return field.key == "metadata.name" and field.operator == "In"
+def _is_node_name_list(field: NodeSelectorRequirement) -> bool:
+    return field.key == NODE_NAME_FIELD and field.operator == "In"

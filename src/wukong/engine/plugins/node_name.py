@@ -18,12 +18,12 @@ class NodeName(Plugin):
         wanted = view.node_name
         if not wanted:
             return None
-        return Elsewhere(np.array([row.name != wanted for row in view.snapshot.rows], dtype=np.bool_))
+        return NodeNameFilter(np.array([row.name != wanted for row in view.snapshot.rows], dtype=np.bool_))
 
 
-class Elsewhere(FilterPart):
-    def __init__(self, elsewhere: Mask) -> None:
-        self.elsewhere = elsewhere
+class NodeNameFilter(FilterPart):
+    def __init__(self, other_nodes: Mask) -> None:
+        self.other_nodes = other_nodes
 
     def failing(self, rows: Rows, load: Load) -> list[tuple[Reason, Mask]]:
-        return [(REASON, self.elsewhere[rows])]
+        return [(REASON, self.other_nodes[rows])]

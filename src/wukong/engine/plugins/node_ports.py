@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from wukong.engine.arrays import Mask, Rows
-from wukong.engine.plugin import FilterPart, Load, Plugin, Reason, Scope, width
+from wukong.engine.plugin import FilterPart, Load, Plugin, Reason, Scope, count_nodes
 from wukong.engine.snapshot import Snapshot
-from wukong.engine.template import HostPort
 from wukong.engine.view import View
+from wukong.semantics.host_ports import HostPort, has_conflict
 
 REASON = Reason("node(s) didn't have free ports for the requested pod ports", is_final=False)
 
@@ -17,10 +17,10 @@ class NodePorts(Plugin):
     name = "NodePorts"
 
     def filter(self, view: View) -> FilterPart | None:
-        return Taken(view.snapshot, view.template.ports) if view.template.ports else None
+        return HostPortFilter(view.snapshot, view.template.ports) if view.template.ports else None
 
 
-class Taken(FilterPart):
+class HostPortFilter(FilterPart):
     scope = Scope.LOAD
 
     def __init__(self, snapshot: Snapshot, wanted: list[HostPort]) -> None:
@@ -29,14 +29,14 @@ class Taken(FilterPart):
 
     def failing(self, rows: Rows, load: Load) -> list[tuple[Reason, Mask]]:
         if isinstance(rows, slice):
-            taken = np.zeros(width(rows, load), dtype=np.bool_)
-            taken[[row for row in self.snapshot.ports if self._clashes(row)]] = True
+            is_taken = np.zeros(count_nodes(rows, load), dtype=np.bool_)
+            is_taken[[row for row in self.snapshot.ports if self._has_conflict(row)]] = True
         else:
-            taken = np.array([self._clashes(row) for row in rows.tolist()], dtype=np.bool_)
+            is_taken = np.array([self._has_conflict(row) for row in rows.tolist()], dtype=np.bool_)
         if load.extra is not None:
-            taken |= load.extra > 0  # a pod like this one already holds them
-        return [(REASON, taken)]
+            is_taken |= load.extra > 0  # a pod like this one already holds them
+        return [(REASON, is_taken)]
 
-    def _clashes(self, row: int) -> bool:
+    def _has_conflict(self, row: int) -> bool:
         used = self.snapshot.ports.get(row, {})
-        return any(wanted.conflicts(held) for wanted in self.wanted for held in used)
+        return has_conflict(self.wanted, used)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from wukong.api.profile import FitArguments, ShapePoint
-from wukong.engine.arrays import Ints, Mask, Rows, take
+from wukong.engine.arrays import Ints, Mask, Rows, select_lines
 from wukong.engine.plugin import MAX_SCORE, FilterPart, Load, Plugin, Reason, Scope, ScorePart
 from wukong.engine.requests import is_counted
 from wukong.engine.snapshot import NONZERO_CPU, NONZERO_MEMORY, PODS, Snapshot
@@ -18,13 +18,13 @@ class NodeResourcesFit(Plugin):
     name = "NodeResourcesFit"
 
     def filter(self, view: View) -> FilterPart:
-        return Fits(view.snapshot, needed_lines(view))
+        return ResourceFilter(view.snapshot, list_needed_lines(view))
 
     def score(self, view: View) -> ScorePart:
-        return Allocation(view.snapshot, view.profile.fit, view.template.requests.scored)
+        return AllocationScore(view.snapshot, view.profile.fit, view.template.requests.scored)
 
 
-def needed_lines(view: View) -> list[tuple[str, int, int]]:
+def list_needed_lines(view: View) -> list[tuple[str, int, int]]:
     """Resource, its line and how much of it the pod needs, for what must fit; extended resources by name."""
     arguments, lines = view.profile.fit, view.snapshot.lines
     view.snapshot.ensure_lines(view.template.requests.needed)
@@ -45,7 +45,7 @@ def _is_ignored(name: str, arguments: FitArguments) -> bool:
     return name in arguments.ignored_resources or name.split("/", maxsplit=1)[0] in arguments.ignored_resource_groups
 
 
-class Fits(FilterPart):
+class ResourceFilter(FilterPart):
     scope = Scope.LOAD
 
     def __init__(self, snapshot: Snapshot, needed: list[tuple[str, int, int]]) -> None:
@@ -55,27 +55,27 @@ class Fits(FilterPart):
         self.names = [name for name, _, _ in needed]
         self.reasons = [TOO_MANY_PODS, *(Reason(f"Insufficient {name}", is_final=False) for name, _, _ in needed)]
 
-    def short(self, rows: Rows, load: Load) -> Mask:
+    def find_short(self, rows: Rows, load: Load) -> Mask:
         """[resource, node] whether there is too little left."""
-        room = take(self.snapshot.room, self.lines, rows)
+        room = select_lines(self.snapshot.room, self.lines, rows)
         short: Mask = load.lines[self.lines] + self.amounts > room
         return short
 
     def failing(self, rows: Rows, load: Load) -> list[tuple[Reason, Mask]]:
-        return list(zip(self.reasons, self.short(rows, load), strict=True))
+        return list(zip(self.reasons, self.find_short(rows, load), strict=True))
 
     def allows(self, row: int, snapshot: Snapshot) -> bool:
         left = snapshot.room[self.lines, row] - snapshot.load[self.lines, row]
         return bool((left >= self.amounts[:, 0]).all())
 
-    def hopeless(self, rows: Rows, load: Load) -> Mask:
+    def find_unresolvable(self, rows: Rows, load: Load) -> Mask:
         """A node that is too small even when empty: no preemption helps there."""
-        too_small = self.amounts[1:] > take(self.snapshot.room, self.lines[1:], rows)
-        hopeless: Mask = np.logical_or.reduce(too_small, axis=0)
-        return hopeless
+        too_small = self.amounts[1:] > select_lines(self.snapshot.room, self.lines[1:], rows)
+        unresolvable: Mask = np.logical_or.reduce(too_small, axis=0)
+        return unresolvable
 
 
-class Allocation(ScorePart):
+class AllocationScore(ScorePart):
     scope = Scope.LOAD
 
     def __init__(self, snapshot: Snapshot, arguments: FitArguments, scored: dict[str, int]) -> None:
@@ -91,12 +91,12 @@ class Allocation(ScorePart):
         self.weight_sum = int(self.weights.sum())
 
     def raw(self, rows: Rows, load: Load) -> Ints:
-        room = take(self.snapshot.room, self.lines, rows)  # [resource, node]
+        room = select_lines(self.snapshot.room, self.lines, rows)  # [resource, node]
         used = load.lines[self.lines] + self.amounts
         has_room = room > 0
         safe = room if has_room.all() else np.where(has_room, room, 1)
         if self.strategy == "RequestedToCapacityRatio":
-            return self._ratio(used, safe, has_room)
+            return self._score_ratio(used, safe, has_room)
         if self.strategy == "LeastAllocated":
             scores = np.maximum(safe - used, 0) * MAX_SCORE // safe
         else:
@@ -108,9 +108,9 @@ class Allocation(ScorePart):
         mixed: Ints = (scores * weights).sum(axis=0) // np.maximum(weights.sum(axis=0), 1)
         return mixed
 
-    def _ratio(self, used: Ints, room: Ints, has_room: Mask) -> Ints:
+    def _score_ratio(self, used: Ints, room: Ints, has_room: Mask) -> Ints:
         percent = np.where(used > room, 100, used * 100 // room)
-        scores = broken_line(percent, self.shape)
+        scores = interpolate(percent, self.shape)
         weights = np.where(has_room & (scores > 0), self.weights, 0)
         sums = weights.sum(axis=0)
         average = (scores * weights).sum(axis=0) / np.maximum(sums, 1)
@@ -123,7 +123,7 @@ def _score_line(snapshot: Snapshot, resource: str) -> int:
     return {"cpu": NONZERO_CPU, "memory": NONZERO_MEMORY}.get(resource, snapshot.lines[resource])
 
 
-def broken_line(percent: Ints, shape: tuple[ShapePoint, ...]) -> Ints:
+def interpolate(percent: Ints, shape: tuple[ShapePoint, ...]) -> Ints:
     """The value at `percent` of the line through the shape's points, in integers that round toward zero; scores ×10."""
     result = np.full_like(percent, shape[-1].score * 10)
     for left, right in zip(shape[-2::-1], shape[:0:-1], strict=True):

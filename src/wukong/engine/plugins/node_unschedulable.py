@@ -6,7 +6,7 @@ import numpy as np
 
 from wukong.engine.arrays import Mask, Rows
 from wukong.engine.plugin import FilterPart, Load, Plugin, Reason
-from wukong.engine.plugins.taint_toleration import tolerates
+from wukong.engine.plugins.taint_toleration import is_tolerated
 from wukong.engine.view import View
 
 REASON = Reason("node(s) were unschedulable")
@@ -18,12 +18,12 @@ class NodeUnschedulable(Plugin):
 
     def filter(self, view: View) -> FilterPart | None:
         cordoned = np.array([row.is_unschedulable for row in view.snapshot.rows], dtype=np.bool_)
-        if not cordoned.any() or tolerates(view.template.tolerations, _TAINT):
+        if not cordoned.any() or is_tolerated(_TAINT, view.template.tolerations):
             return None
-        return Cordoned(cordoned)
+        return UnschedulableFilter(cordoned)
 
 
-class Cordoned(FilterPart):
+class UnschedulableFilter(FilterPart):
     def __init__(self, cordoned: Mask) -> None:
         self.cordoned = cordoned
 

@@ -11,15 +11,15 @@ import math
 import numpy as np
 
 from wukong.engine.arrays import ALL, Floats, Index, Ints, Mask, Rows
-from wukong.engine.counter import Counter
+from wukong.engine.domain_counter import DomainCounter
 from wukong.engine.nodes import HOSTNAME
 from wukong.engine.plugin import MAX_SCORE, FeasibleScorePart, FilterPart, Load, Plugin, Reason, Scope, ScorePart
-from wukong.engine.plugins.node_affinity import required_nodes
-from wukong.engine.plugins.taint_toleration import untolerated
-from wukong.engine.selectors import selects
+from wukong.engine.plugins.node_affinity import match_required_affinity
+from wukong.engine.plugins.taint_toleration import find_untolerated
 from wukong.engine.snapshot import Snapshot
 from wukong.engine.template import Spread, Template, compile_spreads
 from wukong.engine.view import View
+from wukong.semantics.selectors import selects
 
 SKEW = Reason("node(s) didn't match pod topology spread constraints", is_final=False)
 MISSING_LABEL = Reason("node(s) didn't match pod topology spread constraints (missing required label)")
@@ -29,75 +29,75 @@ class PodTopologySpread(Plugin):
     name = "PodTopologySpread"
 
     def filter(self, view: View) -> FilterPart | None:
-        spreads = _constraints(view, "DoNotSchedule")
-        return Hard(view, spreads) if spreads else None
+        spreads = _constraints_of(view, "DoNotSchedule")
+        return SpreadFilter(view, spreads) if spreads else None
 
     def score(self, view: View) -> ScorePart | None:
-        spreads = _constraints(view, "ScheduleAnyway")
-        return Soft(view, spreads) if spreads else None
+        spreads = _constraints_of(view, "ScheduleAnyway")
+        return SpreadScore(view, spreads) if spreads else None
 
 
-def _constraints(view: View, action: str) -> list[Spread]:
+def _constraints_of(view: View, action: str) -> list[Spread]:
     """The pod's own constraints, or else the profile's defaults for the application the pod belongs to."""
     template, profile = view.template, view.profile
     if template.has_own_spreads:
         return template.hard_spreads if action == "DoNotSchedule" else template.soft_spreads
     defaults = compile_spreads(profile.default_constraints, template.labels, action)
-    selector = view.snapshot.facts.default_selector(template) if defaults else ()
+    selector = view.snapshot.facts.default_selector_of(template) if defaults else ()
     return [spread._replace(selector=selector) for spread in defaults] if selector else []
 
 
-def counts_pod(spread: Spread, namespace: str, other: Template) -> bool:
+def counts_pod(spread: Spread, namespace: str, placed_template: Template) -> bool:
     """Whether a placed pod is one of those being spread. An empty selector counts nobody."""
-    if not spread.selector or other.is_terminating or other.namespace != namespace:
+    if not spread.selector or placed_template.is_terminating or placed_template.namespace != namespace:
         return False
-    return selects(spread.selector, other.labels)
+    return selects(spread.selector, placed_template.labels)
 
 
-def _count(view: View, spread: Spread, within: Mask | None, *, per_node: bool = False) -> Counter:
+def _add_counter(view: View, spread: Spread, counted_nodes: Mask | None, *, per_node: bool = False) -> DomainCounter:
     namespace = view.template.namespace
 
-    def weigh(other: Template) -> tuple[int, int]:
-        weight = int(counts_pod(spread, namespace, other))
+    def weigh(placed_template: Template) -> tuple[int, int]:
+        weight = int(counts_pod(spread, namespace, placed_template))
         return weight, weight
 
     snapshot = view.snapshot
-    column = snapshot.rows_apart() if per_node else snapshot.column(spread.topology_key)
-    return snapshot.count(Counter(column, weigh, within))
+    column = snapshot.column_of_rows() if per_node else snapshot.column(spread.topology_key)
+    return snapshot.register_counter(DomainCounter(column, weigh, counted_nodes))
 
 
-def _has_all_labels(snapshot: Snapshot, spreads: list[Spread]) -> Mask:
+def _find_labelled(snapshot: Snapshot, spreads: list[Spread]) -> Mask:
     labelled: Mask = np.logical_and.reduce([snapshot.column(spread.topology_key).ids >= 0 for spread in spreads])
     return labelled
 
 
-def _included(view: View, spread: Spread) -> Mask:
+def _find_counted_nodes(view: View, spread: Spread) -> Mask:
     """[node] whether the constraint's policies let the node's pods count."""
-    included = np.ones(len(view.snapshot.rows), dtype=np.bool_)
+    counted = np.ones(len(view.snapshot.rows), dtype=np.bool_)
     if spread.honors_affinity:
-        included &= required_nodes(view.snapshot, view.template)
+        counted &= match_required_affinity(view.snapshot, view.template)
     if spread.honors_taints:
-        included &= ~untolerated(view.snapshot.rows, view.template.tolerations)
-    return included
+        counted &= ~find_untolerated(view.snapshot.rows, view.template.tolerations)
+    return counted
 
 
-class Hard(FilterPart):
+class SpreadFilter(FilterPart):
     scope = Scope.CLUSTER
 
     def __init__(self, view: View, spreads: list[Spread]) -> None:
         self.view, self.spreads = view, spreads
-        labelled = _has_all_labels(view.snapshot, spreads)
-        self.counters: list[Counter] = []
+        labelled = _find_labelled(view.snapshot, spreads)
+        self.counters: list[DomainCounter] = []
         self.present: list[Index] = []  # per constraint: the domains with at least one node that counts
         for spread in spreads:
-            within = labelled & _included(view, spread)
-            counter = _count(view, spread, within)
+            counted_nodes = labelled & _find_counted_nodes(view, spread)
+            counter = _add_counter(view, spread, counted_nodes)
             self.counters.append(counter)
-            self.present.append(np.unique(counter.column.ids[within]))
-        self.own = [int(selects(spread.selector, view.template.labels)) for spread in spreads]
-        self._lowest = [self._minimum(number) for number in range(len(spreads))]
+            self.present.append(np.unique(counter.column.ids[counted_nodes]))
+        self.own_counts = [int(selects(spread.selector, view.template.labels)) for spread in spreads]
+        self._lowest = [self._count_lowest(number) for number in range(len(spreads))]
 
-    def _minimum(self, number: int) -> int:
+    def _count_lowest(self, number: int) -> int:
         """The fewest pods in any domain; 0 while there are fewer domains than minDomains."""
         present = self.present[number]
         if len(present) < max(self.spreads[number].min_domains, 1):
@@ -105,11 +105,11 @@ class Hard(FilterPart):
         return int(self.counters[number].counts[present].min())
 
     def refresh(self) -> Index | slice | None:
-        if not any(counter.touched for counter in self.counters):
+        if not any(counter.changed_domains for counter in self.counters):
             return None
         for counter in self.counters:
-            counter.touched.clear()
-        self._lowest = [self._minimum(number) for number in range(len(self.spreads))]
+            counter.changed_domains.clear()
+        self._lowest = [self._count_lowest(number) for number in range(len(self.spreads))]
         return ALL
 
     def failing(self, rows: Rows, load: Load) -> list[tuple[Reason, Mask]]:
@@ -117,7 +117,7 @@ class Hard(FilterPart):
         skewed: Mask | None = None
         for number, spread in enumerate(self.spreads):
             counter = self.counters[number]
-            limit = spread.max_skew - self.own[number] + self._lowest[number]
+            limit = spread.max_skew - self.own_counts[number] + self._lowest[number]
             over_limit = counter.counts > limit
             over_limit[-1] = False  # a node without the label fails by that alone
             over = over_limit[counter.column.ids[rows]]
@@ -135,7 +135,7 @@ class Hard(FilterPart):
             counter = self.counters[number]
             if counter.column.numbers[row] < 0:
                 return False
-            if counter.at(row) + self.own[number] - self._minimum(number) > spread.max_skew:
+            if counter.count_at(row) + self.own_counts[number] - self._count_lowest(number) > spread.max_skew:
                 return False
         return True
 
@@ -143,7 +143,7 @@ class Hard(FilterPart):
         own = self.view.template
         return None if any(counter.weigh(own)[1] for counter in self.counters) else False
 
-    def trial(self, template: Template, row: int, change: int) -> None:
+    def count_trial(self, template: Template, row: int, change: int) -> None:
         """Correct the counts after a trial removal (-1) or return (+1) of a placed pod.
 
         While kube-scheduler tries out victims it counts terminating pods and takes an empty selector as matching all,
@@ -155,39 +155,41 @@ class Hard(FilterPart):
                 counter.add(row, change, 0)
 
 
-class Soft(FeasibleScorePart):
+class SpreadScore(FeasibleScorePart):
     def __init__(self, view: View, spreads: list[Spread]) -> None:
         self.view, self.spreads = view, spreads
         snapshot = view.snapshot
         needs_labels = view.template.has_own_spreads or not view.profile.has_system_default_constraints
-        labelled = _has_all_labels(snapshot, spreads) if needs_labels else None
+        labelled = _find_labelled(snapshot, spreads) if needs_labels else None
         self.labelled = None if labelled is None or labelled.all() else labelled  # None: every node counts
-        self.counters: list[Counter] = []
+        self.counters: list[DomainCounter] = []
         for spread in spreads:
             if spread.topology_key == HOSTNAME:  # counted on the node itself, whatever the policies
-                self.counters.append(_count(view, spread, None, per_node=True))
+                self.counters.append(_add_counter(view, spread, None, per_node=True))
                 continue
-            within = _included(view, spread)
-            self.counters.append(_count(view, spread, within if self.labelled is None else within & self.labelled))
+            counted_nodes = _find_counted_nodes(view, spread)
+            self.counters.append(
+                _add_counter(view, spread, counted_nodes if self.labelled is None else counted_nodes & self.labelled)
+            )
         self.columns = [snapshot.column(spread.topology_key) for spread in spreads]
 
     def refresh(self) -> bool:
-        touched = any(counter.touched for counter in self.counters)
+        is_changed = any(counter.changed_domains for counter in self.counters)
         for counter in self.counters:
-            counter.touched.clear()
-        return touched
+            counter.changed_domains.clear()
+        return is_changed
 
     def depends_on_own_pods(self) -> bool:
         return any(counter.weigh(self.view.template)[1] for counter in self.counters)
 
-    def among(self, feasible: Mask) -> Ints:
+    def score_feasible(self, feasible: Mask) -> Ints:
         counted = feasible if self.labelled is None else feasible & self.labelled
         if not counted.any():
             return np.zeros(len(feasible), dtype=np.int64)
         raw: Floats | None = None
         for number, spread in enumerate(self.spreads):
             counter, column = self.counters[number], self.columns[number]
-            weight = math.log(self._size(number, counted) + 2)
+            weight = math.log(self._count_domains(number, counted) + 2)
             # What a domain is worth: [domain], the last for nodes without the label, which get nothing.
             worth: Floats = np.asarray(counter.counts * weight + (spread.max_skew - 1), dtype=np.float64)
             if counter.column is column:
@@ -197,10 +199,10 @@ class Soft(FeasibleScorePart):
                 points = worth[:-1] if column.is_everywhere else worth[:-1] * (column.ids >= 0)
             raw = points if raw is None else raw + points
         assert raw is not None
-        scores = _finish(np.floor(raw + 0.5).astype(np.int64), counted)
+        scores = _normalise(np.floor(raw + 0.5).astype(np.int64), counted)
         return scores if self.labelled is None else np.where(self.labelled, scores, 0)
 
-    def _size(self, number: int, counted: Mask) -> int:
+    def _count_domains(self, number: int, counted: Mask) -> int:
         """Over how many domains the feasible nodes lie. A node without the label lies in the domain ""."""
         if self.spreads[number].topology_key == HOSTNAME:
             return int(np.count_nonzero(counted))
@@ -211,11 +213,11 @@ class Soft(FeasibleScorePart):
         return int(np.count_nonzero(seen)) - int(unlabelled_twice)
 
 
-def _finish(raw: Ints, counted: Mask) -> Ints:
+def _normalise(raw: Ints, counted: Mask) -> Ints:
     """Fewer pods, more points: 100 × (highest + lowest - own) / highest."""
-    within = raw[counted]
-    highest = int(within.max())
+    counted_raw = raw[counted]
+    highest = int(counted_raw.max())
     if highest <= 0:
         return np.full_like(raw, MAX_SCORE)
-    scores: Ints = MAX_SCORE * (highest + int(within.min()) - raw) // highest
+    scores: Ints = MAX_SCORE * (highest + int(counted_raw.min()) - raw) // highest
     return scores

@@ -1,4 +1,4 @@
-"""TaintToleration: no pod goes where a taint it does not tolerate forbids it; fewer mild taints score higher."""
+"""TaintToleration: no pod goes where a taint it does not tolerate forbids it; fewer soft taints score higher."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from wukong.engine.arrays import Ints, Mask, Rows
 from wukong.engine.nodes import NodeRow, TaintKey
 from wukong.engine.plugin import FilterPart, Load, Plugin, Reason, ScorePart, lowest_is_best
 from wukong.engine.view import View
+from wukong.semantics.tolerations import HARD_EFFECTS, tolerates
 
 REASON = Reason("node(s) had untolerated taint(s)")
-_FORBIDDING = ("NoSchedule", "NoExecute")
 
 
 class TaintToleration(Plugin):
     name = "TaintToleration"
 
     def filter(self, view: View) -> FilterPart | None:
-        refused = untolerated(view.snapshot.rows, view.template.tolerations)
-        return Refused(refused) if refused.any() else None
+        refused = find_untolerated(view.snapshot.rows, view.template.tolerations)
+        return TaintFilter(refused) if refused.any() else None
 
     def score(self, view: View) -> ScorePart | None:
-        mild = [entry for entry in view.template.tolerations if entry.effect in ("", "PreferNoSchedule")]
+        tolerations = [entry for entry in view.template.tolerations if entry.effect in ("", "PreferNoSchedule")]
 
-        def discouraging(taints: tuple[TaintKey, ...]) -> int:
-            return sum(1 for taint in taints if taint[2] == "PreferNoSchedule" and not tolerates(mild, taint))
+        def count_soft(taints: tuple[TaintKey, ...]) -> int:
+            return sum(1 for taint in taints if taint[2] == "PreferNoSchedule" and not is_tolerated(taint, tolerations))
 
-        return Discouraged(_per_taints(view.snapshot.rows, discouraging))
+        return TaintScore(_judge_taints(view.snapshot.rows, count_soft))
 
 
-class Refused(FilterPart):
+class TaintFilter(FilterPart):
     def __init__(self, refused: Mask) -> None:
         self.refused = refused
 
@@ -40,7 +40,7 @@ class Refused(FilterPart):
         return [(REASON, self.refused[rows])]
 
 
-class Discouraged(ScorePart):
+class TaintScore(ScorePart):
     normalise = staticmethod(lowest_is_best)
 
     def __init__(self, counts: Ints) -> None:
@@ -50,29 +50,20 @@ class Discouraged(ScorePart):
         return self.counts[rows]
 
 
-def untolerated(rows: Sequence[NodeRow], tolerations: Sequence[Toleration]) -> Mask:
-    """[node] whether it has a forbidding taint that these tolerations do not cover."""
+def find_untolerated(rows: Sequence[NodeRow], tolerations: Sequence[Toleration]) -> Mask:
+    """[node] whether it has a taint that keeps pods out that these tolerations do not cover."""
 
-    def refuses(taints: tuple[TaintKey, ...]) -> int:
-        return any(taint[2] in _FORBIDDING and not tolerates(tolerations, taint) for taint in taints)
+    def is_refused(taints: tuple[TaintKey, ...]) -> int:
+        return any(taint[2] in HARD_EFFECTS and not is_tolerated(taint, tolerations) for taint in taints)
 
-    return _per_taints(rows, refuses).astype(np.bool_)
-
-
-def tolerates(tolerations: Sequence[Toleration], taint: TaintKey) -> bool:
-    return any(_tolerates(entry, taint) for entry in tolerations)
+    return _judge_taints(rows, is_refused).astype(np.bool_)
 
 
-def _tolerates(toleration: Toleration, taint: TaintKey) -> bool:
-    key, value, effect = taint
-    if toleration.effect not in ("", effect) or toleration.key not in ("", key):
-        return False
-    if toleration.operator in ("", "Equal"):
-        return toleration.value == value
-    return toleration.operator == "Exists"
+def is_tolerated(taint: TaintKey, tolerations: Sequence[Toleration]) -> bool:
+    return any(tolerates(toleration, *taint) for toleration in tolerations)
 
 
-def _per_taints(rows: Sequence[NodeRow], judge: Callable[[tuple[TaintKey, ...]], int]) -> Ints:
+def _judge_taints(rows: Sequence[NodeRow], judge: Callable[[tuple[TaintKey, ...]], int]) -> Ints:
     """Many nodes share few sets of taints: judge each set once."""
     known: dict[tuple[TaintKey, ...], int] = {(): judge(())}
     answers = []

@@ -22,12 +22,12 @@ class VolumeBinding(Plugin):
         bound = [view.snapshot.facts.volumes.get((view.template.namespace, claim)) for claim in view.template.claims]
         # A volume's affinity is asked about the node's labels alone; matchFields count as satisfied.
         masks = [match_node_selector(view.snapshot, required, by_labels_only=True) for required in bound if required]
-        return OutOfReach(~np.logical_and.reduce(masks)) if masks else None
+        return VolumeAffinityFilter(~np.logical_and.reduce(masks)) if masks else None
 
 
-class OutOfReach(FilterPart):
-    def __init__(self, out_of_reach: Mask) -> None:
-        self.out_of_reach = out_of_reach
+class VolumeAffinityFilter(FilterPart):
+    def __init__(self, unreachable: Mask) -> None:
+        self.unreachable = unreachable
 
     def failing(self, rows: Rows, load: Load) -> list[tuple[Reason, Mask]]:
-        return [(REASON, self.out_of_reach[rows])]
+        return [(REASON, self.unreachable[rows])]

@@ -40,7 +40,7 @@ class CostAware(Rule[Config]):
 
     def points(self, config: Config, fleet: Fleet, pod: Pod) -> Floats:
         factor = config.cost_factor
-        return 100 * ((1 - factor) * quietness(fleet) + factor * cheapness(fleet.price_per_core))
+        return 100 * ((1 - factor) * score_quietness(fleet) + factor * score_cheapness(fleet.price_per_core))
 
     def refuses(self, config: Config, fleet: Fleet, pod: Pod) -> Mask:
         assert config.max_per_hour is not None
@@ -50,13 +50,13 @@ class CostAware(Rule[Config]):
         return f"costs more than {config.max_per_hour} per hour"
 
 
-def quietness(fleet: Fleet) -> Floats:
+def score_quietness(fleet: Fleet) -> Floats:
     known = [fleet.used("cpu"), fleet.used("memory")]
     busy = np.where(np.isnan(known[0]), known[1], np.where(np.isnan(known[1]), known[0], (known[0] + known[1]) / 2))
     return np.where(np.isnan(busy), _HALF, 1 - np.clip(busy, 0, 100) / 100)
 
 
-def cheapness(price: Floats) -> Floats:
+def score_cheapness(price: Floats) -> Floats:
     if not np.isfinite(price).any():
         return np.full_like(price, _HALF)
     low, high = np.nanmin(price), np.nanmax(price)

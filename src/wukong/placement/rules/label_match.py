@@ -7,13 +7,13 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
+from wukong.admission.affinity_validation import find_selector_problems
 from wukong.api.core import Pod
 from wukong.api.meta import LabelSelector, LabelSelectorRequirement
 from wukong.engine.arrays import Floats, Mask
-from wukong.engine.selectors import compile_selector, selects
 from wukong.placement.fleet import Fleet
 from wukong.placement.rule import Rule
-from wukong.rules.validate_affinity import label_selector_problems
+from wukong.semantics.selectors import compile_selector, selects
 
 
 class Config(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -33,18 +33,18 @@ class LabelMatch(Rule[Config]):
     def problems(self, config: Config, type_: str) -> Iterable[str]:
         if not config.match_labels and not config.match_expressions:
             yield "matchLabels: expected matchLabels or matchExpressions, got neither. Every node would match."
-        yield from (problem.removeprefix("$.") for problem in label_selector_problems(config.selector, "$"))
+        yield from (problem.removeprefix("$.") for problem in find_selector_problems(config.selector, "$"))
 
     def points(self, config: Config, fleet: Fleet, pod: Pod) -> Floats:
-        return np.where(_matches(config, fleet), 100.0, 0.0)
+        return np.where(_find_matching(config, fleet), 100.0, 0.0)
 
     def refuses(self, config: Config, fleet: Fleet, pod: Pod) -> Mask:
-        return ~_matches(config, fleet)
+        return ~_find_matching(config, fleet)
 
     def reason(self, config: Config) -> str:
         return "labels do not match"
 
 
-def _matches(config: Config, fleet: Fleet) -> Mask:
-    wanted = compile_selector(config.selector)
-    return np.array([selects(wanted, fleet.labels(row)) for row in range(fleet.size)], dtype=np.bool_)
+def _find_matching(config: Config, fleet: Fleet) -> Mask:
+    selector = compile_selector(config.selector)
+    return np.array([selects(selector, fleet.labels(row)) for row in range(fleet.size)], dtype=np.bool_)

@@ -39,13 +39,13 @@ class Latency(Rule[Config]):
             yield "label: expected either label (a node label in milliseconds) or from (a place in the matrix)."
         if not 0 < config.max_millis < np.inf:
             yield f"maxMillis: expected more than 0, got {config.max_millis}."
-        yield from _matrix_problems(config.matrix, "matrix")
+        yield from _find_matrix_problems(config.matrix, "matrix")
 
     def points(self, config: Config, fleet: Fleet, pod: Pod) -> Floats:
-        return 100 * (1 - np.clip(_millis(config, fleet) / config.max_millis, 0, 1))
+        return 100 * (1 - np.clip(_latencies_of(config, fleet) / config.max_millis, 0, 1))
 
     def refuses(self, config: Config, fleet: Fleet, pod: Pod) -> Mask:
-        return _millis(config, fleet) > config.max_millis
+        return _latencies_of(config, fleet) > config.max_millis
 
     def reason(self, config: Config) -> str:
         return f"farther than {config.max_millis:g} ms"
@@ -58,20 +58,20 @@ def read_latencies(data: bytes) -> Latencies:
         matrix = msgspec.convert({} if document is None else document, dict[str, dict[str, float]])
     except msgspec.ValidationError as error:
         raise InputError(readable(error)) from None
-    problems = list(_matrix_problems(matrix, "$"))
+    problems = list(_find_matrix_problems(matrix, "$"))
     if problems:
         raise InputError(*problems)
     return matrix
 
 
-def _millis(config: Config, fleet: Fleet) -> Floats:
+def _latencies_of(config: Config, fleet: Fleet) -> Floats:
     if config.label:
         return fleet.numbers(config.label)
     known = (config.matrix or fleet.latencies).get(config.origin, {})
     return np.array([known.get(place or "", np.nan) for place in fleet.column(config.topology_key)], dtype=np.float64)
 
 
-def _matrix_problems(matrix: Latencies, path: str) -> Iterable[str]:
+def _find_matrix_problems(matrix: Latencies, path: str) -> Iterable[str]:
     for origin, row in matrix.items():
         for target, millis in row.items():
             if not 0 <= millis < np.inf:

@@ -14,7 +14,7 @@ import numpy as np
 from wukong.api.core import Pod
 from wukong.engine.arrays import Floats, Mask
 from wukong.placement.fleet import USED, Fleet
-from wukong.placement.percent import percent
+from wukong.placement.percent import parse_percent
 from wukong.placement.rule import Rule
 
 
@@ -37,7 +37,7 @@ class LoadAware(Rule[Config]):
             yield "cpu: expected at least one of cpu, memory and storage above 0. Nothing would count."
         if type_ == "filter" and not config.threshold:
             yield 'threshold: expected a percentage such as "65%", got none. A filter needs one.'
-        if config.threshold and percent(config.threshold) is None:
+        if config.threshold and parse_percent(config.threshold) is None:
             yield f'threshold: expected a percentage such as "65%", got {config.threshold!r}.'
 
     def points(self, config: Config, fleet: Fleet, pod: Pod) -> Floats:
@@ -50,7 +50,7 @@ class LoadAware(Rule[Config]):
         return 100 - np.clip(mean, 0, 100)
 
     def refuses(self, config: Config, fleet: Fleet, pod: Pod) -> Mask:
-        threshold = percent(config.threshold)
+        threshold = parse_percent(config.threshold)
         assert threshold is not None
         counted = [row for row, resource in enumerate(USED) if getattr(config, resource) > 0]
         refused: Mask = np.any(fleet.usage[counted] > threshold, axis=0)

@@ -15,7 +15,7 @@ import numpy as np
 from wukong.api.core import Pod
 from wukong.engine.arrays import Floats, Mask
 from wukong.placement.fleet import Fleet
-from wukong.placement.prices import instance_type
+from wukong.placement.prices import instance_type_of
 from wukong.placement.rule import Rule
 
 RISK_LABEL = "placement.novasphere.dev/interruption-percent"
@@ -42,23 +42,23 @@ class SpotRisk(Rule[Config]):
             yield "worst: expected more than 0, got 0. Every risk would be the worst."
 
     def points(self, config: Config, fleet: Fleet, pod: Pod) -> Floats:
-        return 100 * (1 - np.minimum(_risk(config, fleet) / config.worst, 1))
+        return 100 * (1 - np.minimum(_compute_risk(config, fleet) / config.worst, 1))
 
     def refuses(self, config: Config, fleet: Fleet, pod: Pod) -> Mask:
-        return _risk(config, fleet) > config.worst
+        return _compute_risk(config, fleet) > config.worst
 
     def reason(self, config: Config) -> str:
         return f"more than {config.worst:g}% of such spot nodes are reclaimed in a month"
 
 
-def _risk(config: Config, fleet: Fleet) -> Floats:
-    said = fleet.numbers(RISK_LABEL)
+def _compute_risk(config: Config, fleet: Fleet) -> Floats:
+    labelled = fleet.numbers(RISK_LABEL)
     by_type = config.by_instance_type
     usual = np.array(
-        [by_type.get(instance_type(fleet.labels(row)), config.percent) for row in range(fleet.size)]
+        [by_type.get(instance_type_of(fleet.labels(row)), config.percent) for row in range(fleet.size)]
         if by_type
         else np.full(fleet.size, config.percent),
         dtype=np.float64,
     )
-    risk = np.where(np.isnan(said), usual, np.clip(said, 0, 100))
+    risk = np.where(np.isnan(labelled), usual, np.clip(labelled, 0, 100))
     return np.where(fleet.is_spot, risk, 0.0)

@@ -21,28 +21,28 @@ from wukong.engine.scheduler import Scheduler
 from wukong.engine.snapshot import Snapshot
 from wukong.engine.view import Plugins, View
 from wukong.placement.fleet import Fleet
-from wukong.replies.extender.verbs import Extender, Filtered
+from wukong.replies.extender.verbs import Extender, FilterResult
 
 NAME = "Extender"
-SHIPPED = ExtenderEntry(filter_verb="filter", prioritize_verb="prioritize", preempt_verb="preempt", weight=5)
+DEFAULT_ENTRY = ExtenderEntry(filter_verb="filter", prioritize_verb="prioritize", preempt_verb="preempt", weight=5)
 PER_POINT = 10  # kube-scheduler counts to 100, an extender to 10
 replace = msgspec.structs.replace
 
 
 class Answer(NamedTuple):
-    """What the extender said about one pod. Arrays are over the nodes offered."""
+    """What the extender answered about one pod. Arrays are over the nodes offered."""
 
     fleet: Fleet
     names: list[str]  # the nodes offered
     rows: Index  # where the fleet has them
-    filtered: Filtered
+    filtered: FilterResult
     scores: Ints  # 0–10; of those kept
 
 
-def with_extender(
+def add_extender(
     scheduler: Scheduler, extender: Extender, entry: ExtenderEntry, now: float
 ) -> tuple[Scheduler, ExtenderPlugin]:
-    """The same scheduler with the extender in its configuration, and the plugin that remembers what was said."""
+    """The same scheduler with the extender in its configuration, and the plugin that keeps its answer."""
     plugin = ExtenderPlugin(extender, entry, scheduler.profile, scheduler.plugins, now)
     base = scheduler.profile
     scores = (*base.scores, (NAME, entry.weight)) if entry.prioritize_verb else base.scores
@@ -75,31 +75,31 @@ class ExtenderPlugin(Plugin):
         self._answer: tuple[View, Answer] | None = None
 
     def filter(self, view: View) -> FilterPart | None:
-        answer = self.answer(view)
+        answer = self.answer_of(view)
         row_of, size = view.snapshot.row_of, len(view.snapshot.rows)
         failing: list[tuple[Reason, Mask]] = []
         for refusal in answer.filtered.refusals:
             mask: Mask = np.zeros(size, dtype=np.bool_)
             mask[[row_of[answer.names[number]] for number in np.flatnonzero(refusal.mask)]] = True
             failing.append((Reason(refusal.reason, refusal.is_final), mask))
-        return Refused(failing) if failing else None
+        return ExtenderFilter(failing) if failing else None
 
     def score(self, view: View) -> ScorePart | None:
-        answer = self.answer(view)
+        answer = self.answer_of(view)
         points: Ints = np.zeros(len(view.snapshot.rows), dtype=np.int64)
         for number, score in zip(np.flatnonzero(answer.filtered.kept).tolist(), answer.scores.tolist(), strict=True):
             points[view.snapshot.row_of[answer.names[number]]] = score * PER_POINT
-        return Points(points)
+        return ExtenderScore(points)
 
-    def agree(self, view: View, candidates: dict[str, tuple[str, ...]]) -> Collection[str]:
+    def filter_candidates(self, view: View, candidates: dict[str, tuple[str, ...]]) -> Collection[str]:
         if not self.entry.preempt_verb:
             return candidates
         placed = view.snapshot.pods
         victims = {node: [placed[key].template.pod for key in keys] for node, keys in candidates.items()}
         return self.extender.preempt(view.template.pod, victims, self.now)
 
-    def answer(self, view: View) -> Answer:
-        """What it says to the nodes that pass all other filters."""
+    def answer_of(self, view: View) -> Answer:
+        """What the extender answers about the nodes that pass all other filters."""
         if self._answer is None or self._answer[0] is not view:
             self._answer = view, self._ask(view)
         return self._answer[1]
@@ -108,15 +108,15 @@ class ExtenderPlugin(Plugin):
         offering = View(view.snapshot, view.template, self._profile, self._plugins, view.node_name)
         offering.sync()
         names = [view.snapshot.rows[row].name for row in np.flatnonzero(offering.feasible).tolist()]
-        fleet, pod = self._fleet(view.snapshot), view.template.pod
+        fleet, pod = self._read_fleet(view.snapshot), view.template.pod
         rows: Index = np.array([fleet.row_of.get(name, -1) for name in names], dtype=np.intp)
         filtered = self.extender.filter(pod, fleet, rows, self.now)
         if not self.entry.filter_verb:
-            filtered = Filtered(np.ones(len(rows), dtype=np.bool_), (), filtered.plan)
+            filtered = FilterResult(np.ones(len(rows), dtype=np.bool_), (), filtered.plan)
         scores = self.extender.prioritize(pod, fleet, rows[filtered.kept], self.now)
         return Answer(fleet, names, rows, filtered, scores)
 
-    def _fleet(self, snapshot: Snapshot) -> Fleet:
+    def _read_fleet(self, snapshot: Snapshot) -> Fleet:
         """The fleet, with the node that a counterfactual adds to it."""
         fleet = self.extender.fleet(self.now)
         added = [row for row in snapshot.rows if row.name not in fleet.row_of]
@@ -124,12 +124,12 @@ class ExtenderPlugin(Plugin):
             return fleet
         nodes = [fleet.node(row) for row in range(fleet.size)]
         for row in added:
-            alike = [other.name for other in snapshot.rows if other is not row and other.shape() == row.shape()]
-            nodes += [_renamed(fleet.node(fleet.row_of[name]), row.name) for name in alike[:1]]
+            alike = [example.name for example in snapshot.rows if example is not row and example.shape() == row.shape()]
+            nodes += [_rename(fleet.node(fleet.row_of[name]), row.name) for name in alike[:1]]
         return self.extender.fleet_of(nodes, self.now)
 
 
-class Refused(FilterPart):
+class ExtenderFilter(FilterPart):
     def __init__(self, reasons: list[tuple[Reason, Mask]]) -> None:
         self.reasons = reasons
 
@@ -137,7 +137,7 @@ class Refused(FilterPart):
         return [(reason, mask[rows]) for reason, mask in self.reasons]
 
 
-class Points(ScorePart):
+class ExtenderScore(ScorePart):
     def __init__(self, points: Ints) -> None:
         self.points = points
 
@@ -145,5 +145,5 @@ class Points(ScorePart):
         return self.points[rows]
 
 
-def _renamed(node: Node, name: str) -> Node:
+def _rename(node: Node, name: str) -> Node:
     return replace(node, metadata=replace(node.metadata, name=name))

@@ -1,6 +1,6 @@
-"""What a policy did to one decision, told node by node: which held, what it refused, what its points are made of.
+"""What a policy did to one decision, node by node: which held, what it refused, what its points are made of.
 
-Made by `tell` from an answer of asked.py, for `wukong explain`. A plain value: nothing is decided here.
+Built by `build_report` from an answer of plugin.py, for `wukong explain`. A plain value: nothing is decided here.
 """
 
 from __future__ import annotations
@@ -62,23 +62,23 @@ class PolicyReport(msgspec.Struct, frozen=True, kw_only=True):
         return self.strategy != self.own_strategy
 
 
-def tell(asked: ExtenderPlugin, view: View, pod: Pod, alone: Decision) -> PolicyReport:
+def build_report(plugin: ExtenderPlugin, view: View, pod: Pod, alone: Decision) -> PolicyReport:
     """`alone` is what kube-scheduler decides without an extender."""
-    answer, extender = asked.answer(view), asked.extender
+    answer, extender = plugin.answer_of(view), plugin.extender
     match = extender.match(pod)
     plan, fleet, filtered = match.plan, answer.fleet, answer.filtered
     kept = np.flatnonzero(filtered.kept).tolist()
     names = [answer.names[number] for number in kept]
     rows = answer.rows[filtered.kept]
     known = rows[rows >= 0]
-    terms = extender.judge.terms(plan, fleet, pod)
+    terms = extender.judge.build_terms(plan, fleet, pod)
     used = {use.rule.name for use in (*plan.filters, *plan.scores, *plan.ranks)}
     return PolicyReport(
         policy=plan.name,
         others=match.others,
         is_enforced=plan.is_enforced,
         own_strategy=plan.strategy,
-        strategy=extender.strategy(plan, pod),
+        strategy=extender.strategy_of(plan, pod),
         priority=plan.priority if plan.priority is not None else pod.spec.priority or 0,
         critical_priority=extender.settings.critical_priority,
         alone="".join(alone.best[:1]),
@@ -86,10 +86,10 @@ def tell(asked: ExtenderPlugin, view: View, pod: Pod, alone: Decision) -> Policy
         is_fallback=filtered.is_fallback,
         notes=tuple(note.text for note in filtered.notes) if answer.names else (),
         observed={refusal.reason: int(refusal.mask.sum()) for refusal in filtered.observed},
-        weight=asked.entry.weight if asked.entry.prioritize_verb else 0,
-        terms=tuple(Term(term.name, term.weight, _by_name(names, term.points[rows])) for term in terms),
+        weight=plugin.entry.weight if plugin.entry.prioritize_verb else 0,
+        terms=tuple(Term(term.name, term.weight, _map_by_name(names, term.points[rows])) for term in terms),
         ranks=tuple(use.rule.name for use in plan.ranks),
-        points=_by_name(names, to_points(terms, fleet.size + 1)[rows]),
+        points=_map_by_name(names, to_points(terms, fleet.size + 1)[rows]),
         scores=dict(zip(names, answer.scores.tolist(), strict=True)),
         faults=dict(extender.judge.faults),
         scheduler_name=plan.scheduler_name,
@@ -98,7 +98,7 @@ def tell(asked: ExtenderPlugin, view: View, pod: Pod, alone: Decision) -> Policy
         unmeasured=int(_is_unmeasured(fleet)[known].sum()),
         reads_prices=bool(used & _PRICED),
         unpriced=int(np.isnan(fleet.price[known]).sum()),
-        listed=_listed(extender.fleets.prices, fleet, known),
+        listed=_count_list_prices(extender.fleets.prices, fleet, known),
     )
 
 
@@ -107,9 +107,11 @@ def _is_unmeasured(fleet: Fleet) -> Mask:
     return unknown
 
 
-def _listed(prices: Prices, fleet: Fleet, rows: Index) -> int:
-    return sum(prices.is_listed(fleet.names[row], fleet.labels(row), bool(fleet.is_spot[row])) for row in rows.tolist())
+def _count_list_prices(prices: Prices, fleet: Fleet, rows: Index) -> int:
+    return sum(
+        prices.is_list_price(fleet.names[row], fleet.labels(row), bool(fleet.is_spot[row])) for row in rows.tolist()
+    )
 
 
-def _by_name(names: list[str], points: Iterable[float]) -> dict[str, float]:
+def _map_by_name(names: list[str], points: Iterable[float]) -> dict[str, float]:
     return {name: round(float(value), 2) for name, value in zip(names, points, strict=True)}

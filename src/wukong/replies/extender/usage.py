@@ -1,6 +1,6 @@
-"""How much of each node is in use, as far as anybody knows: measured, not stale, and raised by what was bound since.
+"""How much of each node is in use, as far as it is known: measured, not stale, and raised by what was bound since.
 
-Used by fleets.py. Kept current at the cost of what changed: a binding touches one node, a measurement all of them.
+Used by fleet_cache.py. Kept current at the cost of what changed: a binding touches one node, a measurement all of them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class UsageCache:
         self._bindings = 0  # the version of state.recent_bindings that is in it
         self._holds_until = 0.0  # then usage turns stale, or a binding is old enough to have been measured
 
-    def stale(self, now: float) -> int:
+    def count_stale(self, now: float) -> int:
         """How many nodes have usage that was measured, but too long ago to count."""
         return int(self._is_stale(now).sum())
 
@@ -46,16 +46,16 @@ class UsageCache:
         known = self._at[~np.isnan(self._at)]
         return float(now - known.min()) if len(known) else 0.0
 
-    def at(self, nodes: Nodes, now: float) -> Floats:
+    def usage_at(self, nodes: Nodes, now: float) -> Floats:
         """Percent in use by resource and node, NaN where nobody knows: the same array as long as nothing changed."""
         if nodes is not self._nodes or self.state.usage is not self._source:
             self._nodes, self._source = nodes, self.state.usage
-            self._at, self._measured = _measured(nodes, self.state)
-            self._begin(now)
+            self._at, self._measured = _read_measurements(nodes, self.state)
+            self._recompute(now)
         elif now >= self._holds_until:
-            self._begin(now)
+            self._recompute(now)
         elif self._bindings != self.state.recent.version:
-            self._follow(now)
+            self._update_changed(now)
         return self._current
 
     def _is_stale(self, now: float) -> Mask:
@@ -63,22 +63,22 @@ class UsageCache:
         is_stale: Mask = now >= self._at + self.settings.stale_seconds
         return is_stale
 
-    def _begin(self, now: float) -> None:
-        """Everything anew."""
+    def _recompute(self, now: float) -> None:
+        """Compute usage for all nodes."""
         usage = self._measured.copy()
         is_stale = self._is_stale(now)
         usage[:, is_stale] = np.nan
         fresh = self._at[~is_stale & ~np.isnan(self._at)]
         self._holds_until = float(fresh.min()) + self.settings.stale_seconds if len(fresh) else math.inf
         self._current = usage
-        self._add(usage, self.state.recent.on_node, now)
+        self._add_recent(usage, self.state.recent.on_node, now)
         self._bindings = self.state.recent.version
 
-    def _follow(self, now: float) -> None:
+    def _update_changed(self, now: float) -> None:
         """Only the nodes on which something was bound, or went away."""
         changed = self.state.recent.changed_since(self._bindings)
         if changed is None:
-            self._begin(now)
+            self._recompute(now)
             return
         usage = self._current.copy()  # fleets made of the other one go on being what they were
         stale = self._is_stale(now)
@@ -86,10 +86,10 @@ class UsageCache:
             row = self._nodes.row_of.get(name)
             if row is not None:
                 usage[:, row] = np.nan if stale[row] else self._measured[:, row]
-        self._add(usage, changed, now)
+        self._add_recent(usage, changed, now)
         self._current, self._bindings = usage, self.state.recent.version
 
-    def _add(self, usage: Floats, names: Iterable[str], now: float) -> None:
+    def _add_recent(self, usage: Floats, names: Iterable[str], now: float) -> None:
         """Pods bound since the measurement, or within the last minute, come on top of it."""
         row_of, facts, damp = self._nodes.row_of, self._nodes.facts, self.settings.damp_seconds
         for name in names:
@@ -97,31 +97,31 @@ class UsageCache:
             if row is None:
                 continue
             cpu = memory = 0
-            for bound in self.state.recent.on_node.get(name, {}).values():
-                if bound.at >= self._at[row]:
+            for binding in self.state.recent.on_node.get(name, {}).values():
+                if binding.at >= self._at[row]:
                     is_counted = True
                 else:
-                    is_counted = now < bound.at + damp
+                    is_counted = now < binding.at + damp
                     if is_counted:
-                        self._holds_until = min(self._holds_until, bound.at + damp)
+                        self._holds_until = min(self._holds_until, binding.at + damp)
                 if is_counted:
-                    cpu += bound.cpu_milli
-                    memory += bound.memory
+                    cpu += binding.cpu_milli
+                    memory += binding.memory
             allocatable = facts[row].node.status.allocatable
             usage[CPU, row] += _percent(cpu, allocatable.get("cpu", 0), "cpu")
             usage[MEMORY, row] += _percent(memory, allocatable.get("memory", 0), "memory")
 
 
-def _measured(nodes: Nodes, state: State) -> tuple[Floats, Floats]:
+def _read_measurements(nodes: Nodes, state: State) -> tuple[Floats, Floats]:
     """When each node was measured, and what: NaN for the others."""
     at = np.full(len(nodes.names), np.nan)
     usage = np.full((len(USED), len(nodes.names)), np.nan)
     for row, name in enumerate(nodes.names):
-        found = state.usage.get(name)
-        if found is not None:
-            at[row] = found.at
+        measurement = state.usage.get(name)
+        if measurement is not None:
+            at[row] = measurement.at
             for number, kind in enumerate(USED):
-                value = getattr(found, kind)
+                value = getattr(measurement, kind)
                 if value is not None:
                     usage[number, row] = value
     return at, usage

@@ -53,7 +53,7 @@ _usual_head = re.compile(
 ).match
 
 
-class NameBook:
+class FleetNames:
     """The names of a fleet, encoded once: a fleet lasts longer than a request."""
 
     def __init__(self, fleet: NodeRows) -> None:
@@ -63,48 +63,50 @@ class NameBook:
         self._row = {quoted: row for row, quoted in enumerate(self._quoted)}
         self._scored: npt.NDArray[np.object_] | None = None
 
-    def offer_names(self, listed: bytes) -> Offer:
+    def offer_names(self, names_json: bytes) -> Offer:
         """Of a JSON list of names."""
-        names = listed[1:-1].split(b",")
+        names = names_json[1:-1].split(b",")
         try:
             # Every piece is a known name in quotes, hence free of commas and escapes: so the list is just that.
-            return self._once(np.fromiter(map(self._row.__getitem__, names), np.intp, len(names)), names)
+            return self._drop_duplicates(np.fromiter(map(self._row.__getitem__, names), np.intp, len(names)), names)
         except KeyError:
-            return self._offer_strange(listed)
+            return self._offer_decoded(names_json)
 
     def offer_items(self, items: list[msgspec.Raw]) -> Offer:
         """Of nodes sent in full."""
-        names = [match[1] if (match := _usual_head(item)) else _name_of(item, at) for at, item in enumerate(items)]
-        return self._once(self._rows(names), names, items)
+        names = [
+            match[1] if (match := _usual_head(item)) else _name_of(item, index) for index, item in enumerate(items)
+        ]
+        return self._drop_duplicates(self._rows_of(names), names, items)
 
-    def scored(self) -> npt.NDArray[np.object_]:
+    def encode_scores(self) -> npt.NDArray[np.object_]:
         """`[score, row]` → `{"Host":…,"Score":…}`; the last row is for a node that has none."""
         if self._scored is None:
             self._scored = np.empty((len(SCORES), len(self._quoted) + 1), dtype=np.object_)
             for score in SCORES:
-                self._scored[score, :-1] = [host_priority(quoted, score) for quoted in self._quoted]
+                self._scored[score, :-1] = [encode_host_priority(quoted, score) for quoted in self._quoted]
         return self._scored
 
-    def _offer_strange(self, listed: bytes) -> Offer:
-        """The careful way: nodes we do not know, white space, escapes."""
+    def _offer_decoded(self, names_json: bytes) -> Offer:
+        """For lists with unknown nodes, white space or escapes: decoded and encoded again."""
         try:
-            names = [msgspec.json.encode(name) for name in _strings.decode(listed)]
+            names = [msgspec.json.encode(name) for name in _strings.decode(names_json)]
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise InputError(f"NodeNames: expected a list of names: {error}.") from None
-        return self._once(self._rows(names), names)
+        return self._drop_duplicates(self._rows_of(names), names)
 
-    def _rows(self, names: Iterable[bytes]) -> Rows:
+    def _rows_of(self, names: Iterable[bytes]) -> Rows:
         row = self._row.get
         return np.array([row(name, UNKNOWN) for name in names], dtype=np.intp)
 
-    def _once(self, rows: Rows, names: list[bytes], items: list[msgspec.Raw] | None = None) -> Offer:
-        if not self._has_twins(rows, names):
+    def _drop_duplicates(self, rows: Rows, names: list[bytes], items: list[msgspec.Raw] | None = None) -> Offer:
+        if not self._has_duplicates(rows, names):
             return Offer(rows, names, items)
-        first = {name: at for at, name in reversed(list(enumerate(names)))}
+        first = {name: index for index, name in reversed(list(enumerate(names)))}
         places = sorted(first.values())
-        return Offer(rows[places], [names[at] for at in places], items and [items[at] for at in places])
+        return Offer(rows[places], [names[index] for index in places], items and [items[index] for index in places])
 
-    def _has_twins(self, rows: Rows, names: list[bytes]) -> bool:
+    def _has_duplicates(self, rows: Rows, names: list[bytes]) -> bool:
         seen = np.zeros(len(self._quoted) + 1, dtype=np.bool_)
         seen[rows] = True
         if seen[UNKNOWN]:
@@ -112,26 +114,26 @@ class NameBook:
         return bool(np.count_nonzero(seen) < len(rows))
 
 
-class Books:
-    """The book of the fleet that is asked about now."""
+class FleetNamesCache:
+    """The names of the fleet that was asked about last."""
 
     def __init__(self) -> None:
-        self._book: NameBook | None = None
+        self._fleet_names: FleetNames | None = None
 
-    def of(self, fleet: NodeRows) -> NameBook:
-        book = self._book
-        if book is None or (book.fleet is not fleet and book.names != fleet.names):
-            book = self._book = NameBook(fleet)
-        book.fleet = fleet  # figures change often, names seldom
-        return book
+    def of(self, fleet: NodeRows) -> FleetNames:
+        fleet_names = self._fleet_names
+        if fleet_names is None or (fleet_names.fleet is not fleet and fleet_names.names != fleet.names):
+            fleet_names = self._fleet_names = FleetNames(fleet)
+        fleet_names.fleet = fleet  # figures change often, names seldom
+        return fleet_names
 
 
-def host_priority(quoted: bytes, score: int) -> bytes:
+def encode_host_priority(quoted: bytes, score: int) -> bytes:
     return b'{"Host":%b,"Score":%d}' % (quoted, score)
 
 
-def _name_of(item: msgspec.Raw, at: int) -> bytes:
+def _name_of(item: msgspec.Raw, index: int) -> bytes:
     try:
         return msgspec.json.encode(_head.decode(item).metadata.name)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"Nodes.items[{at}]: expected a node with metadata.name: {error}.") from None
+        raise InputError(f"Nodes.items[{index}]: expected a node with metadata.name: {error}.") from None

@@ -29,7 +29,7 @@ class ExtenderArgs(NamedTuple):
 
 
 class Victims(NamedTuple):
-    """Who would have to go from one node."""
+    """The pods that would be evicted from one node."""
 
     pods: list[Pod] | list[str]  # in full, or their uids
     uids: list[str]
@@ -58,8 +58,8 @@ def read_args(body: bytes) -> ExtenderArgs:
     _check_text(body)
     args = _read(_args, body, "")
     if _is_null(args.Pod) or ((args.Nodes is None or args.Nodes.items is None) and _is_null(args.NodeNames)):
-        args = _folded_args(body)
-    pod = _pod(args.Pod)
+        args = _read_folded_args(body)
+    pod = _read_pod(args.Pod)
     if (args.Nodes is None) == _is_null(args.NodeNames):
         raise InputError("expected either Nodes or NodeNames to be there, got both or neither.")
     if args.Nodes is not None:
@@ -70,35 +70,35 @@ def read_args(body: bytes) -> ExtenderArgs:
 
 
 def read_preemption(body: bytes) -> tuple[Pod, dict[str, Victims]]:
-    """ExtenderPreemptionArgs: the pod, and by node name those who would have to go."""
+    """ExtenderPreemptionArgs: the pod, and by node name the pods that would be evicted."""
     _check_text(body)
-    args = _folded(body, "")
-    pod = _pod(args.get("pod", _NULL))
-    full, meta = (_map(args, key) for key in ("NodeNameToVictims", "NodeNameToMetaVictims"))
+    args = _fold_keys(body, "")
+    pod = _read_pod(args.get("pod", _NULL))
+    full, meta = (_read_map(args, key) for key in ("NodeNameToVictims", "NodeNameToMetaVictims"))
     if full and meta:
         raise InputError("expected either NodeNameToVictims or NodeNameToMetaVictims, got both.")
     return pod, {
-        **{node: _full_victims(raw, f"NodeNameToVictims[{node!r}]") for node, raw in full.items()},
-        **{node: _meta_victims(raw, f"NodeNameToMetaVictims[{node!r}]") for node, raw in meta.items()},
+        **{node: _read_full_victims(raw, f"NodeNameToVictims[{node!r}]") for node, raw in full.items()},
+        **{node: _read_meta_victims(raw, f"NodeNameToMetaVictims[{node!r}]") for node, raw in meta.items()},
     }
 
 
-def _full_victims(raw: Raw, place: str) -> Victims:
-    pods, violations = _victims(raw, place)
-    decoded = [_pod(pod, f"{place}.Pods[{at}]") for at, pod in enumerate(pods)]
+def _read_full_victims(raw: Raw, place: str) -> Victims:
+    pods, violations = _read_victims(raw, place)
+    decoded = [_read_pod(pod, f"{place}.Pods[{index}]") for index, pod in enumerate(pods)]
     return Victims(decoded, [pod.metadata.uid for pod in decoded], violations)
 
 
-def _meta_victims(raw: Raw, place: str) -> Victims:
-    pods, violations = _victims(raw, place)
-    uids = [_read(_text, _folded(pod, place).get("uid", Raw(b'""')), f"{place}.Pods.UID") for pod in pods]
+def _read_meta_victims(raw: Raw, place: str) -> Victims:
+    pods, violations = _read_victims(raw, place)
+    uids = [_read(_text, _fold_keys(pod, place).get("uid", Raw(b'""')), f"{place}.Pods.UID") for pod in pods]
     return Victims(uids, uids, violations)
 
 
-def _victims(raw: Raw, place: str) -> tuple[list[Raw], int]:
+def _read_victims(raw: Raw, place: str) -> tuple[list[Raw], int]:
     if _is_null(raw):
         return [], 0
-    fields = _folded(raw, place)
+    fields = _fold_keys(raw, place)
     pods = fields.get("pods", _NULL)
     violations = fields.get("numpdbviolations", _NULL)
     return (
@@ -107,7 +107,7 @@ def _victims(raw: Raw, place: str) -> tuple[list[Raw], int]:
     )
 
 
-def _pod(raw: Raw, place: str = "Pod") -> Pod:
+def _read_pod(raw: Raw, place: str = "Pod") -> Pod:
     if _is_null(raw):
         raise InputError(f"{place}: expected a pod, got nothing.")
     try:
@@ -118,20 +118,20 @@ def _pod(raw: Raw, place: str = "Pod") -> Pod:
     return pod
 
 
-def _folded_args(body: bytes) -> _Args:
-    fields = _folded(body, "")
+def _read_folded_args(body: bytes) -> _Args:
+    fields = _fold_keys(body, "")
     nodes = fields.get("nodes", _NULL)
-    items = _NULL if _is_null(nodes) else _folded(nodes, "Nodes").get("items", _NULL)
+    items = _NULL if _is_null(nodes) else _fold_keys(nodes, "Nodes").get("items", _NULL)
     listed = None if _is_null(items) else _read(_raws, items, "Nodes.items")
     return _Args(fields.get("pod", _NULL), None if _is_null(nodes) else _Nodes(listed), fields.get("nodenames", _NULL))
 
 
-def _map(args: dict[str, Raw], key: str) -> dict[str, Raw]:
+def _read_map(args: dict[str, Raw], key: str) -> dict[str, Raw]:
     raw = args.get(key.lower(), _NULL)
     return {} if _is_null(raw) else _read(_fields, raw, key)
 
 
-def _folded(data: bytes | Raw, place: str) -> dict[str, Raw]:
+def _fold_keys(data: bytes | Raw, place: str) -> dict[str, Raw]:
     """The fields of an object by their names in lower case; the exact ones of two that differ only in case."""
     fields = _read(_fields, data, place)
     return {key.lower(): raw for key, raw in sorted(fields.items(), reverse=True)}

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from wukong.serve.extender.offered_nodes import NameBook, Offer, host_priority
+from wukong.serve.extender.offered_nodes import FleetNames, Offer, encode_host_priority
 from wukong.serve.extender.request import Victims
 
 Mask = npt.NDArray[np.bool_]
@@ -32,7 +32,7 @@ class RefusedNodes(Protocol):
     def is_final(self) -> bool: ...
 
 
-class Filtered(Protocol):
+class FilterResult(Protocol):
     @property
     def kept(self) -> Mask: ...
 
@@ -40,40 +40,42 @@ class Filtered(Protocol):
     def refusals(self) -> Sequence[RefusedNodes]: ...
 
 
-def filter_answer(offer: Offer, result: Filtered) -> bytes:
+def encode_filter_result(offer: Offer, result: FilterResult) -> bytes:
     tail = b',"FailedNodes":{%b},"FailedAndUnresolvableNodes":{%b},"Error":""}' % (
-        _failures(offer.names, (refusal for refusal in result.refusals if not refusal.is_final)),
-        _failures(offer.names, (refusal for refusal in result.refusals if refusal.is_final)),
+        _encode_failures(offer.names, (refusal for refusal in result.refusals if not refusal.is_final)),
+        _encode_failures(offer.names, (refusal for refusal in result.refusals if refusal.is_final)),
     )
     if offer.items is None:
         names = b",".join(compress(offer.names, result.kept.tobytes()))
         return b'{"Nodes":null,"NodeNames":[%b]%b' % (names, tail)
     items: list[msgspec.Raw | bytes] = list(compress(offer.items, result.kept.tobytes()))
-    return _around(b'{"Nodes":{"metadata":{},"items":[', items, b']},"NodeNames":null' + tail)
+    return _wrap_items(b'{"Nodes":{"metadata":{},"items":[', items, b']},"NodeNames":null' + tail)
 
 
-def prioritize_answer(offer: Offer, book: NameBook, scores: Scores) -> bytes:
-    hosts = book.scored()[scores, offer.rows].tolist()
-    for at in np.flatnonzero(offer.rows < 0).tolist():
-        hosts[at] = host_priority(offer.names[at], int(scores[at]))
+def encode_priorities(offer: Offer, fleet_names: FleetNames, scores: Scores) -> bytes:
+    hosts = fleet_names.encode_scores()[scores, offer.rows].tolist()
+    for index in np.flatnonzero(offer.rows < 0).tolist():
+        hosts[index] = encode_host_priority(offer.names[index], int(scores[index]))
     return b"[%b]" % b",".join(hosts)
 
 
-def preempt_answer(candidates: dict[str, Victims], remaining: Iterable[str]) -> bytes:
-    return msgspec.json.encode({"NodeNameToMetaVictims": {node: _meta(candidates[node]) for node in remaining}})
+def encode_preemption_result(candidates: dict[str, Victims], remaining: Iterable[str]) -> bytes:
+    return msgspec.json.encode(
+        {"NodeNameToMetaVictims": {node: _meta_victims_of(candidates[node]) for node in remaining}}
+    )
 
 
-def _failures(names: list[bytes], refusals: Iterable[RefusedNodes]) -> bytes:
+def _encode_failures(names: list[bytes], refusals: Iterable[RefusedNodes]) -> bytes:
     """`"a":"reason","b":"reason"`."""
     groups = []
     for refusal in refusals:
         reason = b":" + msgspec.json.encode(refusal.reason)
-        if refused := [names[at] for at in np.flatnonzero(refusal.mask).tolist()]:
+        if refused := [names[index] for index in np.flatnonzero(refusal.mask).tolist()]:
             groups.append((reason + b",").join(refused) + reason)
     return b",".join(groups)
 
 
-def _around(head: bytes, items: list[msgspec.Raw | bytes], tail: bytes) -> bytes:
+def _wrap_items(head: bytes, items: list[msgspec.Raw | bytes], tail: bytes) -> bytes:
     """All in one copy: they may be tens of megabytes."""
     if not items:
         return head + tail
@@ -83,5 +85,5 @@ def _around(head: bytes, items: list[msgspec.Raw | bytes], tail: bytes) -> bytes
     return b",".join(items)
 
 
-def _meta(victims: Victims) -> dict[str, object]:
+def _meta_victims_of(victims: Victims) -> dict[str, object]:
     return {"Pods": [{"UID": uid} for uid in victims.uids], "NumPDBViolations": victims.violations}

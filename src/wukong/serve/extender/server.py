@@ -26,9 +26,15 @@ from wukong.api.decode import decode_one
 from wukong.errors import InputError
 from wukong.ports import Clock
 from wukong.runtime.metrics import ExtenderMetrics
-from wukong.serve.extender.offered_nodes import UNKNOWN, Books, NameBook, NodeRows, Offer, Rows
+from wukong.serve.extender.offered_nodes import UNKNOWN, FleetNames, FleetNamesCache, NodeRows, Offer, Rows
 from wukong.serve.extender.request import ExtenderArgs, read_args, read_preemption
-from wukong.serve.extender.response import Filtered, Scores, filter_answer, preempt_answer, prioritize_answer
+from wukong.serve.extender.response import (
+    FilterResult,
+    Scores,
+    encode_filter_result,
+    encode_preemption_result,
+    encode_priorities,
+)
 from wukong.serve.probes import Status
 
 LIMIT_BYTES = 256 << 20  # 5,000 nodes in full are about 20 MB
@@ -41,71 +47,73 @@ log = logging.getLogger(__name__)
 
 
 class ExtenderVerbs(Protocol):
-    """Who decides: wukong.replies.extender.ExtenderVerbs."""
+    """What decides: wukong.replies.extender.verbs.Extender has it."""
 
     def fleet(self, now: float) -> Any: ...
 
     def fleet_of(self, nodes: list[Node], now: float) -> Any: ...
 
-    def filter(self, pod: Pod, fleet: Any, rows: Rows, now: float) -> Filtered: ...
+    def filter(self, pod: Pod, fleet: Any, rows: Rows, now: float) -> FilterResult: ...
 
     def prioritize(self, pod: Pod, fleet: Any, rows: Rows, now: float) -> Scores: ...
 
     def preempt(self, pod: Pod, candidates: Mapping[str, list[Pod] | list[str]], now: float) -> list[str]: ...
 
 
-class Shell:
+class RequestHandler:
     """From the bytes of a request to the bytes of its answer, without HTTP."""
 
     def __init__(self, extender: ExtenderVerbs, clock: Clock) -> None:
         self._extender = extender
         self._clock = clock
-        self._books = Books()
+        self._fleet_names = FleetNamesCache()
 
     def filter(self, body: bytes) -> Callable[[], bytes]:
-        asked, now = read_args(body), self._clock.now()
-        fleet, _, offer = self._offered(asked, now)
-        return lambda: filter_answer(offer, self._extender.filter(asked.pod, fleet, offer.rows, now))
+        args, now = read_args(body), self._clock.now()
+        fleet, _, offer = self._read_offer(args, now)
+        return lambda: encode_filter_result(offer, self._extender.filter(args.pod, fleet, offer.rows, now))
 
     def prioritize(self, body: bytes) -> Callable[[], bytes]:
-        asked, now = read_args(body), self._clock.now()
-        fleet, book, offer = self._offered(asked, now)
-        return lambda: prioritize_answer(offer, book, self._extender.prioritize(asked.pod, fleet, offer.rows, now))
+        args, now = read_args(body), self._clock.now()
+        fleet, fleet_names, offer = self._read_offer(args, now)
+        return lambda: encode_priorities(
+            offer, fleet_names, self._extender.prioritize(args.pod, fleet, offer.rows, now)
+        )
 
     def preempt(self, body: bytes) -> Callable[[], bytes]:
         pod, candidates = read_preemption(body)
         victims = {node: candidate.pods for node, candidate in candidates.items()}
-        return lambda: preempt_answer(candidates, self._extender.preempt(pod, victims, self._clock.now()))
+        return lambda: encode_preemption_result(candidates, self._extender.preempt(pod, victims, self._clock.now()))
 
-    def _offered(self, asked: ExtenderArgs, now: float) -> tuple[NodeRows, NameBook, Offer]:
+    def _read_offer(self, args: ExtenderArgs, now: float) -> tuple[NodeRows, FleetNames, Offer]:
         fleet = self._extender.fleet(now)
-        book = self._books.of(fleet)
-        if asked.names is not None:
-            return fleet, book, book.offer_names(asked.names)
-        items = asked.items or []
-        offer = book.offer_items(items)
+        fleet_names = self._fleet_names.of(fleet)
+        if args.names is not None:
+            return fleet, fleet_names, fleet_names.offer_names(args.names)
+        items = args.items or []
+        offer = fleet_names.offer_items(items)
         if (offer.rows != UNKNOWN).all():
-            return fleet, book, offer
+            return fleet, fleet_names, offer
         # Some are newer than our mirror: what was sent says all about them that the mirror would.
-        fleet = self._extender.fleet_of([_node(item, at) for at, item in enumerate(offer.items or ())], now)
-        book = NameBook(fleet)
-        return fleet, book, book.offer_items(items)
+        fleet = self._extender.fleet_of([_read_node(item, index) for index, item in enumerate(offer.items or ())], now)
+        fleet_names = FleetNames(fleet)
+        return fleet, fleet_names, fleet_names.offer_items(items)
 
 
-def extender_app(
+def build_extender_app(
     extender: ExtenderVerbs, status: Status, metrics: ExtenderMetrics, clock: Clock, *, limit_bytes: int = LIMIT_BYTES
 ) -> web.Application:
-    shell = Shell(extender, clock)
+    handler = RequestHandler(extender, clock)
     app = web.Application()
     app.router.add_get("/healthz", _healthz)
     for verb in VERBS:
-        app.router.add_post(f"/{verb}", _handler(verb, getattr(shell, verb), status, metrics, limit_bytes))
+        app.router.add_post(f"/{verb}", _build_handler(verb, getattr(handler, verb), status, metrics, limit_bytes))
         app.router.add_route("*", f"/{verb}", _wrong_method)
     app.router.add_route("*", "/{path:.*}", _not_found)
     return app
 
 
-def _handler(
+def _build_handler(
     verb: str,
     prepare: Callable[[bytes], Callable[[], bytes]],
     status: Status,
@@ -113,11 +121,11 @@ def _handler(
     limit_bytes: int,
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handle(request: web.Request) -> web.StreamResponse:
-        began = time.perf_counter()
+        started = time.perf_counter()
         response = await answer(request)
-        metrics.answered(verb, response.status, time.perf_counter() - began)
+        metrics.record_answer(verb, response.status, time.perf_counter() - started)
         if isinstance(response.body, bytes) and len(response.body) > _PIECE:
-            return await _in_pieces(request, response.body)
+            return await _send_in_pieces(request, response.body)
         return response
 
     async def answer(request: web.Request) -> web.Response:
@@ -128,27 +136,27 @@ def _handler(
         if "Content-Encoding" in request.headers:
             return _error(415, "send the body as it is, not compressed")
         try:
-            body = await _body(request, limit_bytes)
+            body = await _read_body(request, limit_bytes)
             if body is None:
                 return _too_large(limit_bytes)
             decide = prepare(body)
         except (InputError, web.RequestPayloadError, aiohttp.ClientPayloadError) as error:
             return _error(400, str(error))
         except Exception:
-            return failed()
+            return respond_failed()
         try:
             return web.Response(body=decide(), content_type="application/json")
         except Exception:
-            return failed()
+            return respond_failed()
 
-    def failed() -> web.Response:
+    def respond_failed() -> web.Response:
         log.exception("extender failed", extra={"verb": verb})
         return _error(503, _FAILED)
 
     return handle
 
 
-async def _body(request: web.Request, limit_bytes: int) -> bytes | None:
+async def _read_body(request: web.Request, limit_bytes: int) -> bytes | None:
     """None if it is too large. As request.read() does it, but copied once: it may be tens of megabytes."""
     chunks: list[bytes] = []
     size = 0
@@ -160,23 +168,23 @@ async def _body(request: web.Request, limit_bytes: int) -> bytes | None:
     return b"".join(chunks)
 
 
-async def _in_pieces(request: web.Request, body: bytes) -> web.StreamResponse:
+async def _send_in_pieces(request: web.Request, body: bytes) -> web.StreamResponse:
     """Written whole, what the socket does not take at once would be copied twice by asyncio."""
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     response.content_length = len(body)
     await response.prepare(request)
     view = memoryview(body)
-    for at in range(0, len(body), _PIECE):
-        await response.write(view[at : at + _PIECE])
+    for index in range(0, len(body), _PIECE):
+        await response.write(view[index : index + _PIECE])
     await response.write_eof()
     return response
 
 
-def _node(item: msgspec.Raw, at: int) -> Node:
+def _read_node(item: msgspec.Raw, index: int) -> Node:
     try:
         node = decode_one(item, "Node")
     except InputError as error:
-        raise error.at(f"Nodes.items[{at}]") from None
+        raise error.at(f"Nodes.items[{index}]") from None
     assert isinstance(node, Node)
     return node
 

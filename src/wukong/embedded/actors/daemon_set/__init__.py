@@ -1,1 +1,1 @@
-"""The DaemonSet controller."""
+"""The DaemonSet controller: sync.py is one sync of a DaemonSet."""

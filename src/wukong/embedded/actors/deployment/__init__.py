@@ -1,1 +1,1 @@
-"""The Deployment controller: sync.py is one look at a Deployment."""
+"""The Deployment controller: sync.py is one sync of a Deployment."""

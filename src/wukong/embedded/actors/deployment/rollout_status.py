@@ -1,6 +1,6 @@
 """The status of a Deployment: its counts, and its conditions Available, Progressing and ReplicaFailure.
 
-Called by deployment.py; documents in, a document out. Follows kube-controller-manager's progress.go and sync.go.
+Called by sync.py; documents in, a document out. Follows kube-controller-manager's progress.go and sync.go.
 """
 
 from __future__ import annotations
@@ -9,82 +9,80 @@ from collections.abc import Sequence
 
 from wukong.embedded.actors.deployment.sizes import Limits
 from wukong.embedded.store.documents import format_time, parse_time
-from wukong.embedded.world.objects import Counts, Deployment, ReplicaSet
+from wukong.embedded.world.objects import Deployment, ReplicaSet, WorkloadStatus
 from wukong.ports import Document
 
-NEVER = 2**31 - 1  # a progress deadline that means none
+NO_DEADLINE = 2**31 - 1  # a progress deadline that means none
 TIMED_OUT, AVAILABLE = "ProgressDeadlineExceeded", "NewReplicaSetAvailable"
 Conditions = list[Document]
 
 
 def has_deadline(deployment: Deployment) -> bool:
-    return deployment.spec.progress_deadline_seconds not in (None, NEVER)
+    return deployment.spec.progress_deadline_seconds not in (None, NO_DEADLINE)
 
 
-def find(conditions: Conditions, kind: str) -> Document | None:
-    return next((each for each in conditions if each["type"] == kind), None)
+def find_condition(conditions: Conditions, kind: str) -> Document | None:
+    return next((condition for condition in conditions if condition["type"] == kind), None)
 
 
-def with_condition(conditions: Conditions, kind: str, status: str, reason: str, message: str, now: float) -> Conditions:
-    """The same where status and reason are; otherwise it moves to the end, as Kubernetes has it."""
-    before = find(conditions, kind)
+def set_condition(conditions: Conditions, kind: str, status: str, reason: str, message: str, now: float) -> Conditions:
+    """The conditions with this one at the end, as Kubernetes has it; unchanged where status and reason are the same."""
+    before = find_condition(conditions, kind)
     if before is not None and (before["status"], before["reason"]) == (status, reason):
         return conditions
     since = before["lastTransitionTime"] if before is not None and before["status"] == status else format_time(now)
-    made = {"type": kind, "status": status, "reason": reason, "message": message}
-    return [*without(conditions, kind), {**made, "lastUpdateTime": format_time(now), "lastTransitionTime": since}]
+    condition = {"type": kind, "status": status, "reason": reason, "message": message}
+    times = {"lastUpdateTime": format_time(now), "lastTransitionTime": since}
+    return [*remove_condition(conditions, kind), {**condition, **times}]
 
 
-def without(conditions: Conditions, kind: str) -> Conditions:
-    return [each for each in conditions if each["type"] != kind]
+def remove_condition(conditions: Conditions, kind: str) -> Conditions:
+    return [condition for condition in conditions if condition["type"] != kind]
 
 
-def paused_or_resumed(deployment: Deployment, conditions: Conditions, now: float) -> Conditions:
-    """While it is paused its deadline does not run."""
-    progressing = find(conditions, "Progressing")
+def set_paused(deployment: Deployment, conditions: Conditions, now: float) -> Conditions:
+    """Note in Progressing that the Deployment was paused or resumed. While it is paused its deadline does not run."""
+    progressing = find_condition(conditions, "Progressing")
     reason = progressing["reason"] if progressing else ""
     if not has_deadline(deployment) or reason == TIMED_OUT:
         return conditions
     if deployment.spec.paused and reason != "DeploymentPaused":
-        told = ("Unknown", "DeploymentPaused", "Deployment is paused")
-    elif not deployment.spec.paused and reason == "DeploymentPaused":
-        told = ("Unknown", "DeploymentResumed", "Deployment is resumed")
-    else:
-        return conditions
-    return with_condition(conditions, "Progressing", *told, now)
+        return set_condition(conditions, "Progressing", "Unknown", "DeploymentPaused", "Deployment is paused", now)
+    if not deployment.spec.paused and reason == "DeploymentPaused":
+        return set_condition(conditions, "Progressing", "Unknown", "DeploymentResumed", "Deployment is resumed", now)
+    return conditions
 
 
-def counts(
-    deployment: Deployment,
-    new: ReplicaSet | None,
-    sets: Sequence[ReplicaSet],
-    total: int,
-    limits: Limits,
-    conditions: Conditions,
-    now: float,
-) -> tuple[Document, Conditions]:
-    """`total` is how many pods the ReplicaSets are asked for by now."""
-    available = sum(each.status.available_replicas for each in sets)
-    status = {
+def count_replicas(
+    deployment: Deployment, new: ReplicaSet | None, replica_sets: Sequence[ReplicaSet], total: int
+) -> Document:
+    """The status without conditions. `total` is how many pods the ReplicaSets are asked for by now."""
+    available = sum(replica_set.status.available_replicas for replica_set in replica_sets)
+    counts = {
         "observedGeneration": deployment.metadata.generation,
-        "replicas": sum(each.status.replicas for each in sets),
+        "replicas": sum(replica_set.status.replicas for replica_set in replica_sets),
         "updatedReplicas": new.status.replicas if new is not None else 0,
-        "readyReplicas": sum(each.status.ready_replicas for each in sets),
+        "readyReplicas": sum(replica_set.status.ready_replicas for replica_set in replica_sets),
         "availableReplicas": available,
         "unavailableReplicas": max(0, total - available),
     }
-    made: Document = {name: value for name, value in status.items() if value}
-    made["terminatingReplicas"] = sum(each.status.terminating_replicas or 0 for each in sets)
+    status: Document = {name: count for name, count in counts.items() if count}
+    status["terminatingReplicas"] = sum(replica_set.status.terminating_replicas or 0 for replica_set in replica_sets)
     if deployment.status.collision_count is not None:
-        made["collisionCount"] = deployment.status.collision_count
-    if available >= limits.least:
-        told = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+        status["collisionCount"] = deployment.status.collision_count
+    return status
+
+
+def set_available(conditions: Conditions, available: int, limits: Limits, now: float) -> Conditions:
+    if available >= limits.min_available:
+        status, reason, message = "True", "MinimumReplicasAvailable", "Deployment has minimum availability."
     else:
-        told = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
-    return made, with_condition(conditions, "Available", *told, now)
+        status, reason = "False", "MinimumReplicasUnavailable"
+        message = "Deployment does not have minimum availability."
+    return set_condition(conditions, "Available", status, reason, message, now)
 
 
-def is_complete(deployment: Deployment, status: Counts) -> bool:
+def is_complete(deployment: Deployment, status: WorkloadStatus) -> bool:
     wanted = deployment.spec.replicas
     return (
         status.updated_replicas == wanted
@@ -94,34 +92,30 @@ def is_complete(deployment: Deployment, status: Counts) -> bool:
     )
 
 
-def progressed(deployment: Deployment, after: Counts, conditions: Conditions, name: str, now: float) -> Conditions:
+def set_progressing(
+    deployment: Deployment, after: WorkloadStatus, conditions: Conditions, name: str, now: float
+) -> Conditions:
     """Progressing, after a sync of a rollout. `name` is the new ReplicaSet's, or the Deployment's own."""
     if not has_deadline(deployment):
-        return without(conditions, "Progressing")
-    current = find(conditions, "Progressing")
+        return remove_condition(conditions, "Progressing")
+    current = find_condition(conditions, "Progressing")
     if current and current["reason"] == AVAILABLE and after.replicas == after.updated_replicas:
         return conditions
     if is_complete(deployment, after):
         message = f"{name} has successfully progressed."
-        return with_condition(conditions, "Progressing", "True", AVAILABLE, message, now)
+        return set_condition(conditions, "Progressing", "True", AVAILABLE, message, now)
     if _is_progressing(deployment.status, after):
-        made = with_condition(
-            without(conditions, "Progressing"),
-            "Progressing",
-            "True",
-            "ReplicaSetUpdated",
-            f"{name} is progressing.",
-            now,
-        )
+        others, message = remove_condition(conditions, "Progressing"), f"{name} is progressing."
+        updated = set_condition(others, "Progressing", "True", "ReplicaSetUpdated", message, now)
         if current is not None and current["status"] == "True":
-            made[-1]["lastTransitionTime"] = current["lastTransitionTime"]
-        return made
+            updated[-1]["lastTransitionTime"] = current["lastTransitionTime"]
+        return updated
     if current is not None and has_timed_out(deployment, current, now):
-        return with_condition(conditions, "Progressing", "False", TIMED_OUT, f"{name} has timed out progressing.", now)
+        return set_condition(conditions, "Progressing", "False", TIMED_OUT, f"{name} has timed out progressing.", now)
     return conditions
 
 
-def _is_progressing(before: Counts, after: Counts) -> bool:
+def _is_progressing(before: WorkloadStatus, after: WorkloadStatus) -> bool:
     return (
         after.updated_replicas > before.updated_replicas
         or after.replicas - after.updated_replicas < before.replicas - before.updated_replicas
@@ -138,19 +132,21 @@ def has_timed_out(deployment: Deployment, current: Document, now: float) -> bool
 
 
 def seconds_to_deadline(deployment: Deployment, conditions: Conditions, now: float) -> float | None:
-    """When to look again, lest nobody notices that time is up. A second more, as Kubernetes waits."""
-    current = find(conditions, "Progressing")
+    """Seconds until the progress deadline is to be checked; a second more than it lasts, as Kubernetes waits."""
+    current = find_condition(conditions, "Progressing")
     if current is None or not has_deadline(deployment) or current["reason"] in (AVAILABLE, TIMED_OUT):
         return None
     deadline = deployment.spec.progress_deadline_seconds or 0
     return max(1.0, parse_time(current["lastUpdateTime"]) + deadline - now + 1.0)
 
 
-def failures(conditions: Conditions, new: ReplicaSet | None, old: Sequence[ReplicaSet], now: float) -> Conditions:
-    """The new version's failure to make pods, else an old one's."""
-    for each in [*([new] if new is not None else []), *old]:
-        found = find(each.status.conditions, "ReplicaFailure")
-        if found is not None and (each is new or new is None or find(new.status.conditions, "ReplicaFailure") is None):
-            told = (found["status"], found["reason"], found["message"])
-            return with_condition(conditions, "ReplicaFailure", *told, now)
-    return without(conditions, "ReplicaFailure")
+def set_replica_failure(
+    conditions: Conditions, new: ReplicaSet | None, old: Sequence[ReplicaSet], now: float
+) -> Conditions:
+    """ReplicaFailure as the new version has it, else as an old one has; removed if none has it."""
+    for replica_set in [*([new] if new is not None else []), *old]:
+        failure = find_condition(replica_set.status.conditions, "ReplicaFailure")
+        if failure is not None:
+            status, reason, message = failure["status"], failure["reason"], failure["message"]
+            return set_condition(conditions, "ReplicaFailure", status, reason, message, now)
+    return remove_condition(conditions, "ReplicaFailure")

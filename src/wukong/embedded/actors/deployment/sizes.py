@@ -1,7 +1,7 @@
-"""The arithmetic of a Deployment: how many pods of which version, at once. Numbers in, numbers out; no objects.
+"""The arithmetic of a Deployment: how many pods each version has. Numbers in, numbers out; no objects.
 
-Called by deployment.py. Follows kube-controller-manager's deploymentutil: percentages of `replicas`, surge rounded up,
-unavailable rounded down, both zero means one unavailable.
+Called by sync.py; daemon_set/ and disruption/ resolve percentages with it. Follows kube-controller-manager's
+deploymentutil: percentages of `replicas`, surge rounded up, unavailable rounded down, both zero means one unavailable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Version(msgspec.Struct):
     name: str
     replicas: int
     available: int = 0
-    most_before: int = 0  # its annotation max-replicas: what the Deployment might have had when it was last scaled
+    max_before: int = 0  # its annotation max-replicas: the Deployment's `max_total` when it was last scaled
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -27,86 +27,87 @@ class Limits(msgspec.Struct, frozen=True):
     unavailable: int = 0
 
     @property
-    def least(self) -> int:
+    def min_available(self) -> int:
         return self.replicas - self.unavailable
 
     @property
-    def most(self) -> int:
+    def max_total(self) -> int:
         return self.replicas + self.surge
 
 
-def percent(value: int | str | None, of: int, *, up: bool) -> int:
+def resolve_percent(value: int | str | None, total: int, *, up: bool) -> int:
+    """The number that an int-or-percent stands for, percentages rounded `up` or down. None stands for 0."""
     if value is None:
         return 0
     if isinstance(value, int):
         return value
-    exact = int(value.removesuffix("%")) * of / 100
+    exact = int(value.removesuffix("%")) * total / 100
     return ceil(exact) if up else floor(exact)
 
 
-def limits(replicas: int, surge: int | str | None, unavailable: int | str | None) -> Limits:
-    more = percent(surge, replicas, up=True)
-    fewer = percent(unavailable, replicas, up=False)
-    if more == 0 and fewer == 0:
-        fewer = 1
-    return Limits(replicas, more, min(fewer, replicas))
+def resolve_limits(replicas: int, max_surge: int | str | None, max_unavailable: int | str | None) -> Limits:
+    surge = resolve_percent(max_surge, replicas, up=True)
+    unavailable = resolve_percent(max_unavailable, replicas, up=False)
+    if surge == 0 and unavailable == 0:
+        unavailable = 1
+    return Limits(replicas, surge, min(unavailable, replicas))
 
 
-def grown(limits: Limits, new: int, total: int) -> int:
-    """How many pods the new version may have; `total` counts those of all versions, terminating ones left out."""
-    if total >= limits.most:
+def grow_new(limits: Limits, new: int, total: int) -> int:
+    """The size that the new version may have. `total` counts the pods of all versions without terminating ones."""
+    if total >= limits.max_total:
         return new
-    return new + min(limits.most - total, limits.replicas - new)
+    return new + min(limits.max_total - total, limits.replicas - new)
 
 
-def shrunk(limits: Limits, new: Version, old: Sequence[Version]) -> dict[str, int]:
-    """The old versions' new sizes, those that change: first pods that are no use, then as many as nobody misses."""
+def shrink_old(limits: Limits, new: Version, old: Sequence[Version]) -> dict[str, int]:
+    """The new sizes of old versions, where they change: first unavailable pods go, then as many as are not needed."""
     sizes = {version.name: version.replicas for version in old}
     total = new.replicas + sum(sizes.values())
-    budget = total - limits.least - (new.replicas - new.available)
+    budget = total - limits.min_available - (new.replicas - new.available)
     if budget <= 0 or not any(sizes.values()):
         return {}
     for version in old:
-        useless = min(budget, version.replicas - version.available)
-        if useless > 0:
-            sizes[version.name] -= useless
-            budget -= useless
-    spare = new.available + sum(version.available for version in old) - limits.least
+        unavailable = min(budget, version.replicas - version.available)
+        if unavailable > 0:
+            sizes[version.name] -= unavailable
+            budget -= unavailable
+    spare = new.available + sum(version.available for version in old) - limits.min_available
     for version in old:
-        leaving = min(sizes[version.name], max(0, spare))
-        sizes[version.name] -= leaving
-        spare -= leaving
+        surplus = min(sizes[version.name], max(0, spare))
+        sizes[version.name] -= surplus
+        spare -= surplus
     return {version.name: sizes[version.name] for version in old if sizes[version.name] != version.replicas}
 
 
-def in_proportion(limits: Limits, versions: Sequence[Version], total_before: int) -> dict[str, int]:
+def scale_in_proportion(limits: Limits, versions: Sequence[Version], total_before: int) -> dict[str, int]:
     """Every active version's size after `replicas` changed in the middle of a rollout. The largest takes the rest."""
     total = sum(version.replicas for version in versions)
-    to_add = (limits.most if limits.replicas > 0 else 0) - total
-    ordered = sorted(enumerate(versions), key=lambda it: (-it[1].replicas, -it[0] if to_add > 0 else it[0]))
+    to_add = (limits.max_total if limits.replicas > 0 else 0) - total
+    ordered = sorted(enumerate(versions), key=lambda entry: (-entry[1].replicas, -entry[0] if to_add > 0 else entry[0]))
     sizes, added = {}, 0
     for _, version in ordered:
-        part = _part(limits, version, to_add, added, total_before)
-        sizes[version.name] = version.replicas + part
-        added += part
+        share = _compute_share(limits, version, to_add, added, total_before)
+        sizes[version.name] = version.replicas + share
+        added += share
     if ordered and to_add:
-        first = ordered[0][1].name
-        sizes[first] = max(0, sizes[first] + to_add - added)
+        largest = ordered[0][1].name
+        sizes[largest] = max(0, sizes[largest] + to_add - added)
     return sizes
 
 
-def _part(limits: Limits, version: Version, to_add: int, added: int, total_before: int) -> int:
+def _compute_share(limits: Limits, version: Version, to_add: int, added: int, total_before: int) -> int:
     if version.replicas == 0 or to_add in (0, added):
         return 0
     if limits.replicas == 0:
         share = -version.replicas
     else:
-        before = version.most_before or total_before
-        share = (_rounded(version.replicas * limits.most / before) if before else 0) - version.replicas
+        before = version.max_before or total_before
+        share = (_round(version.replicas * limits.max_total / before) if before else 0) - version.replicas
     left = to_add - added
     return min(share, left) if to_add > 0 else max(share, left)
 
 
-def _rounded(value: float) -> int:
+def _round(value: float) -> int:
     """Half away from zero, as Go rounds."""
     return int(value + 0.5) if value >= 0 else -int(-value + 0.5)

@@ -1,7 +1,7 @@
-"""Which budgets cover a pod: asked for every change of a pod, so pods with the same labels are looked up once.
+"""Which budgets select a pod. Looked up for every change of a pod, so the answer for the same labels is remembered.
 
-A follower of the mirror (derived_indexes.py), asked by disruption.py. Most changes of a budget are of its status and
-change nothing here.
+A derived index of the mirror (state/derived_indexes.py), read by controller.py. Most changes of a budget are of its
+status and change nothing here.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from wukong.api.core import Pod
 from wukong.api.kinds import POD_DISRUPTION_BUDGETS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
-from wukong.rules.selectors import requirements, selects
+from wukong.semantics.selectors import compile_selector, selects
 from wukong.state.indexes import LabelClass, label_class
 
-_MOST = 4096  # label classes to remember
+_MAX_REMEMBERED = 4096  # label classes
 
 
 class BudgetIndex:
@@ -24,31 +24,31 @@ class BudgetIndex:
 
     def __init__(self) -> None:
         self._budgets: dict[Key, PodDisruptionBudget] = {}
-        self._found: dict[tuple[str, LabelClass], list[Key]] = {}
+        self._keys_by_labels: dict[tuple[str, LabelClass], list[Key]] = {}  # namespace and labels of a pod → budgets
 
     def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         if isinstance(new, PodDisruptionBudget):
             self._budgets[key] = new
         else:
             self._budgets.pop(key, None)
-        if _selector(old) != _selector(new):
-            self._found.clear()
+        if _selector_of(old) != _selector_of(new):
+            self._keys_by_labels.clear()
 
     def of(self, pod: Pod) -> list[Key]:
         """The budgets of its namespace that select it. Sorted."""
         place = (pod.metadata.namespace, label_class(pod))
-        found = self._found.get(place)
-        if found is None:
-            if len(self._found) >= _MOST:
-                self._found.clear()
-            found = self._found[place] = [key for key in sorted(self._budgets) if self._covers(key, pod)]
-        return found
+        keys = self._keys_by_labels.get(place)
+        if keys is None:
+            if len(self._keys_by_labels) >= _MAX_REMEMBERED:
+                self._keys_by_labels.clear()
+            keys = self._keys_by_labels[place] = [key for key in sorted(self._budgets) if self._selects(key, pod)]
+        return keys
 
-    def _covers(self, key: Key, pod: Pod) -> bool:
+    def _selects(self, key: Key, pod: Pod) -> bool:
         selector = self._budgets[key].spec.selector
-        return key.namespace == pod.metadata.namespace and selects(requirements(selector), pod.metadata.labels)
+        return key.namespace == pod.metadata.namespace and selects(compile_selector(selector), pod.metadata.labels)
 
 
-def _selector(found: Object | None) -> object:
-    """What tells budgets apart here. One that is not there is unlike any other."""
-    return (found.spec.selector,) if isinstance(found, PodDisruptionBudget) else None
+def _selector_of(subject: Object | None) -> object:
+    """The budget's selector in a tuple; None where there is no budget, which is unlike any selector."""
+    return (subject.spec.selector,) if isinstance(subject, PodDisruptionBudget) else None

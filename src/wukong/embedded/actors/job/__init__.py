@@ -1,1 +1,1 @@
-"""The Job controller."""
+"""The Job controller: sync.py is one sync of a Job."""

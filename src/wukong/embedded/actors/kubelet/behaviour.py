@@ -1,4 +1,4 @@
-"""What a kubelet does with a pod, as a table: stages in their order, each with the seconds it lasts.
+"""What a kubelet does with a pod, as a table: stages in order, each with the seconds it lasts.
 
     stage      lasts               phase      ready   what people see
     PULLING    pull-seconds        Pending    no      ContainerCreating    (for ever with pull-fails: ImagePullBackOff)
@@ -24,12 +24,12 @@ from math import inf
 import msgspec
 
 PREFIX, FORMER_PREFIX = "sim.novasphere.dev/", "testbed.wukong/"
-SILENT = f"{PREFIX}silent"  # on a Node: "true" and its kubelet is not heard of until it is removed
+SILENT = f"{PREFIX}silent"  # on a Node: with "true" its kubelet sends no heartbeats until it is removed
 FORMER_SILENT = f"{FORMER_PREFIX}silent"
 
 
 class Behaviour(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
-    """One row of numbers; the fields are the names of the annotations. `spread` is the share left to chance."""
+    """One row of numbers; the fields are named like the annotations. `spread` is the share left to chance."""
 
     pull_seconds: float = 0.1
     start_seconds: float = 0.05
@@ -44,7 +44,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
 
 
 class Stage(msgspec.Struct, frozen=True):
-    """What the pod's status says while a stage lasts."""
+    """What the status of a pod says while a stage lasts."""
 
     phase: str
     is_ready: bool = False
@@ -52,92 +52,92 @@ class Stage(msgspec.Struct, frozen=True):
     exit_code: int | None = None
 
 
-Rows = list[tuple[Stage, float]]
+Timeline = list[tuple[Stage, float]]  # stages and the seconds that each lasts
 PULLING = Stage("Pending", waiting="ContainerCreating")
 PULL_FAILED = Stage("Pending", waiting="ImagePullBackOff")
 STARTING = Stage("Pending", waiting="ContainerCreating")
 WARMING = Stage("Running")
 READY = Stage("Running", is_ready=True)
 FAILING = Stage("Running")
-_NAMES = {field.encode_name: field.type for field in msgspec.structs.fields(Behaviour)}
+_FIELD_TYPES = {field.encode_name: field.type for field in msgspec.structs.fields(Behaviour)}
 
 
 class BadAnnotationError(ValueError):
-    """An annotation that nobody can follow; the pod's status will say so."""
+    """An annotation that cannot be read; the pod's status will say so."""
 
 
-def timeline(behaviour: Behaviour, *, may_exit: bool, chance: float = 0.0) -> Rows:
+def build_timeline(behaviour: Behaviour, *, may_exit: bool, chance: float = 0.0) -> Timeline:
     """The stages and how long each lasts; the last one lasts for ever. `chance` in [0, 1) stretches the first three."""
-    slow = 1.0 + behaviour.spread * chance
-    pull, start = behaviour.pull_seconds * slow, behaviour.start_seconds * slow
+    stretch = 1.0 + behaviour.spread * chance
+    pull, start = behaviour.pull_seconds * stretch, behaviour.start_seconds * stretch
     if behaviour.pull_fails:
         return [(PULLING, pull), (PULL_FAILED, inf)]
-    rows = [(PULLING, pull), (STARTING, start)]
-    rows.append((WARMING, inf if behaviour.never_ready else behaviour.ready_seconds * slow))
-    rows.append((READY, inf if behaviour.unready_after_seconds is None else behaviour.unready_after_seconds))
-    rows.append((FAILING, inf))
+    timeline = [(PULLING, pull), (STARTING, start)]
+    timeline.append((WARMING, inf if behaviour.never_ready else behaviour.ready_seconds * stretch))
+    timeline.append((READY, inf if behaviour.unready_after_seconds is None else behaviour.unready_after_seconds))
+    timeline.append((FAILING, inf))
     if behaviour.run_seconds is None or not may_exit:
-        return rows
-    return _cut(rows, pull + start + behaviour.run_seconds, _exited(behaviour.exit_code))
+        return timeline
+    return _end_at(timeline, pull + start + behaviour.run_seconds, _build_exit_stage(behaviour.exit_code))
 
 
-def stage_at(rows: Rows, age: float) -> tuple[Stage, float]:
+def stage_at(timeline: Timeline, age: float) -> tuple[Stage, float]:
     """The stage of a pod of this age, and the seconds until the next."""
-    for stage, seconds in rows:
+    for stage, seconds in timeline:
         if age < seconds - 1e-6:  # the clock's own rounding must not make a stage last for another instant
             return stage, seconds - age
         age -= seconds
-    return rows[-1][0], inf
+    return timeline[-1][0], inf
 
 
 def may_exit(restart_policy: str, code: int) -> bool:
-    """Whether a container that ends stays ended. Restarts are not played: such a container runs on."""
+    """Whether a container that ends stays ended. Restarts are not simulated: such a container runs on."""
     return restart_policy == "Never" or (restart_policy == "OnFailure" and code == 0)
 
 
-def overridden(base: Behaviour, *annotations: Mapping[str, str]) -> Behaviour:
-    """The table with the annotations' numbers in it, later ones last. Raises BadAnnotationError."""
-    for given in annotations:
-        ours = tuple((key, text) for key, text in given.items() if key.startswith((PREFIX, FORMER_PREFIX)))
+def apply_annotations(base: Behaviour, *annotations: Mapping[str, str]) -> Behaviour:
+    """The row with the numbers of these annotations in it; later ones win. Raises BadAnnotationError."""
+    for mapping in annotations:
+        ours = tuple((key, text) for key, text in mapping.items() if key.startswith((PREFIX, FORMER_PREFIX)))
         if ours:
-            base = _overridden(base, ours)
+            base = _replace_fields(base, ours)
     return base
 
 
 @lru_cache(1024)
-def _overridden(base: Behaviour, ours: tuple[tuple[str, str], ...]) -> Behaviour:
+def _replace_fields(base: Behaviour, ours: tuple[tuple[str, str], ...]) -> Behaviour:
     chosen: dict[str, tuple[str, str]] = {}  # name → key and text; the new prefix counts where both are there
     for prefix in (FORMER_PREFIX, PREFIX):
         chosen |= {key.removeprefix(prefix): (key, text) for key, text in ours if key.startswith(prefix)}
     chosen.pop("silent", None)
-    values = {name: _value(name, key, text) for name, (key, text) in chosen.items()}
+    values = {name: _read_value(name, key, text) for name, (key, text) in chosen.items()}
     return msgspec.convert({**msgspec.to_builtins(base), **values}, Behaviour)
 
 
 def is_silenced(annotations: Mapping[str, str]) -> bool:
-    """Whether these annotations of a Node keep its kubelet from being heard of."""
+    """Whether these annotations of a Node keep its kubelet from sending heartbeats."""
     return annotations.get(SILENT, annotations.get(FORMER_SILENT)) == "true"
 
 
-def _value(name: str, key: str, text: str) -> object:
-    if name not in _NAMES:
+def _read_value(name: str, key: str, text: str) -> object:
+    if name not in _FIELD_TYPES:
         raise BadAnnotationError(f"{key} is unknown.")
     try:
-        return msgspec.convert(text, _NAMES[name], strict=False)
+        return msgspec.convert(text, _FIELD_TYPES[name], strict=False)
     except msgspec.ValidationError:
         raise BadAnnotationError(f'{key}: expected another value than "{text}"') from None
 
 
-def _cut(rows: Rows, age: float, last: Stage) -> Rows:
-    """The same rows until `age`, then `last` for ever."""
-    kept, left = [], age
-    for stage, seconds in rows:
+def _end_at(timeline: Timeline, age: float, last: Stage) -> Timeline:
+    """The same stages until `age`, then `last` for ever."""
+    shortened, left = [], age
+    for stage, seconds in timeline:
         if left <= 0:
             break
-        kept.append((stage, min(seconds, left)))
+        shortened.append((stage, min(seconds, left)))
         left -= seconds
-    return [*kept, (last, inf)]
+    return [*shortened, (last, inf)]
 
 
-def _exited(code: int) -> Stage:
+def _build_exit_stage(code: int) -> Stage:
     return Stage("Failed" if code else "Succeeded", exit_code=code)

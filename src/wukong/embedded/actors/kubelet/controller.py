@@ -1,11 +1,11 @@
 """The kubelets of all nodes as one actor: its keys are pods.
 
-Bound pods get their status as behaviour.py's table says, deleted ones are let go when their containers have stopped,
-within their grace. A node with the annotation `sim.novasphere.dev/silent: "true"` does nothing with its pods.
-Heartbeats are not written: node_lifecycle knows silence by the same annotation, so that a quiet cluster has nothing to
-do.
+Bound pods get their status as the table of behaviour.py says; deleted ones are removed when their containers have
+stopped, within their grace period. A node with the annotation `sim.novasphere.dev/silent: "true"` does nothing with its
+pods. Heartbeats are not written: node_lifecycle/ knows silence by the same annotation, so that a quiet cluster has
+nothing to do.
 
-What it remembers (since when it runs a pod, since when it stops it) may be lost: the pod's own times then stand in.
+What it remembers (since when it runs a pod, since when it stops it) may be lost: then the pod's own times are used.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from wukong.actions import DONE, Delete, Note, Outcome, Patch
 from wukong.api.kinds import NODES, PODS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
-from wukong.embedded.actors.events import of_pod
+from wukong.embedded.actors.events import note_about_pod
 from wukong.embedded.actors.kubelet import pod_status
 from wukong.embedded.actors.kubelet.behaviour import (
     BadAnnotationError,
     Behaviour,
+    apply_annotations,
+    build_timeline,
     is_silenced,
     may_exit,
-    overridden,
     stage_at,
-    timeline,
 )
-from wukong.embedded.actors.pods import keys_on_node
+from wukong.embedded.actors.watch_keys import keys_on_node
 from wukong.embedded.store.documents import parse_time, value_at
 from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import Node, Pod
@@ -38,22 +38,21 @@ from wukong.ports import PatchBody
 from wukong.state import State
 from wukong.state.controller import Watch
 
-_HOSTS = int(ipaddress.ip_address("172.16.0.0"))
-_ADDRESSES = int(ipaddress.ip_address("10.0.0.0"))
+_FIRST_NODE_ADDRESS = int(ipaddress.ip_address("172.16.0.0"))
+_FIRST_POD_ADDRESS = int(ipaddress.ip_address("10.0.0.0"))
 
 
 class Kubelets:
     name = "kubelet"
+    watches = (Watch(PODS), Watch(NODES, keys_on_node))
 
     def __init__(
-        self, behaviour: Behaviour | None = None, chance: Chance | None = None, held: frozenset[str] = frozenset()
+        self, behaviour: Behaviour | None = None, chance: Chance | None = None, stuck_pods: frozenset[str] = frozenset()
     ) -> None:
-        """`held`: uids of pods of a snapshot that do not come up; they stay as they are until they are deleted."""
-        self.behaviour, self.chance, self.held = behaviour or Behaviour(), chance or Chance(), held
-        self._since: dict[str, float] = {}  # uid → when its kubelet first saw the pod
-        self._stopping: dict[str, float] = {}  # uid → when its kubelet first saw it deleted
-
-    watches = (Watch(PODS), Watch(NODES, keys_on_node))
+        """`stuck_pods`: uids of pods of a snapshot that never get ready; they stay as they are until deleted."""
+        self.behaviour, self.chance, self.stuck_pods = behaviour or Behaviour(), chance or Chance(), stuck_pods
+        self._running_since: dict[str, float] = {}  # uid → when its kubelet first saw the pod
+        self._stopping_since: dict[str, float] = {}  # uid → when its kubelet first saw it deleted
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         pod = state.get(Pod, key)
@@ -63,78 +62,81 @@ class Kubelets:
         node = state.get(Node, Key("", pod.spec.node_name))
         if node is None or is_silent(node):
             return DONE
-        since = self._since.setdefault(pod.metadata.uid, _started(pod, now))
+        since = self._running_since.setdefault(pod.metadata.uid, _start_time_of(pod, now))
         try:
-            behaviour = overridden(self.behaviour, node.metadata.annotations, pod.metadata.annotations)
+            behaviour = apply_annotations(self.behaviour, node.metadata.annotations, pod.metadata.annotations)
         except BadAnnotationError as error:
             behaviour = self.behaviour
             if not pod.is_terminating:
-                return DONE if pod.is_finished else _writing(key, pod_status.refusal(pod.document, str(error)))
+                return (
+                    DONE if pod.is_finished else _patch_status(key, pod_status.build_refusal(pod.document, str(error)))
+                )
         if pod.is_terminating:
-            return self._let_go(key, pod, behaviour, now)
-        is_over = pod.is_finished or pod.metadata.uid in self.held
-        return DONE if is_over else self._show_stage(key, pod, behaviour, since, now)
+            return self._terminate(key, pod, behaviour, now)
+        is_unchanging = pod.is_finished or pod.metadata.uid in self.stuck_pods
+        return DONE if is_unchanging else self._write_stage(key, pod, behaviour, since, now)
 
     def _forget_gone(self, state: State) -> None:
-        """Now and then: pods may go without their kubelet, and over the days these are many."""
-        if len(self._since) > 1000 + 2 * len(state.objects.get("Pod", {})):
-            there = {pod.metadata.uid for pod in state.objects.get("Pod", {}).values()}
-            for known in (self._since, self._stopping):
-                for uid in [uid for uid in known if uid not in there]:
-                    del known[uid]
+        """Forget, now and then, pods that went without their kubelet: over days these are many."""
+        if len(self._running_since) > 1000 + 2 * len(state.of(Pod)):
+            present = {pod.metadata.uid for pod in state.of(Pod).values()}
+            for times in (self._running_since, self._stopping_since):
+                for uid in [uid for uid in times if uid not in present]:
+                    del times[uid]
 
-    def _show_stage(self, key: Key, pod: Pod, behaviour: Behaviour, since: float, now: float) -> Outcome:
+    def _write_stage(self, key: Key, pod: Pod, behaviour: Behaviour, since: float, now: float) -> Outcome:
         policy = value_at(pod.document, "spec.restartPolicy") or "Always"
         chance = self.chance.share(pod.metadata.uid)
-        rows = timeline(behaviour, may_exit=may_exit(policy, behaviour.exit_code), chance=chance)
-        stage, left = stage_at(rows, now - since)
-        again = None if left == inf else left
-        if pod_status.is_shown(pod.document, stage):
-            return Outcome(requeue_after=again)
-        host = address_of(pod.spec.node_name)
-        own = host if pod.spec.host_network else _pod_address(pod)
-        patch = pod_status.patch(pod.document, stage, now, pod_address=own, host_address=host)
-        return _writing(key, patch, again)
+        timeline = build_timeline(behaviour, may_exit=may_exit(policy, behaviour.exit_code), chance=chance)
+        stage, left = stage_at(timeline, now - since)
+        requeue_after = None if left == inf else left
+        if pod_status.is_written(pod.document, stage):
+            return Outcome(requeue_after=requeue_after)
+        host_address = address_of(pod.spec.node_name)
+        pod_address = host_address if pod.spec.host_network else _pod_address_of(pod)
+        patch = pod_status.build_patch(pod.document, stage, now, pod_address=pod_address, host_address=host_address)
+        return _patch_status(key, patch, requeue_after)
 
-    def _let_go(self, key: Key, pod: Pod, behaviour: Behaviour, now: float) -> Outcome:
-        """The containers stop in their own time, within the grace; then the pod is really deleted."""
+    def _terminate(self, key: Key, pod: Pod, behaviour: Behaviour, now: float) -> Outcome:
+        """Wait for the containers to stop, within the grace period; then remove the pod."""
         uid = pod.metadata.uid
-        told = () if uid in self._stopping else _killing(pod)
-        began = self._stopping.setdefault(uid, now)
+        notes = () if uid in self._stopping_since else _note_killing(pod)
+        stopping_since = self._stopping_since.setdefault(uid, now)
         grace = value_at(pod.document, "metadata.deletionGracePeriodSeconds") or 0
-        left = began + min(behaviour.stop_seconds, grace) - now
+        left = stopping_since + min(behaviour.stop_seconds, grace) - now
         if left > 1e-6:
-            return Outcome(told, requeue_after=left)
-        self._since.pop(uid, None)
-        self._stopping.pop(uid, None)
-        return Outcome((*told, Delete(PODS, key, uid=uid, grace_seconds=0)))
+            return Outcome(notes, requeue_after=left)
+        self._running_since.pop(uid, None)
+        self._stopping_since.pop(uid, None)
+        return Outcome((*notes, Delete(PODS, key, uid=uid, grace_seconds=0)))
 
 
 def is_silent(node: Object) -> bool:
+    """Whether the node's kubelet sends no heartbeats."""
     return is_silenced(node.metadata.annotations)
 
 
 @lru_cache(8192)
 def address_of(node: str) -> str:
-    """One of the million in 172.16.0.0/12, always the same for a name."""
-    return str(ipaddress.ip_address(_HOSTS + zlib.crc32(node.encode()) % 2**20))
+    """The address of a node: one of the million in 172.16.0.0/12, always the same for a name."""
+    return str(ipaddress.ip_address(_FIRST_NODE_ADDRESS + zlib.crc32(node.encode()) % 2**20))
 
 
-def _pod_address(pod: Pod) -> str:
+def _pod_address_of(pod: Pod) -> str:
     known = value_at(pod.document, "status.podIP")
-    return known or str(ipaddress.ip_address(_ADDRESSES + zlib.crc32(pod.metadata.uid.encode()) % 2**24))
+    return known or str(ipaddress.ip_address(_FIRST_POD_ADDRESS + zlib.crc32(pod.metadata.uid.encode()) % 2**24))
 
 
-def _started(pod: Pod, now: float) -> float:
+def _start_time_of(pod: Pod, now: float) -> float:
     return parse_time(pod.status.start_time) if pod.status.start_time else now
 
 
-def _killing(pod: Pod) -> tuple[Note, ...]:
-    """Of pods that run; one that never got so far has nothing to be stopped."""
-    running = pod.status.phase == "Running"
-    names = [str(each["name"]) for each in pod.document["spec"]["containers"]] if running else []
-    return tuple(of_pod(pod, "Killing", f"Stopping container {name}") for name in names)
+def _note_killing(pod: Pod) -> tuple[Note, ...]:
+    """The Events of containers that are stopped; none for a pod that does not run."""
+    containers = pod.document["spec"]["containers"] if pod.status.phase == "Running" else []
+    names = [str(container["name"]) for container in containers]
+    return tuple(note_about_pod(pod, "Killing", f"Stopping container {name}") for name in names)
 
 
-def _writing(key: Key, patch: dict[str, object], again: float | None = None) -> Outcome:
-    return Outcome((Patch(PODS, key, PatchBody("strategic", patch, manager="kubelet"), "status"),), again)
+def _patch_status(key: Key, patch: dict[str, object], requeue_after: float | None = None) -> Outcome:
+    return Outcome((Patch(PODS, key, PatchBody("strategic", patch, manager="kubelet"), "status"),), requeue_after)

@@ -1,1 +1,1 @@
-"""The node lifecycle controller and taint eviction."""
+"""The node lifecycle controller: nodes that fall silent."""

@@ -1,12 +1,12 @@
-"""How many nodes of each zone are ready, and what that means for those that are not: how fast they are emptied.
+"""How many nodes of each zone are ready, and how fast those that are not are tainted NoExecute.
 
     some are ready                       one node in 10 s
     three or more, and 55 % or more not  one node in 100 s where a zone has more than 50 nodes, else none at all
     none of this zone, some of others    one node in 10 s
-    none anywhere                        none at all: rather the control plane is cut off than everybody dead
+    none anywhere                        none at all: rather the control plane is cut off than every node dead
 
-A follower of the mirror (derived_indexes.py), asked by node_lifecycle.py. The numbers are kube-controller-manager's
-defaults.
+A derived index of the mirror (state/derived_indexes.py), read by controller.py. The numbers are
+kube-controller-manager's defaults.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ from __future__ import annotations
 from math import inf
 from typing import ClassVar
 
+from wukong.api.kinds import NODES
 from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.embedded.store.documents import condition_of
 from wukong.embedded.world.objects import Node
 
-USUAL, SLOW = 10.0, 100.0  # seconds between two nodes of a zone: 0.1 and 0.01 nodes per second
-_MOSTLY, _FEW, _LARGE = 0.55, 2, 50
+_NORMAL, _SLOW = 10.0, 100.0  # seconds between two nodes of a zone: 0.1 and 0.01 nodes per second
+_MOST, _FEW, _LARGE = 0.55, 2, 50
 _ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 
 
-class Zones:
-    kinds: ClassVar[frozenset[str]] = frozenset({"Node"})
+class ZoneIndex:
+    kinds: ClassVar[frozenset[str]] = frozenset({NODES.group_kind})
 
     def __init__(self) -> None:
         self.nodes: dict[str, set[str]] = {}  # zone → its nodes
         self.unready: dict[str, set[str]] = {}  # zone → those that are not ready
 
-    def note(self, kind: str, key: Key, old: Object | None, new: Object | None) -> None:
+    def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         if isinstance(old, Node):
             _discard(self.nodes, zone_of(old), key.name)
             _discard(self.unready, zone_of(old), key.name)
@@ -41,16 +42,17 @@ class Zones:
                 self.unready.setdefault(zone_of(new), set()).add(key.name)
 
     @property
-    def is_cut_off(self) -> bool:
+    def is_all_unready(self) -> bool:
+        """Whether no node of any zone is ready."""
         return all(len(self.unready.get(zone, ())) == len(nodes) for zone, nodes in self.nodes.items())
 
-    def pause(self, zone: str) -> float:
-        """Seconds between two nodes of this zone; infinity if nobody shall be driven out."""
-        if self.is_cut_off:
+    def seconds_between_taints(self, zone: str) -> float:
+        """Seconds between two nodes of this zone; infinity if none shall be tainted."""
+        if self.is_all_unready:
             return inf
-        size, sick = len(self.nodes.get(zone, ())), len(self.unready.get(zone, ()))
-        is_mostly_down = sick < size and sick > _FEW and sick / size >= _MOSTLY
-        return USUAL if not is_mostly_down else SLOW if size > _LARGE else inf
+        size, unready = len(self.nodes.get(zone, ())), len(self.unready.get(zone, ()))
+        is_mostly_unready = unready < size and unready > _FEW and unready / size >= _MOST
+        return _NORMAL if not is_mostly_unready else _SLOW if size > _LARGE else inf
 
 
 def zone_of(node: Object) -> str:
@@ -62,8 +64,8 @@ def is_ready(node: Node) -> bool:
     return (condition_of(node.document, "Ready") or {}).get("status") == "True"
 
 
-def _discard(found: dict[str, set[str]], zone: str, name: str) -> None:
-    names = found.get(zone, set())
+def _discard(by_zone: dict[str, set[str]], zone: str, name: str) -> None:
+    names = by_zone.get(zone, set())
     names.discard(name)
     if not names:
-        found.pop(zone, None)
+        by_zone.pop(zone, None)

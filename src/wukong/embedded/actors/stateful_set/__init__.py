@@ -1,1 +1,1 @@
-"""The StatefulSet controller."""
+"""The StatefulSet controller: sync.py is one sync of a StatefulSet."""

@@ -1,83 +1,85 @@
-"""The volume claims of a StatefulSet's pods: made before the pod, kept or deleted as its retention policy says. Pure.
+"""The volume claims of a StatefulSet's pods: created before the pod, kept or deleted by its retention policy. Pure.
 
-Called by stateful_set.py. Nobody binds claims here: a pod with one that is not bound is placed as if it had none, as in
-a cluster whose storage is at hand on every node.
+Called by sync.py and ordinals.py. Claims are not bound here: a pod with one that is not bound is placed as if it had
+none, as in a cluster whose storage is at hand on every node.
 """
 
 from __future__ import annotations
 
 from wukong.actions import Action, Create, Patch
 from wukong.api.core import PersistentVolumeClaim
-from wukong.api.kinds import PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS
-from wukong.api.meta import Object
+from wukong.api.kinds import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
+from wukong.api.meta import Object, OwnerReference
 from wukong.api.resources import Key
 from wukong.embedded.actors import pods
-from wukong.embedded.actors.events import note
+from wukong.embedded.actors.events import note_about
 from wukong.embedded.world.objects import Pod, StatefulSet
 from wukong.ports import Document, PatchBody
 from wukong.state import State
 
 
-def templates(stateful_set: StatefulSet) -> list[Document]:
+def _claim_templates_of(stateful_set: StatefulSet) -> list[Document]:
     return list(stateful_set.document["spec"].get("volumeClaimTemplates") or ())
 
 
-def volumes(stateful_set: StatefulSet, pod: str, own: list[Document]) -> list[Document]:
-    """The claims of the pod of this name as volumes, then its own; a claim replaces a volume of the same name."""
-    named = {it["metadata"]["name"]: {"claimName": f"{it['metadata']['name']}-{pod}"} for it in templates(stateful_set)}
-    made: list[Document] = [{"name": name, "persistentVolumeClaim": claim} for name, claim in named.items()]
-    return [*made, *(it for it in own if it.get("name") not in named)]
+def build_volumes(stateful_set: StatefulSet, pod: str, volumes: list[Document]) -> list[Document]:
+    """The claims of the pod of this name as volumes, then the template's; a claim replaces a volume of its name."""
+    names = [template["metadata"]["name"] for template in _claim_templates_of(stateful_set)]
+    claimed = {name: {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}} for name in names}
+    return [*claimed.values(), *(volume for volume in volumes if volume.get("name") not in claimed)]
 
 
-def missing(stateful_set: StatefulSet, pod: str, state: State) -> list[Action]:
-    """Claims that the pod of this name needs and that are not there."""
-    made: list[Action] = []
+def create_missing(stateful_set: StatefulSet, pod: str, state: State) -> list[Action]:
+    """Create the claims that the pod of this name needs and that are not there, each with its Event."""
+    actions: list[Action] = []
     meta = stateful_set.metadata
-    for template in templates(stateful_set):
+    for template in _claim_templates_of(stateful_set):
         name = f"{template['metadata']['name']}-{pod}"
         if state.get(PersistentVolumeClaim, Key(meta.namespace, name)) is not None:
             continue
-        given = template["metadata"]
+        template_meta = template["metadata"]
         selector = (stateful_set.document["spec"].get("selector") or {}).get("matchLabels") or {}
-        body: Document = {"name": name, "labels": {**(given.get("labels") or {}), **selector}}
-        if given.get("annotations"):
-            body["annotations"] = given["annotations"]
-        if _policy(stateful_set, "whenDeleted"):
-            body["ownerReferences"] = [pods.reference("StatefulSet", "apps/v1", stateful_set)]
-        made.append(
-            Create(PERSISTENT_VOLUME_CLAIMS, {"metadata": body, "spec": template.get("spec") or {}}, meta.namespace)
-        )
+        claim_meta: Document = {"name": name, "labels": {**(template_meta.get("labels") or {}), **selector}}
+        if template_meta.get("annotations"):
+            claim_meta["annotations"] = template_meta["annotations"]
+        if _deletes_claims(stateful_set, "whenDeleted"):
+            claim_meta["ownerReferences"] = [pods.reference_to(STATEFUL_SETS, stateful_set)]
+        body = {"metadata": claim_meta, "spec": template.get("spec") or {}}
+        actions.append(Create(PERSISTENT_VOLUME_CLAIMS, body, meta.namespace))
         text = f"create Claim {name} Pod {pod} in StatefulSet {meta.name} success"
-        made.append(note(STATEFUL_SETS, stateful_set, "SuccessfulCreate", text))
-    return made
+        actions.append(note_about(STATEFUL_SETS, stateful_set, "SuccessfulCreate", text))
+    return actions
 
 
-def retained(stateful_set: StatefulSet, pod: Pod, state: State, *, is_condemned: bool) -> list[Action]:
-    """Give the pod's claims the owners by which they go along: with the set, or with a pod that is scaled away."""
+def update_owners(stateful_set: StatefulSet, pod: Pod, state: State, *, is_condemned: bool) -> list[Action]:
+    """Set the owner that a pod's claims are deleted with: the StatefulSet, a pod that is scaled away, or none."""
     wanted: list[Document] = []
-    if _policy(stateful_set, "whenScaled") and is_condemned:
-        wanted = [pods.reference("Pod", "v1", pod)]
-    elif _policy(stateful_set, "whenDeleted"):
-        wanted = [pods.reference("StatefulSet", "apps/v1", stateful_set)]
-    made: list[Action] = []
-    for template in templates(stateful_set):
+    if _deletes_claims(stateful_set, "whenScaled") and is_condemned:
+        wanted = [pods.reference_to(PODS, pod)]
+    elif _deletes_claims(stateful_set, "whenDeleted"):
+        wanted = [pods.reference_to(STATEFUL_SETS, stateful_set)]
+    actions: list[Action] = []
+    for template in _claim_templates_of(stateful_set):
         key = Key(pod.metadata.namespace, f"{template['metadata']['name']}-{pod.metadata.name}")
         claim = state.get(PersistentVolumeClaim, key)
         if claim is None or claim.metadata.deletion_timestamp is not None:
             continue
-        ours = [it.uid for it in claim.metadata.owner_references if _is_ours(it.kind, it.name, stateful_set, pod)]
-        if ours == [it["uid"] for it in wanted]:
+        owners = claim.metadata.owner_references
+        our_uids = [owner.uid for owner in owners if _is_ours(owner, stateful_set, pod)]
+        if our_uids == [reference["uid"] for reference in wanted]:
             continue
-        refs = [*({"$patch": "delete", "uid": uid} for uid in ours), *wanted]
-        body = {"metadata": {"uid": claim.metadata.uid, "ownerReferences": refs}}
-        made.append(Patch(PERSISTENT_VOLUME_CLAIMS, key, PatchBody("strategic", body, manager=pods.MANAGER)))
-    return made
+        references = [*({"$patch": "delete", "uid": uid} for uid in our_uids), *wanted]
+        body = {"metadata": {"uid": claim.metadata.uid, "ownerReferences": references}}
+        actions.append(Patch(PERSISTENT_VOLUME_CLAIMS, key, PatchBody("strategic", body, manager=pods.MANAGER)))
+    return actions
 
 
-def _is_ours(kind: str, name: str, stateful_set: Object, pod: Object) -> bool:
-    return (kind, name) in (("StatefulSet", stateful_set.metadata.name), ("Pod", pod.metadata.name))
+def _is_ours(owner: OwnerReference, stateful_set: Object, pod: Object) -> bool:
+    ours = ((STATEFUL_SETS.kind, stateful_set.metadata.name), (PODS.kind, pod.metadata.name))
+    return (owner.kind, owner.name) in ours
 
 
-def _policy(stateful_set: StatefulSet, when: str) -> bool:
-    kept = stateful_set.document["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
-    return bool(kept.get(when) == "Delete")
+def _deletes_claims(stateful_set: StatefulSet, when: str) -> bool:
+    """Whether the retention policy is Delete; `when` is whenScaled or whenDeleted."""
+    policy = stateful_set.document["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
+    return bool(policy.get(when) == "Delete")

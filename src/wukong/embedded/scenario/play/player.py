@@ -97,9 +97,9 @@ class WorldPlayer:
         self.recording.include_present_objects()
 
     def play(self) -> Story:
-        self.world.trace.most = KEPT_STEPS
+        self.world.trace.min_kept = KEPT_STEPS
         try:
-            with self.world.trace.heard_by(self._write_step, self._refused_evictions.hear):
+            with self.world.trace.notify(self._write_step, self._refused_evictions.hear):
                 is_at_rest, is_interrupted = self._drive(), False
         except Interrupted:
             is_at_rest, is_interrupted = False, True
@@ -115,11 +115,8 @@ class WorldPlayer:
 
     def last_plan(self) -> float:
         """Until when somebody means to do something, other than to try again what failed."""
-        plans = (
-            waiting.at
-            for waiting in self.world.waiting()
-            if waiting.item.controller != SCHEDULER and not waiting.is_retry
-        )
+        queued_items = self.world.queued_items()
+        plans = (queued.at for queued in queued_items if queued.item.controller != SCHEDULER and not queued.is_retry)
         return max(plans, default=self.started_at)
 
     # ---- the driver

@@ -17,7 +17,7 @@ from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.actors.deployment.rollout_status import AVAILABLE, TIMED_OUT
 from wukong.embedded.actors.kubelet.controller import is_silent
-from wukong.embedded.actors.node_lifecycle.controller import seconds_left
+from wukong.embedded.actors.taint_eviction.controller import seconds_left
 from wukong.embedded.scenario.play.steps import Drains
 from wukong.embedded.scenario.record import workload_status
 from wukong.embedded.scenario.record.observed_cluster import ObservedCluster

@@ -12,6 +12,9 @@ from contextlib import contextmanager
 
 import msgspec
 
+from wukong.admission import find_pod_problems
+from wukong.admission.affinity_validation import find_label_problems, find_selector_problems
+from wukong.admission.problem_text import format_value
 from wukong.api.core import Pod
 from wukong.api.decode import readable
 from wukong.api.kinds import (
@@ -36,11 +39,8 @@ from wukong.embedded.store.validation import custom_schemas, placement_policies
 from wukong.embedded.store.validation.pod_specs import find_pod_spec_problems
 from wukong.embedded.store.validation.updates import find_forbidden_changes
 from wukong.ports import Document
-from wukong.rules import validate
-from wukong.rules.findings import shown
-from wukong.rules.labels import is_label_key, is_subdomain
-from wukong.rules.selectors import requirements, selects
-from wukong.rules.validate_affinity import label_selector_problems, labels_problems
+from wukong.semantics.label_syntax import is_label_key, is_subdomain
+from wukong.semantics.selectors import compile_selector, selects
 
 _WITH_POD_TEMPLATE = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS)
 _STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
@@ -161,7 +161,9 @@ def _find_metadata_problems(kind: ServedKind, document: Document) -> Iterator[st
         yield f'metadata.name: Invalid value: "{name}": a lowercase RFC 1123 label is needed'
     elif not is_subdomain(name):
         yield f'metadata.name: Invalid value: "{name}": {_SUBDOMAIN}'
-    yield from (_format_problem(problem) for problem in labels_problems(meta.get("labels") or {}, "$.metadata.labels"))
+    yield from (
+        _format_problem(problem) for problem in find_label_problems(meta.get("labels") or {}, "$.metadata.labels")
+    )
     for finalizer in meta.get("finalizers") or []:
         if not is_label_key(finalizer) or ("/" not in finalizer and finalizer not in _STANDARD_FINALIZERS):
             reason = "name is neither a standard finalizer name nor is it fully qualified"
@@ -196,7 +198,7 @@ def _find_kind_problems(kind: ServedKind, document: Document, known: Document | 
         spec = document.get("spec") or {}
         return [
             *find_pod_spec_problems(spec, "spec"),
-            *(_format_problem(problem) for problem in validate.problems(struct)),
+            *(_format_problem(problem) for problem in find_pod_problems(struct)),
         ]
     if resource in _WITH_POD_TEMPLATE:
         return list(_find_workload_problems(kind.resource, document, known or {}))
@@ -213,7 +215,7 @@ def _find_pod_update_problems(document: Document) -> list[str]:
     """Check all but affinity and spread: they cannot change, and their selectors hold merged keys by now."""
     spec = document.get("spec") or {}
     changeable = {**document, "spec": without_fields(spec, "affinity", "topologySpreadConstraints")}
-    problems = validate.problems(decode_pod(changeable))
+    problems = find_pod_problems(decode_pod(changeable))
     return [*find_pod_spec_problems(spec, "spec"), *(_format_problem(problem) for problem in problems)]
 
 
@@ -226,11 +228,11 @@ def _find_workload_problems(resource: Resource, document: Document, known: Docum
     if not spec.get("selector"):
         yield "spec.selector: Required value"
     else:
-        yield from (_format_problem(problem) for problem in label_selector_problems(selector, "$.spec.selector"))
+        yield from (_format_problem(problem) for problem in find_selector_problems(selector, "$.spec.selector"))
         labels = (template.get("metadata") or {}).get("labels") or {}
-        if not selects(requirements(selector), labels):
+        if not selects(compile_selector(selector), labels):
             reason = "`selector` does not match template `labels`"
-            yield f"spec.template.metadata.labels: Invalid value: {shown(labels)}: {reason}"
+            yield f"spec.template.metadata.labels: Invalid value: {format_value(labels)}: {reason}"
     if template is not value_at(known, "spec.template"):
         yield from _find_template_problems(template)
     yield from _find_strategy_problems(document)
@@ -240,7 +242,7 @@ def _find_template_problems(template: Document) -> Iterator[str]:
     head = {"apiVersion": "v1", "kind": "Pod"}
     pod = decode_pod({**head, "metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}})
     yield from find_pod_spec_problems(template.get("spec") or {}, "spec.template.spec")
-    yield from (_format_problem(f"$.spec.template{problem.removeprefix('$')}") for problem in validate.problems(pod))
+    yield from (_format_problem(f"$.spec.template{problem.removeprefix('$')}") for problem in find_pod_problems(pod))
     if value_at(template, "spec.restartPolicy") not in (None, "Always"):
         yield 'spec.template.spec.restartPolicy: Unsupported value: supported values: "Always"'
 

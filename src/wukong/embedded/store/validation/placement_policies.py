@@ -20,7 +20,7 @@ from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES
 from wukong.api.placement import DEFAULT, ClusterPlacementPolicy, PlacementPolicy
 from wukong.embedded.store.documents import meta_of
 from wukong.embedded.store.kinds import ServedKind
-from wukong.placement.compile import problems
+from wukong.placement import compile as policy_compiler
 from wukong.ports import Document
 
 _RULES = "x-kubernetes-validations"
@@ -41,7 +41,7 @@ def find_policy_problems(kind: ServedKind, document: Document) -> list[str]:
     for place, message in _list_rules(schema, "$"):
         messages_at[place].append(message)
     policy = msgspec.convert(document, _STRUCTS[kind.resource.kind])
-    findings = [problem.partition(": ")[::2] for problem in problems(policy, {})]
+    findings = [problem.partition(": ")[::2] for problem in policy_compiler.find_policy_problems(policy, {})]
     return [
         *_find_default_problems(schema, document),
         *(

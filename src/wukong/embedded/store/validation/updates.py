@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from wukong.admission.problem_text import format_value
 from wukong.embedded.store.documents import value_at, without_fields
 from wukong.ports import Document
-from wukong.rules.findings import shown
 
 _POD_MESSAGE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -125,7 +125,7 @@ def _find_data_changes(before: Document, after: Document) -> Iterator[str]:
 def _find_change_at(before: Document, after: Document, path: str) -> Iterator[str]:
     value: Any = value_at(after, path)
     if value_at(before, path) != value:
-        yield f"{path}: Invalid value: {shown(value)}: field is immutable"
+        yield f"{path}: Invalid value: {format_value(value)}: field is immutable"
 
 
 _BY_KIND: dict[str, Callable[[Document, Document], Iterator[str]]] = {

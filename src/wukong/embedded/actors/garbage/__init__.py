@@ -1,1 +1,0 @@
-"""The garbage collector, the namespace controller and the pod garbage collector."""

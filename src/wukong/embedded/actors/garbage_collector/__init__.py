@@ -1,0 +1,1 @@
+"""The garbage collector: objects whose owners are gone."""

@@ -1,0 +1,1 @@
+"""Taint eviction: pods leave nodes with a NoExecute taint."""
