@@ -24,7 +24,10 @@ from wukong.api.core import (
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
+from wukong.api.kinds import NODE_USAGES
 from wukong.api.meta import LabelSelector, ObjectMeta
+from wukong.api.usage import NodeUsage
+from wukong.state import State
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -116,6 +119,23 @@ def a_pod(
         ),
         status=PodStatus(start_time=start),
     )
+
+
+def a_usage(
+    node: str,
+    at: float | None = None,
+    *,
+    cpu: float | None = None,
+    memory: float | None = None,
+    storage: float | None = None,
+) -> NodeUsage:
+    """What a meter said of a node."""
+    return NodeUsage(metadata=ObjectMeta(name=node), measured_at=at, cpu=cpu, memory=memory, storage=storage)
+
+
+def measure(state: State, *usages: NodeUsage) -> None:
+    """Put this into a mirror as all that is measured now."""
+    state.replace(NODE_USAGES.group_kind, usages)
 
 
 def selecting(**labels: str) -> LabelSelector:

@@ -12,7 +12,7 @@ from random import Random
 from wukong.actions import Action, Delete, Patch
 from wukong.api.kinds import DEPLOYMENTS, PODS
 from wukong.api.resources import Key
-from wukong.app.embedded import Settings, assemble
+from wukong.app.embedded import Settings, build_world
 from wukong.embedded.scenario.format.fields import NodeGroup, Scenario, TimelineEntry
 from wukong.embedded.scenario.play import steps
 from wukong.embedded.scenario.play.player import KEPT_STEPS, WorldPlayer, trace_line
@@ -41,7 +41,7 @@ class Cluster:
 
     def __init__(self, nodes: int, seed: int = 0) -> None:
         self.drains = Drains()
-        self.world = assemble(Settings(seed), self.drains)
+        self.world = build_world(Settings(seed), self.drains)
         self.player = WorldPlayer(self.world, Scenario(), self.drains)  # with all that looks on: recorder, checkers
         self.recorder, self.checkers = self.player.recorder, self.player.checkers
         self.begun, self.random, self.digest = self.world.clock.now(), Random(seed), sha256()

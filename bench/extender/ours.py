@@ -14,9 +14,11 @@ import msgspec
 
 from bench.extender import requests
 from wukong.api.decode import decode_objects
+from wukong.api.kinds import NODE_USAGES
+from wukong.api.meta import ObjectMeta
 from wukong.api.placement import PlacementPolicy
-from wukong.app.extender import CountingExtender
-from wukong.ports import Usage
+from wukong.api.usage import NodeUsage
+from wukong.app.components.extender.server import CountingExtender
 from wukong.replies.extender.usage import UsageSettings
 from wukong.replies.extender.verbs import Extender, Settings
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
@@ -58,10 +60,16 @@ def build() -> Extender:
     state.replace("Node", decode_objects(requests.node_list()))
     state.replace("PlacementPolicy.placement.novasphere.dev", [msgspec.convert(POLICY, PlacementPolicy)])
     now = time.time()
-    state.usage = {
-        requests.name_of(number): Usage(now, cpu=float(number * 7 % 100), memory=float(number * 3 % 100))
+    usages = [
+        NodeUsage(
+            metadata=ObjectMeta(name=requests.name_of(number)),
+            measured_at=now,
+            cpu=float(number * 7 % 100),
+            memory=float(number * 3 % 100),
+        )
         for number in range(requests.NODES)
-    }
+    ]
+    state.replace(NODE_USAGES.group_kind, usages)
     return Extender(state, Settings(usage=UsageSettings(stale_seconds=3600)))
 
 

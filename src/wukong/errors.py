@@ -3,6 +3,7 @@
     WukongError                exit 1   something went wrong that the user can read about
     ├── InputError             exit 2   what we were given is wrong: names the place, what was expected and the fix
     ├── NoProgress             exit 1   an embedded cluster never comes to rest
+    ├── GateRefusal            exit 1   our own gate holds or forbids an act; its key comes back
     └── ClusterError           exit 3   the API server said no, or said nothing
         ├── NotFound           404      the object, or its kind, is not there
         ├── AlreadyExists      409      somebody made it before us
@@ -46,6 +47,14 @@ class InputError(WukongError):
 
 class NoProgress(WukongError):
     """An embedded cluster whose clock stands still while it works, or which always has something to do."""
+
+
+class GateRefusal(WukongError):
+    """The gate said no to an act of ours. `again_seconds` is when its key comes back; None: after a backoff."""
+
+    def __init__(self, message: str, *, again_seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.again_seconds = again_seconds
 
 
 class ClusterError(WukongError):

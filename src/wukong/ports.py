@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from wukong.api.resources import Key, Resource
+from wukong.api.usage import NodeUsage
 from wukong.errors import ClusterError
 
 Document = dict[str, Any]  # an object as JSON has it: what we write, and what we read where no struct is needed
@@ -137,16 +138,7 @@ class Clock(Protocol):
         ...
 
 
-class Usage(msgspec.Struct, frozen=True):
-    """How much of a node is in use, in percent of its allocatable, and when that was measured. None: not known."""
-
-    at: float
-    cpu: float | None = None
-    memory: float | None = None
-    storage: float | None = None
-
-
 class Meter(Protocol):
-    async def usage(self) -> dict[str, Usage]:
-        """Node name → what is used there, for the nodes the source knows."""
+    async def measure(self) -> list[NodeUsage]:
+        """What is in use now, of the nodes that the meter knows."""
         ...

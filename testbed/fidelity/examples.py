@@ -23,7 +23,9 @@ UNKNOWN = ("PlacementPolicy", "ClusterPlacementPolicy")  # a bare control plane 
 
 
 def is_playable(scenario: Json) -> bool:
-    return not scenario.get("files") and not any(document["kind"] in UNKNOWN for document in _documents_of(scenario))
+    if scenario.get("files") or scenario.get("components"):  # those run in embedded clusters only
+        return False
+    return not any(document["kind"] in UNKNOWN for document in _documents_of(scenario))
 
 
 def move(scenario: Json, own: str) -> Json:

@@ -1,25 +1,101 @@
-"""Components are chosen by name; a wrong name is answered with the right ones."""
+"""Components are chosen by name; a wrong name is answered with the right ones. Each is whole."""
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
-from wukong.app.components import COMPONENTS, choose
-from wukong.controllers import CONTROLLERS
+from wukong.api.kinds import NODE_USAGES
+from wukong.app.assemble import assemble
+from wukong.app.component import Component, Context, permissions_of, with_needs
+from wukong.app.component_choice import EMBEDDED_COMPONENTS, LIVE_COMPONENTS, choose_components, split_names
+from wukong.app.components import COMPONENTS
+from wukong.app.components.extender import EXTENDER
+from wukong.app.components.load import LOAD
+from wukong.app.components.policy import POLICY
+from wukong.app.components.scheduler import SCHEDULER
+from wukong.app.components.usage import USAGE, UsageOptions
+from wukong.app.components.usage.component import METRICS_API
+from wukong.app.live import WallClock
+from wukong.app.options import options_of
+from wukong.app.permissions import LEASE
+from wukong.controllers.load.controller import Load
 from wukong.errors import InputError
+from wukong.placement.rules import BUILT_IN
+from wukong.ports import Cluster
+from wukong.runtime import Metrics
+from wukong.state import State
+
+
+def choose(text: str) -> list[Component[Any]]:
+    return choose_components(split_names(text), "--components")
+
+
+def a_context(**options: Any) -> Context:
+    return Context(State(), Metrics(), WallClock(), BUILT_IN, options)
 
 
 def test_components_are_listed_once_however_often_they_are_named() -> None:
     assert [component.name for component in choose(" load ,load")] == ["load"]
 
 
-@pytest.mark.parametrize(("names", "expected"), [("", "expected some of load"), ("laod", 'Did you mean "load"?')])
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ("", "expected some of load"),
+        ("laod", 'Did you mean "load"?'),
+        ("scheduler", "unknown component 'scheduler'"),
+        ("usage", "unknown component 'usage'"),
+    ],
+)
 def test_a_wrong_name_is_answered_with_the_right_ones(names: str, expected: str) -> None:
     with pytest.raises(InputError) as caught:
         choose(names)
     assert expected in str(caught.value)
+    assert "load, extender, policy" in str(caught.value)
 
 
-def test_every_component_is_made_of_controllers_there_are() -> None:
-    named = {name for component in COMPONENTS.values() for name in component.controllers}
-    assert named == set(CONTROLLERS)
+def test_what_only_others_need_cannot_be_named_and_what_runs_embedded_only_not_on_a_cluster() -> None:
+    assert list(LIVE_COMPONENTS) == ["load", "extender", "policy"]
+    assert list(EMBEDDED_COMPONENTS) == ["load", "extender", "policy", "scheduler"]
+
+
+@pytest.mark.parametrize("component", COMPONENTS.values(), ids=list(COMPONENTS))
+def test_every_component_is_whole_and_every_option_of_it_is_explained(component: Component[Any]) -> None:
+    assembly = assemble([component], a_context())
+    assert set(assembly.components) == {component, *component.needs}
+    assert component.help.endswith(".")
+    assert all(option.help for option in options_of(component.options))
+
+
+def test_flags_are_unambiguous() -> None:
+    flags = [option.flag for component in COMPONENTS.values() for option in options_of(component.options)]
+    assert len(flags) == len(set(flags))
+
+
+def test_what_several_need_comes_along_once() -> None:
+    assert with_needs([LOAD, EXTENDER]) == [LOAD, USAGE, EXTENDER]
+    assembly = assemble([LOAD, EXTENDER], a_context())
+    [source] = assembly.build_sources(cast(Cluster, None))
+    assert source.resource == NODE_USAGES
+
+
+def test_a_component_reads_the_options_of_those_it_needs() -> None:
+    (controller,) = assemble([LOAD], a_context(usage=UsageOptions(stale_seconds=7.0))).controllers
+    assert isinstance(controller, Load)
+    assert controller.settings.stale_seconds == 7.0
+
+
+def test_permissions_are_of_all_and_those_of_needed_ones_come_last() -> None:
+    assert permissions_of([LOAD])[0] == LEASE
+    assert permissions_of([LOAD, POLICY])[-1] == METRICS_API
+    assert METRICS_API not in permissions_of([LOAD], {"usage": UsageOptions(prometheus="http://p")})
+    assert LEASE not in permissions_of([EXTENDER])  # who only answers need not lead
+
+
+def test_a_scheduler_gets_the_extensions_of_its_process_and_nobody_else_has_them_built() -> None:
+    assert len(assemble([SCHEDULER, EXTENDER], a_context()).context.extensions) == 1
+    assert assemble([EXTENDER], a_context()).context.extensions == ()
+    (controller,) = assemble([SCHEDULER, EXTENDER], a_context()).controllers
+    assert {"PlacementPolicy", "ClusterPlacementPolicy"} <= {watch.resource.kind for watch in controller.watches}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from builders import a_node, a_pod
+from builders import a_node, a_pod, a_usage, measure
 from policies import spot, steady
-from wukong.app.extender import CountingExtender
-from wukong.ports import Usage
+from wukong.app.components.extender.server import CountingExtender
 from wukong.replies.extender.verbs import Extender
 from wukong.runtime.metrics import Metrics
 from wukong.state import State
@@ -42,7 +41,7 @@ def test_a_stale_mirror_is_shown_and_its_refusals_are_counted() -> None:
 def test_usage_grows_old_and_stale_though_no_scheduler_asks() -> None:
     state, clock, metrics = State(), Hand(), Metrics()
     state.replace("Node", [a_node("quiet"), a_node("lost")])
-    state.usage = {"quiet": Usage(1000.0, cpu=10), "lost": Usage(990.0, cpu=10)}
+    measure(state, a_usage("quiet", 1000.0, cpu=10), a_usage("lost", 990.0, cpu=10))
     CountingExtender(Extender(state), metrics, clock)
     figures = metrics.registry.get_sample_value
     assert (figures("wukong_usage_stale_nodes"), figures("wukong_usage_age_seconds")) == (0, 10)

@@ -13,12 +13,25 @@ import yaml
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from wukong.app.components import COMPONENTS, METRICS_API, Component, Rule
-from wukong.app.install import Certificates, SecondScheduler, Settings, checked, extender, issue, rbac, scheduler
+from wukong.app.component import Component, NoOptions
+from wukong.app.components import COMPONENTS
+from wukong.app.components.extender.install import (
+    ExtenderInstallation,
+    SecondScheduler,
+    check_installation,
+    extender,
+    scheduler,
+)
+from wukong.app.components.extender.install.settings import EXTENDER
+from wukong.app.components.extender.options import ExtenderOptions, address_of, tls_of
+from wukong.app.components.usage.component import METRICS_API
+from wukong.app.install import rbac
+from wukong.app.install.certificates import Certificates, issue
 from wukong.app.install.text import as_yaml
 from wukong.app.install.workload import off_spot_nodes
-from wukong.cli.inputs.run_extender import read_extender_options
+from wukong.app.permissions import Permission
 from wukong.cli.verbs.run import command as run
+from wukong.cli.verbs.run import read_options
 from wukong.errors import InputError
 from wukong.placement.capacity import SPOT_LABELS, is_spot
 
@@ -27,12 +40,12 @@ LOAD = COMPONENTS["load"]
 Documents = list[dict[str, Any]]
 
 
-def settings(**given: Any) -> Settings:
-    return Settings(**{"image": "wukong:test", "components": (LOAD,), **given})
+def settings(**given: Any) -> ExtenderInstallation:
+    return ExtenderInstallation(**{"image": "wukong:test", "components": (LOAD,), **given})
 
 
-def certificates(of: Settings, days: int = 365) -> Certificates:
-    return issue(of.hosts, NOW, days)
+def certificates(of: ExtenderInstallation, days: int = 365) -> Certificates:
+    return issue(EXTENDER, of.hosts, NOW, days)
 
 
 def installed(**given: Any) -> Documents:
@@ -83,10 +96,13 @@ def test_wukong_run_understands_the_command_line(is_plain: bool) -> None:
     (container,) = pod_of(installed(**asked))["containers"]
     verb, *words = container["args"]
     context = run.make_context(verb, words)
-    assert context.params["components"] == "extender,policy"
-    read = read_extender_options(context.params)
-    assert (read.tls is None) == is_plain
-    assert read.address == ("0.0.0.0", 8880 if is_plain else 8443)
+    config = read_options(context, None)
+    assert config.components == chosen
+    read = config.options["extender"]
+    assert isinstance(read, ExtenderOptions)
+    assert (tls_of(read) is None) == is_plain
+    assert address_of(read) == ("0.0.0.0", 8880 if is_plain else 8443)
+    assert read.critical_priority == 1000
 
 
 def test_plain_http_has_no_keys_and_the_port_of_the_seeds() -> None:
@@ -142,9 +158,13 @@ def test_the_service_can_have_a_fixed_address() -> None:
 
 
 def test_rights_are_the_union_of_what_components_ask_for_each_where_it_asks() -> None:
-    lease = Rule("coordination.k8s.io", "leases", ("get",), in_own_namespace=True)
-    one = Component("one", (), (lease, Rule("", "nodes", ("list", "watch"))))
-    two = Component("two", (), (lease, Rule("", "nodes", ("watch", "patch"))))
+    lease = Permission("coordination.k8s.io", "leases", ("get",), in_own_namespace=True)
+
+    def needing(name: str, *verbs: str) -> Component[NoOptions]:
+        needed = (lease, Permission("", "nodes", verbs))
+        return Component(name=name, help="", options=NoOptions, permissions=lambda _: needed)
+
+    one, two = needing("one", "list", "watch"), needing("two", "watch", "patch")
     documents = installed(components=(one, two), prometheus="http://p:9090")
     assert the(documents, "ClusterRole")["rules"] == [
         {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch", "patch"]}
@@ -290,7 +310,7 @@ def test_new_certificates_restart_the_second_scheduler_but_not_the_extender() ->
 
 def test_every_wrong_setting_is_named_at_once() -> None:
     with pytest.raises(InputError) as caught:
-        checked(settings(namespace="kube-system", cluster_ip="10.96.0.500", address="nowhere"))
+        check_installation(settings(namespace="kube-system", cluster_ip="10.96.0.500", address="nowhere"))
     assert [problem.split(":")[0] for problem in caught.value.problems] == [
         "--cluster-ip",
         "--address",

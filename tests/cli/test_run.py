@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+from pathlib import Path
 
 import pytest
 
+from wukong.app.components.load import LoadOptions
 from wukong.cli import main
-from wukong.cli.verbs.run import log_to_stderr
+from wukong.cli.verbs.run import command, log_to_stderr, read_options
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,56 @@ from wukong.cli.verbs.run import log_to_stderr
 def test_wrong_options_are_named(words: tuple[str, ...], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", *words]) == 2
     assert expected in capsys.readouterr().err
+
+
+CONFIG = """
+components: [load]
+lease: nowhere
+load: {labelStep: 0}
+"""
+
+
+def test_a_file_and_flags_are_told_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(CONFIG)
+    assert main(["run", "--config", str(path), "--probes", "x"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        f"error: {path}: $.load.labelStep: expected an integer from 1 to 50, got 0.",
+        f"error: {path}: $.lease: expected NAMESPACE/NAME, got 'nowhere'.",
+        "error: --probes: expected HOST:PORT such as 0.0.0.0:8080, got 'x'.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("components: [load", "broken YAML: line 1, column 18"),
+        ("", "$.components: expected some of load, extender, policy, got none."),
+        ("- load", "expected a mapping such as components: [load], got ['load']."),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(
+    text: str, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(text)
+    assert main(["run", "--config", str(path)]) == 2
+    assert expected in capsys.readouterr().err
+
+
+def test_a_missing_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--config", "nowhere.yaml"]) == 2
+    assert "nowhere.yaml: no such file." in capsys.readouterr().err
+
+
+def test_flags_win_over_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text("components: [load]\nload: {labelStep: 10, labelPrefix: a.example}\nlease: a/b\ndryRun: true\n")
+    words = ["--config", str(path), "--label-step", "20", "--components", "load,policy", "--no-leader-election"]
+    config = read_options(command.make_context("run", words), str(path))
+    assert config.options["load"] == LoadOptions(label_step=20, label_prefix="a.example")
+    assert [component.name for component in config.components] == ["load", "policy"]
+    assert (config.run.dry_run, config.run.leader_election, config.run.lease) == (True, False, "a/b")
 
 
 def test_log_lines_are_a_constant_message_and_its_facts(capsys: pytest.CaptureFixture[str]) -> None:

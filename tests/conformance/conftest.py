@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, NamedTuple
 
 import pytest
@@ -15,6 +15,7 @@ from small_cluster import a_small_cluster
 from testbed.pytest_plugin import Bed, make_namespace, remove, to_the_end
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
+from wukong.cluster.layers import Recording
 from wukong.ports import Cluster
 
 WATCH_SECONDS = 8  # the API server sends a bookmark two seconds before it ends a watch, otherwise once a minute
@@ -47,6 +48,13 @@ def an_embedded_one(request: pytest.FixtureRequest) -> AbstractAsyncContextManag
     return a_small_cluster(EMBEDDED_NAMESPACE)
 
 
+@asynccontextmanager
+async def a_recorded_one(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
+    """The embedded API server inside a layer that records what is written: nobody can tell them apart."""
+    async with a_small_cluster(EMBEDDED_NAMESPACE) as store:
+        yield Recording(store, lambda action, error: None)
+
+
 @pytest.fixture
 def embedded_namespace() -> str:
     """Made with the cluster, which every test has for itself."""
@@ -56,6 +64,7 @@ def embedded_namespace() -> str:
 IMPLEMENTATIONS = {
     "kube": Implementation(a_real_one, "bed_namespace", (pytest.mark.control_plane,)),
     "embedded": Implementation(an_embedded_one, "embedded_namespace"),
+    "recorded": Implementation(a_recorded_one, "embedded_namespace"),
 }
 
 

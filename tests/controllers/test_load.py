@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from builders import a_node
+from builders import a_node, a_usage, measure
 from wukong.actions import DONE, Patch
 from wukong.api.resources import Key
+from wukong.api.usage import NodeUsage
 from wukong.controllers.load.controller import Load
-from wukong.ports import Usage
 from wukong.state import State
 
 KEY = Key("", "n1")
 CPU = "usage.novasphere.dev/cpu"
 
 
-def state_with(usage: Usage | None, **labels: str) -> State:
+def state_with(usage: NodeUsage | None, **labels: str) -> State:
     state = State()
     state.apply("ADDED", a_node("n1", labels=labels))
     if usage is not None:
-        state.usage = {"n1": usage}
+        measure(state, usage)
     return state
 
 
 def test_a_measured_node_gets_its_labels_in_one_patch() -> None:
-    outcome = Load().reconcile(KEY, state_with(Usage(at=100.0, cpu=42.0, memory=7.0)), now=100.0)
+    outcome = Load().reconcile(KEY, state_with(a_usage("n1", 100.0, cpu=42.0, memory=7.0)), now=100.0)
     (action,) = outcome.actions
     assert isinstance(action, Patch)
     assert action.patch.type == "merge"
@@ -37,16 +37,16 @@ def test_a_node_that_is_gone_or_never_measured_is_left_alone() -> None:
 
 def test_the_second_change_waits_and_comes_back_by_itself() -> None:
     load = Load()
-    load.reconcile(KEY, state_with(Usage(at=100.0, cpu=10.0)), now=100.0)
-    soon = load.reconcile(KEY, state_with(Usage(at=110.0, cpu=90.0), **{CPU: "10"}), now=110.0)
+    load.reconcile(KEY, state_with(a_usage("n1", 100.0, cpu=10.0)), now=100.0)
+    soon = load.reconcile(KEY, state_with(a_usage("n1", 110.0, cpu=90.0), **{CPU: "10"}), now=110.0)
     assert soon.actions == ()
     assert soon.requeue_after == 20.0
-    later = load.reconcile(KEY, state_with(Usage(at=110.0, cpu=90.0), **{CPU: "10"}), now=130.0)
+    later = load.reconcile(KEY, state_with(a_usage("n1", 110.0, cpu=90.0), **{CPU: "10"}), now=130.0)
     assert len(later.actions) == 1
 
 
 def test_stale_labels_go() -> None:
-    outcome = Load().reconcile(KEY, state_with(Usage(at=0.0, cpu=10.0), **{CPU: "10"}), now=500.0)
+    outcome = Load().reconcile(KEY, state_with(a_usage("n1", 0.0, cpu=10.0), **{CPU: "10"}), now=500.0)
     (action,) = outcome.actions
     assert isinstance(action, Patch)
     assert action.patch.body == {"metadata": {"labels": {CPU: None}}}

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import a_usage
+from wukong.api.usage import NodeUsage
 from wukong.controllers.load.usage_labels import KINDS, Settings, wish
-from wukong.ports import Usage
 
 CPU = "usage.novasphere.dev/cpu"
 SETTINGS = Settings()
@@ -36,31 +37,31 @@ def test_a_label_is_the_step_the_measurement_lies_in(
     current: str | None, percent: float | None, expected: str | None
 ) -> None:
     labels = {} if current is None else {CPU: current}
-    found = wish(labels, Usage(at=100.0, cpu=percent), None, SETTINGS, now=100.0)
+    found = wish(labels, a_usage("n1", 100.0, cpu=percent), None, SETTINGS, now=100.0)
     assert {**labels, **found.labels}.get(CPU) == expected
 
 
 def test_a_change_waits_until_the_node_has_been_quiet() -> None:
-    usage = Usage(at=100.0, cpu=80.0)
+    usage = a_usage("n1", 100.0, cpu=80.0)
     early = wish({CPU: "10"}, usage, 90.0, SETTINGS, now=100.0)
     assert early.labels == {}
     assert early.again_after == 20.0
     assert wish({CPU: "10"}, usage, 70.0, SETTINGS, now=100.0).labels == {CPU: "80"}
 
 
-@pytest.mark.parametrize("usage", [None, Usage(at=0.0, cpu=50.0)])
-def test_stale_labels_are_removed_at_once_and_only_ours(usage: Usage | None) -> None:
+@pytest.mark.parametrize("usage", [None, a_usage("n1", 0.0, cpu=50.0)])
+def test_stale_labels_are_removed_at_once_and_only_ours(usage: NodeUsage | None) -> None:
     found = wish({CPU: "50", "team": "a"}, usage, 179.0, SETTINGS, now=180.0)
     assert found.labels == {CPU: None}
     assert found.again_after is None
 
 
 def test_a_fresh_measurement_is_looked_at_again_when_it_would_be_stale() -> None:
-    assert wish({CPU: "50"}, Usage(at=100.0, cpu=52.0), None, SETTINGS, now=130.0).again_after == 150.0
+    assert wish({CPU: "50"}, a_usage("n1", 100.0, cpu=52.0), None, SETTINGS, now=130.0).again_after == 150.0
 
 
 def test_the_prefix_is_the_users() -> None:
-    found = wish({}, Usage(at=0.0, memory=12.0), None, Settings(prefix="load.example.com"), now=1.0)
+    found = wish({}, a_usage("n1", 0.0, memory=12.0), None, Settings(prefix="load.example.com"), now=1.0)
     assert found.labels == {"load.example.com/memory": "10"}
 
 
@@ -69,7 +70,7 @@ def test_once_set_a_label_stays_for_the_same_measurement(first: float, second: f
     settings = Settings()
     labels: dict[str, str] = {}
     for percent in (first, second, second):
-        usage = Usage(at=0.0, cpu=percent, memory=percent, storage=percent)
+        usage = a_usage("n1", 0.0, cpu=percent, memory=percent, storage=percent)
         before = dict(labels)
         labels.update({key: value for key, value in wish(labels, usage, None, settings, 0.0).labels.items() if value})
     assert labels == before

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wukong.api.kinds import KINDS as TABLE
-from wukong.app.embedded import Settings, assemble
+from wukong.app.embedded import Settings, build_world
 from wukong.app.snapshots import load, play_on
 from wukong.cluster.anonymize import anonymize_documents
 from wukong.cluster.reduction import reduce_document
@@ -72,7 +72,7 @@ def scenarios(draw: st.DrawFn) -> Document:
 
 def play_document(document: Document, seed: int) -> tuple[World, Story]:
     drains = Drains()
-    world = assemble(Settings(seed), drains)
+    world = build_world(Settings(seed), drains)
     return world, play(world, read_scenario(msgspec.json.encode(document)), drains)
 
 

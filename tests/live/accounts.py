@@ -13,13 +13,13 @@ import yaml
 
 from testbed.client import Client
 from testbed.pytest_plugin import Bed
-from wukong.app.components import Rule
+from wukong.app.permissions import Permission
 
 DEADLINE_SECONDS = 60.0
 
 
 async def service_account(
-    client: Client, bed: Bed, namespace: str, name: str, rules: Sequence[Rule], folder: Path
+    client: Client, bed: Bed, namespace: str, name: str, permissions: Sequence[Permission], folder: Path
 ) -> Path:
     """A kubeconfig of a new service account that has these rights and no others."""
     core, rbac = f"/api/v1/namespaces/{namespace}", "/apis/rbac.authorization.k8s.io/v1"
@@ -27,7 +27,7 @@ async def service_account(
     subjects = [{"kind": "ServiceAccount", "name": name, "namespace": namespace}]
     for kind, is_local, place in (("ClusterRole", False, rbac), ("Role", True, f"{rbac}/namespaces/{namespace}")):
         role = f"{namespace}-{name}"
-        documents = [rule.document() for rule in rules if rule.in_own_namespace == is_local]
+        documents = [it.document() for it in permissions if it.in_own_namespace == is_local]
         await client.create(f"{place}/{kind.lower()}s", {"metadata": {"name": role}, "rules": documents})
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role}
         binding = {"metadata": {"name": role}, "roleRef": reference, "subjects": subjects}

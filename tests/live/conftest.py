@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from live.accounts import service_account
-from live.extending import ACCOUNT, RULES, Extended, extender_running, free_port, furnish, scheduler_config
+from live.extending import ACCOUNT, PERMISSIONS, Extended, extender_running, free_port, furnish, scheduler_config
 from live.node_metrics import CRD
 from testbed import supervisor
 from testbed.programs import Programs
@@ -39,7 +39,7 @@ async def prepare(bed: Bed, folder: Path) -> Path:
     async with bed.client() as client:
         await furnish(client)
         await client.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD)
-        return await service_account(client, bed, "default", ACCOUNT, RULES, folder)
+        return await service_account(client, bed, "default", ACCOUNT, PERMISSIONS, folder)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

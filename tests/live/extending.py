@@ -31,14 +31,15 @@ from testbed.ports import free_ports
 from testbed.pytest_plugin import Bed
 from wukong.api.crds import build_crds
 from wukong.api.kinds import KINDS
-from wukong.app.components import COMPONENTS, METRICS_API
+from wukong.app.component import permissions_of
+from wukong.app.components.extender import EXTENDER
 
 DEADLINE_SECONDS = 60.0
 CAPACITY = "node.kubernetes.io/capacity"
 POLICY, CLUSTER_POLICY = "PlacementPolicy", "ClusterPlacementPolicy"
 SENTINEL = "sentinel"
 ACCOUNT = "extender"  # the service account it runs as in `extended`, and what that may do
-RULES = (*COMPONENTS["extender"].rules, METRICS_API)
+PERMISSIONS = permissions_of([EXTENDER])
 PODS, NODES = "/api/v1/namespaces/default/pods", "/api/v1/nodes"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 Json = dict[str, Any]

@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from live.accounts import used_by, when
-from live.extending import ACCOUNT, CLUSTER_POLICY, PODS, RULES, Extended, ExtendedCluster, Json, ask, counted, scene
+from live.extending import (
+    ACCOUNT,
+    CLUSTER_POLICY,
+    PERMISSIONS,
+    PODS,
+    Extended,
+    ExtendedCluster,
+    Json,
+    ask,
+    counted,
+    scene,
+)
 from live.test_policies import KNOWN_SCHEDULING
 
 pytestmark = pytest.mark.slow
@@ -125,7 +136,7 @@ async def test_seed_001_prefers_cheap_nodes(extended: Extended) -> None:
 
 async def test_the_component_uses_exactly_the_rights_it_asks_for(extended: Extended) -> None:
     account = f"system:serviceaccount:default:{ACCOUNT}"
-    granted = {(rule.group, rule.resource, verb) for rule in RULES for verb in rule.verbs}
+    granted = {(it.group, it.resource, verb) for it in PERMISSIONS for verb in it.verbs}
     async with scene(extended.bed, extended.port) as here:
         await here.nodes("on-demand", "od")
         await here.place("web")  # a fallback, hence an Event; told twice, a series

@@ -29,7 +29,7 @@ from live.test_policies import KNOWN_SCHEDULING
 from testbed.client import ApiError
 from testbed.exporter import Exporter
 from testbed.pytest_plugin import OwnBed, RunPrometheus
-from wukong.cluster.meters import Queries
+from wukong.cluster.usage_queries import Queries
 
 pytestmark = pytest.mark.slow
 

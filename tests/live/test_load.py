@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +20,10 @@ from live.node_metrics import metrics_of
 from testbed.client import Client
 from testbed.exporter import Exporter
 from testbed.pytest_plugin import Bed, HollowNodes, RunPrometheus
-from wukong.app.components import COMPONENTS, METRICS_API
+from wukong.app.component import permissions_of
+from wukong.app.components.load import LOAD
+from wukong.app.components.usage.component import METRICS_API
+from wukong.app.permissions import Permission
 
 DEADLINE_SECONDS = 60.0
 
@@ -101,7 +106,7 @@ async def test_the_component_uses_exactly_the_rights_it_asks_for(
     bed: Bed, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
 ) -> None:
     (node,) = await hollow_nodes(1, capacity={"cpu": "4", "memory": "8Gi", "pods": "10"})
-    rules = [*COMPONENTS["load"].rules, METRICS_API]
+    rules = permissions_of([LOAD])
     log = tmp_path / "run.log"
     async with bed.client() as client, metrics_of(client, node, cpu="1", memory="1Gi"):
         kubeconfig = await service_account(client, bed, namespace, "load", rules, tmp_path)
@@ -112,6 +117,32 @@ async def test_the_component_uses_exactly_the_rights_it_asks_for(
             await when(lambda: used_by(bed, account) == granted, lambda: f"{used_by(bed, account)} is not {granted}")
 
 
+async def test_a_dry_run_says_what_it_would_write_and_needs_no_right_to_write(
+    bed: Bed, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
+) -> None:
+    (node,) = await hollow_nodes(1, capacity={"cpu": "4", "memory": "8Gi", "pods": "10"})
+    reading = [Permission("", "nodes", ("list", "watch")), METRICS_API]
+    log, account = tmp_path / "run.log", f"system:serviceaccount:{namespace}:looker"
+
+    def said() -> list[dict[str, Any]]:
+        lines = map(json.loads, log.read_text().splitlines())
+        return [line["details"] for line in lines if line.get("action") == f"Patch Node {node}"]
+
+    async with bed.client() as client, metrics_of(client, node, cpu="3", memory="2Gi") as measure:
+        kubeconfig = await service_account(client, bed, namespace, "looker", reading, tmp_path)
+        with running(kubeconfig, namespace, log, "--dry-run", "--log-format", "json"):
+            await when(lambda: len(said()) == 1, log.read_text)
+            await measure("1", "2Gi")
+            await when(lambda: len(said()) == 2, log.read_text)
+        assert await labels_of(client, namespace, node) == {}
+    cpu, memory = f"{prefix(namespace)}/cpu", f"{prefix(namespace)}/memory"
+    assert [details["patch"]["body"]["metadata"]["labels"] for details in said()] == [
+        {cpu: "75", memory: "25"},
+        {cpu: "25", memory: "25"},
+    ]
+    assert {verb for _, _, verb in used_by(bed, account)} == {"list", "watch"}
+
+
 async def test_when_the_leader_is_killed_the_other_takes_over_and_nothing_is_done_twice(
     bed: Bed, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
@@ -119,7 +150,7 @@ async def test_when_the_leader_is_killed_the_other_takes_over_and_nothing_is_don
     logs = [tmp_path / "one.log", tmp_path / "two.log"]
     account = f"system:serviceaccount:{namespace}:load"
     async with bed.client() as client, metrics_of(client, node, cpu="1", memory="1Gi") as measure:
-        rules = [*COMPONENTS["load"].rules, METRICS_API]
+        rules = permissions_of([LOAD])
         kubeconfig = await service_account(client, bed, namespace, "load", rules, tmp_path)
         lease = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/wukong"
         patient = ("--stale-seconds", "60")  # a starved machine must not turn usage stale: that would be more writes

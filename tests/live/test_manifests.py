@@ -26,8 +26,10 @@ from testbed.client import ApiError, Client
 from testbed.ports import free_ports
 from testbed.programs import Programs
 from testbed.pytest_plugin import Bed, OwnBed
-from wukong.app.components import COMPONENTS, METRICS_API
-from wukong.app.install import rbac
+from wukong.app.component import permissions_of
+from wukong.app.components.extender import EXTENDER
+from wukong.app.components.policy import POLICY
+from wukong.app.permissions import merge_permissions
 from wukong.cli.verbs.manifests_extender import command
 from wukong.placement.capacity import SPOT_LABELS
 
@@ -232,8 +234,8 @@ async def rights_are_exactly_those_asked_for(client: Client) -> None:
     account = f"system:serviceaccount:{NAMESPACE}:wukong-extender"
     nobody = f"system:serviceaccount:{NAMESPACE}:nobody"
     granted = await rights_of(client, account) - await rights_of(client, nobody)
-    asked = [*(rule for name in ("extender", "policy") for rule in COMPONENTS[name].rules), METRICS_API]
-    assert granted == {(rule.group, rule.resource, verb) for rule in rbac.merged(asked) for verb in rule.verbs}
+    needed = merge_permissions(permissions_of([EXTENDER, POLICY]))
+    assert granted == {(it.group, it.resource, verb) for it in needed for verb in it.verbs}
 
 
 async def rights_of(client: Client, account: str) -> set[tuple[str, str, str]]:

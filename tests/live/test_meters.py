@@ -11,9 +11,10 @@ import pytest
 
 from testbed.exporter import Exporter
 from testbed.pytest_plugin import RunPrometheus
-from wukong.cluster.meters import Prometheus, Queries
+from wukong.api.usage import NodeUsage
+from wukong.cluster.meters import Prometheus
+from wukong.cluster.usage_queries import Queries
 from wukong.errors import ClusterError, InputError
-from wukong.ports import Usage
 
 FAST = Queries(cpu=Queries().cpu.replace("[5m]", "[5s]"))
 DEADLINE_SECONDS = 40.0
@@ -28,15 +29,15 @@ async def test_prometheus_says_what_each_node_uses(prometheus: RunPrometheus) ->
             assert found["a"].memory == pytest.approx(40, abs=0.1)
             assert found["a"].storage == pytest.approx(10, abs=0.1)
             assert found["b"].storage is None
-            assert abs(found["a"].at - time.time()) < DEADLINE_SECONDS
+            assert abs((found["a"].measured_at or 0.0) - time.time()) < DEADLINE_SECONDS
 
 
 async def test_a_query_prometheus_refuses_is_said_with_its_words(prometheus: RunPrometheus) -> None:
     async with aiohttp.ClientSession() as session:
         with prometheus([]) as url, pytest.raises(ClusterError, match="refused the query"):
-            await Prometheus(url, Queries(cpu="sum("), session=session).usage()
+            await Prometheus(url, Queries(cpu="sum("), session=session).measure()
         with pytest.raises(ClusterError, match="did not answer"):
-            await Prometheus(url, session=session).usage()
+            await Prometheus(url, session=session).measure()
 
 
 async def test_an_address_without_a_scheme_is_refused() -> None:
@@ -45,14 +46,14 @@ async def test_an_address_without_a_scheme_is_refused() -> None:
             Prometheus("prometheus:9090", session=session)
 
 
-async def when(meter: Prometheus, is_so: Callable[[dict[str, Usage]], bool]) -> dict[str, Usage]:
+async def when(meter: Prometheus, is_so: Callable[[dict[str, NodeUsage]], bool]) -> dict[str, NodeUsage]:
     """The usage once it is so. A rate needs several scrapes until it is right."""
     async with asyncio.timeout(DEADLINE_SECONDS):
-        while not is_so(found := await meter.usage()):
+        while not is_so(found := {usage.metadata.name: usage for usage in await meter.measure()}):
             await asyncio.sleep(0.2)
     return found
 
 
-def _near(usage: dict[str, Usage], node: str, percent: float) -> bool:
+def _near(usage: dict[str, NodeUsage], node: str, percent: float) -> bool:
     cpu = usage[node].cpu if node in usage else None
     return cpu is not None and abs(cpu - percent) < 5

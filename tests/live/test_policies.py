@@ -23,7 +23,8 @@ from testbed.pytest_plugin import RUN, Bed
 from testbed.supervisor import Order
 from wukong.api.crds import build_crds
 from wukong.api.kinds import KINDS
-from wukong.app.components import COMPONENTS
+from wukong.app.component import permissions_of
+from wukong.app.components.policy import POLICY
 
 pytestmark = pytest.mark.xdist_group("policies")  # one worker, so that the control plane below is started once
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -267,7 +268,7 @@ async def test_a_mended_policy_is_accepted_and_a_broken_one_no_longer(
 
 
 async def test_the_component_uses_exactly_the_rights_it_asks_for(kinds: Bed, namespace: str, tmp_path: Path) -> None:
-    rules, log = COMPONENTS["policy"].rules, tmp_path / "run.log"
+    rules, log = permissions_of([POLICY]), tmp_path / "run.log"
     account = f"system:serviceaccount:{namespace}:policy"
     both = [("PlacementPolicy", namespace), ("ClusterPlacementPolicy", namespace)]
     granted = {(rule.group, rule.resource, verb) for rule in rules for verb in rule.verbs}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from builders import a_node, a_pod
+from builders import a_node, a_pod, a_usage, measure
 from policies import DISRUPTED, a_cluster_policy, a_policy, a_rule, needs, prefers, rows_of, spot, steady
 from wukong.api.core import (
     Affinity,
@@ -24,7 +24,6 @@ from wukong.engine.arrays import Floats, Mask
 from wukong.placement.fleet import Fleet
 from wukong.placement.rule import NoConfig, Rule
 from wukong.placement.rules import BUILT_IN
-from wukong.ports import Usage
 from wukong.replies.extender.verbs import Extender, FilterResult, Settings, Victim
 from wukong.state import State
 
@@ -183,7 +182,7 @@ def test_floors_leaving_nodes_and_points_go_on_with_an_old_watch_but_for_those_o
     assert list_kept(stale(policy, nodes=nodes)) == ["d2"]
     preferring = a_policy(strategy="spot-preferred", preferred_cpu=prefers(1, "50%"))
     ours = stale(preferring)
-    ours.state.usage = {"s1": Usage(NOW, cpu=0), "d1": Usage(NOW, cpu=0)}
+    measure(ours.state, a_usage("s1", NOW, cpu=0), a_usage("d1", NOW, cpu=0))
     assert run_prioritize(ours) == {"s1": 10, "s2": 5, "d1": 10, "d2": 5}
     ours.node_staleness = lambda now: 0.0
     assert run_prioritize(ours)["s1"] > run_prioritize(ours)["d1"]
@@ -296,7 +295,7 @@ def test_nodes_given_in_full_are_judged_by_what_they_say() -> None:
 
 def test_points_follow_measured_usage() -> None:
     ours = extender(a_policy(preferred_cpu=prefers(1, "50%")))
-    ours.state.usage = {"s1": Usage(NOW, cpu=0), "s2": Usage(NOW, cpu=100), "d1": Usage(NOW - 180, cpu=100)}
+    measure(ours.state, a_usage("s1", NOW, cpu=0), a_usage("s2", NOW, cpu=100), a_usage("d1", NOW - 180, cpu=100))
     assert run_prioritize(ours) == {"s1": 10, "s2": 0, "d1": 5, "d2": 5}
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from builders import a_node, a_pod
+from builders import a_node, a_pod, a_usage, measure
 from policies import DISRUPTED, spot
 from wukong.api.core import Node, NodeCondition, Pod, PodCondition
+from wukong.api.usage import NodeUsage
 from wukong.placement.fleet import Fleet
 from wukong.placement.prices import Prices
-from wukong.ports import Usage
 from wukong.replies.extender.fleet_cache import FleetCache
 from wukong.replies.extender.usage import UsageSettings
 from wukong.state import State
@@ -23,10 +24,10 @@ NOW = 10_000.0
 STALE, DAMP = 180.0, 60.0
 
 
-def a_state(*nodes: Node, usage: dict[str, Usage] | None = None) -> State:
+def a_state(*nodes: Node, usage: Sequence[NodeUsage] = ()) -> State:
     state = State()
     state.replace("Node", nodes or [a_node("a", cpu="4", memory="8Gi"), a_node("b", cpu="4", memory="8Gi")])
-    state.usage = usage or {}
+    measure(state, *usage)
     return state
 
 
@@ -61,7 +62,7 @@ def free(fleet: Fleet, resource: str = "cpu") -> dict[str, int] | None:
 
 
 def test_the_fleet_is_the_same_object_while_nothing_changed() -> None:
-    state = a_state(usage={"a": Usage(NOW, cpu=50)})
+    state = a_state(usage=[a_usage("a", NOW, cpu=50)])
     ours = fleets(state)
     first = ours.fleet_at(NOW)
     state.apply("ADDED", a_pod())
@@ -129,7 +130,7 @@ def test_nodes_come_and_go_sorted_by_name() -> None:
 
 
 def test_usage_turns_neutral_exactly_when_it_is_stale() -> None:
-    state = a_state(usage={"a": Usage(NOW, cpu=50, memory=60, storage=70), "b": Usage(NOW + 10, cpu=20)})
+    state = a_state(usage=[a_usage("a", NOW, cpu=50, memory=60, storage=70), a_usage("b", NOW + 10, cpu=20)])
     ours = fleets(state)
     assert ours.fleet_at(NOW).usage[:, 0].tolist() == [50, 60, 70]
     assert cpu(ours.fleet_at(NOW + STALE - 0.001)) == {"a": 50, "b": 20}
@@ -140,28 +141,28 @@ def test_usage_turns_neutral_exactly_when_it_is_stale() -> None:
 
 
 def test_a_node_measured_again_counts_again() -> None:
-    state = a_state(usage={"a": Usage(NOW, cpu=50)})
+    state = a_state(usage=[a_usage("a", NOW, cpu=50)])
     ours = fleets(state)
     assert cpu(ours.fleet_at(NOW + STALE)) == {}
-    state.usage = {"a": Usage(NOW + STALE, cpu=30)}
+    measure(state, a_usage("a", NOW + STALE, cpu=30))
     assert cpu(ours.fleet_at(NOW + STALE + 1)) == {"a": 30}
-    state.usage = {}
+    measure(state)
     assert cpu(ours.fleet_at(NOW + STALE + 1)) == {}
 
 
 def test_a_measurement_is_noticed_even_where_the_one_before_the_last_lay() -> None:
     """An id is unique only among the living: the third dictionary may lie where the first did."""
-    state = a_state(usage={"a": Usage(NOW, cpu=1)})
+    state = a_state(usage=[a_usage("a", NOW, cpu=1)])
     ours = fleets(state)
     for percent in range(2, 200, 2):
         ours.fleet_at(NOW)
-        state.usage = {"a": Usage(NOW, cpu=percent)}
-        state.usage = {"a": Usage(NOW, cpu=percent + 1)}
+        measure(state, a_usage("a", NOW, cpu=percent))
+        measure(state, a_usage("a", NOW, cpu=percent + 1))
         assert cpu(ours.fleet_at(NOW)) == {"a": percent + 1}
 
 
 def test_what_was_not_measured_of_a_node_is_not_known() -> None:
-    fleet = fleets(a_state(usage={"a": Usage(NOW, memory=50), "gone": Usage(NOW, cpu=1)})).fleet_at(NOW)
+    fleet = fleets(a_state(usage=[a_usage("a", NOW, memory=50), a_usage("gone", NOW, cpu=1)])).fleet_at(NOW)
     assert np.isnan(fleet.used("cpu")).all()
     assert fleet.used("memory")[0] == 50
 
@@ -170,29 +171,29 @@ def test_what_was_not_measured_of_a_node_is_not_known() -> None:
 
 
 def test_a_pod_bound_since_the_measurement_counts_by_its_requests_until_it_is_measured() -> None:
-    state = a_state(usage={"a": Usage(NOW, cpu=50, memory=50), "b": Usage(NOW, cpu=50)})
+    state = a_state(usage=[a_usage("a", NOW, cpu=50, memory=50), a_usage("b", NOW, cpu=50)])
     ours = fleets(state)
     ours.fleet_at(NOW)
     bind(state, "new", "a", NOW + 5, cpu="400m", memory="2Gi")
     assert cpu(ours.fleet_at(NOW + 5)) == {"a": 60, "b": 50}
     assert ours.fleet_at(NOW + 5).used("memory")[0] == 75
     assert cpu(ours.fleet_at(NOW + 120)) == {"a": 60, "b": 50}  # nobody measured since
-    state.usage = {"a": Usage(NOW + 130, cpu=58), "b": Usage(NOW + 130, cpu=50)}
+    measure(state, a_usage("a", NOW + 130, cpu=58), a_usage("b", NOW + 130, cpu=50))
     assert cpu(ours.fleet_at(NOW + 130)) == {"a": 58, "b": 50}
 
 
 def test_a_pod_bound_within_the_last_minute_counts_although_it_was_measured() -> None:
-    state = a_state(usage={"a": Usage(NOW, cpu=50)})
+    state = a_state(usage=[a_usage("a", NOW, cpu=50)])
     ours = fleets(state)
     bind(state, "new", "a", NOW + 5)
-    state.usage = {"a": Usage(NOW + 10, cpu=51)}
+    measure(state, a_usage("a", NOW + 10, cpu=51))
     assert cpu(ours.fleet_at(NOW + 10)) == {"a": 61}
     assert cpu(ours.fleet_at(NOW + 5 + DAMP - 0.001)) == {"a": 61}
     assert cpu(ours.fleet_at(NOW + 5 + DAMP)) == {"a": 51}
 
 
 def test_recent_pods_add_up_and_a_deleted_one_counts_no_more() -> None:
-    state = a_state(usage={"a": Usage(NOW, cpu=50)})
+    state = a_state(usage=[a_usage("a", NOW, cpu=50)])
     ours = fleets(state)
     pods = [bind(state, f"new-{number}", "a", NOW + 1) for number in range(8)]
     assert cpu(ours.fleet_at(NOW + 2)) == pytest.approx({"a": 130})
@@ -202,7 +203,7 @@ def test_recent_pods_add_up_and_a_deleted_one_counts_no_more() -> None:
 
 
 def test_a_pod_bound_where_nobody_measured_or_nobody_is_changes_nothing() -> None:
-    state = a_state(a_node("a"), a_node("odd", cpu="0"), usage={"odd": Usage(NOW, cpu=0)})
+    state = a_state(a_node("a"), a_node("odd", cpu="0"), usage=[a_usage("odd", NOW, cpu=0)])
     ours = fleets(state)
     bind(state, "one", "a", NOW)
     bind(state, "two", "gone", NOW)
@@ -252,7 +253,7 @@ def test_a_resource_only_a_fork_has_heard_of_is_nobodys() -> None:
 
 
 def test_nodes_given_in_full_are_taken_from_the_mirror_where_it_knows_them() -> None:
-    state = a_state(a_node("a", cpu="4", labels={"disk": "ssd"}), usage={"a": Usage(NOW, cpu=40)})
+    state = a_state(a_node("a", cpu="4", labels={"disk": "ssd"}), usage=[a_usage("a", NOW, cpu=40)])
     state.apply("ADDED", a_pod("x", node="a", cpu="1", memory="0"))
     fleet = fleets(state).fleet_of([spot("new", cpu="2"), a_node("a", cpu="9")], NOW)
     assert fleet.names == ["new", "a"]
@@ -269,14 +270,14 @@ def test_a_new_node_that_is_leaving_already_is_seen_to() -> None:
 
 
 def test_what_rules_read_cannot_be_written() -> None:
-    fleet = fleets(a_state(usage={"a": Usage(NOW, cpu=40)})).fleet_at(NOW)
+    fleet = fleets(a_state(usage=[a_usage("a", NOW, cpu=40)])).fleet_at(NOW)
     for column in (fleet.usage, fleet.price, fleet.is_spot, fleet.price_per_core):
         with pytest.raises(ValueError, match="read-only"):
             column[...] = 0
 
 
 def test_usage_settings_are_the_users() -> None:
-    state = a_state(usage={"a": Usage(NOW, cpu=50)})
+    state = a_state(usage=[a_usage("a", NOW, cpu=50)])
     ours = FleetCache(state, replace(UsageSettings(), stale_seconds=10.0, damp_seconds=1.0), Prices())
     assert cpu(ours.fleet_at(NOW + 9.5)) == {"a": 50}
     assert cpu(ours.fleet_at(NOW + 10)) == {}

@@ -8,13 +8,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import a_node, a_pod
+from builders import a_node, a_pod, a_usage, measure
 from policies import DISRUPTED
 from wukong.api.core import NodeCondition, PodCondition, Quantities
 from wukong.placement.capacity import OWN_LABEL
 from wukong.placement.fleet import Fleet
 from wukong.placement.prices import PRICE_LABEL, Prices
-from wukong.ports import Usage
 from wukong.replies.extender.fleet_cache import FleetCache
 from wukong.replies.extender.usage import UsageSettings
 from wukong.state import State
@@ -74,16 +73,18 @@ class World:
 
     def usage(self, data: st.DataObject) -> None:
         percents = st.none() | st.sampled_from([0.0, 33.3, 80.0])
-        self.state.usage = {
-            name: Usage(
-                self.now - data.draw(st.sampled_from([0.0, 5.7, 29.0])),
-                data.draw(percents),
-                data.draw(percents),
-                data.draw(percents),
+        usages = [
+            a_usage(
+                name,
+                data.draw(st.sampled_from([None, *(self.now - seconds for seconds in (0.0, 5.7, 29.0))])),
+                cpu=data.draw(percents),
+                memory=data.draw(percents),
+                storage=data.draw(percents),
             )
             for name in NAMES
             if data.draw(st.booleans())
-        }
+        ]
+        measure(self.state, *usages)
 
     def time(self, data: st.DataObject) -> None:
         self.now += data.draw(st.sampled_from([0.1, 1.0, 4.6, 10.1, 30.1, 700.0]))

@@ -10,17 +10,20 @@ from typing import Any
 
 import pytest
 
+from builders import a_usage
 from runtime.tiny import TinyCluster
 from runtime.virtual import LoopClock, VirtualLoop, play
-from wukong.actions import DONE, Action, Note, Outcome, Patch
+from wukong.actions import DONE, Action, Evict, Note, Outcome, Patch
 from wukong.api.core import Pod
-from wukong.api.kinds import LEASES, NODES, PODS
+from wukong.api.kinds import LEASES, NODE_USAGES, NODES, PODS
 from wukong.api.meta import Object
 from wukong.api.resources import Key, Resource
+from wukong.api.usage import NodeUsage
 from wukong.controllers import Watch
 from wukong.errors import Conflict, Denied, Invalid, OutcomeUnknown, ServerFailed, WukongError
 from wukong.ports import Event, PatchBody, WatchUpdate
 from wukong.runtime import Leader, Loop, LoopSettings
+from wukong.runtime.gate import NEVER_MOVE, Gate, GateSettings
 from wukong.runtime.leader import read_lease
 from wukong.state import State
 
@@ -45,7 +48,9 @@ class Marker:
         return Outcome((*note, patch))
 
 
-def a_loop(cluster: TinyCluster, controller: Any = None, identity: str = "", **settings: Any) -> Loop:
+def a_loop(
+    cluster: TinyCluster, controller: Any = None, identity: str = "", gate: Gate | None = None, **settings: Any
+) -> Loop:
     leader = Leader(cluster, LEASE, identity, clock=LoopClock()) if identity else None
     return Loop(
         cluster,
@@ -56,6 +61,7 @@ def a_loop(cluster: TinyCluster, controller: Any = None, identity: str = "", **s
         leader=leader,
         identity=identity or "alone",
         settings=LoopSettings(**settings),
+        gate=gate,
     )
 
 
@@ -383,3 +389,91 @@ def test_a_follower_that_fails_ends_the_loop_with_its_error() -> None:
         play(a_loop(Broken()).run(asyncio.Event()))
     with pytest.raises(WukongError, match="following pods has ended"):
         play(a_loop(Ending()).run(asyncio.Event()))
+
+
+class Evicter:
+    """Evicts every pod, and tells that it did."""
+
+    name = "evicter"
+    watches: tuple[Watch, ...] = (Watch(PODS),)
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        pod = state.get(Pod, key)
+        return DONE if pod is None else Outcome((Evict(key), Note(PODS, key, "Evicted", "it had to go")))
+
+
+def evictions(cluster: TinyCluster) -> list[str]:
+    return [key for verb, kind, key in cluster.calls if (verb, kind) == ("delete", "Pod")]
+
+
+def test_what_the_gate_holds_comes_back_when_it_says_and_is_nobodys_failure() -> None:
+    async def story() -> None:
+        cluster = with_pods(5)
+        loop = a_loop(cluster, Evicter(), gate=Gate(GateSettings(evictions_per_minute=2)))
+        async with running(loop):
+            await asyncio.sleep(1)
+            assert len(evictions(cluster)) == 2
+            assert len(loop.state.attempts) == 3
+            await asyncio.sleep(31)
+            assert len(evictions(cluster)) == 3
+            await asyncio.sleep(120)
+        assert len(evictions(cluster)) == 5
+        assert len(loop.state.attempts) == 0
+
+    play(story())
+
+
+def test_what_the_gate_forbids_is_told_once_and_nothing_after_it_is_done(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        cluster = with_pods(2)
+        cluster.change("Pod", "p0", {"metadata": {"annotations": {NEVER_MOVE: "true"}}})
+        loop = a_loop(cluster, Evicter())
+        async with running(loop):
+            await asyncio.sleep(600)
+        assert evictions(cluster) == ["default/p1"]
+        attempt = loop.state.attempts.get("evicter", Key("default", "p0"))
+        assert attempt is not None
+        assert attempt.count > 5
+        assert attempt.error.startswith("GateRefusal: it has the annotation")
+        text = loop.metrics.text()
+        assert b'wukong_gate_total{act="evict",result="allowed"} 1.0' in text
+        assert f'wukong_gate_total{{act="evict",result="forbidden"}} {attempt.count}.0'.encode() in text
+        told = [held["reason"] for (kind, _), held in cluster.objects.items() if kind == "Event"]
+        assert sorted(told) == ["ActForbidden", "Evicted"]
+
+    play(story())
+    assert [record.message for record in caplog.records] == ["the gate forbids"]
+
+
+class Usages:
+    """Remembers of which nodes it was told, and what is known of them."""
+
+    name = "usages"
+    watches: tuple[Watch, ...] = (Watch(NODE_USAGES),)
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, float | None]] = []
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        usage = state.get(NodeUsage, key)
+        self.seen.append((key.name, usage.cpu if usage else None))
+        return DONE
+
+
+def test_what_a_source_hands_over_is_watched_like_any_object_and_nobody_follows_it_on_the_cluster() -> None:
+    async def story() -> None:
+        cluster, controller = with_pods(0), Usages()
+        loop = a_loop(cluster, controller)
+        async with running(loop):
+            await asyncio.sleep(1)
+            assert loop.is_synced
+            loop.take_in(NODE_USAGES, [a_usage("n1", cpu=10), a_usage("n2", cpu=20)])
+            await asyncio.sleep(1)
+            loop.take_in(NODE_USAGES, [a_usage("n1", cpu=30)])
+            await asyncio.sleep(1)
+        assert cluster.watchers == []
+        assert sorted(controller.seen[:2]) == [("n1", 10), ("n2", 20)]
+        assert sorted(controller.seen[2:]) == [("n1", 30), ("n2", None)]
+        assert b'wukong_mirror_objects{kind="NodeUsage"} 1.0' in loop.metrics.text()
+
+    play(story())

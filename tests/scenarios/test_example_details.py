@@ -11,7 +11,7 @@ import pytest
 from wukong.api.core import Pod
 from wukong.api.profile import default_profile
 from wukong.api.resources import Key
-from wukong.app.embedded import Settings, assemble, play_scenario
+from wukong.app.embedded import Settings, build_world, play_scenario
 from wukong.cli.inputs.sim_source import read_scenario_file
 from wukong.embedded.scenario import Scenario, Story
 from wukong.embedded.scenario.format.fields import TimelineEntry
@@ -42,7 +42,7 @@ def trace_of(story: Story) -> list[dict[str, Any]]:
 def before(name: str, seconds: float) -> World:
     """The world of an example at this time, before anything that happens then. Drains are left out."""
     scenario = example(name)
-    world = assemble(Settings(), steps.Drains())
+    world = build_world(Settings(), steps.Drains())
     for action in [
         *steps.create_nodes(scenario.nodes),
         *steps.apply_documents(scenario.manifests, frozenset({"default"})),

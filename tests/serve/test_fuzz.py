@@ -21,12 +21,12 @@ import msgspec
 import pytest
 from aiohttp import ClientSession
 
+from builders import a_usage
 from serve.strict import check_filter, check_preempt, check_prioritize
 from serve.test_extender import Noon
 from wukong.api.core import Node
 from wukong.api.placement import PlacementPolicy
-from wukong.app.extender import CountingExtender
-from wukong.ports import Usage
+from wukong.app.components.extender.server import CountingExtender
 from wukong.replies.extender.verbs import Extender
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
 from wukong.serve.extender.server import build_extender_app
@@ -91,7 +91,7 @@ def an_extender(now: float) -> Extender:
         taints = [{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}] if number % 7 == 0 else []
         node = {**NODE, "metadata": {"name": name, "labels": labels}, "spec": {"taints": taints}}
         state.apply("ADDED", msgspec.convert(node, Node))
-        state.usage[name] = Usage(now, cpu=number * 1.5, memory=50.0)
+        state.apply("ADDED", a_usage(name, now, cpu=number * 1.5, memory=50.0))
     state.apply("ADDED", msgspec.convert(POLICY, PlacementPolicy))
     return Extender(state)
 

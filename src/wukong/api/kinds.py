@@ -31,6 +31,7 @@ from wukong.api.core import (
 from wukong.api.meta import Object
 from wukong.api.placement import GROUP, VERSION, ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.resources import Resource, group_kind, group_of, plural_of
+from wukong.api.usage import USAGE_GROUP, NodeUsage
 
 # Whose kind it is. "kubernetes": every cluster has it. "ours": where our CRD is installed. "foreign": where somebody
 # else's CRD is installed. "internal": no API server has it; what comes from outside the cluster is held in such kinds.
@@ -397,6 +398,15 @@ EVENTS = KINDS.add(
             *("regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid"),
             *("reason", "type", "reportingController"),
         ),
+    )
+)
+NODE_USAGES = KINDS.add(
+    Kind(
+        resource=_cluster_scoped("NodeUsage", USAGE_GROUP, version="v1alpha1"),
+        struct=NodeUsage,
+        origin="internal",
+        is_manifest=False,
+        has_status=False,
     )
 )
 # Served by an aggregated API server, where there is one: nothing of it is stored, mirrored or loaded.

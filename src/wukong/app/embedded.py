@@ -1,4 +1,4 @@
-"""An embedded cluster put together: server, clock, Kubernetes' own controllers, our scheduler, and our extender.
+"""An embedded cluster put together: server, clock, Kubernetes' own controllers, and components of ours.
 
 Called by `wukong sim`. The twin of live.py on virtual time: everything that decides is below, here is only who gets
 which port. The same seed gives the same story; it draws what Kubernetes leaves to chance, such as ties of scores.
@@ -6,17 +6,20 @@ which port. The same seed gives the same story; it draws what Kubernetes leaves 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import count
+from typing import Any
 
 import msgspec
 
-from wukong.actions import Note
-from wukong.api.core import Pod
-from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES
+from wukong.app.assemble import assemble
+from wukong.app.component import OURS, Component, Context, with_needs
+from wukong.app.component_choice import EMBEDDED_COMPONENTS, find_unknown_names
+from wukong.app.components.extender import EXTENDER
+from wukong.app.components.extender.component import POLICIES
+from wukong.app.components.scheduler import SCHEDULER
 from wukong.app.rules import load_rules
-from wukong.controllers.scheduler.choice import Extend
-from wukong.controllers.scheduler.controller import DEFAULT_NAME, Scheduler
 from wukong.embedded.actors import make_actors
 from wukong.embedded.actors.kubelet.controller import Kubelets
 from wukong.embedded.faults import FaultCounts, Faults, plan_episodes
@@ -29,24 +32,21 @@ from wukong.embedded.snapshot.presumed_fields import presume_fields
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import Chance, VirtualClock
 from wukong.embedded.world.world import Role, World
-from wukong.engine import Scheduler as Engine
 from wukong.engine.ties import RandomTies
-from wukong.engine.view import View
+from wukong.errors import InputError
+from wukong.placement.rule import Rules
 from wukong.ports import Document
-from wukong.replies.extender.plugin import DEFAULT_ENTRY, add_extender
-from wukong.replies.extender.verbs import Extender
+from wukong.runtime import Metrics
 from wukong.state import State
-from wukong.state.controller import Controller
+from wukong.state.controller import Controller, Watch
 
-POLICIES = (PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES)
 KUBELETS = Kubelets.name
-FAULTS_AFTER = 120  # seconds after the last moment of a timeline until it is calm
-_Told = Callable[[View], tuple[Note, ...]]
+FAULTS_AFTER = 120  # seconds after the last entry of a timeline until it is calm
 
 
 class Settings(msgspec.Struct, frozen=True):
     seed: int = 0
-    extender: bool = False  # whether the scheduler asks ours
+    components: tuple[Component[Any], ...] = (SCHEDULER,)
 
 
 def play_scenario(
@@ -76,28 +76,46 @@ def play_with(
     """The story, and what the faults did, where there are any."""
     drains = Drains()
     fault_injection = faults_of(scenario, seed, faults)
-    world = assemble(Settings(seed, asks_extender(scenario)), drains, fault_injection=fault_injection)
-    return play(
-        world, scenario, drains, spectator, fault_injection, lines
-    ), fault_injection.counts if fault_injection is not None else None
+    components = choose_components(scenario)
+    world = build_world(Settings(seed, components), drains, fault_injection=fault_injection)
+    story = play(world, scenario, drains, spectator, fault_injection, lines)
+    return story, fault_injection.counts if fault_injection is not None else None
 
 
-def asks_extender(scenario: Scenario) -> bool:
-    has_policies = any(is_policy(document) for document in scenario.documents)
-    return has_policies if scenario.extender is None else scenario.extender
+def choose_components(scenario: Scenario, documents: Iterable[Document] = ()) -> tuple[Component[Any], ...]:
+    """Our scheduler, the extender if it is asked, and those that the scenario names; `documents` are a snapshot's.
+
+    Raises InputError for a name that is none.
+    """
+    named = [EMBEDDED_COMPONENTS[name] for name in scenario.components if name in EMBEDDED_COMPONENTS]
+    if problems := list(find_unknown_names(scenario.components, "$.components", EMBEDDED_COMPONENTS)):
+        raise InputError(*problems)
+    if EXTENDER in named and scenario.extender is False:
+        raise InputError("$.extender: is false, and components names the extender. Leave out one of the two.")
+    asked = [EXTENDER] if asks_extender(scenario, documents) else []
+    return tuple(dict.fromkeys([SCHEDULER, *asked, *named]))
+
+
+def asks_extender(scenario: Scenario, documents: Iterable[Document] = ()) -> bool:
+    """Whether the scheduler asks our extender: as the scenario says, or else where it or a snapshot has policies."""
+    if scenario.extender is not None:
+        return scenario.extender
+    return EXTENDER.name in scenario.components or any(map(is_policy, [*documents, *scenario.documents]))
 
 
 def is_policy(document: Document) -> bool:
-    return (document.get("kind"), document.get("apiVersion")) in [(it.kind, it.api_version) for it in POLICIES]
+    return (document.get("kind"), document.get("apiVersion")) in [
+        (policies.kind, policies.api_version) for policies in POLICIES
+    ]
 
 
 def faults_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | None:
-    end = max((moment.seconds for moment in scenario.timeline), default=0) + FAULTS_AFTER
-    found = [*plan_episodes(types, end), *planned_faults(scenario)]
-    return Faults(seed, found) if found else None
+    end = max((entry.seconds for entry in scenario.timeline), default=0) + FAULTS_AFTER
+    episodes = [*plan_episodes(types, end), *planned_faults(scenario)]
+    return Faults(seed, episodes) if episodes else None
 
 
-def assemble(
+def build_world(
     settings: Settings,
     drains: Drains,
     start: LoadedSnapshot | None = None,
@@ -106,76 +124,91 @@ def assemble(
 ) -> World:
     """An empty cluster, or one that is as a snapshot says, to which these documents will be `applied`.
 
-    One process that knows everything at once; in bad fault_injection those of a real cluster, each with its own mirror.
+    One process that knows everything at once; with faults those of a real cluster, each with its own mirror.
     """
     clock = VirtualClock(start.now) if start else VirtualClock()
     server = Server(clock, seed=settings.seed)
-    parts = Parts(settings, server, drains, fault_injection, start.stuck_pods if start else frozenset())
+    processes = Processes(settings, server, clock, drains, fault_injection, start.stuck_pods if start else frozenset())
     for resource, documents in start.objects if start else ():
         server.restore(resource, documents)
     if start:
         presume_fields(server, applied, MANAGER)
     if fault_injection is not None:
         return World(
-            server=server, clock=clock, seed=settings.seed, roles=parts.roles(), fault_injection=fault_injection
+            server=server, clock=clock, seed=settings.seed, roles=processes.roles(), fault_injection=fault_injection
         )
     state = State()
-    return World(parts.all(state), server=server, clock=clock, seed=settings.seed, state=state)
+    controllers, ours = processes.build_all(state)
+    also = watches_of(settings.components)
+    return World(controllers, server=server, clock=clock, seed=settings.seed, state=state, gated=ours, also=also)
 
 
-class Parts:
-    """Who there is in a cluster, made for a mirror: anew for each process, and for each that starts again."""
+class Processes:
+    """The controllers of a cluster, built for a mirror: anew for each process, and for each that starts again."""
 
     def __init__(
-        self, settings: Settings, server: Server, drains: Drains, fault_injection: Faults | None, held: frozenset[str]
+        self,
+        settings: Settings,
+        server: Server,
+        clock: VirtualClock,
+        drains: Drains,
+        fault_injection: Faults | None,
+        stuck_pods: frozenset[str],
     ) -> None:
-        self.settings, self.server, self.drains, self.fault_injection, self.held = (
-            settings,
-            server,
-            drains,
-            fault_injection,
-            held,
-        )
-        self._built_in()  # the kinds they serve are there from now on
+        self.settings, self.server, self.clock, self.drains = settings, server, clock, drains
+        self.fault_injection, self.stuck_pods = fault_injection, stuck_pods
+        self.metrics, self.rules = Metrics(), _installed_rules()
 
-    def all(self, state: State) -> list[Controller]:
-        return [*self._built_in(), self.scheduler(state), self.drains]
+    def build_all(self, state: State) -> tuple[list[Controller], frozenset[str]]:
+        """Everybody in one process, and the names of those that ask the gate: Kubernetes' own do not."""
+        ours = [*self._build_components(state, self.settings.components), self.drains]
+        return [*self._build_built_in(), *ours], frozenset(controller.name for controller in ours)
 
     def roles(self) -> list[Role]:
         """As in life: machines, kube-controller-manager, scheduler and extender, and what is ours."""
+        names = dict.fromkeys([*(component.process for component in self.settings.components), OURS])
         return [
-            Role("kubelets", lambda _: [each for each in self._built_in() if each.name == KUBELETS], is_elected=False),
-            Role("controllers", lambda _: [each for each in self._built_in() if each.name != KUBELETS]),
-            Role("scheduler", lambda state: [self.scheduler(state)]),
-            Role("ours", lambda _: [self.drains]),
+            Role("kubelets", lambda _: self._build_kubelets(), is_elected=False),
+            Role("controllers", lambda _: self._build_controller_manager()),
+            *(self._role(name) for name in names),
         ]
 
-    def _built_in(self) -> list[Controller]:
-        return make_actors(self.server, seed=self.settings.seed, stuck_pods=self.held)
+    def _role(self, process: str) -> Role:
+        components = [component for component in self.settings.components if component.process == process]
 
-    def scheduler(self, state: State) -> Scheduler:
-        asks = self.settings.extender
-        return Scheduler(
-            [DEFAULT_NAME],
-            ties=drawn(self.settings.seed),
-            extend=self._extending(state) if asks else None,
-            extended_by=POLICIES if asks else (),
-            is_stock=True,
-        )
+        def build(state: State) -> list[Controller]:
+            return [*self._build_components(state, components), *([self.drains] if process == OURS else [])]
 
-    def _extending(self, state: State) -> Extend:
-        extender = Extender(state, rules=load_rules())
+        return Role(process, build, also=tuple(watches_of(components)), gated=None)
 
-        def extend(engine: Engine, pod: Pod, now: float) -> tuple[Engine, _Told]:
-            if self.fault_injection is not None:
-                self.fault_injection.strike_extender(pod.key)
-            asker, asked = add_extender(engine, extender, DEFAULT_ENTRY, now)
-            return asker, lambda view: asked.answer_of(view).filtered.notes
+    def _build_components(self, state: State, components: Sequence[Component[Any]]) -> Sequence[Controller]:
+        context = Context(state, self.metrics, self.clock, self.rules, {}, ties=draw_ties(self.settings.seed))
+        if self.fault_injection is not None:
+            context = context._replace(on_extender_call=self.fault_injection.strike_extender)
+        return assemble(components, context).controllers
 
-        return extend
+    def _build_kubelets(self) -> list[Controller]:
+        return [controller for controller in self._build_built_in() if controller.name == KUBELETS]
+
+    def _build_controller_manager(self) -> list[Controller]:
+        return [controller for controller in self._build_built_in() if controller.name != KUBELETS]
+
+    def _build_built_in(self) -> list[Controller]:
+        return make_actors(self.server, seed=self.settings.seed, stuck_pods=self.stuck_pods)
 
 
-def drawn(seed: int) -> RandomTies:
+def watches_of(components: Sequence[Component[Any]]) -> list[Watch]:
+    """The kinds that components read besides those their controllers watch."""
+    return [watch for component in with_needs(components) for watch in component.watches]
+
+
+@cache
+def _installed_rules() -> Rules:
+    """Looked for once: what is installed does not change while worlds are played by the thousand."""
+    return load_rules()
+
+
+def draw_ties(seed: int) -> RandomTies:
     """kube-scheduler picks at random among nodes of the same score; here the seed does."""
     chance, turn = Chance(seed, "ties"), count()
     return RandomTies(lambda size: int(chance.share(next(turn)) * size))

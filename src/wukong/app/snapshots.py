@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from wukong.actions import Action, Create, Note, Patch
 from wukong.api.kinds import CONTROLLER_REVISIONS, PODS
-from wukong.app.embedded import Settings, assemble, is_policy
+from wukong.app.embedded import Settings, build_world, choose_components
 from wukong.embedded.scenario import Scenario, Story, play
 from wukong.embedded.scenario.play.player import Lines, Spectator
 from wukong.embedded.scenario.play.steps import Drains
@@ -35,10 +35,9 @@ def play_on(
 
     `before` says what happened until then: a snapshot may show a cluster in the middle of something.
     """
-    has_policies = any(is_policy(document) for document in [*_all(start), *scenario.documents])
-    asks = has_policies if scenario.extender is None else scenario.extender
+    components = choose_components(scenario, _all(start))
     drains = Drains()
-    world = assemble(Settings(seed, asks), drains, start, scenario.documents)
+    world = build_world(Settings(seed, components), drains, start, scenario.documents)
     changes = 0
 
     def count(step: Step) -> None:

@@ -76,7 +76,7 @@ class Http:
         return answer
 
     async def read_lines(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
-        """Yield the lines of a streamed answer until the server ends it. Raises Stalled when nothing comes."""
+        """Yield the lines of a streamed answer, until the server ends it. Raises Stalled when nothing comes."""
         timeout = self._timeout(None, self._stall_seconds)
         rest = b""
         try:

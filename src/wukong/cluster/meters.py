@@ -18,8 +18,10 @@ from wukong.api.kinds import NODE_METRICS, NODES
 from wukong.api.meta import Base, ObjectMeta
 from wukong.api.quantity import parse_quantity
 from wukong.api.resources import Resource
+from wukong.api.usage import NodeUsage
+from wukong.cluster.usage_queries import Queries, find_url_problem
 from wukong.errors import ClusterError, InputError, NotFound
-from wukong.ports import Cluster, Usage
+from wukong.ports import Cluster
 
 _T = TypeVar("_T")
 _TIMEOUT = aiohttp.ClientTimeout(total=20)
@@ -38,7 +40,7 @@ class MetricsApi:
     def __init__(self, cluster: Cluster, now: Callable[[], float]) -> None:
         self._cluster, self._now = cluster, now
 
-    async def usage(self) -> dict[str, Usage]:
+    async def measure(self) -> list[NodeUsage]:
         nodes = await self._list_all(NODES, Node)
         try:
             metrics = await self._list_all(NODE_METRICS, _NodeMetrics)
@@ -47,15 +49,16 @@ class MetricsApi:
                 "this cluster serves no metrics.k8s.io: install metrics-server, or use --prometheus"
             ) from None
         sizes = {node.metadata.name: node.status.allocatable for node in nodes}
-        return {
-            entry.metadata.name: Usage(
-                at=_parse_timestamp(entry.timestamp, self._now()),
+        return [
+            NodeUsage(
+                metadata=ObjectMeta(name=entry.metadata.name),
+                measured_at=_parse_timestamp(entry.timestamp, self._now()),
                 cpu=_percent_of(entry.usage, sizes[entry.metadata.name], "cpu"),
                 memory=_percent_of(entry.usage, sizes[entry.metadata.name], "memory"),
             )
             for entry in metrics
             if entry.metadata.name in sizes
-        }
+        ]
 
     async def _list_all(self, resource: Resource, read: type[_T]) -> list[_T]:
         items: list[_T] = []
@@ -66,18 +69,6 @@ class MetricsApi:
             token = page.token
             if not token:
                 return items
-
-
-class Queries(msgspec.Struct, frozen=True):
-    """PromQL that gives percent per node. The defaults are for node_exporter; `label` names the node in the answer."""
-
-    cpu: str = '100 * (1 - avg by (node) (rate(node_cpu_seconds_total{mode="idle"}[5m])))'
-    memory: str = "100 * (1 - max by (node) (node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes))"
-    storage: str = (
-        '100 * (1 - min by (node) (node_filesystem_avail_bytes{mountpoint="/"}'
-        ' / node_filesystem_size_bytes{mountpoint="/"}))'
-    )
-    label: str = "node"
 
 
 class _Sample(msgspec.Struct):
@@ -102,11 +93,11 @@ class Prometheus:
     """A Prometheus server, queried once per resource."""
 
     def __init__(self, url: str, queries: Queries | None = None, *, session: aiohttp.ClientSession) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise InputError(f"--prometheus: expected an address such as http://prometheus:9090, got {url!r}.")
+        if problem := find_url_problem(url):
+            raise InputError(f"--prometheus: {problem}")
         self._url, self._queries, self._session = url.rstrip("/"), queries or Queries(), session
 
-    async def usage(self) -> dict[str, Usage]:
+    async def measure(self) -> list[NodeUsage]:
         percents: dict[str, dict[str, float]] = {}
         times: dict[str, float] = {}
         for kind in ("cpu", "memory", "storage"):
@@ -115,7 +106,16 @@ class Prometheus:
                 if name and not math.isnan(number):  # NaN: there was nothing to divide by
                     percents.setdefault(name, {})[kind] = number
                     times[name] = min(sample.value[0], times.get(name, sample.value[0]))
-        return {name: Usage(at=times[name], **kinds) for name, kinds in percents.items()}
+        return [
+            NodeUsage(
+                metadata=ObjectMeta(name=name),
+                measured_at=times[name],
+                cpu=of_node.get("cpu"),
+                memory=of_node.get("memory"),
+                storage=of_node.get("storage"),
+            )
+            for name, of_node in percents.items()
+        ]
 
     async def _query(self, query: str) -> list[_Sample]:
         if not query:

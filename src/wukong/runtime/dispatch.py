@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from wukong.actions import Action, Bind, Outcome
 from wukong.api.resources import Key
-from wukong.errors import TooManyRequests
+from wukong.errors import GateRefusal, TooManyRequests
 from wukong.runtime.pending_writes import PendingWrites, WrittenVersion
 from wukong.runtime.queue import Backoff, Queue
 from wukong.state import Change, State
@@ -99,10 +99,17 @@ class Dispatch:
         """
         self._take_back(undone)
         self.state.attempts.failed(item.controller, item.key, f"{type(error).__name__}: {error}", now)
-        retry_after = error.retry_after or 0.0 if isinstance(error, TooManyRequests) else 0.0
-        delay = self.queue.retry(item, now, jitter, at_least=retry_after)
+        delay = self._come_back(item, error, now, jitter)
         self._rest(item, written, now)
         return delay
+
+    def _come_back(self, item: Item, error: Exception, now: float, jitter: float) -> float:
+        """A held item comes back when the gate said; any other after a backoff, or when the server said."""
+        if isinstance(error, GateRefusal) and error.again_seconds is not None:
+            self.queue.add_after(item, error.again_seconds, now)
+            return error.again_seconds
+        retry_after = error.retry_after or 0.0 if isinstance(error, TooManyRequests) else 0.0
+        return self.queue.retry(item, now, jitter, at_least=retry_after)
 
     def abandon(self, item: Item, now: float, undone: Sequence[Action] = ()) -> None:
         """We stopped in the middle, for reasons of our own: whoever leads next looks again. Nobody failed."""

@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from wukong.actions import Action
-from wukong.errors import ClusterError, WukongError
+from wukong.api.meta import Object
+from wukong.api.resources import Resource
+from wukong.errors import ClusterError, GateRefusal, WukongError
 from wukong.ports import Clock, Cluster
 from wukong.runtime.dispatch import Dispatch, Item
+from wukong.runtime.gate import Allow, Gate, Hold, note_of, refusal_of
 from wukong.runtime.leader import Leader
 from wukong.runtime.metrics import Metrics
 from wukong.runtime.mirror_age import LIMIT_SECONDS, OldWatch
 from wukong.runtime.mirror_feed import MirrorFeed
 from wukong.runtime.pending_writes import WrittenVersion
 from wukong.runtime.performer import Performer, describe_action
+from wukong.runtime.source import is_from_outside
 from wukong.runtime.watch_source import WatchSource
 from wukong.runtime.watch_table import merge_watches
 from wukong.runtime.work_cycle import Work, WorkCycle, is_dispensable
@@ -56,8 +60,12 @@ class Loop:
         settings: LoopSettings | None = None,
         state: State | None = None,
         metrics: Metrics | None = None,
+        gate: Gate | None = None,
     ) -> None:
-        """`random` gives numbers in [0, 1). `also` are kinds no controller watches but decisions need."""
+        """`random` gives numbers in [0, 1). `also` are kinds no controller watches but decisions need.
+
+        Without a `gate`, one with the usual settings is asked.
+        """
         self.cluster, self.follow, self.clock, self.random = cluster, follow, clock, random
         self.settings, self.metrics = settings or LoopSettings(), metrics or Metrics()
         self.state = state or State()
@@ -66,11 +74,13 @@ class Loop:
         self.leader = leader
         if leader is not None:
             leader.on_change = self._follow_leadership
-        self._watches = merge_watches(self.dispatch.controllers.values(), also)
+        watches = merge_watches(self.dispatch.controllers.values(), also)
+        self._watches = {resource: watch for resource, watch in watches.items() if not is_from_outside(resource)}
         limit = self.settings.mirror_age_limit_seconds
         self.mirror = MirrorFeed(self._watches, self.state, clock, self.metrics, limit)
         self._listeners: list[Callable[[Change], None]] = []
-        self._cycle = WorkCycle(self.dispatch)
+        gate = gate or Gate(count=self.metrics.count_gate)
+        self._cycle = WorkCycle(self.dispatch, dict.fromkeys(self.dispatch.controllers, gate))
         self._running: dict[asyncio.Task[None], Work] = {}
         self._wake = asyncio.Event()
 
@@ -90,6 +100,12 @@ class Loop:
     def listen(self, listener: Callable[[Change], None]) -> None:
         """`listener` is called with every change of the mirror, in order."""
         self._listeners.append(listener)
+
+    def take_in(self, resource: Resource, objects: Sequence[Object]) -> None:
+        """What a source hands over: all objects of its kind. Their changes are watched like any other."""
+        changes = self.state.replace(resource.group_kind, objects)
+        self.metrics.mirror_objects.labels(resource.kind).set(len(self.state.objects.get(resource.group_kind, ())))
+        self._observe(changes)
 
     def enqueue(self, items: Iterable[Item]) -> None:
         """Have these looked at now: something outside the cluster changed."""
@@ -119,13 +135,15 @@ class Loop:
     async def _feed_mirror(self, watch: Watch) -> None:
         source = self.follow(self.cluster, watch.resource, watch.struct, watch.selection, watch.optional)
         async for update in source:
-            changes = self.mirror.take_in(watch, update)
-            self.dispatch.observe(changes, self.clock.now())
-            for change in changes:
-                for listener in self._listeners:
-                    listener(change)
-            self._wake.set()
+            self._observe(self.mirror.take_in(watch, update))
         raise WukongError(f"following {watch.resource.plural} has ended; it should not")
+
+    def _observe(self, changes: list[Change]) -> None:
+        self.dispatch.observe(changes, self.clock.now())
+        for change in changes:
+            for listener in self._listeners:
+                listener(change)
+        self._wake.set()
 
     # ---- the pump
 
@@ -177,11 +195,13 @@ class Loop:
 
     async def _work_on(self, work: Work) -> None:
         while (action := work.next_action) is not None:
-            work.advance(await (self.performer.look_again(action) if work.only_looks else self._perform(action)))
+            look = self.performer.look_again
+            work.advance(await (look(action) if work.only_looks else self._perform(work.item, action)))
 
-    async def _perform(self, action: Action) -> WrittenVersion | None:
+    async def _perform(self, item: Item, action: Action) -> WrittenVersion | None:
         if not self.is_leading:
             raise asyncio.CancelledError
+        await self._pass_gate(item, action)
         try:
             written = await self.performer.perform(action, self.clock.now())
         except ClusterError as error:
@@ -191,6 +211,18 @@ class Loop:
             return None
         self._count(action, "ok")
         return written
+
+    async def _pass_gate(self, item: Item, action: Action) -> None:
+        """Raises GateRefusal if this may not be done now. What is refused is told once, by an Event and a log line."""
+        verdict = self._cycle.ask_gate(item, action, self.clock.now())
+        if isinstance(verdict, Allow):
+            return
+        if verdict.is_news:
+            facts = {"item": str(item), "action": describe_action(action), "reason": verdict.reason}
+            log.warning("the gate holds" if isinstance(verdict, Hold) else "the gate forbids", extra=facts)
+            with suppress(ClusterError):  # losing an Event stops nothing
+                await self.performer.perform(note_of(action, verdict), self.clock.now())
+        raise refusal_of(verdict)
 
     def _count(self, action: Action, result: str) -> None:
         self.metrics.actions.labels(type(action).__name__, result).inc()
@@ -208,6 +240,8 @@ class Loop:
     def _fail_work(self, work: Work, error: BaseException, now: float) -> None:
         assert isinstance(error, Exception)
         delay = self._cycle.fail(work, error, now, self.random())
+        if isinstance(error, GateRefusal):  # told already
+            return
         action = work.next_action
         assert action is not None
         again = round(delay, 3)

@@ -1,36 +1,31 @@
-"""Asks a meter now and then and puts its answer where controllers find it. Started by app.live beside the loop.
+"""Asks a meter now and then, and hands over the usage of all nodes. What the source of the component usage runs.
 
-A meter that does not answer changes nothing: what it said last grows old, and controllers judge its age.
+A meter that does not answer changes nothing: what it said last grows old, and whoever reads it judges its age.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 
-from wukong.api.resources import Key
 from wukong.errors import ClusterError
 from wukong.ports import Meter
-from wukong.runtime.dispatch import Item
-from wukong.runtime.loop import Loop
+from wukong.runtime.source import HandOver
 
 log = logging.getLogger(__name__)
 
 
-async def keep_measuring(meter: Meter, loop: Loop, controllers: Sequence[str], every_seconds: float) -> None:
-    """For ever. `controllers` hear of every node that was measured, before or now."""
-    last_complaint = ""  # one that goes on is logged once
+async def keep_measuring(meter: Meter, hand_over: HandOver, every_seconds: float) -> None:
+    """For ever. A complaint that goes on is logged once."""
+    complaint = ""
     while True:
         try:
-            usage = await meter.usage()
+            usages = await meter.measure()
         except ClusterError as error:
-            if str(error) != last_complaint:
+            if str(error) != complaint:
                 log.warning("the meter did not answer", extra={"error": str(error), "again_seconds": every_seconds})
-            last_complaint = str(error)
+            complaint = str(error)
         else:
-            last_complaint = ""
-            nodes = sorted({*loop.state.usage, *usage})
-            loop.state.usage = usage
-            loop.enqueue(Item(controller, Key("", name)) for controller in controllers for name in nodes)
+            complaint = ""
+            hand_over(usages)
         await asyncio.sleep(every_seconds)

@@ -25,6 +25,12 @@ class Metrics:
         self.actions = Counter(
             "wukong_actions_total", "Actions performed, by kind and result", ["action", "result"], registry=registry
         )
+        self.gate = Counter(
+            "wukong_gate_total",
+            "Acts that take a pod or a node away, by act and what the gate said",
+            ["act", "result"],
+            registry=registry,
+        )
         self.queue_length = Gauge("wukong_queue_length", "Keys waiting for their turn", registry=registry)
         self.leader = Gauge("wukong_leader", "1 while this instance leads", registry=registry)
         self.mirror_objects = Gauge("wukong_mirror_objects", "Objects mirrored, by kind", ["kind"], registry=registry)
@@ -40,6 +46,9 @@ class Metrics:
             ["kind"],
             registry=registry,
         )
+
+    def count_gate(self, act: str, result: str) -> None:
+        self.gate.labels(act, result).inc()
 
     def text(self) -> bytes:
         """Everything in the format Prometheus reads."""

@@ -9,12 +9,13 @@ happen is taken back, and losing an Event stops nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from wukong.actions import Action, Note, Outcome
 from wukong.errors import OutcomeUnknown
 from wukong.runtime.delivery import object_of
 from wukong.runtime.dispatch import Dispatch, Item
+from wukong.runtime.gate import ALLOW, Gate, Verdict
 from wukong.runtime.pending_writes import WrittenVersion
 
 
@@ -43,8 +44,9 @@ class Work:
 
 
 class WorkCycle:
-    def __init__(self, dispatch: Dispatch) -> None:
-        self.dispatch = dispatch
+    def __init__(self, dispatch: Dispatch, gates: Mapping[str, Gate] | None = None) -> None:
+        """`gates` are asked about the actions of the controllers they are named for."""
+        self.dispatch, self.gates = dispatch, gates or {}
         # What nobody knows the outcome of. Before its key is decided again we look, for the watch may not show it yet.
         self._doubts: dict[Item, Action] = {}
 
@@ -59,6 +61,11 @@ class WorkCycle:
 
     def decide(self, item: Item, now: float) -> Work:
         return Work(item, self.dispatch.reconcile(item, now))
+
+    def ask_gate(self, item: Item, action: Action, now: float) -> Verdict:
+        """Whether the item's controller may do this now. Whoever is told no stops, and fails with `refusal_of` it."""
+        gate = self.gates.get(item.controller)
+        return ALLOW if gate is None else gate.check(action, self.dispatch.state, now)
 
     def finish(self, work: Work, now: float) -> None:
         """All of it is done. After a look the item is decided at once, or when what was found shows in the state."""

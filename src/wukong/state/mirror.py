@@ -20,7 +20,7 @@ from wukong.api.meta import Object, OwnerReference
 from wukong.api.objects import Objects
 from wukong.api.resources import Key, key_of
 from wukong.engine import Snapshot
-from wukong.ports import EventType, Usage
+from wukong.ports import EventType
 from wukong.state.assumed_placements import AssumedPlacements
 from wukong.state.attempts import Attempts
 from wukong.state.derived_indexes import DerivedIndexes, I
@@ -54,7 +54,6 @@ class State:
         self.owners = OwnerIndex()
         self.placements = AssumedPlacements()
         self.attempts = Attempts()
-        self.usage: dict[str, Usage] = {}  # node → what a meter last said of it
         self.recent = RecentBindings()
         self.versions: Tally[str] = Tally()  # group and kind → how often something of it changed
         self._live = LiveSnapshot(self.objects)
@@ -107,7 +106,6 @@ class State:
         copy.objects = {group_kind: dict(held) for group_kind, held in self.objects.items()}
         copy.pods, copy.owners = self.pods.fork(), self.owners.fork()
         copy.placements, copy.attempts = self.placements.fork(), self.attempts.fork()
-        copy.usage = dict(self.usage)
         copy.recent, copy.versions = self.recent.fork(), Tally(self.versions)
         copy._live = self._live.fork(copy.objects)
         return copy

@@ -53,6 +53,13 @@ def test_every_problem_is_told_at_once_with_its_place() -> None:
         ("expect: {setled: true}", '$.expect.setled: unknown field. Did you mean "settled"?'),
         ("timeline: [{at: 5, cordon: a}]", '"90s", "10m" or "1h", got 5. Add a unit.'),
         ("timeline: [{at: 5s, explode: a}]", "$.timeline[0].explode: unknown field."),
+        ("timeline: [{at: 5s, usage: {node: a, cpu: 140}}]", "$.timeline[0].usage.cpu: expected percent from 0 to 100"),
+        ("timeline: [{at: 5s, usage: {node: ''}}]", "$.timeline[0].usage.node: expected the name of a node."),
+        (
+            "timeline: [{at: 5s, usage: {node: a, cpus: 4}}]",
+            '$.timeline[0].usage.cpus: unknown field. Did you mean "cpu"?',
+        ),
+        ("componets: [load]", '$.componets: unknown field. Did you mean "components"?'),
         ("timeline: [{at: 5s}]", "expected at and one of apply, patch, delete, scale, cordon"),
         ("{timeline: [{at: 2h, cordon: a}], until: 1h}", "$.until: something happens at 2h, after 1h. Make until"),
         ("nodes: [{name: a}, {name: a}]", '$.nodes: the name "a" is there twice. Rename one of the two.'),

@@ -1,15 +1,10 @@
-"""What is installed in a cluster, as plain documents: pure functions of Settings, used by `wukong manifests`.
+"""What is installed in a cluster, as plain documents: the parts that every component's installation is made of.
 
-settings.py      what is asked for, and the names everything shares
+installation.py  what every installation is told, and the labels of its objects
 certificates.py  the keys of mutual TLS
-rbac.py          accounts and rights, from the rules of app.components
+rbac.py          accounts and rights, from the permissions of components
 workload.py      how pods on the way of every pod must be run
-extender.py      the extender
-scheduler.py     the scheduler's configuration, and a second scheduler where the first takes none
+text.py          documents as YAML
+
+What is particular to a component is in its own package, such as app/components/extender/install.
 """
-
-from wukong.app.install import extender, scheduler
-from wukong.app.install.certificates import Certificates, issue
-from wukong.app.install.settings import SecondScheduler, Settings, checked
-
-__all__ = ["Certificates", "SecondScheduler", "Settings", "checked", "extender", "issue", "scheduler"]

@@ -1,7 +1,8 @@
-"""The certificates of the extender: an authority of its own, one certificate for the server, one for the scheduler.
+"""Certificates for mutual TLS: an authority of its own, one certificate for the server, one for its only client.
 
-Called by `wukong manifests extender`. The authority's key never leaves this function: nobody can make another client,
-and renewing means making all three anew. Nothing is written here; time is an argument, randomness is the keys'.
+Called by the commands that print what to install. The authority's key never leaves this function: nobody can make
+another client, and renewing means making all three anew. Nothing is written here; time is an argument, randomness is
+the keys'.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from wukong.app.install.settings import EXTENDER, is_ip
+from wukong.app.install.installation import is_ip
 
-CLIENT = "wukong-extender-client"
 SLACK = timedelta(hours=1)  # clocks differ
 
 
@@ -36,23 +36,23 @@ class Certificates(msgspec.Struct, frozen=True):
     expire: datetime
 
 
-def issue(hosts: Sequence[str], now: datetime, days: int) -> Certificates:
-    """Certificates for a server at these names and addresses, and for the one client it believes."""
-    issuer = _Issuer(now - SLACK, now + timedelta(days=days))
+def issue(name: str, hosts: Sequence[str], now: datetime, days: int) -> Certificates:
+    """Certificates for the server `name` at these names and addresses, and for the one client it believes."""
+    issuer = _Issuer(name, now - SLACK, now + timedelta(days=days))
     others = [x509.IPAddress(ipaddress.ip_address(host)) if is_ip(host) else x509.DNSName(host) for host in hosts]
     return Certificates(
         authority=_pem(issuer.certificate),
-        server=issuer.pair(EXTENDER, ExtendedKeyUsageOID.SERVER_AUTH, others),
-        client=issuer.pair(CLIENT, ExtendedKeyUsageOID.CLIENT_AUTH, []),
+        server=issuer.pair(name, ExtendedKeyUsageOID.SERVER_AUTH, others),
+        client=issuer.pair(f"{name}-client", ExtendedKeyUsageOID.CLIENT_AUTH, []),
         expire=issuer.certificate.not_valid_after_utc,
     )
 
 
 class _Issuer:
-    def __init__(self, start: datetime, end: datetime) -> None:
+    def __init__(self, name: str, start: datetime, end: datetime) -> None:
         self.start, self.end = start, end
         self.key = ec.generate_private_key(ec.SECP256R1())
-        self.name = _name(f"{EXTENDER}-ca")
+        self.name = _name(f"{name}-ca")
         builder = self._builder(self.name, self.key.public_key())
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         self.certificate = builder.add_extension(_usage(is_authority=True), critical=True).sign(

@@ -6,7 +6,7 @@ their own: their pods are placed by the cluster's default scheduler, whose exten
 
 from __future__ import annotations
 
-from wukong.app.install.settings import Settings, labels, meta
+from wukong.app.install.installation import Installation, labels, meta
 from wukong.placement.capacity import SPOT_LABELS
 from wukong.ports import Document
 
@@ -15,15 +15,15 @@ USER = 65532  # by number: the kubelet cannot tell whether a named user is root
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
 
-def deployment(settings: Settings, name: str, component: str, pod: Document, notes: dict[str, str]) -> Document:
+def deployment(installation: Installation, name: str, component: str, pod: Document, notes: dict[str, str]) -> Document:
     """`pod` holds what is particular: its containers and volumes. `notes` are annotations of the pods."""
     annotations = {"annotations": notes} if notes else {}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": meta(settings, name, component),
+        "metadata": meta(installation, name, component),
         "spec": {
-            "replicas": settings.replicas,
+            "replicas": installation.replicas,
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
             "selector": {"matchLabels": labels(component)},
             "template": {
@@ -42,11 +42,11 @@ def deployment(settings: Settings, name: str, component: str, pod: Document, not
     }
 
 
-def budget(settings: Settings, name: str, component: str) -> Document:
+def budget(installation: Installation, name: str, component: str) -> Document:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
-        "metadata": meta(settings, name, component),
+        "metadata": meta(installation, name, component),
         "spec": {
             "maxUnavailable": 1,
             "unhealthyPodEvictionPolicy": "AlwaysAllow",  # a pod that never got ready must not hold up a drain
@@ -55,13 +55,13 @@ def budget(settings: Settings, name: str, component: str) -> Document:
     }
 
 
-def critical_pods_quota(settings: Settings) -> Document:
+def critical_pods_quota(installation: Installation) -> Document:
     """Leave to use the priority class: some clusters (GKE) refuse it wherever no quota names it. It limits nothing."""
     chosen = {"scopeName": "PriorityClass", "operator": "In", "values": [PRIORITY_CLASS]}
     return {
         "apiVersion": "v1",
         "kind": "ResourceQuota",
-        "metadata": meta(settings, "wukong-critical-pods", "quota"),
+        "metadata": meta(installation, "wukong-critical-pods", "quota"),
         "spec": {"hard": {"pods": "1G"}, "scopeSelector": {"matchExpressions": [chosen]}},
     }
 

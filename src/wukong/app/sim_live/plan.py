@@ -121,10 +121,14 @@ def _check_nodes(plan: Plan, scenario: Scenario, present: dict[str, Document | N
 
 def _check_timeline(plan: Plan, scenario: Scenario) -> Iterator[str]:
     """Only what can be taken back."""
+    if scenario.components:
+        yield "$.components: a scenario runs components only in embedded clusters. Leave it out, and use wukong run."
     for index, entry in enumerate(scenario.timeline):
         place = f"$.timeline[{index}]"
         if entry.fault is not None:
             yield f"{place}: faults strike embedded clusters only. Leave it out."
+        if entry.usage is not None:
+            yield f"{place}: a real cluster's usage is measured. Play it embedded, or leave it out."
         for target in (entry.patch, entry.delete, entry.scale):
             if target is not None and not _is_ours(plan, target):
                 yield f"{place}: {target.kind} {target.name} is not of the scenario's making. Name one that is."

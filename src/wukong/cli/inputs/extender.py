@@ -1,59 +1,48 @@
-"""The extender for one question: the options that concern it, and the extender they make of a cluster's objects.
-
-Used by explain.py. Reads policies, prices and latencies; decides nothing itself.
-"""
+"""The options of a verb that asks the extender once, and the files they name. Used by explain.py."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import click
-import msgspec
 
 from wukong.api.core import Pod
-from wukong.api.kinds import KINDS
 from wukong.api.objects import Objects
-from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
-from wukong.api.profile import ExtenderEntry, Profile
+from wukong.api.profile import Profile
+from wukong.app.components.extender.options import ExtenderOptions, latencies_of, prices_of, settings_of
+from wukong.app.extender_question import ExtenderInputs, ExtenderQuestion, build_extender_question
+from wukong.app.options import options_of
+from wukong.app.policy_documents import choose_good_policies
 from wukong.app.rules import load_rules
-from wukong.cli.inputs.extender_options import (
-    CRITICAL_PRIORITY,
-    DEFAULT_STRATEGY,
-    LATENCIES,
-    PRICES,
-    read_file,
-    strategy_of,
-)
+from wukong.cli.inputs.flags import build_flag
 from wukong.cli.inputs.node_usage import measure
-from wukong.cli.inputs.policies import held_policies, read_policies
+from wukong.cli.inputs.policies import read_policies
 from wukong.cli.inputs.source import Source
 from wukong.cli.views.console import note
 from wukong.placement.compile import Policy
-from wukong.placement.prices import read_prices
-from wukong.placement.rules.latency import read_latencies
-from wukong.replies.extender.plugin import DEFAULT_ENTRY, is_interested
-from wukong.replies.extender.verbs import Extender, Settings
-from wukong.state import State
+from wukong.placement.rule import Rules
+from wukong.replies.extender.plugin import DEFAULT_ENTRY
 
-_F = TypeVar("_F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., Any])
+_SHARED = {option.field: build_flag(option) for option in options_of(ExtenderOptions)}  # as `wukong run` has them
 
 
-class Wanted(NamedTuple):
+class PlacingOptions(NamedTuple):
     """What the options say."""
 
     policies: tuple[str, ...] = ()  # files
     is_asked: bool = False  # --extender
     weight: int | None = None
-    prices: str | None = None
-    latencies: str | None = None
+    prices: str = ""
+    latencies: str = ""
     prometheus: str = ""
-    critical_priority: int = Settings().critical_priority
-    default_strategy: str = Settings().strategy
+    critical_priority: int = ExtenderOptions().critical_priority
+    default_strategy: str = ExtenderOptions().default_strategy
 
 
-def placing_options(command: _F) -> _F:
+def placing_options(command: F) -> F:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -75,69 +64,63 @@ _OPTIONS = (
         metavar="N",
         help=f"What its scores count, × 10.  [default: as in --scheduler-config, else {DEFAULT_ENTRY.weight}]",
     ),
-    PRICES,
-    LATENCIES,
+    _SHARED["prices"],
+    _SHARED["latencies"],
     click.option(
         "--prometheus",
         default="",
         metavar="URL",
         help="Where usage comes from.  [default: metrics.k8s.io, or the usage labels of the nodes]",
     ),
-    CRITICAL_PRIORITY,
-    DEFAULT_STRATEGY,
+    _SHARED["critical_priority"],
+    _SHARED["default_strategy"],
 )
 
 
-class Placing(NamedTuple):
-    """An extender and how the scheduler is configured to ask it."""
-
-    extender: Extender
-    entry: ExtenderEntry
-    now: float
-
-
-def make_placing(
-    wanted: Wanted, source: Source, objects: Objects, profile: Profile, pod: Pod, without: str
-) -> Placing | None:
+def read_extender_question(
+    placing: PlacingOptions, source: Source, objects: Objects, profile: Profile, pod: Pod, without: str
+) -> ExtenderQuestion | None:
     """None where the scheduler asks no extender. `without` is a pod to leave out, by its key."""
+    options = ExtenderOptions(
+        critical_priority=placing.critical_priority,
+        default_strategy=placing.default_strategy,
+        prices=placing.prices,
+        latencies=placing.latencies,
+    )
     rules = load_rules()
-    policies = read_policies(wanted.policies, rules) if wanted.policies else held_policies(objects, rules)
-    files = read_file(wanted.prices, read_prices), read_file(wanted.latencies, read_latencies)
-    _note_replaced(wanted, objects)
-    if not (policies or wanted.is_asked or profile.extenders):
-        return None
-    entry = _entry(wanted, profile)
-    if not is_interested(entry, pod):
-        note(f"{pod.key} wants none of the extender's managedResources: it is not asked.")
+    policies = _read_policies(placing, objects, rules)
+    inputs = ExtenderInputs(
+        policies, rules, settings_of(options), prices_of(options), latencies_of(options), placing.weight
+    )
+    _note_replaced(placing, objects)
+    if not (policies or placing.is_asked or profile.extenders):
         return None
     now = time.time()
-    state = _mirror(objects, policies, without)
-    state.usage = measure(source, objects.nodes, wanted.prometheus, now)
-    settings = Settings(wanted.critical_priority, strategy_of(wanted.default_strategy))
-    return Placing(Extender(state, settings, rules=rules, prices=files[0], latencies=files[1]), entry, now)
+    question, notes = build_extender_question(
+        pod,
+        objects,
+        profile,
+        inputs,
+        lambda: measure(source, objects.nodes, placing.prometheus, now),
+        now,
+        without=without,
+    )
+    for text in notes:
+        note(text)
+    return question
 
 
-def _mirror(objects: Objects, policies: Sequence[Policy], without: str) -> State:
-    """The extender's mirror of the cluster. What it does not read is left out."""
-    state = State()
-    state.replace("Node", objects.nodes)
-    state.replace("Namespace", objects.namespaces)
-    state.replace("Pod", [pod for pod in objects.pods if pod.key != without])
-    for kind in (PlacementPolicy, ClusterPlacementPolicy):
-        state.replace(KINDS.group_kind_of(kind), [policy for policy in policies if isinstance(policy, kind)])
-    return state
+def _read_policies(placing: PlacingOptions, objects: Objects, rules: Rules) -> list[Policy]:
+    """Those of the files where some are named, else the good ones of the cluster."""
+    if placing.policies:
+        return read_policies(placing.policies, rules)
+    policies, notes = choose_good_policies(objects, rules)
+    for text in notes:
+        note(text)
+    return policies
 
 
-def _entry(wanted: Wanted, profile: Profile) -> ExtenderEntry:
-    if len(profile.extenders) > 1:
-        note("of the extenders in --scheduler-config only the first is modelled, as Wukong's own.")
-    entry = profile.extenders[0] if profile.extenders else DEFAULT_ENTRY
-    if wanted.weight is None:
-        return entry
-    return msgspec.structs.replace(entry, weight=wanted.weight, prioritize_verb=entry.prioritize_verb or "prioritize")
-
-
-def _note_replaced(wanted: Wanted, objects: Objects) -> None:
+def _note_replaced(placing: PlacingOptions, objects: Objects) -> None:
     own = len(objects.placement_policies) + len(objects.cluster_placement_policies)
-    if wanted.policies and own:
+    if placing.policies and own:
         note(f"only --policy counts; the policies of the cluster itself ({own}) are left aside.")

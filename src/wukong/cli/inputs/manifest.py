@@ -1,155 +1,27 @@
-"""What -f names: a pod, or a workload and so the pod its template makes; checked and admitted as by the API server.
-
-Called by the verbs that take a manifest. What else the file holds (a Service, a PriorityClass) is put into the
-snapshot's objects, as if the file had been applied.
-"""
+"""What -f names: read from its file, and what is to be known of it printed. The rest is app.pod_from_manifest's."""
 
 from __future__ import annotations
 
 from collections import Counter as Tally
-from typing import NamedTuple
 
-import msgspec
-
-from wukong.admission import admit, find_pod_problems
-from wukong.api.apps import DaemonSet, Deployment, ReplicaSet, Workload, WorkloadSpec
-from wukong.api.core import Pod, PodStatus, ReplicationController
-from wukong.api.kinds import KINDS, PODS
-from wukong.api.meta import LabelSelector, Object, ObjectMeta, OwnerReference, controller_of
 from wukong.api.objects import Objects
-from wukong.api.resources import Resource
+from wukong.app.pod_from_manifest import PodQuestion, admit_pod, apply_manifest, find_subject
 from wukong.cli.inputs.source import note_skipped
 from wukong.cli.views.console import note
 from wukong.cluster import place_name, read_manifests
-from wukong.cluster.checks import problems_of
-from wukong.errors import InputError
-
-_HASH = "pod-template-hash"
-_JOBS = ("Job", "CronJob")
-
-
-class PodQuestion(NamedTuple):
-    pod: Pod  # as the API server would store it
-    name: str  # what the user called it: "Deployment shop/web"
 
 
 def read_manifest(path: str, objects: Objects) -> PodQuestion:
     """The pod to decide about. Adds to `objects` whatever the manifest brings along."""
     skipped: Tally[str] = Tally()
     place = place_name(path)
-    given = read_manifests(path, skipped)
-    found = _only_one(given, skipped, place)
+    manifest = read_manifests(path, skipped)
+    subject = find_subject(manifest, skipped, place)
     note_skipped(path, skipped)
-    _apply(given, objects)
-    prefix = "$" if isinstance(found, Pod) else "$.spec.template"
+    apply_manifest(manifest, objects)
+    notes: list[str] = []
     try:
-        pod = _as_new(found) if isinstance(found, Pod) else _from_template(found, objects)
-        wrong = find_pod_problems(pod) or problems_of(pod, thorough=True)
-        if wrong:
-            raise InputError(*wrong)
-        admitted = admit(pod, objects)
-    except InputError as error:
-        at_template = (f"{prefix}{problem.removeprefix('$')}" for problem in error.problems)
-        raise InputError(*at_template).at(f"{place}: {found.kind} {found.key}") from None
-    return PodQuestion(admitted, f"{found.kind} {found.key}")
-
-
-def _only_one(given: Objects, skipped: Tally[str], place: str) -> Object:
-    kinds = [PODS, *sorted(_workload_kinds(), key=lambda resource: resource.kind)]
-    found = [entry for resource in kinds for entry in given.of(resource.group_kind)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = ", ".join(f"{entry.kind} {entry.key}" for entry in found)
-        raise InputError(
-            f"{place}: expected one pod or workload, got {len(found)}: {names}. Keep the one you ask about."
-        )
-    jobs = [kind for kind in _JOBS if skipped[kind]]
-    if jobs:
-        raise InputError(
-            f"{place}: a {jobs[0]} is not modelled. Write its pod template as a Pod (kind: Pod) and ask for that."
-        )
-    kinds_given = [kind.resource.kind for kind in KINDS.deciding() if given.of(kind.group_kind)]
-    workloads = ", ".join(sorted(resource.kind for resource in _workload_kinds()))
-    got = ", ".join(kinds_given + sorted(skipped)) or "nothing"
-    raise InputError(f"{place}: expected a Pod or a workload ({workloads}), got {got}.")
-
-
-def _workload_kinds() -> list[Resource]:
-    return [kind.resource for kind in KINDS.deciding() if kind.has_pod_template]
-
-
-def _apply(given: Objects, objects: Objects) -> None:
-    """Put everything but pods beside what is there; an object that is there keeps its status."""
-    for kind in (kind.group_kind for kind in KINDS.deciding() if kind.resource != PODS):
-        there = {entry.key: number for number, entry in enumerate(objects.of(kind))} if given.of(kind) else {}
-        for entry in given.of(kind):
-            number = there.get(entry.key)
-            if number is None:
-                objects.add(entry)
-                continue
-            if hasattr(entry, "status"):
-                entry.status = objects.of(kind)[number].status  # type: ignore[attr-defined]
-            objects.of(kind)[number] = entry
-
-
-def _as_new(pod: Pod) -> Pod:
-    """The pod before the scheduler has seen it, even if the manifest was copied from a running one."""
-    if pod.spec.node_name:
-        note(f"{pod.key} sets nodeName: {pod.spec.node_name}, which bypasses the scheduler; decided as if it did not.")
-    meta = msgspec.structs.replace(pod.metadata, deletion_timestamp=None)
-    meta.name = meta.name or f"{meta.generate_name or 'pod-'}new"
-    return msgspec.structs.replace(
-        pod, metadata=meta, spec=msgspec.structs.replace(pod.spec, node_name=""), status=PodStatus()
-    )
-
-
-def _from_template(workload: Object, objects: Objects) -> Pod:
-    """The next pod the workload's controller would create."""
-    assert isinstance(workload, Workload | ReplicationController)
-    template = workload.spec.template
-    if template is None:
-        raise InputError(".spec: expected a pod template, got none. Add $.spec.template.")
-    if isinstance(workload, DaemonSet):
-        note("a DaemonSet puts one pod on each node; its template is taken here as any other pod's.")
-    owner = _replica_set(workload, objects) if isinstance(workload, Deployment) else workload
-    labels = dict(template.metadata.labels)
-    if isinstance(workload, Deployment):
-        labels[_HASH] = _hash_of(owner)
-    group = "v1" if isinstance(workload, ReplicationController) else "apps/v1"
-    reference = OwnerReference(name=owner.metadata.name, kind=owner.kind, api_version=group, controller=True)
-    meta = ObjectMeta(
-        name=workload.metadata.name,
-        namespace=workload.metadata.namespace,
-        labels=labels,
-        owner_references=[reference],
-    )
-    return _as_new(Pod(kind="Pod", api_version="v1", metadata=meta, spec=template.spec))
-
-
-def _replica_set(deployment: Deployment, objects: Objects) -> ReplicaSet:
-    """The replica set that would get the pod: the deployment's largest (one more of the same), or else a new one."""
-    own = [entry for entry in objects.replica_sets if _belongs_to(entry, deployment)]
-    if own:
-        return max(
-            own, key=lambda entry: (entry.spec.replicas or 0, entry.metadata.creation_timestamp or "", entry.key)
-        )
-    selector = deployment.spec.selector or LabelSelector()
-    labels = {**selector.match_labels, _HASH: "new"}
-    meta = ObjectMeta(
-        name=f"{deployment.metadata.name}-new", namespace=deployment.metadata.namespace, labels={_HASH: "new"}
-    )
-    narrowed = LabelSelector(match_labels=labels, match_expressions=selector.match_expressions)
-    made = ReplicaSet(kind="ReplicaSet", api_version="apps/v1", metadata=meta, spec=WorkloadSpec(selector=narrowed))
-    objects.add(made)
-    return made
-
-
-def _belongs_to(entry: ReplicaSet, deployment: Deployment) -> bool:
-    owner = controller_of(entry.metadata)
-    is_its = owner is not None and (owner.kind, owner.name) == ("Deployment", deployment.metadata.name)
-    return is_its and entry.metadata.namespace == deployment.metadata.namespace
-
-
-def _hash_of(replica_set: Object) -> str:
-    return replica_set.metadata.labels.get(_HASH, "new")
+        return admit_pod(subject, objects, place, notes)
+    finally:
+        for text in notes:
+            note(text)

@@ -10,14 +10,14 @@ import time
 from collections.abc import Iterable
 
 from wukong.api.core import Node
+from wukong.api.usage import NodeUsage
 from wukong.cli.inputs.source import Source
 from wukong.cli.views.console import note
-from wukong.controllers.load.usage_labels import KINDS, Settings
+from wukong.controllers.load.usage_labels import usage_of_labels
 from wukong.errors import ClusterError
-from wukong.ports import Usage
 
 
-def measure(source: Source, nodes: Iterable[Node], prometheus: str, now: float) -> dict[str, Usage]:
+def measure(source: Source, nodes: Iterable[Node], prometheus: str, now: float) -> list[NodeUsage]:
     """Whatever --prometheus names must answer. A cluster without metrics.k8s.io, and a snapshot, have their labels."""
     if prometheus:
         return asyncio.run(_ask_prometheus(prometheus))
@@ -26,33 +26,22 @@ def measure(source: Source, nodes: Iterable[Node], prometheus: str, now: float) 
             return asyncio.run(_ask_cluster(source))
         except ClusterError as error:
             note(f"usage is read from node labels: {str(error).rstrip('.')}.")
-    return from_labels(nodes, now)
+    return usage_of_labels(nodes, now)
 
 
-def from_labels(nodes: Iterable[Node], now: float) -> dict[str, Usage]:
-    """What the load component wrote on the nodes, taken as if it had been measured just now."""
-    found = ((node.metadata.name, _percents(node)) for node in nodes)
-    return {name: Usage(at=now, **percents) for name, percents in found if percents}
-
-
-def _percents(node: Node) -> dict[str, float]:
-    labels = {kind: node.metadata.labels.get(Settings().key(kind), "") for kind in KINDS}
-    return {kind: float(text) for kind, text in labels.items() if text.isdigit() and int(text) <= 100}
-
-
-async def _ask_cluster(source: Source) -> dict[str, Usage]:
+async def _ask_cluster(source: Source) -> list[NodeUsage]:
     from wukong.cluster.credentials import load
     from wukong.cluster.kube import Kube
     from wukong.cluster.meters import MetricsApi
 
     async with Kube(load(source.kubeconfig, source.context)) as kube:
-        return await MetricsApi(kube, time.time).usage()
+        return await MetricsApi(kube, time.time).measure()
 
 
-async def _ask_prometheus(url: str) -> dict[str, Usage]:
+async def _ask_prometheus(url: str) -> list[NodeUsage]:
     import aiohttp
 
     from wukong.cluster.meters import Prometheus
 
     async with aiohttp.ClientSession(trust_env=True) as session:
-        return await Prometheus(url, session=session).usage()
+        return await Prometheus(url, session=session).measure()

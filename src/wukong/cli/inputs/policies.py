@@ -1,129 +1,36 @@
-"""Policies for a verb: those of files that people wrote, read strictly, or those a cluster holds, read leniently.
-
-Used by explain.py. In a file everything must be right: every problem of every file is told, with its place, and nothing
-is decided. In a cluster a policy with a problem is noted and left out, as the extender leaves it out.
-"""
+"""Policies of files that people wrote: every problem of every file at once. Used by explain.py."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-import yaml
-
-from wukong.api.decode import decode_objects
-from wukong.api.documents import unfold_list
-from wukong.api.objects import Objects
-from wukong.api.placement import GROUP, VERSION, ClusterPlacementPolicy, PlacementPolicy
-from wukong.api.strict import unknown_fields
-from wukong.cli.views.console import count, note
+from wukong.app import policy_documents
 from wukong.cluster import place_name, read_text
-from wukong.errors import InputError, nearest
-from wukong.placement.compile import Policy, find_policy_problems, title_of
+from wukong.errors import InputError
+from wukong.placement.compile import Policy, title_of
 from wukong.placement.rule import Rules
-
-API_VERSION = f"{GROUP}/{VERSION}"
-KINDS: dict[str, type[Policy]] = {
-    "PlacementPolicy": PlacementPolicy,
-    "ClusterPlacementPolicy": ClusterPlacementPolicy,
-}
 
 
 def read_policies(paths: Sequence[str], rules: Rules) -> list[Policy]:
     """The policies of these files, all of them good. Raises InputError with every problem."""
-    found: list[Policy] = []
-    wrong: list[str] = []
+    policies: list[Policy] = []
+    problems: list[str] = []
     for path in paths:
         try:
-            found += _read_file(path, rules)
+            policies += _read_file(path, rules)
         except InputError as error:
-            wrong += error.problems
-    names = [title_of(policy) for policy in found]
+            problems += error.problems
+    names = [title_of(policy) for policy in policies]
     twice = sorted({name for name in names if names.count(name) > 1})
-    wrong += [f"--policy: {name} is there twice. Remove one of the two." for name in twice]
-    if wrong:
-        raise InputError(*wrong)
-    return found
-
-
-def held_policies(objects: Objects, rules: Rules) -> list[Policy]:
-    """The good ones among those a cluster holds; the others are noted."""
-    held: list[Policy] = [*objects.placement_policies, *objects.cluster_placement_policies]
-    good: list[Policy] = []
-    for policy in held:
-        wrong = find_policy_problems(policy, rules)
-        if not wrong:
-            good.append(policy)
-            continue
-        more = f" (and {count(len(wrong) - 1, 'more problem')})" if len(wrong) > 1 else ""
-        note(f"{title_of(policy)} is left out, as the extender leaves it out: {wrong[0].rstrip('.')}{more}.")
-    return good
-
-
-def _read_file(path: str, rules: Rules) -> list[Policy]:
-    place = place_name(path)
-    data = bytes(read_text(path))
-    try:
-        return _read_text(data, rules)
-    except InputError as error:
-        raise error.at(place) from None
-
-
-def _read_text(data: bytes, rules: Rules) -> list[Policy]:
-    documents = _documents(data)
-    misspelt = [problem for where, document in documents for problem in _misspelt(where, document)]
-    if not all(_is_policy(document) for _, document in documents):
-        raise InputError(*misspelt)
-    try:
-        found = list(decode_objects(data))
-    except InputError as error:
-        raise InputError(*misspelt, *error.problems) from None
-    policies = [policy for policy in found if isinstance(policy, PlacementPolicy | ClusterPlacementPolicy)]
-    wrong = [*misspelt, *(f"{title_of(policy)}: {each}" for policy in policies for each in _problems(policy, rules))]
-    if not policies:
-        wrong.append(f"expected a {' or a '.join(KINDS)}, got nothing.")
-    if wrong:
-        raise InputError(*wrong)
+    problems += [f"--policy: {name} is there twice. Remove one of the two." for name in twice]
+    if problems:
+        raise InputError(*problems)
     return policies
 
 
-def _documents(data: bytes) -> list[tuple[str, dict[str, object]]]:
-    """Every object of the text, as it is written, with its place."""
+def _read_file(path: str, rules: Rules) -> list[Policy]:
+    data = bytes(read_text(path))
     try:
-        documents = list(yaml.load_all(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        return []  # reading for real says what is broken
-    entries = [entry for document in documents for entry in _unfold(document)]
-    several = len(entries) > 1
-    return [(f"document {number}: " if several else "", entry) for number, entry in enumerate(entries, start=1)]
-
-
-def _is_policy(document: dict[str, object]) -> bool:
-    return document.get("kind") in KINDS and document.get("apiVersion") == API_VERSION
-
-
-def _misspelt(where: str, document: dict[str, object]) -> Iterator[str]:
-    """What reading for real would overlook: other kinds and versions, and fields nobody knows."""
-    kind, version = str(document.get("kind") or ""), document.get("apiVersion")
-    if kind not in KINDS:
-        fix = nearest(kind, KINDS) or " Only policies belong into this file."
-        yield f"{where}$.kind: expected {' or '.join(KINDS)}, got {kind!r}.{fix}"
-        return
-    if version != API_VERSION:
-        yield f"{where}$.apiVersion: expected {API_VERSION}, got {version!r}. Write it so."
-    if "spec" not in document:
-        yield f"{where}$.spec: expected what the policy says, got nothing. Add a spec."
-    yield from (f"{where}{problem}" for problem in unknown_fields(document, KINDS[kind]))
-
-
-def _unfold(document: object) -> Iterator[dict[str, object]]:
-    if isinstance(document, dict):
-        items = unfold_list(document) if "items" in document else [document]
-        yield from (item for item in items if isinstance(item, dict))
-
-
-def _problems(policy: Policy, rules: Rules) -> Iterator[str]:
-    if not policy.metadata.name:
-        yield "$.metadata.name: expected a name, got none. Give the policy one."
-    if isinstance(policy, ClusterPlacementPolicy) and policy.metadata.namespace:
-        yield "$.metadata.namespace: expected none, it is of the whole cluster. Remove it, or use a PlacementPolicy."
-    yield from find_policy_problems(policy, rules)
+        return policy_documents.read_policies(data, rules)
+    except InputError as error:
+        raise error.at(place_name(path)) from None

@@ -9,8 +9,9 @@ import msgspec
 
 from wukong.api.core import Pod
 from wukong.api.objects import Objects
+from wukong.app.extender_question import ExtenderQuestion
 from wukong.cli.inputs import options
-from wukong.cli.inputs.extender import Placing, Wanted, make_placing, placing_options
+from wukong.cli.inputs.extender import PlacingOptions, placing_options, read_extender_question
 from wukong.cli.inputs.manifest import read_manifest
 from wukong.cli.inputs.scheduler import note_other_scheduler
 from wukong.cli.inputs.source import Source, make_scheduler, read_source
@@ -67,14 +68,14 @@ def command(
       wukong explain -s cluster.json -f stuck.yaml
       wukong explain -s cluster.json -f web.yaml --policy policy.yaml
     """
-    wanted = Wanted(**placing)
+    asked = PlacingOptions(**placing)
     options.refuse_stdin_twice(
         snapshot=snapshot,
         filename=manifest,
         scheduler_config=scheduler_config,
-        prices=wanted.prices,
-        latencies=wanted.latencies,
-        policy="-" if "-" in wanted.policies else None,
+        prices=asked.prices,
+        latencies=asked.latencies,
+        policy="-" if "-" in asked.policies else None,
     )
     if (pod is None) == (manifest is None):
         raise click.UsageError("Name one pod: pod/NAMESPACE/NAME for one of the snapshot, or -f FILE.")
@@ -87,24 +88,26 @@ def command(
             else _from_cluster(pod or "", found.objects, source.place)
         )
         scheduler = make_scheduler(found, kubernetes, scheduler_config, takes_extenders=True)
-        asked = make_placing(wanted, source, found.objects, scheduler.profile, target.pod, target.key)
+        question = read_extender_question(asked, source, found.objects, scheduler.profile, target.pod, target.key)
         note_other_scheduler(target.pod)
-        explanation, told = _explain(_without(scheduler, target.key), target.pod, asked)
-    show_explanation(explanation, target.name, target.runs_on, output, told)
+        explanation, report = _explain(_without(scheduler, target.key), target.pod, question)
+    show_explanation(explanation, target.name, target.runs_on, output, report)
 
 
-def _explain(scheduler: Scheduler, pod: Pod, placing: Placing | None) -> tuple[Explanation, PolicyReport | None]:
-    if placing is None:
+def _explain(
+    scheduler: Scheduler, pod: Pod, question: ExtenderQuestion | None
+) -> tuple[Explanation, PolicyReport | None]:
+    if question is None:
         return explain(scheduler, pod), None
     alone = scheduler.decide(pod)
-    asking_one, plugin = add_extender(scheduler, placing.extender, placing.entry, placing.now)
-    explanation = explain(asking_one, pod)
-    return explanation, build_report(plugin, asking_one.view_of(pod), pod, alone)
+    extended, plugin = add_extender(scheduler, question.extender, question.entry, question.now)
+    explanation = explain(extended, pod)
+    return explanation, build_report(plugin, extended.view_of(pod), pod, alone)
 
 
 def _from_manifest(path: str, objects: Objects) -> Target:
-    asked = read_manifest(path, objects)
-    return Target(asked.pod, asked.name)
+    question = read_manifest(path, objects)
+    return Target(question.pod, question.name)
 
 
 def _from_cluster(text: str, objects: Objects, place: str) -> Target:

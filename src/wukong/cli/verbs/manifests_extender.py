@@ -1,6 +1,6 @@
 """`wukong manifests extender`: the scheduler extender and what makes a scheduler ask it, to apply or to put in place.
 
-It talks to no cluster. Keys are made anew each time it runs; what they are for is in app/install.
+It talks to no cluster. Keys are made anew each time it runs; what is printed is the component's own.
 """
 
 from __future__ import annotations
@@ -12,9 +12,18 @@ from pathlib import Path
 
 import click
 
-from wukong.app.components import choose
-from wukong.app.install import Certificates, SecondScheduler, Settings, checked, extender, issue, scheduler
-from wukong.app.install.settings import NAMESPACE
+from wukong.app.component_choice import choose_components, split_names
+from wukong.app.components.extender.install import (
+    ExtenderInstallation,
+    SecondScheduler,
+    build_manifests,
+    check_installation,
+    extender,
+    scheduler,
+)
+from wukong.app.components.extender.install.settings import EXTENDER
+from wukong.app.install.certificates import Certificates, issue
+from wukong.app.install.installation import NAMESPACE
 from wukong.app.install.text import as_yaml
 from wukong.cli.views.console import note
 from wukong.errors import InputError
@@ -46,7 +55,25 @@ STANDARD = SecondScheduler(image="")
 @click.option("--scheduler-image", metavar="IMAGE", help="Of kube-scheduler, in the cluster's minor version.")
 @click.option("--out", metavar="DIR", help="Write separate files there.  [default: one stream on stdout]")
 @click.option("--force", is_flag=True, help="Replace the files of an earlier run.")
-def command(out: str | None, force: bool, cert_days: int, **given: object) -> None:
+def command(
+    image: str,
+    namespace: str,
+    components: str,
+    replicas: int,
+    weight: int,
+    prometheus: str,
+    critical_priority: int | None,
+    plain_http: bool,
+    cert_days: int,
+    cluster_ip: str,
+    address: str,
+    scheduler_kubeconfig: str | None,
+    second_scheduler: bool,
+    scheduler_name: str | None,
+    scheduler_image: str | None,
+    out: str | None,
+    force: bool,
+) -> None:
     """Print the scheduler extender: workload, rights, certificates.
 
     Two replicas off spot nodes, spread, with a budget and under Pod Security "restricted"; a Service; rights of their
@@ -62,43 +89,35 @@ def command(out: str | None, force: bool, cert_days: int, **given: object) -> No
       wukong manifests extender --image wukong:0.1.0 --second-scheduler --scheduler-image kube-scheduler:v1.35.8 \\
         | kubectl apply -f -
     """
-    settings = checked(read_settings(given))
-    certificates = None if settings.is_plain else issue(settings.hosts, datetime.now(UTC), cert_days)
-    if out is None:
-        refuse_force(force)
-        click.echo(stream(settings, certificates), nl=False)
-    else:
-        write_files(Path(out), files(settings, certificates), replace=force)
-        note(f"wrote {', '.join(files(settings, certificates))} to {out}.")
-    say_what_to_know(settings, certificates)
-
-
-def read_settings(given: dict[str, object]) -> Settings:
-    def text(name: str) -> str:
-        return str(given[name] or "")
-
-    kubeconfig = {"scheduler_kubeconfig": text("scheduler_kubeconfig")} if given["scheduler_kubeconfig"] else {}
-    replicas, weight, critical = given["replicas"], given["weight"], given["critical_priority"]
-    assert isinstance(replicas, int)
-    assert isinstance(weight, int)
-    assert critical is None or isinstance(critical, int)
-    return Settings(
-        image=text("image"),
-        components=tuple(choose(text("components"))),
-        namespace=text("namespace"),
+    kubeconfig = {"scheduler_kubeconfig": scheduler_kubeconfig} if scheduler_kubeconfig else {}
+    installation = ExtenderInstallation(
+        image=image,
+        components=tuple(choose_components(split_names(components), "--components")),
+        namespace=namespace,
         replicas=replicas,
-        is_plain=bool(given["plain_http"]),
+        is_plain=plain_http,
         weight=weight,
-        prometheus=text("prometheus"),
-        critical_priority=critical,
-        cluster_ip=text("cluster_ip"),
-        address=text("address"),
-        second=second_scheduler(bool(given["second_scheduler"]), text("scheduler_name"), text("scheduler_image")),
+        prometheus=prometheus,
+        critical_priority=critical_priority,
+        cluster_ip=cluster_ip,
+        address=address,
+        second=read_second_scheduler(second_scheduler, scheduler_name or "", scheduler_image or ""),
         **kubeconfig,
     )
+    check_installation(installation)
+    is_plain, now = installation.is_plain, datetime.now(UTC)
+    certificates = None if is_plain else issue(EXTENDER, installation.hosts, now, cert_days)
+    if out is None:
+        refuse_force(force)
+        click.echo(as_yaml(build_manifests(installation, certificates)), nl=False)
+    else:
+        files = build_files(installation, certificates)
+        write_files(Path(out), files, replace=force)
+        note(f"wrote {', '.join(files)} to {out}.")
+    say_what_to_know(installation, certificates)
 
 
-def second_scheduler(is_wanted: bool, name: str, image: str) -> SecondScheduler | None:
+def read_second_scheduler(is_wanted: bool, name: str, image: str) -> SecondScheduler | None:
     if is_wanted and not image:
         expected = "expected the kube-scheduler image of the cluster's minor version, such as kube-scheduler:v1.35.8"
         raise InputError(f"--scheduler-image: {expected}, got none. Name it as your nodes pull it.")
@@ -117,21 +136,13 @@ def refuse_force(force: bool) -> None:
         raise InputError("--force: replaces files, and none are written. Add --out DIR.")
 
 
-def stream(settings: Settings, certificates: Certificates | None) -> str:
-    """Everything as objects, for `kubectl apply -f -`."""
-    documents = extender.documents(settings, certificates)
-    if settings.second:
-        return as_yaml([*documents, *scheduler.documents(settings, settings.second, certificates)])
-    return as_yaml([*documents, scheduler.stored_configuration(settings, certificates)])
-
-
-def files(settings: Settings, certificates: Certificates | None) -> dict[str, str]:
-    """What to apply, and what to give to the control plane's scheduler."""
-    found = {EXTENDER_FILE: as_yaml(extender.documents(settings, certificates))}
-    if settings.second:
-        return {**found, SECOND_FILE: as_yaml(scheduler.documents(settings, settings.second, certificates))}
-    text = scheduler.configuration_text(scheduler.configuration(settings, certificates))
-    return {**found, scheduler.CONFIG_FILE: text}
+def build_files(installation: ExtenderInstallation, certificates: Certificates | None) -> dict[str, str]:
+    """What to apply, and what to give to the control plane's scheduler; name → text."""
+    files = {EXTENDER_FILE: as_yaml(extender.documents(installation, certificates))}
+    if installation.second:
+        return {**files, SECOND_FILE: as_yaml(scheduler.documents(installation, installation.second, certificates))}
+    text = scheduler.configuration_text(scheduler.configuration(installation, certificates))
+    return {**files, scheduler.CONFIG_FILE: text}
 
 
 def write_files(folder: Path, contents: dict[str, str], *, replace: bool) -> None:
@@ -155,25 +166,22 @@ def write_files(folder: Path, contents: dict[str, str], *, replace: bool) -> Non
 
 def refuse_places_taken(paths: list[Path], *, replace: bool) -> None:
     """Before anything is written: one file of an earlier run beside one of this has keys that do not fit."""
-    problems = [f"{path}: expected a file or none, found something else. Move it away." for path in paths if odd(path)]
+    odd = [path for path in paths if path.exists() and not path.is_file()]
+    problems = [f"{path}: expected a file or none, found something else. Move it away." for path in odd]
     if not replace:
         problems += [f"{path}: is there already. Replace it with --force." for path in paths if path.is_file()]
     if problems:
         raise InputError(*problems)
 
 
-def odd(path: Path) -> bool:
-    return path.exists() and not path.is_file()
-
-
-def say_what_to_know(settings: Settings, certificates: Certificates | None) -> None:
+def say_what_to_know(installation: ExtenderInstallation, certificates: Certificates | None) -> None:
     if certificates is None:
         note("plain HTTP: whoever reaches the extender may ask it, and what it answers can be forged on the way.")
     else:
-        then = "apply it" if settings.second else "apply it, and give the scheduler its new configuration"
+        then = "apply it" if installation.second else "apply it, and give the scheduler its new configuration"
         note(f"the certificates expire on {certificates.expire:%Y-%m-%d}. To renew them run this again and {then}.")
-    if settings.second:
-        note(f"the second scheduler places the pods that say schedulerName: {settings.second.name}.")
-    elif not (settings.cluster_ip or settings.address):
-        where = f"the scheduler is told to ask {settings.url}"
+    if installation.second:
+        note(f"the second scheduler places the pods that say schedulerName: {installation.second.name}.")
+    elif not (installation.cluster_ip or installation.address):
+        where = f"the scheduler is told to ask {installation.url}"
         note(f"{where}; one on the host's network (kubeadm) cannot resolve that. Give --cluster-ip or --address.")

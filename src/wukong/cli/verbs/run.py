@@ -10,122 +10,95 @@ import secrets
 import signal
 import socket
 import sys
-from typing import TypeVar
+import textwrap
+from typing import Any
 
 import click
+import yaml
 
-from wukong.api.resources import Key
-from wukong.app.components import COMPONENTS, Component, choose
-from wukong.app.extender import ExtenderOptions
-from wukong.app.live import Options, run
-from wukong.cli.inputs import options
-from wukong.cli.inputs.run_extender import address, extender_options, read_extender_options
+from wukong.app.component_choice import LIVE_COMPONENTS
+from wukong.app.live import run
+from wukong.app.run_config import RUN, RunConfig, read_run_config, sections
+from wukong.cli.inputs.flags import add_flags, given_flags
+from wukong.cluster import place_name, read_text
 from wukong.cluster.credentials import load
-from wukong.cluster.meters import Queries
-from wukong.controllers.load.usage_labels import Settings
 from wukong.errors import InputError
-from wukong.runtime import LeaseTimes
 
-_N = TypeVar("_N", int, float)
 _USUAL = frozenset(vars(logging.makeLogRecord({})))
+_NAME_WIDTH, _HELP_WIDTH = 7, 112
+HELP = """Run Wukong's controllers until stopped.
+
+\b
+{components}
+
+Several instances may run: one leads and acts, the others stand by. Stop it with SIGTERM or Ctrl-C: what is in
+flight is finished and the lease given back.
+
+With --config the same is read from a YAML file: fields at the top, and a section for each component and the gate.
+Flags win over the file. With --dry-run it says what it would do, once each, and does nothing.
+
+\b
+Example:
+  wukong run --components load --prometheus http://prometheus.monitoring:9090
+  wukong run --components extender,policy --extender-plain-http
+  wukong run --config run.yaml --dry-run
+"""
 
 
-@click.command("run")
-@click.option("--components", required=True, metavar="NAMES", help=f"Which to run, by commas: {', '.join(COMPONENTS)}.")
-@options.kubeconfig
-@options.context
-@click.option("--prometheus", default="", metavar="URL", help="Where usage comes from.  [default: metrics.k8s.io]")
-@click.option(
-    "--prometheus-cpu", default=Queries().cpu, metavar="QUERY", help="PromQL: percent of cpu in use per node."
-)
-@click.option("--prometheus-memory", default=Queries().memory, metavar="QUERY", help="The same for memory.")
-@click.option("--prometheus-storage", default=Queries().storage, metavar="QUERY", help="The same for storage.")
-@click.option("--label-prefix", default=Settings().prefix, show_default=True, help="Of the usage labels on nodes.")
-@click.option("--label-step", type=click.IntRange(1, 50), default=Settings().step, show_default=True, help="Percent.")
-@click.option(
-    "--quiet-seconds", default=Settings().quiet_seconds, show_default=True, help="Least time between changes."
-)
-@click.option("--stale-seconds", default=Settings().stale_seconds, show_default=True, help="Older usage is dropped.")
-@click.option("--measure-seconds", default=15.0, show_default=True, help="How often usage is asked for.")
-@click.option("--lease", default="default/wukong", show_default=True, metavar="NAMESPACE/NAME", help="Who leads.")
-@click.option(
-    "--lease-seconds", type=click.IntRange(min=4), default=15, show_default=True, help="Before another may lead."
-)
-@click.option("--no-leader-election", is_flag=True, help="Act without asking whether another instance does.")
-@click.option("--probes", default="", metavar="HOST:PORT", help="Serve /healthz, /readyz and /metrics there.")
-@click.option(
-    "--mirror-age-limit",
-    type=click.FloatRange(min=1),
-    default=Options(identity="").mirror_age_limit_seconds,
-    show_default=True,
-    metavar="SECONDS",
-    help="Not ready, and no spot node trusted, when a watch has been silent for longer.",
-)
-@extender_options
-@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(components: str, kubeconfig: str, context: str, lease: str, lease_seconds: int, **given: object) -> None:
-    """Run Wukong's controllers until stopped.
-
-    \b
-    load   keeps integer labels usage.novasphere.dev/cpu, memory and storage (percent in use) on every node, so that
-           plain node affinity can prefer quiet nodes. Stale labels are removed.
-    extender
-           answers kube-scheduler's /filter, /prioritize and /preempt by PlacementPolicy: spot first, no leaving
-           nodes, floors, usage, prices and rules. Needs the kinds: wukong manifests crds.
-    policy says on every PlacementPolicy and ClusterPlacementPolicy whether it is accepted, and if not, why: in its
-           condition Accepted. Needs the kinds: wukong manifests crds.
-
-    Several instances may run: one leads and acts, the others stand by. Stop it with SIGTERM or Ctrl-C: what is in
-    flight is finished and the lease given back.
-
-    \b
-    Example:
-      wukong run --components load --prometheus http://prometheus.monitoring:9090
-      wukong run --components extender,policy --extender-plain-http
-    """
-    chosen = choose(components)
-    names = {component.name for component in chosen}
-    log_to_stderr(str(given["log_format"]))
-    settings = Options(
-        identity=f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}",
-        lease=None if given["no_leader_election"] else _lease_key(lease),
-        times=LeaseTimes(duration=lease_seconds, renew=lease_seconds * 2 / 3, retry=max(0.5, lease_seconds / 7.5)),
-        prometheus=str(given["prometheus"]),
-        queries=Queries(*(str(given[f"prometheus_{kind}"]) for kind in ("cpu", "memory", "storage"))),
-        usage=Settings(
-            prefix=str(given["label_prefix"]),
-            step=_number(given["label_step"], int),
-            quiet_seconds=_number(given["quiet_seconds"], float),
-            stale_seconds=_number(given["stale_seconds"], float),
-        ),
-        measure_seconds=_number(given["measure_seconds"], float),
-        probes=address(str(given["probes"]), "--probes") if given["probes"] else None,
-        extender=read_extender_options(given) if "extender" in names else ExtenderOptions(),
-        mirror_age_limit_seconds=_number(given["mirror_age_limit"], float),
-    )
-    asyncio.run(_run_until_signal(kubeconfig, context, chosen, settings))
+def describe_components() -> str:
+    """The help of each component beside its name; below it where the name is too long."""
+    lines: list[str] = []
+    for name, component in LIVE_COMPONENTS.items():
+        wrapped = textwrap.wrap(component.help, _HELP_WIDTH - _NAME_WIDTH, break_on_hyphens=False)
+        if len(name) < _NAME_WIDTH:
+            lines.append(f"{name:{_NAME_WIDTH}}{wrapped.pop(0)}")
+        else:
+            lines.append(name)
+        lines += [" " * _NAME_WIDTH + line for line in wrapped]
+    return "\n".join(lines)
 
 
-async def _run_until_signal(kubeconfig: str, context: str, chosen: list[Component], settings: Options) -> None:
+@click.command("run", help=HELP.format(components=describe_components()))
+@click.option("--config", metavar="FILE", help="Read options from this file, too (YAML); - is stdin.")
+@add_flags(sections())
+@click.pass_context
+def command(invocation: click.Context, /, config: str | None, **_: Any) -> None:
+    options = read_options(invocation, config)
+    log_to_stderr(options.run.log_format)
+    asyncio.run(_run_until_signal(options))
+
+
+def read_options(context: click.Context, path: str | None) -> RunConfig:
+    """What the command line and the file say. Raises InputError with every problem of both."""
+    flags = given_flags(context, sections())
+    if path is not None:
+        return read_run_config(flags, read_file(path), place_name(path))
+    if (RUN, "components") not in flags:
+        (parameter,) = [param for param in context.command.params if param.name == "components"]
+        raise click.MissingParameter(ctx=context, param=parameter)
+    return read_run_config(flags)
+
+
+def read_file(path: str) -> object:
+    try:
+        document: object = yaml.safe_load(bytes(read_text(path)))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        problem = getattr(error, "problem", None) or error
+        raise InputError(f"{place_name(path)}: broken YAML: {line}{problem}.") from None
+    return {} if document is None else document
+
+
+async def _run_until_signal(config: RunConfig) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    identity = f"{socket.gethostname()}_{os.getpid()}_{secrets.token_hex(4)}"
     try:
-        await run(load(kubeconfig, context), chosen, settings, stop)
+        await run(load(config.run.kubeconfig, config.run.context), config, identity, stop)
     except BaseExceptionGroup as group:
         raise group.exceptions[0] from None
-
-
-def _number(value: object, kind: type[_N]) -> _N:
-    assert isinstance(value, int | float)
-    return kind(value)
-
-
-def _lease_key(text: str) -> Key:
-    namespace, slash, name = text.partition("/")
-    if not (namespace and slash and name):
-        raise InputError(f"--lease: expected NAMESPACE/NAME, got {text!r}.")
-    return Key(namespace, name)
 
 
 def log_to_stderr(form: str) -> None:

@@ -1,6 +1,6 @@
 """The load controller: keeps the usage of every node on its labels, so that plain node affinity can prefer quiet nodes.
 
-What a label should be is decided in usage_labels.py; the numbers come from a meter through `state.usage`. It writes
+What a label should be is decided in usage_labels.py; the numbers are NodeUsages, watched like any object. It writes
 nothing but those labels. When it last changed a node it remembers itself: after a restart a label may move once early.
 """
 
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from wukong.actions import DONE, Outcome, Patch
 from wukong.api.core import Node
-from wukong.api.kinds import NODES
+from wukong.api.kinds import NODE_USAGES, NODES
 from wukong.api.resources import Key
+from wukong.api.usage import NodeUsage
 from wukong.controllers.load.usage_labels import Settings, wish
 from wukong.ports import PatchBody
 from wukong.state import State
@@ -18,7 +19,7 @@ from wukong.state.controller import Watch
 
 class Load:
     name = "load"
-    watches = (Watch(NODES),)
+    watches = (Watch(NODES), Watch(NODE_USAGES))  # both are named after the node
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
@@ -30,7 +31,7 @@ class Load:
             self._changed_at.pop(key.name, None)
             return DONE
         wanted = wish(
-            node.metadata.labels, state.usage.get(key.name), self._changed_at.get(key.name), self.settings, now
+            node.metadata.labels, state.get(NodeUsage, key), self._changed_at.get(key.name), self.settings, now
         )
         if not wanted.labels:
             return Outcome(requeue_after=wanted.again_after)

@@ -8,9 +8,13 @@ must not decide by numbers nobody stands behind. Called by the load controller; 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
-from wukong.ports import Usage
+from wukong.api.core import Node
+from wukong.api.meta import ObjectMeta
+from wukong.api.usage import NodeUsage
 
 KINDS = ("cpu", "memory", "storage")
 
@@ -34,20 +38,25 @@ class Wish(msgspec.Struct, frozen=True):
 
 
 def wish(
-    current: dict[str, str], usage: Usage | None, changed_at: float | None, settings: Settings, now: float
+    current: dict[str, str], usage: NodeUsage | None, changed_at: float | None, settings: Settings, now: float
 ) -> Wish:
     """What to change on a node that has the labels `current`, last changed by us at `changed_at`."""
-    if usage is None or now - usage.at >= settings.stale_seconds:
+    if usage is None or is_stale(usage, settings.stale_seconds, now):
         return Wish({settings.key(kind): None for kind in KINDS if settings.key(kind) in current})
-    until_stale = usage.at + settings.stale_seconds - now
+    until_stale = None if usage.measured_at is None else usage.measured_at + settings.stale_seconds - now
     wanted = {
         settings.key(kind): _label(current.get(settings.key(kind)), getattr(usage, kind), settings) for kind in KINDS
     }
     changes = {key: value for key, value in wanted.items() if value != current.get(key)}
     wait = 0.0 if changed_at is None else changed_at + settings.quiet_seconds - now
     if changes and wait > 0:
-        return Wish(again_after=min(wait, until_stale))
+        return Wish(again_after=wait if until_stale is None else min(wait, until_stale))
     return Wish(changes, again_after=until_stale)
+
+
+def is_stale(usage: NodeUsage, stale_seconds: float, now: float) -> bool:
+    """Whether it was measured too long ago to count. What has no time holds until it is replaced."""
+    return usage.measured_at is not None and now - usage.measured_at >= stale_seconds
 
 
 def _label(current: str | None, percent: float | None, settings: Settings) -> str | None:
@@ -61,3 +70,24 @@ def _label(current: str | None, percent: float | None, settings: Settings) -> st
         if low <= bounded < high:
             return current
     return str(target)
+
+
+def usage_of_labels(nodes: Iterable[Node], now: float) -> list[NodeUsage]:
+    """What was written on these nodes, taken as if it had been measured just now."""
+    percents = ((node.metadata.name, _percents(node)) for node in nodes)
+    return [
+        NodeUsage(
+            metadata=ObjectMeta(name=name),
+            measured_at=now,
+            cpu=known.get("cpu"),
+            memory=known.get("memory"),
+            storage=known.get("storage"),
+        )
+        for name, known in percents
+        if known
+    ]
+
+
+def _percents(node: Node) -> dict[str, float]:
+    labels = {kind: node.metadata.labels.get(Settings().key(kind), "") for kind in KINDS}
+    return {kind: float(text) for kind, text in labels.items() if text.isdigit() and int(text) <= 100}

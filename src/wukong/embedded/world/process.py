@@ -16,9 +16,10 @@ from wukong.actions import Action
 from wukong.api.resources import Resource
 from wukong.embedded.store.kinds import store_name
 from wukong.embedded.world.clock import Chance, VirtualClock
-from wukong.errors import ClusterError
+from wukong.errors import ClusterError, GateRefusal
 from wukong.runtime.delivery import describe_action
 from wukong.runtime.dispatch import Dispatch, Item
+from wukong.runtime.gate import Allow, Gate, note_of, refusal_of
 from wukong.runtime.pending_writes import WrittenVersion
 from wukong.runtime.watch_table import merge_watches
 from wukong.runtime.work_cycle import Work, WorkCycle, is_dispensable
@@ -34,6 +35,8 @@ class Role(NamedTuple):
     name: str
     make: Callable[[State], Iterable[Controller]]
     is_elected: bool = True  # a second instance waits for its lease; of a node's kubelet there is no second
+    also: tuple[Watch, ...] = ()  # kinds that no controller watches, but decisions read
+    gated: frozenset[str] | None = frozenset()  # the controllers that ask the gate: ours, not Kubernetes'. None: all
 
 
 class Step(NamedTuple):
@@ -85,8 +88,9 @@ class Process:
         self.latest: Item | None = None  # what it decided last
         self.turns = 0  # how often it has decided something
         self.was_due = 0.0  # when that was to be taken, by its own clock
-        self.watches = by_kind(merge_watches(self.dispatch.controllers.values()))
-        self._cycle = WorkCycle(self.dispatch)
+        self.watches = by_kind(merge_watches(self.dispatch.controllers.values(), role.also))
+        gated = self.dispatch.controllers if role.gated is None else role.gated
+        self._cycle = WorkCycle(self.dispatch, dict.fromkeys(gated, Gate()))
 
     @property
     def now(self) -> float:
@@ -118,15 +122,16 @@ class Process:
         try:
             while (action := work.next_action) is not None:
                 work.advance(self.transport.look_again(action) if work.only_looks else self._perform(work.item, action))
-        except ClusterError as error:
+        except (ClusterError, GateRefusal) as error:
             self._cycle.fail(work, error, self.now, self._jitter(work.item))
         else:
             self._cycle.finish(work, self.now)  # writes may have taken a while
 
     def _perform(self, item: Item, action: Action) -> WrittenVersion | None:
         try:
+            self._pass_gate(item, action)
             written = self.transport.perform(action)
-        except ClusterError as error:
+        except (ClusterError, GateRefusal) as error:
             self._record_step(item, action, error)
             if not is_dispensable(action):
                 raise
@@ -134,9 +139,18 @@ class Process:
         self._record_step(item, action)
         return written
 
+    def _pass_gate(self, item: Item, action: Action) -> None:
+        """Raises GateRefusal if this may not be done now."""
+        verdict = self._cycle.ask_gate(item, action, self.now)
+        if isinstance(verdict, Allow):
+            return
+        if verdict.is_news:
+            self._record_step(item, note_of(action, verdict))
+        raise refusal_of(verdict)
+
     def _jitter(self, item: Item) -> float:
         before = self.state.attempts.get(item.controller, item.key)
         return self.chance.share(item, before.count if before else 0)
 
-    def _record_step(self, item: Item, action: Action, error: ClusterError | None = None) -> None:
+    def _record_step(self, item: Item, action: Action, error: ClusterError | GateRefusal | None = None) -> None:
         self.trace.append(Step(self.clock.now(), item, action, f"{type(error).__name__}: {error}" if error else ""))

@@ -68,9 +68,12 @@ class World:
         roles: Sequence[Role] = (),
         fault_injection: FaultInjection | None = None,
         state: State | None = None,
+        gated: Iterable[str] = (),
+        also: Iterable[Watch] = (),
     ) -> None:
-        """`controllers` run in one process that sees every change at once, in this `state` if one is given. Of `roles`
-        each runs in a process of its own, with watches, which may suffer from the `fault_injection`."""
+        """`controllers` run in one process that sees every change at once, in this `state` if one is given; those named
+        `gated` ask the gate, and `also` are kinds that none of them watches. Of `roles` each runs in a process of its
+        own, with watches, which may suffer from the `fault_injection`."""
         self.server, self.clock, self.trace = server, clock, Trace()
         self.timers = Timers()
         self._fault_injection = fault_injection
@@ -90,7 +93,8 @@ class World:
             self.processes = [self._make_process(role) for role in roles]
         else:
             all_controllers = tuple(controllers)
-            self._only_process = self._make_process(Role("all", lambda _: all_controllers), state)
+            role = Role("all", lambda _: all_controllers, also=tuple(also), gated=frozenset(gated))
+            self._only_process = self._make_process(role, state)
             self.state, self.processes = self._only_process.state, [self._only_process]
         self._watches = self._watches_of_truth()
         self._begin()

@@ -6,16 +6,18 @@ Used by fleet_cache.py. Kept current at the cost of what changed: a binding touc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import msgspec
 import numpy as np
 
+from wukong.api.kinds import NODE_USAGES
 from wukong.api.quantity import parse_quantity, scheduler_amount
+from wukong.api.resources import Key
+from wukong.api.usage import NodeUsage
 from wukong.engine.arrays import Floats, Mask
 from wukong.errors import InputError
 from wukong.placement.fleet import USED, Nodes
-from wukong.ports import Usage
 from wukong.state import State
 
 CPU, MEMORY = 0, 1  # rows of `usage`
@@ -29,9 +31,9 @@ class UsageSettings(msgspec.Struct, frozen=True):
 class UsageCache:
     def __init__(self, state: State, settings: UsageSettings) -> None:
         self.state, self.settings = state, settings
-        self._nodes = Nodes(())  # the nodes, and the measurement, that the arrays are of
-        self._source: Mapping[str, Usage] = {}
-        self._at: Floats = np.zeros(0)  # [node] when it was measured
+        self._nodes = Nodes(())  # the nodes, and the version of the measurements, that the arrays are of
+        self._version = 0
+        self._at: Floats = np.zeros(0)  # [node] when it was measured; inf: it holds until it is replaced
         self._measured: Floats = np.zeros((len(USED), 0))
         self._current: Floats = self._measured
         self._bindings = 0  # the version of state.recent_bindings that is in it
@@ -43,13 +45,14 @@ class UsageCache:
 
     def oldest_seconds(self, now: float) -> float:
         """How old the oldest measurement is; 0 where there is none."""
-        known = self._at[~np.isnan(self._at)]
+        known = self._at[np.isfinite(self._at)]
         return float(now - known.min()) if len(known) else 0.0
 
     def usage_at(self, nodes: Nodes, now: float) -> Floats:
         """Percent in use by resource and node, NaN where nobody knows: the same array as long as nothing changed."""
-        if nodes is not self._nodes or self.state.usage is not self._source:
-            self._nodes, self._source = nodes, self.state.usage
+        version = self.state.versions[NODE_USAGES.group_kind]
+        if nodes is not self._nodes or version != self._version:
+            self._nodes, self._version = nodes, version
             self._at, self._measured = _read_measurements(nodes, self.state)
             self._recompute(now)
         elif now >= self._holds_until:
@@ -116,12 +119,13 @@ def _read_measurements(nodes: Nodes, state: State) -> tuple[Floats, Floats]:
     """When each node was measured, and what: NaN for the others."""
     at = np.full(len(nodes.names), np.nan)
     usage = np.full((len(USED), len(nodes.names)), np.nan)
+    usages = state.of(NodeUsage)
     for row, name in enumerate(nodes.names):
-        measurement = state.usage.get(name)
-        if measurement is not None:
-            at[row] = measurement.at
+        measured = usages.get(Key("", name))
+        if isinstance(measured, NodeUsage):
+            at[row] = math.inf if measured.measured_at is None else measured.measured_at
             for number, kind in enumerate(USED):
-                value = getattr(measurement, kind)
+                value = getattr(measured, kind)
                 if value is not None:
                     usage[number, row] = value
     return at, usage

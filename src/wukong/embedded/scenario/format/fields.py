@@ -69,6 +69,15 @@ class DeleteTarget(Target):
     grace_period_seconds: int | None = None
 
 
+class UsageTarget(_Fields):
+    """How much of a node is in use from now on, in percent of its allocatable; what is left out is not known."""
+
+    node: str
+    cpu: float | None = None
+    memory: float | None = None
+    storage: float | None = None
+
+
 class Fault(_Fields):
     """Faults of one type for a while; those that are counted per minute come once if `rate` does not say."""
 
@@ -91,6 +100,7 @@ class TimelineEntry(_Fields):
     not_ready: str | None = None
     ready: str | None = None
     kill: str | None = None
+    usage: UsageTarget | None = None
     fault: Fault | None = None
 
     @property
@@ -152,6 +162,7 @@ class Scenario(_Fields):
     timeline: list[TimelineEntry] = []
     until: str | int = "1h"
     extender: bool | None = None
+    components: list[str] = []
     expect: ExpectedStory = msgspec.field(default_factory=ExpectedStory)
 
     @property

@@ -25,6 +25,7 @@ from wukong.embedded.scenario.format.fields import (
     NodeGroup,
     Scenario,
     TimelineEntry,
+    UsageTarget,
     as_list,
     bound_of,
     find_resource,
@@ -216,6 +217,8 @@ def _check_entry(entry: TimelineEntry) -> Iterator[str]:
             yield from _describe_unknown_kind(f".{name}", target.kind, target.api_version)
     if entry.fault is not None:
         yield from _check_fault(entry.fault)
+    if entry.usage is not None:
+        yield from _check_usage(entry.usage)
     if entry.patch is not None:
         if entry.patch.type not in _PATCHES:
             yield f".patch.type: expected one of {', '.join(_PATCHES)}, got {entry.patch.type!r}."
@@ -223,6 +226,15 @@ def _check_entry(entry: TimelineEntry) -> Iterator[str]:
             yield ".patch.patch: expected what to change, such as {spec: {replicas: 2}}."
     if entry.delete is not None and (entry.delete.grace_period_seconds or 0) < 0:
         yield ".delete.gracePeriodSeconds: expected 0 or more seconds. 0 removes it at once."
+
+
+def _check_usage(usage: UsageTarget) -> Iterator[str]:
+    if not usage.node:
+        yield ".usage.node: expected the name of a node."
+    for resource in ("cpu", "memory", "storage"):
+        percent = getattr(usage, resource)
+        if percent is not None and not 0 <= percent <= 100:
+            yield f".usage.{resource}: expected percent from 0 to 100, got {percent:g}."
 
 
 def _check_fault(fault: Fault) -> Iterator[str]:

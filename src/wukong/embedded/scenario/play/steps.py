@@ -11,11 +11,18 @@ from typing import ClassVar
 
 from wukong.actions import DONE, Action, Create, Delete, Evict, Outcome, Patch, Scale
 from wukong.api.core import Pod
-from wukong.api.kinds import NODES, POD_DISRUPTION_BUDGETS, PODS
+from wukong.api.kinds import NODE_USAGES, NODES, POD_DISRUPTION_BUDGETS, PODS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
 from wukong.embedded.actors.kubelet.behaviour import FORMER_SILENT, SILENT
-from wukong.embedded.scenario.format.fields import NodeGroup, Target, TimelineEntry, as_list, document_resource
+from wukong.embedded.scenario.format.fields import (
+    NodeGroup,
+    Target,
+    TimelineEntry,
+    UsageTarget,
+    as_list,
+    document_resource,
+)
 from wukong.placement.capacity import OWN_LABEL
 from wukong.ports import Document, PatchBody
 from wukong.state import Change, State
@@ -143,9 +150,23 @@ def build_actions(entry: TimelineEntry, present_namespaces: frozenset[str]) -> l
             return [_patch_node(name, {"metadata": {"annotations": {SILENT: None, FORMER_SILENT: None}}})]
         case TimelineEntry(uncordon=name) if name is not None:
             return [uncordon(name)]
+        case TimelineEntry(usage=usage) if usage is not None:
+            return [_apply_usage(usage)]
     name = entry.cordon or entry.drain
     assert name is not None, entry
     return [_patch_node(name, CORDON)]
+
+
+def _apply_usage(usage: UsageTarget) -> Patch:
+    """Applied whole: what was known before and is not said now is not known any more. It holds until the next one."""
+    percents = {name: percent for name, percent in _percents_of(usage).items() if percent is not None}
+    head = {"apiVersion": NODE_USAGES.api_version, "kind": NODE_USAGES.kind, "metadata": {"name": usage.node}}
+    patch = PatchBody("apply", {**head, **percents}, manager=MANAGER, force=True)
+    return Patch(NODE_USAGES, Key("", usage.node), patch)
+
+
+def _percents_of(usage: UsageTarget) -> dict[str, float | None]:
+    return {"cpu": usage.cpu, "memory": usage.memory, "storage": usage.storage}
 
 
 def uncordon(name: str) -> Patch:
@@ -168,6 +189,10 @@ def describe_entry(entry: TimelineEntry) -> list[str]:
         return [f"scales {entry.scale.kind} {target_key(entry.scale)} to {entry.scale.replicas}"]
     if entry.delete is not None:
         return [f"deletes {entry.delete.kind} {target_key(entry.delete)}"]
+    if entry.usage is not None:
+        known = [f"{percent:g} % {name}" for name, percent in _percents_of(entry.usage).items() if percent is not None]
+        node = entry.usage.node
+        return [f"node {node} uses {', '.join(known)}" if known else f"how much node {node} uses is not known"]
     return []
 
 

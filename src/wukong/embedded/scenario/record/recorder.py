@@ -12,6 +12,7 @@ from collections.abc import Callable
 from wukong.api.core import Pod as AnyPod
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key, key_of
+from wukong.api.usage import USAGE_GROUP
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.scenario.play.steps import Drains
 from wukong.embedded.scenario.record import workload_status
@@ -126,6 +127,8 @@ class Recorder:
         ):
             if was != is_now:
                 self.add_event(name, text if is_now else _OPPOSITES[text])
+        for text in _describe_label_changes(old, new):
+            self.add_event(name, text)
 
     def _hear_pod(self, change: Change, pod: Pod) -> None:
         old, new, uid = change.old, change.new, pod.metadata.uid
@@ -277,6 +280,14 @@ def _describe_pod_change(old: Pod | None, new: Pod | None) -> list[str]:
     ):
         texts.append(f"pending: {scheduled.message}")
     return texts
+
+
+def _describe_label_changes(old: Object, new: Object) -> list[str]:
+    """What became of a node's usage labels. Other labels are nobody's news."""
+    before, now = old.metadata.labels, new.metadata.labels
+    names = sorted(name for name in {*before, *now} if name.startswith(f"{USAGE_GROUP}/"))
+    changed = [name for name in names if before.get(name) != now.get(name)]
+    return [f"{name}={now[name]}" if name in now else f"{name} removed" for name in changed]
 
 
 def _is_cordoned(node: Object) -> bool:

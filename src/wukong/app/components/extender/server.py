@@ -1,6 +1,6 @@
-"""The extender at work: replies.extender's answers, with what they want told: counted for Prometheus, and as Events.
+"""The extender at work: replies.extender's answers, counted for Prometheus, and the Events that they ask for.
 
-Built by app.live, called by serve.extender. Events are written after the answer: a scheduler never waits for one,
+Built by the component, called by serve.extender. Events are written after the answer: a scheduler never waits for one,
 and when too many wait, the oldest are dropped and counted.
 """
 
@@ -9,57 +9,38 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
-from pathlib import Path
-from typing import NamedTuple
 
-import msgspec
 from prometheus_client import Counter, Gauge
 
 from wukong.actions import Note
 from wukong.api.core import Node, Pod
-from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, NAMESPACES, NODES, PLACEMENT_POLICIES, PODS
+from wukong.api.kinds import NODES
+from wukong.app.component import Context
+from wukong.app.components.extender.options import ExtenderOptions, address_of, tls_of
 from wukong.engine.arrays import Index, Ints
 from wukong.errors import ClusterError, InputError
-from wukong.placement.fleet import Fleet, Latencies
+from wukong.placement.fleet import Fleet
 from wukong.placement.judge import PolicyRefusal
-from wukong.placement.prices import Prices
-from wukong.placement.rule import Rules
 from wukong.ports import Clock
-from wukong.replies.extender.verbs import Extender, FilterResult, Settings, Victim
+from wukong.replies.extender.verbs import Extender, FilterResult, Victim
 from wukong.runtime import Loop
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
 from wukong.runtime.performer import Performer
 from wukong.serve.extender.server import build_extender_app
 from wukong.serve.site import serve
 from wukong.serve.tls import build_ssl_context
-from wukong.state.controller import Watch
 
-WATCHES = tuple(
-    Watch(resource) for resource in (NODES, PODS, NAMESPACES, PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES)
-)
 _MOST_WAITING = 1000
+Staleness = Callable[[float], float]
+BuildExtender = Callable[[Staleness], Extender]
 log = logging.getLogger(__name__)
 
 
-class TlsFiles(NamedTuple):
-    certificate: Path
-    key: Path
-    client_ca: Path
-
-
-class ExtenderOptions(msgspec.Struct, frozen=True):
-    address: tuple[str, int] = ("0.0.0.0", 8443)
-    tls: TlsFiles | None = None  # None: plain HTTP
-    settings: Settings = Settings()
-    prices: Prices = msgspec.field(default_factory=Prices)
-    latencies: Latencies = msgspec.field(default_factory=dict)
-
-
 class CountingExtender:
-    """An extender that counts and tells. Has the verbs serve.extender asks for."""
+    """An extender that counts its answers and keeps their Events. Has the verbs that serve.extender asks for."""
 
     def __init__(self, extender: Extender, metrics: Metrics, clock: Clock) -> None:
         self.extender = extender
@@ -104,17 +85,17 @@ class CountingExtender:
         return self.extender.fleet_of(nodes, now)
 
     def filter(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> FilterResult:
-        found = self.extender.filter(pod, fleet, rows, now)
-        self._count(found.refusals, "enforce")
-        self._count(found.observed, "observe")
-        if found.is_fallback:
+        filtered = self.extender.filter(pod, fleet, rows, now)
+        self._count(filtered.refusals, "enforce")
+        self._count(filtered.observed, "observe")
+        if filtered.is_fallback:
             self._fallbacks.inc()
         unknown = int((rows < 0).sum())
         if unknown:
             self._unknown.inc(unknown)
-        self._tell(found.notes)
+        self._keep(filtered.notes)
         self._report_faults()
-        return found
+        return filtered
 
     def prioritize(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> Ints:
         scores = self.extender.prioritize(pod, fleet, rows, now)
@@ -128,7 +109,7 @@ class CountingExtender:
         for refusal in refusals:
             self._refused.labels(refusal.kind, mode).inc(int(refusal.mask.sum()))
 
-    def _tell(self, notes: tuple[Note, ...]) -> None:
+    def _keep(self, notes: tuple[Note, ...]) -> None:
         for note in notes:
             if len(self.notes) == _MOST_WAITING:
                 self._dropped.inc()
@@ -143,28 +124,28 @@ class CountingExtender:
         faults.clear()
 
 
-async def start_extender(
-    stack: AsyncExitStack, loop: Loop, metrics: Metrics, rules: Rules, options: ExtenderOptions
-) -> Coroutine[None, None, None]:
-    """Listen until the stack is left. Gives what must run beside: the writing of Events."""
-    extender = Extender(
-        loop.state,
-        options.settings,
-        rules=rules,
-        prices=options.prices,
-        latencies=options.latencies,
-        node_staleness=partial(loop.mirror.ages.staleness_of, "Node"),
-    )
-    answering = CountingExtender(extender, metrics, loop.clock)
-    tls = build_ssl_context(*options.tls) if options.tls else None
-    app = build_extender_app(answering, loop, ExtenderMetrics(metrics), loop.clock)
-    host, port = options.address
-    try:
-        port = await serve(stack, app, host, port, tls)
-    except InputError as error:
-        raise error.at("--extender") from None
-    log.info("the extender listens", extra={"host": host, "port": port, "tls": tls is not None})
-    return keep_writing_events(answering, loop.performer, loop.clock)
+class ExtenderServer:
+    """The extender over HTTP, with mutual TLS unless told otherwise."""
+
+    def __init__(self, build: BuildExtender, options: ExtenderOptions, context: Context) -> None:
+        """`build` makes the extender of a function that gives, at a time, how stale the mirrored nodes are."""
+        self.build, self.options, self.context = build, options, context
+
+    async def start(self, stack: AsyncExitStack, loop: Loop) -> Coroutine[None, None, None]:
+        """Listen until the stack is left. Returns what must run beside: the writing of Events."""
+        metrics, clock = self.context.metrics, self.context.clock
+        extender = self.build(partial(loop.mirror.ages.staleness_of, NODES.kind))
+        answering = CountingExtender(extender, metrics, clock)
+        files = tls_of(self.options)
+        tls = build_ssl_context(*files) if files else None
+        app = build_extender_app(answering, loop, ExtenderMetrics(metrics), clock)
+        host, port = address_of(self.options)
+        try:
+            port = await serve(stack, app, host, port, tls)
+        except InputError as error:
+            raise error.at("--extender") from None
+        log.info("the extender listens", extra={"host": host, "port": port, "tls": tls is not None})
+        return keep_writing_events(answering, loop.performer, clock)
 
 
 async def keep_writing_events(answering: CountingExtender, performer: Performer, clock: Clock) -> None:

@@ -9,21 +9,20 @@ from __future__ import annotations
 import base64
 import hashlib
 
-from wukong.app.install import rbac, workload
-from wukong.app.install.certificates import Certificates
-from wukong.app.install.extender import COMPONENT as EXTENDER_COMPONENT
-from wukong.app.install.extender import secret
-from wukong.app.install.settings import (
+from wukong.app.components.extender.install.extender import COMPONENT as EXTENDER_COMPONENT
+from wukong.app.components.extender.install.extender import secret
+from wukong.app.components.extender.install.settings import (
     CLIENT_SECRET,
     CONTAINER_PORT,
     EXTENDER,
     PROBES_PORT,
     SECOND_SCHEDULER,
+    ExtenderInstallation,
     SecondScheduler,
-    Settings,
-    labels,
-    meta,
 )
+from wukong.app.install import rbac, workload
+from wukong.app.install.certificates import Certificates
+from wukong.app.install.installation import labels, meta
 from wukong.app.install.text import as_yaml
 from wukong.ports import Document
 
@@ -45,40 +44,42 @@ WHY = """\
 """
 
 
-def configuration(settings: Settings, certificates: Certificates | None) -> Document:
+def configuration(installation: ExtenderInstallation, certificates: Certificates | None) -> Document:
     """The KubeSchedulerConfiguration of the cluster's own scheduler: one file, keys and all, to put on its host."""
     # A scheduler that is given --config ignores --kubeconfig: who it is must be said here.
-    connection = {"clientConnection": {"kubeconfig": settings.scheduler_kubeconfig}}
-    return {**_head(), **connection, **_asking(settings, inline_keys(certificates))}
+    connection = {"clientConnection": {"kubeconfig": installation.scheduler_kubeconfig}}
+    return {**_head(), **connection, **_asking(installation, inline_keys(certificates))}
 
 
-def second_configuration(settings: Settings, second: SecondScheduler, certificates: Certificates | None) -> Document:
+def second_configuration(
+    installation: ExtenderInstallation, second: SecondScheduler, certificates: Certificates | None
+) -> Document:
     """The same for a scheduler in a pod, whose keys are files of a Secret. Its lease is not that of the other."""
     lease = {
         "leaderElect": True,
         "resourceLock": "leases",
-        "resourceNamespace": settings.namespace,
+        "resourceNamespace": installation.namespace,
         "resourceName": SECOND_SCHEDULER,
     }
     profiles = [{"schedulerName": second.name}]
-    return {**_head(), "leaderElection": lease, "profiles": profiles, **_asking(settings, key_files(certificates))}
+    return {**_head(), "leaderElection": lease, "profiles": profiles, **_asking(installation, key_files(certificates))}
 
 
 def _head() -> Document:
     return {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
-def _asking(settings: Settings, tls: Document) -> Document:
+def _asking(installation: ExtenderInstallation, tls: Document) -> Document:
     extender = {
-        "urlPrefix": settings.url,
+        "urlPrefix": installation.url,
         "filterVerb": "filter",
         "prioritizeVerb": "prioritize",
         "preemptVerb": "preempt",
-        "weight": settings.weight,
+        "weight": installation.weight,
         "nodeCacheCapable": True,
         "ignorable": True,
         "httpTimeout": HTTP_TIMEOUT,
-        "enableHTTPS": not settings.is_plain,
+        "enableHTTPS": not installation.is_plain,
         **({"tlsConfig": tls} if tls else {}),  # HTTPS without an authority would verify nothing: there always is one
     }
     return {"percentageOfNodesToScore": 100, "extenders": [extender]}
@@ -102,57 +103,59 @@ def configuration_text(document: Document) -> str:
     return WHY + as_yaml([document])
 
 
-def stored_configuration(settings: Settings, certificates: Certificates | None) -> Document:
+def stored_configuration(installation: ExtenderInstallation, certificates: Certificates | None) -> Document:
     """The configuration as an object, to be fetched from the cluster. With keys inside it is a Secret."""
-    text = configuration_text(configuration(settings, certificates))
+    text = configuration_text(configuration(installation, certificates))
     if certificates is not None:
-        return secret(settings, CONFIG_NAME, {CONFIG_FILE: text.encode()})
-    return _config_map(settings, text)
+        return secret(installation, CONFIG_NAME, {CONFIG_FILE: text.encode()})
+    return _config_map(installation, text)
 
 
-def documents(settings: Settings, second: SecondScheduler, certificates: Certificates | None) -> list[Document]:
+def documents(
+    installation: ExtenderInstallation, second: SecondScheduler, certificates: Certificates | None
+) -> list[Document]:
     """The second scheduler, in the namespace of the extender."""
-    text = configuration_text(second_configuration(settings, second, certificates))
+    text = configuration_text(second_configuration(installation, second, certificates))
     # It reads its configuration and the authority once: whoever applies new ones restarts it.
     seen = text.encode() + (certificates.authority + certificates.client.certificate if certificates else b"")
     notes = {"wukong.novasphere.dev/checksum": hashlib.sha256(seen).hexdigest()}
     return [
-        rbac.account(settings, SECOND_SCHEDULER, COMPONENT),
-        *rights(settings),
-        _config_map(settings, text),
+        rbac.account(installation, SECOND_SCHEDULER, COMPONENT),
+        *rights(installation),
+        _config_map(installation, text),
         workload.deployment(
-            settings, SECOND_SCHEDULER, COMPONENT, pod(second, has_keys=certificates is not None), notes
+            installation, SECOND_SCHEDULER, COMPONENT, pod(second, has_keys=certificates is not None), notes
         ),
-        workload.budget(settings, SECOND_SCHEDULER, COMPONENT),
-        only_the_scheduler_may_ask(settings),
+        workload.budget(installation, SECOND_SCHEDULER, COMPONENT),
+        only_the_scheduler_may_ask(installation),
     ]
 
 
-def _config_map(settings: Settings, text: str) -> Document:
-    about = meta(settings, CONFIG_NAME, COMPONENT)
+def _config_map(installation: ExtenderInstallation, text: str) -> Document:
+    about = meta(installation, CONFIG_NAME, COMPONENT)
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": {CONFIG_FILE: text}}
 
 
-def rights(settings: Settings) -> list[Document]:
+def rights(installation: ExtenderInstallation) -> list[Document]:
     """What Kubernetes grants its own scheduler, and the lease: the built-in role knows only one of another name."""
     wide, lease = (
-        f"{settings.namespace}:{SECOND_SCHEDULER}",
+        f"{installation.namespace}:{SECOND_SCHEDULER}",
         {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]},
     )
     documents = [
-        rbac.cluster_binding(settings, f"{wide}:{role}", COMPONENT, role=f"system:{role}", account=SECOND_SCHEDULER)
+        rbac.cluster_binding(installation, f"{wide}:{role}", COMPONENT, role=f"system:{role}", account=SECOND_SCHEDULER)
         for role in ("kube-scheduler", "volume-scheduler")
     ]
     reader = "extension-apiserver-authentication-reader"
     who = {"kind": "Role", "role": reader, "account": SECOND_SCHEDULER, "namespace": "kube-system"}
-    documents += [rbac.binding(settings, wide, COMPONENT, **who)]
+    documents += [rbac.binding(installation, wide, COMPONENT, **who)]
     leading = [
         {**lease, "verbs": ["create"]},  # cannot be granted by name
         {**lease, "verbs": ["get", "update"], "resourceNames": [SECOND_SCHEDULER]},
     ]
-    documents += [rbac.role(settings, SECOND_SCHEDULER, COMPONENT, leading)]
+    documents += [rbac.role(installation, SECOND_SCHEDULER, COMPONENT, leading)]
     own = {"kind": "Role", "role": SECOND_SCHEDULER, "account": SECOND_SCHEDULER}
-    return [*documents, rbac.binding(settings, SECOND_SCHEDULER, COMPONENT, **own)]
+    return [*documents, rbac.binding(installation, SECOND_SCHEDULER, COMPONENT, **own)]
 
 
 def pod(second: SecondScheduler, *, has_keys: bool) -> Document:
@@ -175,19 +178,19 @@ def pod(second: SecondScheduler, *, has_keys: bool) -> Document:
     return {"containers": [container], "volumes": volumes}
 
 
-def only_the_scheduler_may_ask(settings: Settings) -> Document:
+def only_the_scheduler_may_ask(installation: ExtenderInstallation) -> Document:
     """Possible only here: a scheduler on the host's network is nobody a NetworkPolicy could name."""
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": meta(settings, EXTENDER, EXTENDER_COMPONENT),
+        "metadata": meta(installation, EXTENDER, EXTENDER_COMPONENT),
         "spec": {
             "podSelector": {"matchLabels": labels(EXTENDER_COMPONENT)},
             "policyTypes": ["Ingress"],
             "ingress": [
                 {
                     "from": [{"podSelector": {"matchLabels": labels(COMPONENT)}}],
-                    "ports": [{"port": CONTAINER_PORT[settings.is_plain], "protocol": "TCP"}],
+                    "ports": [{"port": CONTAINER_PORT[installation.is_plain], "protocol": "TCP"}],
                 },
                 {"ports": [{"port": PROBES_PORT, "protocol": "TCP"}]},  # the kubelet and Prometheus, wherever they are
             ],

@@ -1,0 +1,23 @@
+"""All components there are, one line each. A new one is a package in this folder and a line here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wukong.app.component import Component
+from wukong.app.components.extender import EXTENDER
+from wukong.app.components.load import LOAD
+from wukong.app.components.policy import POLICY
+from wukong.app.components.scheduler import SCHEDULER
+from wukong.app.components.usage import USAGE
+
+COMPONENTS: dict[str, Component[Any]] = {
+    component.name: component
+    for component in (
+        USAGE,
+        LOAD,
+        EXTENDER,
+        POLICY,
+        SCHEDULER,
+    )
+}

@@ -1,0 +1,132 @@
+"""The extender itself: namespace, account and rights, keys, Deployment, budget, Service.
+
+Called by `wukong manifests extender` for the documents in the order in which they are to be applied.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+
+from wukong.app.component import permissions_of
+from wukong.app.components.extender.install.settings import (
+    CLIENT_SECRET,
+    CONTAINER_PORT,
+    EXTENDER,
+    LEASE,
+    PROBES_PORT,
+    SERVER_SECRET,
+    ExtenderInstallation,
+)
+from wukong.app.components.usage import USAGE, UsageOptions
+from wukong.app.install import rbac, workload
+from wukong.app.install.certificates import Certificates
+from wukong.app.install.installation import labels, meta
+from wukong.app.permissions import Permission
+from wukong.ports import Document
+
+COMPONENT = "extender"
+KEYS = "/etc/wukong/extender"  # where the server's Secret is mounted
+
+
+def documents(installation: ExtenderInstallation, certificates: Certificates | None) -> list[Document]:
+    """`certificates` is None for plain HTTP."""
+    assert (certificates is None) == installation.is_plain, "plain HTTP has no certificates, and TLS has"
+    return [
+        namespace(installation),
+        workload.critical_pods_quota(installation),
+        rbac.account(installation, EXTENDER, COMPONENT),
+        *rbac.rights(installation, EXTENDER, COMPONENT, permissions(installation)),
+        *(secrets(installation, certificates) if certificates else []),
+        workload.deployment(installation, EXTENDER, COMPONENT, pod(installation), {}),
+        workload.budget(installation, EXTENDER, COMPONENT),
+        service(installation),
+    ]
+
+
+def permissions(installation: ExtenderInstallation) -> list[Permission]:
+    """What the components need; usage comes from the cluster where no Prometheus is named."""
+    return permissions_of(installation.components, {USAGE.name: UsageOptions(prometheus=installation.prometheus)})
+
+
+def namespace(installation: ExtenderInstallation) -> Document:
+    about = meta(installation, installation.namespace, "namespace", is_namespaced=False)
+    level = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {**about, "labels": {**about["labels"], **level}}}
+
+
+def secrets(installation: ExtenderInstallation, certificates: Certificates) -> list[Document]:
+    """The server's and the client's apart: who may read the one learns nothing of the other."""
+    server, client = certificates.server, certificates.client
+    return [
+        secret(
+            installation,
+            SERVER_SECRET,
+            {"tls.crt": server.certificate, "tls.key": server.key, "client-ca.crt": certificates.authority},
+        ),
+        secret(
+            installation,
+            CLIENT_SECRET,
+            {"tls.crt": client.certificate, "tls.key": client.key, "ca.crt": certificates.authority},
+        ),
+    ]
+
+
+def secret(installation: ExtenderInstallation, name: str, files: Mapping[str, bytes]) -> Document:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": meta(installation, name, COMPONENT),
+        "type": "Opaque",
+        "data": {file: base64.b64encode(content).decode() for file, content in files.items()},
+    }
+
+
+def service(installation: ExtenderInstallation) -> Document:
+    fixed = {"clusterIP": installation.cluster_ip} if installation.cluster_ip else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": meta(installation, EXTENDER, COMPONENT),
+        "spec": {
+            **fixed,
+            "selector": labels(COMPONENT),
+            # A scheduler stays with one replica, which knows what it said a moment ago, until that one is gone.
+            "sessionAffinity": "ClientIP",
+            "ports": [{"name": "extender", "port": installation.port, "targetPort": "extender", "protocol": "TCP"}],
+        },
+    }
+
+
+def pod(installation: ExtenderInstallation) -> Document:
+    ports = [("extender", CONTAINER_PORT[installation.is_plain]), ("probes", PROBES_PORT)]
+    container = {
+        "name": "wukong",
+        "image": installation.image,
+        "args": arguments(installation),
+        "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports],
+        "livenessProbe": workload.probe("/healthz", "probes", periodSeconds=10, timeoutSeconds=3, failureThreshold=3),
+        "readinessProbe": workload.probe("/readyz", "probes", periodSeconds=5, timeoutSeconds=3),
+        "resources": workload.resources("100m", "256Mi", "1Gi"),
+        "securityContext": workload.container_security(),
+    }
+    if installation.is_plain:
+        return {"containers": [container]}
+    # A whole folder, no subPath: the kubelet renews its files, and the server reads them again without a restart.
+    container["volumeMounts"] = [{"name": "keys", "mountPath": KEYS, "readOnly": True}]
+    return {"containers": [container], "volumes": [workload.secret_volume("keys", SERVER_SECRET)]}
+
+
+def arguments(installation: ExtenderInstallation) -> list[str]:
+    """The command line of `wukong run`, one word each."""
+    names = ",".join(component.name for component in installation.components)
+    words = ["run", f"--components={names}", f"--extender=0.0.0.0:{CONTAINER_PORT[installation.is_plain]}"]
+    if installation.is_plain:
+        words += ["--extender-plain-http"]
+    else:
+        words += [f"--extender-cert={KEYS}/tls.crt", f"--extender-key={KEYS}/tls.key"]
+        words += [f"--extender-client-ca={KEYS}/client-ca.crt"]
+    words += [f"--probes=0.0.0.0:{PROBES_PORT}", f"--lease={installation.namespace}/{LEASE}", "--log-format=json"]
+    words += [f"--prometheus={installation.prometheus}"] if installation.prometheus else []
+    words += [] if installation.critical_priority is None else [f"--critical-priority={installation.critical_priority}"]
+    return words

@@ -1,0 +1,177 @@
+"""Components in an embedded cluster, named by a scenario: they do what they do on a real one, under all faults."""
+
+from __future__ import annotations
+
+import pytest
+
+from wukong.api.core import Node
+from wukong.api.placement import PlacementPolicy
+from wukong.api.resources import Key
+from wukong.app.components.extender import EXTENDER
+from wukong.app.components.load import LOAD
+from wukong.app.components.policy import POLICY
+from wukong.app.components.scheduler import SCHEDULER
+from wukong.app.embedded import Settings, build_world, choose_components, faults_of, play_scenario
+from wukong.embedded.faults import TYPES
+from wukong.embedded.scenario import Scenario, Story, play, read_scenario
+from wukong.embedded.scenario.play.steps import Drains
+from wukong.embedded.world.world import World
+from wukong.errors import InputError
+
+LABEL = "usage.novasphere.dev"
+BUSY = """
+components: [load, policy]
+nodes:
+  - {namePrefix: n, count: 3, spot: true}
+manifests:
+  - apiVersion: placement.novasphere.dev/v1alpha1
+    kind: PlacementPolicy
+    metadata: {name: good}
+    spec: {selector: {matchLabels: {app: web}}, capacity: {strategy: spot-first}}
+  - apiVersion: placement.novasphere.dev/v1alpha1
+    kind: PlacementPolicy
+    metadata: {name: bad}
+    spec: {scheduling: {schedulingPolicy: {rules: [{name: no-such-rule, type: score}]}}}
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: web}
+    spec:
+      replicas: 3
+      selector: {matchLabels: {app: web}}
+      template:
+        metadata: {labels: {app: web}}
+        spec: {containers: [{name: web, image: "web:1", resources: {requests: {cpu: "1"}}}]}
+timeline:
+  - {at: 10s, usage: {node: n1, cpu: 35, memory: 50}}
+  - {at: 20s, usage: {node: n2, cpu: 71}}
+  - {at: 25s, usage: {node: n1, cpu: 80, memory: 51}}
+  - at: 30s
+    apply:
+      apiVersion: placement.novasphere.dev/v1alpha1
+      kind: PlacementPolicy
+      metadata: {name: bad}
+      spec: {scheduling: {schedulingPolicy: {rules: [{name: load-aware, type: score}]}}}
+  - at: 40s
+    apply:
+      apiVersion: placement.novasphere.dev/v1alpha1
+      kind: PlacementPolicy
+      metadata: {name: good}
+      spec: {scheduling: {schedulingPolicy: {rules: [{name: cost-awar, type: score}]}}}
+  - {at: 50s, usage: {node: n2}}
+  - {at: 60s, usage: {node: n3, storage: 12}}
+until: 2h
+"""
+
+
+def played(scenario: Scenario, seed: int = 0, faults: list[str] | None = None) -> tuple[World, Story]:
+    """The world at its end, and its story."""
+    drains, injected = Drains(), faults_of(scenario, seed, faults or [])
+    world = build_world(Settings(seed, choose_components(scenario)), drains, fault_injection=injected)
+    return world, play(world, scenario, drains, faults=injected)
+
+
+def usage_labels(world: World) -> dict[str, dict[str, str]]:
+    return {
+        node.metadata.name: {
+            name.removeprefix(f"{LABEL}/"): value
+            for name, value in node.metadata.labels.items()
+            if name.startswith(LABEL)
+        }
+        for node in world.state.all(Node)
+    }
+
+
+def acceptance(world: World, name: str) -> str:
+    policy = world.state.get(PlacementPolicy, Key("default", name))
+    assert policy is not None
+    (condition,) = [condition for condition in policy.status.conditions if condition.type == "Accepted"]
+    assert condition.observed_generation == policy.metadata.generation
+    return condition.status
+
+
+def check_outcome(world: World, story: Story) -> None:
+    assert story.settled, story.stuck
+    assert story.findings == []
+    labels = usage_labels(world)
+    assert labels["n1"] in ({"cpu": "80", "memory": "50"}, {}), labels  # {} after a reclaim: the node came again
+    assert labels["n2"] == {}
+    assert labels["n3"] in ({"storage": "10"}, {}), labels
+    assert (acceptance(world, "good"), acceptance(world, "bad")) == ("False", "True")
+
+
+def test_labels_follow_usage_and_policies_are_told_whether_they_are_understood() -> None:
+    world, story = played(read_scenario(BUSY))
+    check_outcome(world, story)
+    assert usage_labels(world)["n1"] == {"cpu": "80", "memory": "50"}
+    assert usage_labels(world)["n3"] == {"storage": "10"}
+    events = [event.text for event in story.events if event.subject == "node n1"]
+    assert [text for text in events if text.startswith(LABEL)] == [
+        f"{LABEL}/cpu=35",
+        f"{LABEL}/memory=50",
+        f"{LABEL}/cpu=80",
+    ]
+
+
+@pytest.mark.parametrize("seed", range(1, 13))
+def test_under_all_faults_labels_and_policies_come_to_the_same(seed: int) -> None:
+    check_outcome(*played(read_scenario(BUSY), seed, list(TYPES)))
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_the_same_seed_gives_the_same_trace(seed: int) -> None:
+    stories = [played(read_scenario(BUSY), seed, list(TYPES))[1] for _ in range(2)]
+    assert stories[0].digest == stories[1].digest
+
+
+LOAD_AWARE = """
+components: [extender]
+nodes:
+  - {namePrefix: n, count: 2}
+manifests:
+  - apiVersion: placement.novasphere.dev/v1alpha1
+    kind: PlacementPolicy
+    metadata: {name: quiet}
+    spec:
+      selector: {matchLabels: {app: web}}
+      scheduling: {schedulingPolicy: {rules: [{name: load-aware, type: score, weight: 100}]}}
+timeline:
+  - {at: 10s, usage: {node: BUSY, cpu: 99, memory: 99}}
+  - {at: 10s, usage: {node: QUIET, cpu: 1, memory: 1}}
+  - at: 60s
+    apply:
+      apiVersion: v1
+      kind: Pod
+      metadata: {name: web, labels: {app: web}}
+      spec: {containers: [{name: web, image: "web:1"}]}
+"""
+
+
+@pytest.mark.parametrize(("busy", "quiet"), [("n1", "n2"), ("n2", "n1")])
+@pytest.mark.parametrize("faults", [[], ["stale", "reordered", "cut"]])
+def test_the_extender_decides_by_the_usage_that_a_scenario_says(busy: str, quiet: str, faults: list[str]) -> None:
+    scenario = read_scenario(LOAD_AWARE.replace("BUSY", busy).replace("QUIET", quiet))
+    world, story = played(scenario, 1, faults)
+    assert [key.name for key in world.state.pods.on_node(quiet)] == ["web"]
+    assert story.findings == []
+
+
+def test_our_scheduler_is_always_there_and_the_extender_where_it_is_asked_for() -> None:
+    assert choose_components(Scenario()) == (SCHEDULER,)
+    assert choose_components(Scenario(extender=True)) == (SCHEDULER, EXTENDER)
+    assert choose_components(Scenario(components=["load", "extender", "policy"])) == (SCHEDULER, EXTENDER, LOAD, POLICY)
+    assert choose_components(Scenario(components=["scheduler", "load"])) == (SCHEDULER, LOAD)
+    assert choose_components(read_scenario(BUSY)) == (SCHEDULER, EXTENDER, LOAD, POLICY)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "expected"),
+    [
+        (Scenario(components=["lod"]), "$.components: unknown component 'lod'. Did you mean \"load\"?"),
+        (Scenario(components=["usage"]), "$.components: unknown component 'usage'."),
+        (Scenario(components=["extender"], extender=False), "$.extender: is false, and components names the extender."),
+    ],
+)
+def test_a_wrong_name_and_a_contradiction_are_told(scenario: Scenario, expected: str) -> None:
+    with pytest.raises(InputError) as caught:
+        play_scenario(scenario)
+    assert str(caught.value).startswith(expected)

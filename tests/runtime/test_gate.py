@@ -1,0 +1,183 @@
+"""The gate: what takes a pod or a node away is known, protected pods stay, rates hold, and everything is counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from builders import a_node, a_pod
+from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Scale
+from wukong.api.apps import Deployment, WorkloadSpec
+from wukong.api.core import Pod, Toleration
+from wukong.api.kinds import DEPLOYMENTS, NODES, PODS
+from wukong.api.meta import ObjectMeta, OwnerReference
+from wukong.api.resources import Key
+from wukong.ports import PatchBody, PatchType
+from wukong.runtime.gate import (
+    ALLOW,
+    MIRROR_POD,
+    NEVER_MOVE,
+    Allow,
+    Forbid,
+    Gate,
+    GateSettings,
+    Hold,
+    act_of,
+    note_of,
+)
+from wukong.state import State
+
+WEB, N1 = Key("default", "web"), Key("", "n1")
+EVICT = Evict(WEB)
+DRIVEN_OUT = {"key": "gone", "effect": "NoExecute"}
+
+
+def a_state(*pods: Pod, taints: tuple[str, ...] = (), replicas: int | None = 3) -> State:
+    state = State()
+    state.replace("Node", [a_node("n1", taints=taints)])
+    state.replace("Pod", pods or [a_pod("web", node="n1")])
+    meta = ObjectMeta(name="web", namespace="default")
+    state.replace(
+        "Deployment.apps", [Deployment(kind="Deployment", metadata=meta, spec=WorkloadSpec(replicas=replicas))]
+    )
+    return state
+
+
+def on_node(body: Any, type_: PatchType = "merge", subresource: str = "") -> Patch:
+    return Patch(NODES, N1, PatchBody(type_, body), subresource)
+
+
+def with_annotation(name: str, value: str) -> Pod:
+    pod = a_pod("web", node="n1")
+    pod.metadata.annotations = {name: value}
+    return pod
+
+
+ACTS: list[tuple[Action, str | None]] = [
+    (EVICT, "evict"),
+    (Delete(PODS, WEB), "delete-pod"),
+    (Delete(NODES, N1), "delete-node"),
+    (Delete(DEPLOYMENTS, WEB), None),
+    (on_node({"spec": {"unschedulable": True}}), "cordon"),
+    (on_node({"spec": {"unschedulable": None}}), None),
+    (on_node({"spec": {"unschedulable": True}}, "strategic"), "cordon"),
+    (on_node([{"op": "add", "path": "/spec/unschedulable", "value": True}], "json"), "cordon"),
+    (on_node([{"op": "remove", "path": "/spec/unschedulable"}], "json"), None),
+    (on_node([{"op": "replace", "path": "/spec", "value": {"unschedulable": True}}], "json"), "cordon"),
+    (on_node({"spec": {"taints": [DRIVEN_OUT]}}), "taint"),
+    (on_node({"spec": {"taints": [{"key": "held", "effect": "NoSchedule"}]}}), None),
+    (on_node({"spec": {"taints": [{"key": "soft", "effect": "PreferNoSchedule"}]}}), None),
+    (on_node({"spec": {"taints": None}}), None),
+    (on_node([{"op": "add", "path": "/spec/taints/-", "value": DRIVEN_OUT}], "json"), "taint"),
+    (on_node({"metadata": {"labels": {"a": "b"}}}), None),
+    (on_node({"spec": {"unschedulable": True}}, subresource="status"), None),
+    (Scale(DEPLOYMENTS, WEB, 2), "scale-down"),
+    (Scale(DEPLOYMENTS, WEB, 3), None),
+    (Scale(DEPLOYMENTS, Key("default", "not mirrored"), 100), "scale-down"),
+    (Patch(PODS, WEB, PatchBody("merge", {"spec": {"unschedulable": True}})), None),
+    (Bind(WEB, "n1"), None),
+    (Create(PODS, {}), None),
+    (Note(PODS, WEB, "Told", "told"), None),
+]
+
+
+@pytest.mark.parametrize(("action", "act"), ACTS)
+def test_what_takes_a_pod_or_a_node_away_is_known(action: Action, act: str | None) -> None:
+    state = a_state(taints=("held:NoSchedule",))
+    assert act_of(action, state) == act
+    assert Gate().check(action, state, 0.0) == ALLOW
+
+
+def test_a_workload_that_does_not_say_has_one_replica() -> None:
+    state = a_state(replicas=None)
+    assert act_of(Scale(DEPLOYMENTS, WEB, 0), state) == "scale-down"
+    assert act_of(Scale(DEPLOYMENTS, WEB, 1), state) is None
+
+
+def owned_by_its_node() -> Pod:
+    pod = a_pod("web", node="n1")
+    pod.metadata.owner_references = [OwnerReference(name="n1", kind="Node", controller=True)]
+    return pod
+
+
+@pytest.mark.parametrize("pod", [with_annotation(MIRROR_POD, "hash"), owned_by_its_node()])
+def test_a_static_pod_stays_and_its_node_may_go(pod: Pod) -> None:
+    gate, state = Gate(), a_state(pod)
+    assert gate.check(EVICT, state, 0.0) == Forbid("it is a static pod")
+    assert gate.check(Delete(PODS, WEB), state, 0.0) == Forbid("it is a static pod")
+    assert gate.check(Delete(NODES, N1), state, 0.0) == ALLOW
+
+
+def test_a_pod_that_says_so_stays_and_keeps_its_node() -> None:
+    gate, state = Gate(), a_state(with_annotation(NEVER_MOVE, "true"))
+    reason = f"it has the annotation {NEVER_MOVE}"
+    assert gate.check(EVICT, state, 0.0) == Forbid(reason)
+    assert gate.check(Delete(NODES, N1), state, 0.0) == Forbid(f"pod default/web is there: {reason}")
+    assert isinstance(gate.check(on_node({"spec": {"taints": [DRIVEN_OUT]}}), state, 0.0), Forbid)
+    assert gate.check(on_node({"spec": {"unschedulable": True}}), state, 0.0) == ALLOW
+    assert Gate().check(EVICT, a_state(with_annotation(NEVER_MOVE, "false")), 0.0) == ALLOW
+
+
+def test_a_taint_that_a_protected_pod_tolerates_is_allowed() -> None:
+    pod = with_annotation(NEVER_MOVE, "true")
+    pod.spec.tolerations = [Toleration(key="gone", operator="Exists")]
+    assert Gate().check(on_node({"spec": {"taints": [DRIVEN_OUT]}}), a_state(pod), 0.0) == ALLOW
+
+
+def test_namespaces_can_be_named_and_hold_for_pods_that_the_mirror_does_not_show() -> None:
+    gate = Gate(GateSettings(never_move_namespaces=("default",)))
+    for action in (EVICT, Evict(Key("default", "unseen")), Scale(DEPLOYMENTS, WEB, 0), Delete(NODES, N1)):
+        assert isinstance(gate.check(action, a_state(), 0.0), Forbid)
+    assert gate.check(Evict(Key("shop", "web")), a_state(), 0.0) == ALLOW
+
+
+def test_more_than_the_rate_are_held_until_some_have_come_back() -> None:
+    gate, state = Gate(GateSettings(evictions_per_minute=6)), a_state()
+    first = [gate.check(EVICT, state, 1000.0) for _ in range(8)]
+    assert first == [ALLOW] * 6 + [Hold("more than 6 a minute", 10.0), Hold("more than 6 a minute", 10.0, False)]
+    assert gate.check(Delete(PODS, WEB), state, 1000.0) == ALLOW  # another act
+    assert isinstance(gate.check(EVICT, state, 1009.0), Hold)
+    assert gate.check(EVICT, state, 1010.0) == ALLOW
+    assert gate.check(EVICT, state, 1010.0) == Hold("more than 6 a minute", 10.0)
+    assert isinstance(gate.check(EVICT, state, 0.0), Hold)  # the clock was set back
+    assert gate.check(EVICT, state, 10.0) == ALLOW
+
+
+def test_cordons_and_taints_share_a_rate() -> None:
+    gate, state = Gate(GateSettings(cordons_per_minute=1)), a_state()
+    assert isinstance(gate.check(on_node({"spec": {"unschedulable": True}}), state, 0.0), Allow)
+    assert isinstance(gate.check(on_node({"spec": {"taints": [DRIVEN_OUT]}}), state, 0.0), Hold)
+
+
+def test_what_is_forbidden_is_news_once() -> None:
+    gate, state = Gate(GateSettings(mode="Observe")), a_state()
+    assert [gate.check(EVICT, state, 0.0) for _ in range(2)] == [
+        Forbid("the gate only observes"),
+        Forbid("the gate only observes", is_news=False),
+    ]
+    assert gate.check(Bind(WEB, "n1"), state, 0.0) == ALLOW
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_dry_run", "result"),
+    [
+        (GateSettings(), False, "allowed"),
+        (GateSettings(), True, "dry-run"),
+        (GateSettings(mode="Observe"), False, "observed"),
+        (GateSettings(never_move_namespaces=("default",)), False, "forbidden"),
+    ],
+)
+def test_every_answer_is_counted_by_act_and_result(settings: GateSettings, is_dry_run: bool, result: str) -> None:
+    counted: Counter[tuple[str, str]] = Counter()
+    gate = Gate(settings, is_dry_run=is_dry_run, count=lambda act, said: counted.update([(act, said)]))
+    gate.check(EVICT, a_state(), 0.0)
+    gate.check(Bind(WEB, "n1"), a_state(), 0.0)
+    assert counted == {("evict", result): 1}
+
+
+def test_the_event_names_the_act_and_why_not() -> None:
+    told = note_of(EVICT, Forbid("it is a static pod"))
+    assert (told.about, told.key, told.reason) == (PODS, WEB, "ActForbidden")
+    assert told.text == "Evict: not done: it is a static pod"
