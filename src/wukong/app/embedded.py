@@ -194,7 +194,7 @@ class Processes:
         return [controller for controller in self._build_built_in() if controller.name != KUBELETS]
 
     def _build_built_in(self) -> list[Controller]:
-        return built_in(self.server, seed=self.settings.seed, held=self.stuck_pods)
+        return make_actors(self.server, seed=self.settings.seed, stuck_pods=self.stuck_pods)
 
 
 def watches_of(components: Sequence[Component[Any]]) -> list[Watch]:

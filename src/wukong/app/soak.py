@@ -58,12 +58,12 @@ class SoakResult(msgspec.Struct, rename="camel", kw_only=True):
 
     def add(self, seed_result: SeedResult) -> None:
         self.seeds += 1
-        self.writes += played.writes
-        self.virtual_seconds = round(self.virtual_seconds + played.virtual_seconds, 3)
-        self.injected.update(played.injected)
-        self.effective.update(played.effective)
-        if played.reasons:
-            self.failures.append(played)
+        self.writes += seed_result.writes
+        self.virtual_seconds = round(self.virtual_seconds + seed_result.virtual_seconds, 3)
+        self.injected.update(seed_result.injected)
+        self.effective.update(seed_result.effective)
+        if seed_result.reasons:
+            self.failures.append(seed_result)
             self.failures.sort(key=lambda failure: failure.seed)
 
 

@@ -46,7 +46,7 @@ class Policy:
         conditions = [*(condition for condition in conditions if condition.type != ACCEPTED), verdict]
         body = {
             "metadata": {"resourceVersion": policy.metadata.resource_version},
-            "status": {"observedGeneration": generation, "conditions": msgspec.to_builtins(written)},
+            "status": {"observedGeneration": generation, "conditions": msgspec.to_builtins(conditions)},
         }
         resource = PLACEMENT_POLICIES if key.namespace else CLUSTER_PLACEMENT_POLICIES
         return Outcome((Patch(resource, key, PatchBody("merge", body), subresource="status"),))
