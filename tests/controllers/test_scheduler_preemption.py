@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from builders import a_node, a_pod
 from scheduler_world import OURS, World, replace
 from wukong.actions import Delete, Note, Patch
+from wukong.api.resources import Key
+from wukong.controllers.scheduler.queueing_hints import may_help
+from wukong.state import Change, State
 
 WAITING = (
     "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
@@ -88,6 +93,17 @@ def test_a_higher_pod_may_take_the_room_of_a_nominated_one_which_then_looks_else
     assert world.pod("boss").status.nominated_node_name == ""
     world.end("Pod", "victim", "default")
     assert world.settle().binds() == [("chief", "node-a")]
+
+
+@pytest.mark.parametrize(("priority", "helps"), [(0, True), (10, True), (11, False), (100, False)])
+def test_a_nomination_that_is_lost_helps_only_pods_of_the_same_priority_or_lower(priority: int, helps: bool) -> None:
+    nominated = a_pod("nominated", priority=10)
+    nominated = replace(nominated, status=replace(nominated.status, nominated_node_name="node-a"))
+    change = Change("MODIFIED", "Pod", Key("default", "nominated"), nominated, a_pod("nominated", priority=10))
+    waiting = a_pod("waiting", priority=priority)
+    assert may_help(waiting, frozenset({"NodeResourcesFit"}), change, State()) is helps
+    bound = change._replace(old=a_pod("nominated", priority=10, node="node-a"), new=None)
+    assert may_help(waiting, frozenset({"NodeResourcesFit"}), bound, State())
 
 
 def test_a_nomination_that_leads_nowhere_is_taken_back() -> None:

@@ -36,6 +36,8 @@ def may_help(pod: Pod, refused_by: Set[str], change: Change, state: State, stock
     if isinstance(old, Node) or isinstance(new, Node):
         return _node_helps(pod, refused_by, _as_node(old), _as_node(new))
     if isinstance(old, Pod) or isinstance(new, Pod):
+        if _is_nomination_below(old, new, pod.spec.priority or 0):
+            return False
         return _pod_helps(pod, refused_by, _as_placed_pod(old), _as_placed_pod(new), state, stock)
     return "VolumeBinding" in refused_by and new is not None
 
@@ -223,6 +225,15 @@ def _as_node(subject: Object | None) -> Node | None:
 
 def _as_bound_pod(pod: Pod | None) -> Pod | None:
     return pod if pod is not None and pod.spec.node_name else None
+
+
+def _is_nomination_below(old: Object | None, new: Object | None, priority: int) -> bool:
+    """Tell whether a pod of lower priority came to a nominated node or lost it: its room was never in the way.
+
+    As in kube-scheduler. Without it two pods of different priority may wake each other for ever.
+    """
+    sides = [side for side in (old, new) if isinstance(side, Pod)]
+    return all(not side.spec.node_name and (side.spec.priority or 0) < priority for side in sides)
 
 
 def _as_placed_pod(subject: Object | None) -> Pod | None:
