@@ -232,3 +232,13 @@ def test_a_recording_with_another_profile_needs_its_configuration(name: str, wuk
         (tmp_path / "some.jsonl").write_bytes(b"".join(sorted(lines, key=len)[:3]))
     assert wukong("replay", "some.jsonl", "--scheduler-config", GOLDEN / f"{name}.yaml").code == 0
     assert wukong("replay", "some.jsonl").code == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("minor", "scenarios"), [("1.36", 150), ("1.37", 107)])
+def test_all_that_a_scheduler_of_this_version_decided_is_decided_again(
+    minor: str, scenarios: int, wukong: Wukong
+) -> None:
+    """The recording of 1.35 is replayed whole by the demo (tests/examples)."""
+    run = wukong("replay", GOLDEN / f"kube-scheduler-{minor}.jsonl.gz", "-o", "json")
+    assert (run.code, run.document["scenarios"], run.document["mismatches"]) == (0, scenarios, 0)

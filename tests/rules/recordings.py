@@ -29,7 +29,7 @@ from wukong.api.versions import find_version
 from wukong.rules import Cluster, Decision, decide
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-FILES = ("kube-scheduler-1.35", "kube-scheduler-1.37", "packing", "ratio")
+FILES = ("kube-scheduler-1.35", "kube-scheduler-1.36", "kube-scheduler-1.37", "packing", "ratio")
 
 Scenario = dict[str, Any]
 Attempt = dict[str, Any]
