@@ -41,7 +41,7 @@ class World:
         """Add or change objects. Pods without a scheduler get ours."""
         for subject in subjects:
             key = Key(subject.metadata.namespace, subject.metadata.name)
-            current = self.state.objects.get(type(subject).__name__, {}).get(key)
+            current = self.state.of(type(subject)).get(key)
             self._apply("ADDED" if current is None else "MODIFIED", self._stamp(subject, current))
 
     def end(self, kind: str, name: str, namespace: str = "") -> None:

@@ -65,7 +65,7 @@ CASES = {
 
 
 def of(real: RealCluster, kind: str, namespace: str) -> Object | None:
-    return real.state.objects.get(kind, {}).get(Key(namespace, "web"))
+    return real.state.objects.get(KINDS.resource_named(kind).group_kind, {}).get(Key(namespace, "web"))
 
 
 def is_complete(found: Object | None) -> bool:
