@@ -9,9 +9,10 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 CODE := $(wildcard src tests testbed bench examples)
 
-# Tests in parallel, a worker for each core. Tests that share a cluster stay on one worker (loadgroup), and those that wait
-# are started first, in this order.
+# Tests in parallel. Half of what tests of the control plane take is waiting: for them there is one worker more than cores.
+# Tests that share a cluster stay on one worker (loadgroup), and those that wait are started first, in this order.
 CORES := $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((cores < 8 ? cores : 8)))
+WORKERS := $(shell echo $$(($(CORES) + 1)))
 IN_PARALLEL := --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
@@ -31,7 +32,7 @@ quick: lint types ## Lint, types and the tests that need neither a control plane
 test: .venv ## Run every test (ARGS="-k taint" to choose); the first time builds a control plane, about 6 minutes
 	@$(BIN)/python -m testbed build --optional
 	@$(BIN)/python -m testbed prometheus --optional
-	@$(BIN)/python -m pytest -n $(CORES) $(IN_PARALLEL) $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) $(IN_PARALLEL) $(ARGS)
 
 check: lint ## Lint, format, types, import rows: what a change must pass besides its tests
 	@$(BIN)/ruff format --check --quiet . || { echo "Some files are not formatted: run 'make format'." >&2; exit 1; }
