@@ -17,7 +17,8 @@ from msgspec import field
 from wukong.actions import DONE, Outcome, Patch
 from wukong.api import apps
 from wukong.api.decode import decode_objects
-from wukong.api.kinds import DEPLOYMENTS, KINDS, PODS, Kind, SnapshotFields
+from wukong.api.kind_table import Kind, SnapshotFields
+from wukong.api.kinds import DEPLOYMENTS, KINDS, PODS
 from wukong.api.meta import Base, Object
 from wukong.api.objects import Objects
 from wukong.api.resources import Key, Resource

@@ -15,7 +15,8 @@ import msgspec
 import yaml
 
 from wukong.api.documents import times_as_text, unfold_list, without_nulls
-from wukong.api.kinds import KINDS, Kind
+from wukong.api.kind_table import Kind
+from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
 from wukong.api.resources import group_of
 from wukong.errors import InputError, nearest

@@ -11,11 +11,6 @@ it from this table; nobody else lists kinds. A new kind is one more entry, here 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Literal
-
-import msgspec
-
 from wukong.api.apps import ControllerRevision, DaemonSet, Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
 from wukong.api.batch import Job
 from wukong.api.core import (
@@ -28,140 +23,11 @@ from wukong.api.core import (
     ReplicationController,
     Service,
 )
+from wukong.api.kind_table import Kind, KindTable, SnapshotFields
 from wukong.api.meta import Object
 from wukong.api.placement import GROUP, VERSION, ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.resources import Resource, group_kind, group_of, plural_of
 from wukong.api.usage import USAGE_GROUP, NodeUsage
-
-# Whose kind it is. "kubernetes": every cluster has it. "ours": where our CRD is installed. "foreign": where somebody
-# else's CRD is installed. "internal": no API server has it; what comes from outside the cluster is held in such kinds.
-Origin = Literal["kubernetes", "ours", "foreign", "internal"]
-MergeKeys = Mapping[
-    str, tuple[str, ...]
-]  # a field, or parent.field → the keys by which the items of its list are merged
-
-
-class SnapshotFields(msgspec.Struct, frozen=True):
-    """What a snapshot keeps of an object: the fields of its struct, and these paths ([] goes through a list)."""
-
-    more: tuple[str, ...] = ()
-    template_in: str = ""  # where a pod template stands that the struct does not read: `spec`, `data.spec`
-
-
-class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry of the table. Its group, version, plural and scope are in `resource`."""
-
-    resource: Resource
-    struct: type[Object] = Object
-    origin: Origin = "kubernetes"
-    decides: bool = False  # placement reads it: it is in `Objects`, in snapshots, and captured from clusters
-    snapshot: SnapshotFields | None = None  # None: `wukong snapshot` does not hold it
-    loads: bool = False  # a forecast loads it from a snapshot into the embedded cluster
-    is_manifest: bool = True  # people write it; False for records that controllers keep
-    is_workload: bool = False  # a story tells how its pods fare
-    has_pod_template: bool = False  # in spec.template of its struct
-    has_status: bool = True  # as a subresource
-    has_scale: bool = False
-    has_generation: bool = False
-    field_selectors: tuple[str, ...] = ()  # besides metadata.name and metadata.namespace
-    merge_keys: MergeKeys = {}  # besides those that all kinds share (embedded/store/patch/merge_keys.py)
-
-    @property
-    def group_kind(self) -> str:
-        return self.resource.group_kind
-
-    @property
-    def is_built_in(self) -> bool:
-        return self.origin == "kubernetes"
-
-
-class KindTable:
-    """Entries by group and kind, in the order they were added."""
-
-    def __init__(self) -> None:
-        self._entries: dict[str, Kind] = {}
-        self._by_struct: dict[type[Object], Kind] = {}
-        self._group_kinds: dict[type[Object], str] = {}  # of structs asked for so far, derived ones too
-
-    def add(self, entry: Kind) -> Resource:
-        """Add an entry and return where its kind lives. A group and kind, and a struct, may be there once."""
-        if entry.group_kind in self._entries:
-            raise ValueError(f"the table of kinds has {entry.group_kind} already")
-        if entry.struct in self._by_struct:
-            raise ValueError(f"{entry.struct.__name__} reads {self._by_struct[entry.struct].group_kind} already")
-        self._entries[entry.group_kind] = entry
-        if entry.struct is not Object:
-            self._by_struct[entry.struct] = entry
-        return entry.resource
-
-    def remove(self, entry: Kind) -> None:
-        del self._entries[entry.group_kind]
-        self._by_struct.pop(entry.struct, None)
-        self._group_kinds.clear()
-
-    def __iter__(self) -> Iterator[Kind]:
-        return iter(tuple(self._entries.values()))
-
-    def __getitem__(self, group_kind: str) -> Kind:
-        return self._entries[group_kind]
-
-    def find(self, group_kind: str) -> Kind | None:
-        return self._entries.get(group_kind)
-
-    def of_resource(self, resource: Resource) -> Kind | None:
-        return self._entries.get(resource.group_kind)
-
-    def of_document(self, kind: str, api_version: str) -> Kind | None:
-        """The entry that a document's kind and apiVersion mean. Without an apiVersion, the first kind of that name."""
-        if api_version:
-            return self._entries.get(group_kind(kind, group_of(api_version)))
-        return next(self.find_by_name(kind), None)
-
-    def group_kind_named(self, kind: str, api_version: str) -> str:
-        """The group and kind that a document or an owner reference names, whether the table has it or not."""
-        entry = self.of_document(kind, api_version)
-        return entry.group_kind if entry is not None else group_kind(kind, group_of(api_version))
-
-    def title_of(self, resource: Resource) -> str:
-        """What a kind is called in logs and metrics: `Deployment`, and with its group where it is somebody else's."""
-        entry = self.of_resource(resource)
-        return resource.group_kind if entry is not None and entry.origin == "foreign" else resource.kind
-
-    def resource_named(self, kind: str) -> Resource:
-        """Where the first kind of this name lives. KeyError if there is none."""
-        entry = next(self.find_by_name(kind), None)
-        if entry is None:
-            raise KeyError(kind)
-        return entry.resource
-
-    def find_by_name(self, kind: str) -> Iterator[Kind]:
-        """All entries of this kind, whatever their group."""
-        return (entry for entry in self if entry.resource.kind == kind)
-
-    def of_struct(self, struct: type[Object]) -> Kind | None:
-        """The entry whose objects this struct, or one it derives from, reads."""
-        return next((self._by_struct[base] for base in struct.__mro__ if base in self._by_struct), None)
-
-    def group_kind_of(self, struct: type[Object]) -> str:
-        """The group and kind of the objects that a struct reads; the struct's name where the table has none."""
-        name = self._group_kinds.get(struct)
-        if name is None:
-            entry = self.of_struct(struct)
-            name = self._group_kinds[struct] = entry.group_kind if entry is not None else struct.__name__
-        return name
-
-    def list_deciding(self) -> list[Kind]:
-        """The kinds that placement reads."""
-        return [entry for entry in self if entry.decides]
-
-    def workloads(self) -> list[Kind]:
-        """The kinds whose pods a story tells of."""
-        return [entry for entry in self if entry.is_workload]
-
-    def manifests(self) -> list[Kind]:
-        """The kinds that people write and that the embedded cluster acts on."""
-        return [entry for entry in self if entry.loads and entry.is_manifest]
-
 
 KINDS = KindTable()
 

@@ -19,7 +19,8 @@ from wukong.api.core import (
     ReplicationController,
     Service,
 )
-from wukong.api.kinds import KINDS, Kind, group_kind_of
+from wukong.api.kind_table import Kind
+from wukong.api.kinds import KINDS, group_kind_of
 from wukong.api.meta import Object
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 

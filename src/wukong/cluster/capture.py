@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 
-from wukong.api.kinds import KINDS, Kind
+from wukong.api.kind_table import Kind
+from wukong.api.kinds import KINDS
 from wukong.api.objects import Objects
 from wukong.cluster.interning import Interner
 from wukong.cluster.reduction import reduce_document

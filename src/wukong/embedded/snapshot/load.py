@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from wukong.api.kind_table import Kind
 from wukong.api.kinds import (
     CONTROLLER_REVISIONS,
     DEPLOYMENTS,
@@ -22,7 +23,6 @@ from wukong.api.kinds import (
     PODS,
     REPLICA_SETS,
     STATEFUL_SETS,
-    Kind,
 )
 from wukong.api.resources import Resource
 from wukong.embedded.actors.kubelet.behaviour import SILENT

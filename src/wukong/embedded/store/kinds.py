@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import msgspec
 
 from wukong.api.crds import Schema
-from wukong.api.kinds import KINDS, PODS, Kind, MergeKeys
+from wukong.api.kind_table import Kind, MergeKeys
+from wukong.api.kinds import KINDS, PODS
 from wukong.api.resources import Resource, group_kind, group_of
 from wukong.embedded.store.api_errors import no_such_kind
 from wukong.ports import Document
