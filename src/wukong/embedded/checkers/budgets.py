@@ -30,6 +30,9 @@ class BudgetCount(NamedTuple):
     healthy: frozenset[str]
     desired: int
 
+    def without(self, uids: frozenset[str]) -> BudgetCount:
+        return self._replace(healthy=self.healthy - uids)
+
 
 class Budgets:
     def __init__(self, findings: Findings) -> None:
@@ -37,6 +40,7 @@ class Budgets:
         self._selectors: dict[Key, Requirements] = {}
         self._last_counts: dict[Key, BudgetCount] = {}  # by what its controller saw when it last wrote
         self._evicted: set[str] = set()
+        self._evicted_since: dict[Key, set[str]] = {}  # budget → those evicted since its controller last wrote
 
     def observe(self, change: Change) -> None:
         if change.group_kind == POD_DISRUPTION_BUDGETS.group_kind:
@@ -51,6 +55,8 @@ class Budgets:
         if is_disrupted(new, EVICTED) and not is_disrupted(old, EVICTED):
             self._check(change.key, old)
             self._evicted.add(new.metadata.uid)
+            for evicted in self._evicted_since.values():
+                evicted.add(new.metadata.uid)
 
     def _observe_budget(self, change: Change) -> None:
         if not isinstance(change.new, PodDisruptionBudget):
@@ -64,7 +70,8 @@ class Budgets:
         if is_counted and actor is not None and PodRight.EVICT not in actor.pod_rights:
             mirror = actor.process.state
             budget = mirror.get(PodDisruptionBudget, change.key) or change.new
-            self._last_counts[change.key] = count_budget(mirror, budget)
+            self._last_counts[change.key] = count_budget(mirror, budget).without(_disrupted_uids(mirror, budget))
+            self._evicted_since[change.key] = set()
 
     def _check(self, key: Key, pod: Pod) -> None:
         if pod.is_terminating or pod.is_finished or pod.status.phase in ("", "Pending"):
@@ -78,10 +85,18 @@ class Budgets:
         now, before = count_budget(self.world.state, budget), self._last_counts.get(covering[0])
         leaving = {pod.metadata.uid} if is_ready(pod) else set()  # an unready pod was not counted as healthy
         left = len(now.healthy - self._evicted - leaving)
-        if left >= now.desired or (before and len(before.healthy - self._evicted - leaving) >= before.desired):
+        # A second leader behind the times counts whom another has seen leave: evictions go by what was written last.
+        since = self._evicted_since.get(covering[0], set())
+        if left >= now.desired or (before and len(before.healthy - since - leaving) >= before.desired):
             return
         text = f"evicted although budget {budget.key} asks for {now.desired} healthy pods and only {left} are left"
         self.findings.report(f"pod {key}", text)
+
+
+def _disrupted_uids(mirror: State, budget: PodDisruptionBudget) -> frozenset[str]:
+    """The pods that the budget's status names as evicted: its controller does not count them."""
+    keys = (Key(budget.metadata.namespace, name) for name in budget.status.disrupted_pods)
+    return frozenset(pod.metadata.uid for key in keys if (pod := mirror.get(Pod, key)) is not None)
 
 
 def count_budget(state: State, budget: PodDisruptionBudget) -> BudgetCount:
