@@ -55,13 +55,26 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
         return self.origin == "kubernetes"
 
 
+class GroupKinds(dict[type[Object], str]):
+    """Struct → the group and kind of the objects it reads, filled as it is asked: looked up at every decision."""
+
+    def __init__(self, table: KindTable) -> None:
+        super().__init__()
+        self._table = table
+
+    def __missing__(self, struct: type[Object]) -> str:
+        entry = self._table.of_struct(struct)
+        self[struct] = entry.group_kind if entry is not None else struct.__name__
+        return self[struct]
+
+
 class KindTable:
     """Entries by group and kind, in the order they were added."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Kind] = {}
         self._by_struct: dict[type[Object], Kind] = {}
-        self._group_kinds: dict[type[Object], str] = {}  # of structs asked for so far, derived ones too
+        self.group_kinds = GroupKinds(self)
 
     def add(self, entry: Kind) -> Resource:
         """Add an entry and return where its kind lives. A group and kind, and a struct, may be there once."""
@@ -77,7 +90,7 @@ class KindTable:
     def remove(self, entry: Kind) -> None:
         del self._entries[entry.group_kind]
         self._by_struct.pop(entry.struct, None)
-        self._group_kinds.clear()
+        self.group_kinds.clear()
 
     def __iter__(self) -> Iterator[Kind]:
         return iter(tuple(self._entries.values()))
@@ -124,11 +137,7 @@ class KindTable:
 
     def group_kind_of(self, struct: type[Object]) -> str:
         """The group and kind of the objects that a struct reads; the struct's name where the table has none."""
-        name = self._group_kinds.get(struct)
-        if name is None:
-            entry = self.of_struct(struct)
-            name = self._group_kinds[struct] = entry.group_kind if entry is not None else struct.__name__
-        return name
+        return self.group_kinds[struct]
 
     def list_deciding(self) -> list[Kind]:
         """The kinds that placement reads."""

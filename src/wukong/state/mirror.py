@@ -63,17 +63,17 @@ class State:
 
     def get(self, read: type[O], key: Key) -> O | None:
         """The object of this struct's kind, if there is one."""
-        mirrored = self.objects.get(KINDS.group_kind_of(read), {}).get(key)
+        mirrored = self.objects.get(KINDS.group_kinds[read], {}).get(key)
         return mirrored if isinstance(mirrored, read) else None
 
     def all(self, read: type[O]) -> list[O]:
         """Every object of this struct's kind, sorted by key."""
-        mirrored = self.objects.get(KINDS.group_kind_of(read), {})
+        mirrored = self.objects.get(KINDS.group_kinds[read], {})
         return [subject for _, subject in sorted(mirrored.items()) if isinstance(subject, read)]
 
     def of(self, read: type[Object]) -> Mapping[Key, Object]:
         """Every object of this struct's kind, by key."""
-        return self.objects.get(KINDS.group_kind_of(read), {})
+        return self.objects.get(KINDS.group_kinds[read], {})
 
     def owner(self, namespace: str, reference: OwnerReference) -> Object | None:
         """The object that an owner reference in this namespace names, if it is the very one: names come again."""
