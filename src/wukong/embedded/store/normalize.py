@@ -27,7 +27,7 @@ _ZERO_IS_ABSENT = frozenset({  # plain booleans and numbers; those that are poin
     "readyReplicas", "availableReplicas", "unavailableReplicas", "fullyLabeledReplicas", "initialDelaySeconds",
     "sizeBytes",
 })  # fmt: skip
-_OPAQUE = frozenset({"fieldsV1", "openAPIV3Schema"})  # documents of another kind, whose names mean other things
+_OPAQUE = frozenset({"managedFields", "openAPIV3Schema"})  # documents of another kind, whose names mean other things
 _EMPTY_LIST_STAYS = frozenset({"nodeSelectorTerms"})
 _BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL = ("k", "M", "G", "T", "P", "E")

@@ -42,8 +42,8 @@ from wukong.embedded.store.documents import (
 )
 from wukong.embedded.store.kinds import Kinds, ServedKind
 from wukong.embedded.store.normalize import normalize
-from wukong.embedded.store.ownership import field_managers
 from wukong.embedded.store.ownership.field_managers import Writer
+from wukong.embedded.store.ownership.managed_fields import note_write
 from wukong.embedded.store.pod_cache import PodCache
 from wukong.embedded.store.validation import custom_schemas
 from wukong.embedded.store.validation.objects import (
@@ -96,7 +96,7 @@ class ObjectWriter:
         if kind.has_generation:
             document = with_metadata(document, generation=1)
         if not is_applied:
-            document = field_managers.update_managed_fields(kind, None, document, writer, now)
+            document = note_write(kind, None, document, writer, now)
         return self.database.put(kind.name, document)
 
     def _create_pod(
@@ -114,11 +114,10 @@ class ObjectWriter:
             check_new(kind, document)
             document = prepare_pod_for_create(document)
             if not self.mutators:
-                cached = self._pod_cache.add(request, document)
+                self._pod_cache.add(request, document)
         document = with_metadata(document, generation=1)
         if not is_applied:
-            known_fields = cached.fields if cached is not None else {}
-            document = field_managers.set_managed_fields(kind, document, writer, now, known_fields)
+            document = note_write(kind, None, document, writer, now)
         return self.database.put(kind.name, document)
 
     def complete_restored(self, kind: ServedKind, document: Document, now: float) -> Document:
@@ -229,9 +228,10 @@ class ObjectWriter:
             after = _bump_generation(kind, before, after)
         if not is_applied:
             after = with_metadata(after, managedFields=meta_of(before).get("managedFields"))
-            after = field_managers.update_managed_fields(kind, before, after, writer, now)
         if after == before:
             return before
+        if not is_applied:
+            after = note_write(kind, before, after, writer, now)
         self._unchecked_uids.discard(before["metadata"]["uid"])
         if _completes_deletion(before, after):
             self.database.remove(kind.name, key_of(after))
