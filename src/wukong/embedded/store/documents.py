@@ -62,6 +62,13 @@ def has_same_items(left: list[Any], right: list[Any]) -> bool:
     return len(left) == len(right) and all(map(is_, left, right))
 
 
+def has_same_desired_state(before: Document, after: Document) -> bool:
+    """Whether two documents share all but metadata and status, as identical objects."""
+    if not before.keys() <= after.keys():
+        return False
+    return all(before.get(name) is value for name, value in after.items() if name not in ("metadata", "status"))
+
+
 def meta_of(document: Document) -> Document:
     metadata: Document = document.get("metadata") or {}
     return metadata
@@ -83,7 +90,9 @@ def without_fields(document: Document, *names: str) -> Document:
 def with_metadata(document: Document, **fields: Any) -> Document:
     """Return a copy with these fields of its metadata set; None removes a field. All but the metadata is shared."""
     metadata = {**meta_of(document), **fields}
-    return {**document, "metadata": {name: value for name, value in metadata.items() if value is not None}}
+    if None in fields.values():
+        metadata = {name: value for name, value in metadata.items() if value is not None}
+    return {**document, "metadata": metadata}
 
 
 def format_time(now: float) -> str:
