@@ -97,17 +97,10 @@ def whole_struct_of(struct: type[Object]) -> type[Object]:
     return cast(type[Object], msgspec.defstruct(struct.__name__, fields, bases=(struct,), rename="camel", kw_only=True))
 
 
-def read(
-    group_kind: str, document: Document, struct: type[Object] | None = None, before: Object | None = None
-) -> Object:
-    """Read a document into the object that the mirror holds. `struct` is for kinds the table of kinds does not have.
-
-    `before` is the object's previous version: a spec that is the same in both documents is not read again.
-    """
+def read(group_kind: str, document: Document, struct: type[Object] | None = None) -> Object:
+    """Read a document into the object that the mirror holds. `struct` is for kinds the table of kinds does not have."""
     entry = KINDS.find(group_kind)
     target = whole_struct_of(entry.struct if entry is not None else struct or Object)
-    if isinstance(before, Pod) and before.document.get("spec") is document.get("spec") and target is Pod:
-        return _read_around_spec(document, before)
     try:
         subject = msgspec.convert(document, target)
     except msgspec.ValidationError:
@@ -115,17 +108,6 @@ def read(
     subject.kind = group_kind.partition(".")[0]
     subject.document = document  # type: ignore[attr-defined]
     return subject
-
-
-def _read_around_spec(document: Document, before: Pod) -> Pod:
-    """Read everything but the spec, which is taken from the version before."""
-    rest = {name: value for name, value in document.items() if name != "spec"}
-    try:
-        pod = msgspec.convert(rest, Pod)
-    except msgspec.ValidationError:
-        pod = msgspec.convert(without_nulls(rest), Pod)
-    pod.kind, pod.spec, pod.document = "Pod", before.spec, document
-    return pod
 
 
 def template_of(workload: Object) -> Document:

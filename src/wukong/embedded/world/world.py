@@ -19,6 +19,7 @@ from wukong.actions import Action
 from wukong.embedded.store import Server
 from wukong.embedded.world import objects
 from wukong.embedded.world.clock import Chance, VirtualClock
+from wukong.embedded.world.object_reader import ObjectReader
 from wukong.embedded.world.process import Crashed, Process, Role, Step, Transport, WatchesByKind, by_kind
 from wukong.embedded.world.progress_guard import ProgressGuard
 from wukong.embedded.world.rare_collection import collect_rarely
@@ -77,6 +78,7 @@ class World:
         own, with watches, which may suffer from the `fault_injection`."""
         self.server, self.clock, self.trace = server, clock, Trace()
         self.timers = Timers()
+        self._reader = ObjectReader()
         self._fault_injection = fault_injection
         self._chance = Chance(seed, "backoff")
         self._listeners: list[Callable[[Change], None]] = []
@@ -272,7 +274,7 @@ class World:
         for change in self.server.database.changes_since(name, self._seen_versions[name]):
             self._seen_versions[name] = change.version
             before = self.state.objects.get(kind, {}).get(change.key)
-            subject = objects.read(kind, change.document, watch.struct, before)
+            subject = self._reader.read(kind, change.document, watch.struct, before)
             if event_type := selected_type(self.server, watch, change):
                 self._observe(self.state.apply(event_type, subject, kind))
             for stream in self._streams.get(name, ()):
