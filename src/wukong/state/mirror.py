@@ -63,7 +63,8 @@ class State:
 
     def get(self, read: type[O], key: Key) -> O | None:
         """The object of this struct's kind, if there is one."""
-        mirrored = self.objects.get(KINDS.group_kinds[read], {}).get(key)
+        of_kind = self.objects.get(KINDS.group_kinds[read])
+        mirrored = of_kind.get(key) if of_kind is not None else None
         return mirrored if isinstance(mirrored, read) else None
 
     def all(self, read: type[O]) -> list[O]:
