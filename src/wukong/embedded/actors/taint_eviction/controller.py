@@ -30,8 +30,9 @@ def _key_on_tainted_node(pod: Object, state: State) -> Iterable[Key]:
     """The key of a pod whose node has a NoExecute taint."""
     assert isinstance(pod, Pod)
     node = state.get(Node, Key("", pod.spec.node_name))
-    is_tainted = node is not None and any(taint.effect == "NoExecute" for taint in node.spec.taints)
-    return (key_of(pod),) if is_tainted else ()
+    if node is None or not node.spec.taints:
+        return ()
+    return (key_of(pod),) if any(taint.effect == "NoExecute" for taint in node.spec.taints) else ()
 
 
 class TaintEviction:

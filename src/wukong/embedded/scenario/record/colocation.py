@@ -24,8 +24,18 @@ class Colocation:
         if is_gone or pod.is_finished:
             versions.pop(uid, None)
         else:
-            labels = pod.metadata.labels
-            versions[uid] = next((labels[label] for label in _VERSION_LABELS if label in labels), "")
+            version = _version_of(pod)
+            if versions.get(uid) == version:
+                return len(versions), len(mixed_nodes)
+            versions[uid] = version
         if len(set(versions.values())) > 1:
             mixed_nodes.add(node)
         return len(versions), len(mixed_nodes)
+
+
+def _version_of(pod: Pod) -> str:
+    labels = pod.metadata.labels
+    for label in _VERSION_LABELS:
+        if label in labels:
+            return labels[label]
+    return ""

@@ -31,13 +31,18 @@ class PeakPods:
         self._limits: dict[str, dict[str, float]] = {}  # workload → uid of an owner of its pods → how many it may have
         self._levels: dict[str, list[float]] = {}  # workload → since when it has had one pod, two, three…
 
-    def hear_pod(self, pod: Pod, *, is_gone: bool) -> None:
+    def hear_pod(self, pod: Pod, *, is_gone: bool) -> bool:
+        """Count a pod, or no longer. Returns whether that changed anything: most changes of pods do not."""
         owner = controller_of(pod.metadata)
-        active_pods = self._active_pods.setdefault(owner.uid if owner is not None else "", set())
-        if is_gone or not podlike.is_active(pod):
-            active_pods.discard(pod.metadata.uid)
+        owner_uid, uid = owner.uid if owner is not None else "", pod.metadata.uid
+        is_counted = uid in self._active_pods.get(owner_uid, ())
+        if is_counted == (not is_gone and podlike.is_active(pod)):
+            return False
+        if is_counted:
+            self._active_pods[owner_uid].discard(uid)
         else:
-            active_pods.add(pod.metadata.uid)
+            self._active_pods.setdefault(owner_uid, set()).add(uid)
+        return True
 
     def hear_owner(self, workload: str, change: Change) -> None:
         """A ReplicaSet changed, or a workload that makes its pods itself."""

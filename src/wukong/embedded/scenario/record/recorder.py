@@ -133,8 +133,8 @@ class Recorder:
     def _hear_pod(self, change: Change, pod: Pod) -> None:
         old, new, uid = change.old, change.new, pod.metadata.uid
         name = self._find_workload(pod)
-        self._peak_pods.hear_pod(pod, is_gone=new is None)
-        self._count_pods(name)
+        if self._peak_pods.hear_pod(pod, is_gone=new is None):
+            self._count_pods(name)
         summary = self.workloads.get(name)
         if summary is not None:
             on_node, summary.mixed_nodes = self._colocation.hear(name, pod, is_gone=new is None)
