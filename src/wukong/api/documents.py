@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+_encode = msgspec.json.Encoder().encode
+
 
 def without_nulls(value: Any) -> Any:
     """Return a copy without nulls: Kubernetes reads an explicit null as an absent field."""
@@ -40,3 +44,19 @@ def unfold_list(document: dict[str, Any]) -> list[Any]:
         return [document]
     implied = {"kind": kind.removesuffix("List"), "apiVersion": document.get("apiVersion")} if kind != "List" else {}
     return [{**implied, **item} if isinstance(item, dict) else item for item in items or ()]
+
+
+class SharedValues:
+    """Makes equal parts of many documents one object: pods of one workload differ in little. None may be changed."""
+
+    def __init__(self) -> None:
+        self._values: dict[bytes, Any] = {}
+
+    def share(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Share the lists and maps two levels down (labels, containers, conditions); the document is changed."""
+        for part in document.values():
+            if isinstance(part, dict):
+                for name, value in part.items():
+                    if isinstance(value, dict | list):
+                        part[name] = self._values.setdefault(_encode(value), value)
+        return document

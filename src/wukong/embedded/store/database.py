@@ -8,7 +8,7 @@ put is stored. The log of a kind is bounded: who asks for changes it no longer h
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from wukong.api.resources import Key
@@ -22,6 +22,7 @@ _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # of generated names: no vowels, so th
 _SUFFIX_COUNT = len(_LETTERS) ** 5
 _UID_PREFIX, _UID_COUNT = "00000000-0000-4000-8000-", 16**12
 _STRIDE = 6_700_417  # prime, and prime to _NAMES: the suffixes differ until all of them have been used
+_INVERSE_STRIDE = pow(_STRIDE, -1, _SUFFIX_COUNT)
 
 
 class Change(NamedTuple):
@@ -94,6 +95,23 @@ class Database:
         self._log(name, Change(self.version, "ADDED" if before is None else "MODIFIED", key, stored, before))
         return stored
 
+    def restore(self, name: str, documents: Iterable[Document]) -> None:
+        """Store objects of another cluster, each at a version of its own, without a history: nobody watches yet."""
+        by_namespace = self._objects.setdefault(name, {})
+        for document in documents:
+            self.reserve_identity(document)
+            self.version += 1
+            stored = {**document, "metadata": {**document["metadata"], "resourceVersion": str(self.version)}}
+            key = key_of(stored)
+            before = self.get(name, key)
+            self._index(name, key, before, stored)
+            by_namespace.setdefault(key.namespace, {})[key.name] = stored
+            change = Change(self.version, "ADDED" if before is None else "MODIFIED", key, stored, before)
+            for follower in self._followers:
+                follower(name, change)
+        self._logs.pop(name, None)
+        self._oldest[name] = self.version
+
     def remove(self, name: str, key: Key) -> Document:
         """Remove the object. Watchers see it as it was stored last, at the version of the deletion."""
         before = self._objects[name][key.namespace].pop(key.name)
@@ -124,7 +142,7 @@ class Database:
         suffix = name.rpartition("-")[2]
         if len(suffix) == 5 and all(letter in _LETTERS for letter in suffix):
             value = sum(_LETTERS.index(letter) * len(_LETTERS) ** place for place, letter in enumerate(suffix))
-            self._suffixes = max(self._suffixes, value * pow(_STRIDE, -1, _SUFFIX_COUNT) % _SUFFIX_COUNT)
+            self._suffixes = max(self._suffixes, value * _INVERSE_STRIDE % _SUFFIX_COUNT)
 
     # History -------------------------------------------------------------------------------------------------------
 

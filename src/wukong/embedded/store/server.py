@@ -146,11 +146,13 @@ class Server:
             raise
 
     def restore(self, resource: Resource, documents: Iterable[Document]) -> None:
-        """Store the objects of a snapshot as they are. Adds only what the store itself needs; refuses nothing."""
-        kind = self.kinds.of(resource)
-        for document in documents:
-            self.database.reserve_identity(document)
-            self.database.put(kind.name, self._object_writer.complete_restored(kind, document, self.clock.now()))
+        """Store the objects of a snapshot as they are, before anybody watches: of these there is no history.
+
+        Adds only what the store itself needs; refuses nothing. From now on nobody may change the documents in place.
+        """
+        kind, now = self.kinds.of(resource), self.clock.now()
+        restored = [self._object_writer.complete_restored(kind, document, now) for document in documents]
+        self.database.restore(kind.name, restored)
 
     # Write ---------------------------------------------------------------------------------------------------------
 

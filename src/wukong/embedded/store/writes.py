@@ -130,9 +130,9 @@ class ObjectWriter:
             meta.setdefault("namespace", "default")
         if kind.has_generation:
             meta.setdefault("generation", 1)
-        head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
         self._unchecked_uids.add(meta["uid"])
-        return copy_document({**head, **_body_of(document), "metadata": without_fields(meta, "resourceVersion")})
+        head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
+        return {**document, **head, "metadata": meta}
 
     def _build_object(self, kind: ServedKind, document: Document, namespace: str, now: float) -> Document:
         """Return a new object with its kind, name, namespace, uid and creation time. Raises where they do not fit."""
