@@ -78,6 +78,7 @@ def _rolled_out(
     labels = {"app": name, "pod-template-hash": revision}
     deployment = _finish(_deployment(namespace, name, replicas, image), uids)
     counts = {"replicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas, "observedGeneration": 1}
+    counts["terminatingReplicas"] = 0
     deployment["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": "1"}
     deployment["status"] = {**counts, "updatedReplicas": replicas, "conditions": _DEPLOYMENT_CONDITIONS}
     yield deployment
@@ -128,6 +129,7 @@ def _stateful_set(
                 **{name: replicas for name in ("replicas", "readyReplicas", "availableReplicas", "currentReplicas")},
                 "updatedReplicas": replicas,
                 "observedGeneration": 1,
+                "collisionCount": 0,
                 "currentRevision": revision,
                 "updateRevision": revision,
             },
@@ -156,7 +158,7 @@ def _daemon_set(name: str, nodes: int, uids: Iterator[int]) -> Iterator[Document
             "kind": "DaemonSet",
             "metadata": {"name": name, "namespace": "kube-system", "labels": labels},
             "spec": {"selector": {"matchLabels": labels}, "template": _template(labels, image)},
-            "status": {**status, "numberReady": nodes, "numberAvailable": nodes, "observedGeneration": 1},
+            "status": {**status, "numberMisscheduled": 0, "numberReady": nodes, "numberAvailable": nodes, "observedGeneration": 1},
         },
         uids,
     )
@@ -221,6 +223,16 @@ def _budget(namespace: str, name: str, replicas: int) -> Document:
             "disruptionsAllowed": allowed,
             "expectedPods": replicas,
             "observedGeneration": 1,
+            "conditions": [
+                {
+                    "type": "DisruptionAllowed",
+                    "status": "True",
+                    "reason": "SufficientPods",
+                    "message": "",
+                    "observedGeneration": 1,
+                    "lastTransitionTime": STARTED,
+                }
+            ],
         },
     }
 
