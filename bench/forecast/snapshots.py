@@ -2,9 +2,9 @@
 
 python -m bench.forecast.snapshots NODES PODS FILE
 
-Nodes in three zones, a third of them spot. Of the pods a tenth are of DaemonSets, a tenth of StatefulSets, the others of
-Deployments of 1 to 100 replicas, one of them `shop-0/web` with 100; half of the Deployments have a budget. The pods lie
-on the nodes in turn. One change to roll out is `shop-0/web` with another image: see `image_change`.
+Nodes in three zones, a third of them spot. Of the pods two per node are of DaemonSets, a tenth of StatefulSets, the
+others of Deployments of 1 to 100 replicas, one of them `shop-0/web` with 100; half of the Deployments have a budget.
+The pods lie on the nodes in turn. One change to roll out is `shop-0/web` with another image: see `image_change`.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _stateful_set(
                 "template": _template(labels, image),
             },
             "status": {
-                **{name: replicas for name in ("replicas", "readyReplicas", "availableReplicas", "currentReplicas")},
+                **dict.fromkeys(("replicas", "readyReplicas", "availableReplicas", "currentReplicas"), replicas),
                 "updatedReplicas": replicas,
                 "observedGeneration": 1,
                 "collisionCount": 0,
@@ -158,7 +158,13 @@ def _daemon_set(name: str, nodes: int, uids: Iterator[int]) -> Iterator[Document
             "kind": "DaemonSet",
             "metadata": {"name": name, "namespace": "kube-system", "labels": labels},
             "spec": {"selector": {"matchLabels": labels}, "template": _template(labels, image)},
-            "status": {**status, "numberMisscheduled": 0, "numberReady": nodes, "numberAvailable": nodes, "observedGeneration": 1},
+            "status": {
+                **status,
+                "numberMisscheduled": 0,
+                "numberReady": nodes,
+                "numberAvailable": nodes,
+                "observedGeneration": 1,
+            },
         },
         uids,
     )

@@ -102,6 +102,14 @@ class Gate:
         self._held: set[Act] = set()
         self._said: OrderedDict[tuple[Act, str, Key, str], None] = OrderedDict()
 
+    def fork(self) -> Gate:
+        """An independent copy, which counts in the same place."""
+        copy = Gate(self.settings, is_dry_run=self._is_dry_run, count=self._count)
+        for act, bucket in self._buckets.items():
+            copy._buckets[act].set_to(bucket)
+        copy._held, copy._said = set(self._held), self._said.copy()
+        return copy
+
     def check(self, action: Action, state: State, now: float) -> Verdict:
         """Whether this may be done now. What is allowed counts towards its rate, whatever the API server answers."""
         act = act_of(action, state)
@@ -159,6 +167,9 @@ class Bucket:
     def __init__(self, per_minute: int) -> None:
         self.per_minute = per_minute
         self._left, self._at = float(per_minute), 0.0
+
+    def set_to(self, other: Bucket) -> None:
+        self._left, self._at = other._left, other._at
 
     def take(self, now: float) -> float:
         """0.0 if one more may pass, else the seconds until it may. A clock that is set back loses nothing."""

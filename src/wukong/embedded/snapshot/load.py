@@ -86,7 +86,7 @@ def _complete_head(document: Document, resource: Resource) -> Document:
 
 
 def _list_times(by_kind: DocumentsByKind) -> Iterator[float]:
-    texts: set[str] = set()
+    texts: set[str | None] = set()
     for documents in by_kind.values():
         for document in documents:
             status = document.get("status") or {}
@@ -143,9 +143,7 @@ def _drop_without_ordinals(by_kind: DocumentsByKind) -> list[str]:
         return []
     dropped_names = set(map(name_of, dropped))
     by_kind[STATEFUL_SETS.group_kind] = [
-        stateful_set
-        for stateful_set in by_kind[STATEFUL_SETS.group_kind]
-        if name_of(stateful_set) not in dropped_names
+        stateful_set for stateful_set in by_kind[STATEFUL_SETS.group_kind] if name_of(stateful_set) not in dropped_names
     ]
     names = _name_some([f"StatefulSet {name_of(stateful_set)}" for stateful_set in dropped])
     return [f"{names}: their pods are not numbered, as in an anonymous snapshot. They stay, and nobody replaces them."]

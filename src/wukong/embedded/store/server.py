@@ -74,6 +74,18 @@ class Server:
         self._object_writer = ObjectWriter(self.database, self.kinds, mutators)
         self._create_first_objects(build_crds() if definitions is None else definitions)
 
+    def fork(self, clock: Clock, seed: int | None = None) -> Server:
+        """Return an independent copy with a clock of its own. What neither side writes they share.
+
+        With a `seed` the uids and names that it generates next are shuffled anew.
+        """
+        copy = Server.__new__(Server)
+        copy.clock, copy.kinds, copy.database = clock, self.kinds.fork(), self.database.fork(seed)
+        copy._object_writer = self._object_writer.fork(copy.database, copy.kinds)
+        if "garbage_candidates" in self.__dict__:
+            copy.garbage_candidates = self.garbage_candidates.fork(copy.database)
+        return copy
+
     @cached_property
     def garbage_candidates(self) -> GarbageCandidates:
         """What garbage collection has to look at. There is one index, however many collectors are started."""

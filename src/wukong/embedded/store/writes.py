@@ -71,6 +71,12 @@ class ObjectWriter:
         self._pod_cache = PodCache(database)
         self._unchecked_uids: set[str] = set()  # of objects stored without validation
 
+    def fork(self, database: Database, kinds: Kinds) -> ObjectWriter:
+        """Return one that writes to a copy of the database."""
+        copy = ObjectWriter(database, kinds, self.mutators)
+        copy._pod_cache, copy._unchecked_uids = self._pod_cache.fork(database), set(self._unchecked_uids)
+        return copy
+
     # Create --------------------------------------------------------------------------------------------------------
 
     def create(

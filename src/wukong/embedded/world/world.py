@@ -35,6 +35,7 @@ from wukong.state.controller import Controller, Watch
 
 __all__ = ["Ending", "Role", "Step", "World"]
 Ending = Literal["held", "quiet", "deadline"]
+MakeControllers = Callable[[Server, VirtualClock, State], Iterable[Controller]]
 
 
 class QueuedItem(NamedTuple):
@@ -98,6 +99,32 @@ class World:
             self.state, self.processes = self._only_process.state, [self._only_process]
         self._watches = self._watches_of_truth()
         self._begin()
+
+    def fork(self, make: MakeControllers, seed: int | None = None) -> World:
+        """An independent copy of a world with one process: played on, it does what this one would.
+
+        Costs what has to be copied of its indexes; objects are shared. `make` makes the controllers, which then
+        remember what those of this world do. With a `seed` it draws other numbers from now on. Nobody listens to it
+        yet.
+        """
+        assert self._only_process is not None, "a world of several processes does not fork"
+        assert self.timers.next_due() is None, "what a timer would do cannot be copied"
+        clock, role = VirtualClock(self.clock.now()), self._only_process.role
+        copy = World.__new__(World)
+        copy.server, copy.clock, copy.trace = self.server.fork(clock, seed), clock, self.trace.fork()
+        copy.timers, copy._fault_injection = Timers(), None
+        copy._chance = self._chance if seed is None else Chance(seed, "backoff")
+        copy._listeners, copy._streams = [], {}
+        copy._is_timer_turn, copy._seen_versions = self._is_timer_turn, dict(self._seen_versions)
+        copy.state, copy.acting, copy.latest = self.state.fork(), None, self.latest
+        controllers = tuple(make(copy.server, clock, copy.state))
+        process = self._only_process.fork(
+            role._replace(make=lambda _: controllers), copy.state, clock=clock, trace=copy.trace, chance=copy._chance
+        )
+        process.transport = DirectTransport(copy.server)
+        copy._only_process, copy.processes, copy._watches = process, [process], process.watches
+        copy.server.database.listen(copy._follow)
+        return copy
 
     @property
     def dispatch(self) -> Dispatch:

@@ -47,6 +47,7 @@ _FIRST_POD_ADDRESS = int(ipaddress.ip_address("10.0.0.0"))
 
 class Kubelets:
     name = "kubelet"
+
     def __init__(
         self, behaviour: Behaviour | None = None, chance: Chance | None = None, stuck_pods: frozenset[str] = frozenset()
     ) -> None:
@@ -55,6 +56,9 @@ class Kubelets:
         self.watches = (Watch(PODS, self._find_keys), Watch(NODES, keys_on_node))
         self._running_since: dict[str, float] = {}  # uid → when its kubelet first saw the pod
         self._stopping_since: dict[str, float] = {}  # uid → when its kubelet first saw it deleted
+
+    def copy_memory(self, source: Kubelets, _: State) -> None:
+        self._running_since, self._stopping_since = dict(source._running_since), dict(source._stopping_since)
 
     def _find_keys(self, change: Change, state: State) -> Iterable[Key]:
         """A pod that is up when we first see it stays so until something changes: of a snapshot most are."""
