@@ -51,7 +51,19 @@ class Bindings:
         self.local_profile = replace(self.profile, filters=local_filters)
         self._bound_nodes: dict[Process, dict[str, str]] = {}  # process → uid of a pod it bound → node
         self._bindings = 0
-        self._exclusive: set[str] = set()  # uids of pods with required anti-affinity
+        pods = (pod for pod in self.world.state.of(Pod).values() if isinstance(pod, Pod))
+        # uids of pods with required anti-affinity
+        self._exclusive = {pod.metadata.uid for pod in pods if _has_required_anti_affinity(pod)}
+
+    def fork(self, findings: Findings) -> Bindings:
+        """For a copy of a world with one process."""
+        copy = Bindings.__new__(Bindings)
+        copy.findings, copy.world = findings, findings.world
+        copy.profile, copy.local_profile = self.profile, self.local_profile
+        copy._bindings, copy._exclusive = self._bindings, set(self._exclusive)
+        copies = dict(zip(self.world.processes, copy.world.processes, strict=True))
+        copy._bound_nodes = {copies[process]: dict(nodes) for process, nodes in self._bound_nodes.items()}
+        return copy
 
     def observe(self, change: Change) -> None:
         old, new = change.old, change.new

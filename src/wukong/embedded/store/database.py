@@ -84,6 +84,10 @@ class Database:
         objects = by_namespace.get(key.namespace) if by_namespace is not None else None
         return objects.get(key.name) if objects is not None else None
 
+    def count(self, name: str) -> int:
+        """Return how many objects of a kind there are."""
+        return sum(map(len, (self._objects.get(name) or {}).values()))
+
     def list_objects(self, name: str, namespace: str = "") -> list[Document]:
         """Return all objects of a kind, sorted as etcd sorts its keys: `a-b/x` comes before `a/x`."""
         by_namespace: Mapping[str, Mapping[str, Document]] = self._objects.get(name) or {}

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Literal, NamedTuple, Protocol
 
 from wukong.actions import Action
+from wukong.api.resources import Key
 from wukong.embedded.store import Server
 from wukong.embedded.world import objects
 from wukong.embedded.world.clock import Chance, VirtualClock
@@ -150,6 +151,11 @@ class World:
             if attempt is not None:
                 return attempt
         return None
+
+    def failing_keys(self, controller: str) -> list[Key]:
+        """The keys that this controller has failed at since it last succeeded. Sorted."""
+        processes = self._processes_of(controller)
+        return sorted({key for process in processes for key in process.state.attempts.list_failing(controller)})
 
     def enqueue(self, item: Item) -> None:
         """Have this item decided now."""

@@ -6,10 +6,14 @@ writes; the clock is the cluster's.
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+
+from msgspec.structs import replace
 
 from wukong.api.core import Pod as AnyPod
+from wukong.api.kinds import PODS, REPLICA_SETS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key, key_of
 from wukong.api.usage import USAGE_GROUP
@@ -23,7 +27,7 @@ from wukong.embedded.scenario.record.story import Event, NodeCount, WorkloadSumm
 from wukong.embedded.store.documents import condition_of
 from wukong.embedded.world.objects import Node, Pod, ReplicaSet
 from wukong.runtime.dispatch import Item
-from wukong.state import Change
+from wukong.state import Change, State
 
 REMEMBERED_PODS = 10_000  # that are gone
 _FOREIGN = "another's "  # begins the name of a workload that the story does not cover
@@ -42,6 +46,9 @@ class Recorder:
         self.workloads: dict[str, WorkloadSummary] = {}
         self.nodes = NodeCount()
         self._names: dict[tuple[str, str], str] = {}  # kind and key of a workload → its name in the story
+        self._taken_names: set[str] = set()
+        self._touched: set[str] = set()  # workloads that something happened to since they were last summed up
+        self._unbound_pods: dict[Key, None] = {}
         self._was_available: set[str] = set()  # workloads that were wholly available at some time
         self._unavailable_since: dict[str, float] = {}
         self._peak_pods = PeakPods(passing_seconds)
@@ -50,6 +57,19 @@ class Recorder:
         self._gone_pods: deque[str] = deque()  # uids of pods of which the above is still remembered
         self._colocation = Colocation()
         cluster.listen(self.hear)
+
+    def fork(self, cluster: ObservedCluster) -> Recorder:
+        """The same for a copy of the cluster, to which it listens."""
+        copy = Recorder(cluster, self.covers, passing_seconds=self._peak_pods.passing_seconds)
+        copy.started_at, copy.last_change, copy.events = self.started_at, self.last_change, list(self.events)
+        copy.workloads = {name: replace(summary) for name, summary in self.workloads.items()}
+        copy.nodes, copy._names, copy._taken_names = replace(self.nodes), dict(self._names), set(self._taken_names)
+        copy._touched, copy._unbound_pods = set(self._touched), dict(self._unbound_pods)
+        copy._was_available, copy._unavailable_since = set(self._was_available), dict(self._unavailable_since)
+        copy._peak_pods, copy._colocation = self._peak_pods.fork(), self._colocation.fork()
+        copy._workload_of_pod, copy._disrupted_pods = dict(self._workload_of_pod), set(self._disrupted_pods)
+        copy._gone_pods = self._gone_pods.copy()
+        return copy
 
     def is_about(self, pod: AnyPod) -> bool:
         """Whether this pod is of a workload that the story is about."""
@@ -75,8 +95,18 @@ class Recorder:
             if workload_status.is_top_level(changed) and self.covers(changed.kind, changed.key):
                 self._hear_workload(change, changed)
 
+    def include_pods(self, pods: Iterable[Pod]) -> None:
+        """Count pods that were there before the story began. None of them is an event."""
+        for pod in pods:
+            self._touched.add(self._count_pod(pod, is_gone=False))
+            if not pod.spec.node_name:
+                self._unbound_pods[key_of(pod)] = None
+        for name in self.workloads:
+            self._count_pods(name)
+
     def _hear_workload(self, change: Change, workload: Object) -> None:
         name = self.name_of(workload)
+        self._touched.add(name)
         if change.new is None:
             self._end_shortage(name)
             self.workloads.pop(name, None)
@@ -131,25 +161,35 @@ class Recorder:
             self.add_event(name, text)
 
     def _hear_pod(self, change: Change, pod: Pod) -> None:
-        old, new, uid = change.old, change.new, pod.metadata.uid
-        name = self._find_workload(pod)
-        self._peak_pods.hear_pod(pod, is_gone=new is None)
+        old, new = change.old, change.new
+        name = self._count_pod(pod, is_gone=new is None)
+        self._touched.add(name)
         self._count_pods(name)
-        summary = self.workloads.get(name)
-        if summary is not None:
-            on_node, summary.mixed_nodes = self._colocation.hear(name, pod, is_gone=new is None)
-            summary.max_per_node = max(summary.max_per_node, on_node)
-            disruption = podlike.condition(pod, "DisruptionTarget")
-            if disruption is not None and disruption.status == "True" and uid not in self._disrupted_pods:
-                self._disrupted_pods.add(uid)
-                summary.restarts += 1
+        if new is None or pod.spec.node_name:
+            self._unbound_pods.pop(change.key, None)
+        else:
+            self._unbound_pods[change.key] = None
         if new is None:
-            self._forget_pod_later(uid)
+            self._forget_pod_later(pod.metadata.uid)
         if self._covers_name(name):
             for text in _describe_pod_change(
                 old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None
             ):
                 self.add_event(name, text)
+
+    def _count_pod(self, pod: Pod, *, is_gone: bool) -> str:
+        """Give the name of its workload."""
+        name, uid = self._find_workload(pod), pod.metadata.uid
+        self._peak_pods.hear_pod(pod, is_gone=is_gone)
+        summary = self.workloads.get(name)
+        if summary is not None:
+            on_node, summary.mixed_nodes = self._colocation.hear(name, pod, is_gone=is_gone)
+            summary.max_per_node = max(summary.max_per_node, on_node)
+            disruption = podlike.condition(pod, "DisruptionTarget")
+            if disruption is not None and disruption.status == "True" and uid not in self._disrupted_pods:
+                self._disrupted_pods.add(uid)
+                summary.restarts += 1
+        return name
 
     def _forget_pod_later(self, uid: str) -> None:
         """Not at once: others may still ask whose pod that was."""
@@ -188,17 +228,31 @@ class Recorder:
     # ---- in the end
 
     def finish(self) -> list[str]:
-        """Complete the summaries, and give what is stuck, by workload."""
+        """Complete the summaries, and give what is stuck, by workload.
+
+        What nothing happened to since it was last summed up is as it was.
+        """
         for name in list(self._unavailable_since):
             self._end_shortage(name)
-        for pod in self.cluster.state.all(Pod):
-            summary = self.workloads.get(self._find_workload(pod))
-            if summary is not None and pod.spec.node_name and podlike.is_active(pod):
-                summary.per_node[pod.spec.node_name] = summary.per_node.get(pod.spec.node_name, 0) + 1
+        self._sum_up_nodes()
         for name, summary in self.workloads.items():
             summary.max_pods = self._peak_pods.update_peak(name, self.cluster.clock.now())
-            summary.per_node = dict(sorted(summary.per_node.items()))
         return self._list_stuck()
+
+    def _sum_up_nodes(self) -> None:
+        """Count the pods on each node, of the workloads that something happened to."""
+        state, pods = self.cluster.state, dict[str, Pod]()  # by uid, for one may have two owners
+        for workload in workload_status.top_level_workloads(state):
+            if self._names.get((workload.kind, workload.key)) in self._touched:
+                pods.update((pod.metadata.uid, pod) for pod in _list_pods(workload, state))
+        counts: dict[str, Tally[str]] = {}
+        for pod in pods.values():
+            if pod.spec.node_name and podlike.is_active(pod):
+                counts.setdefault(self._find_workload(pod), Tally())[pod.spec.node_name] += 1
+        for name in self._touched:
+            if (summary := self.workloads.get(name)) is not None:
+                summary.per_node = dict(sorted(counts.get(name, {}).items()))
+        self._touched.clear()
 
     def _list_stuck(self) -> list[str]:
         reasons_by_name: dict[str, list[str]] = {}
@@ -207,12 +261,13 @@ class Recorder:
             if is_covered and not workload_status.count_replicas(workload).is_complete:
                 reasons = reasons_by_name.setdefault(self.name_of(workload), [])
                 reasons.extend(workload_status.list_failures(workload))
-        for pod in filter(self.is_about, self.cluster.state.all(Pod)):
-            if not pod.spec.node_name and podlike.is_active(pod):
+        for pod in self._list_own_pods(self._unbound_pods):
+            if podlike.is_active(pod):
                 scheduled = podlike.condition(pod, "PodScheduled")
                 message = scheduled.message if scheduled is not None and scheduled.message else "not scheduled"
                 reasons = reasons_by_name.setdefault(self._find_workload(pod), [])
                 reasons.extend([f"pending: {message}"] if f"pending: {message}" not in reasons else [])
+        for pod in self._list_own_pods(self.cluster.failing_keys(Drains.name)):
             attempt = self.cluster.attempt(Item(Drains.name, key_of(pod)))
             if attempt is not None:
                 reasons = reasons_by_name.setdefault(f"node {pod.spec.node_name}", [])
@@ -224,6 +279,11 @@ class Recorder:
                 reasons.append(f"{counts}, or not all of the latest version")
         return [f"{name}: {reason}" for name, reasons in sorted(reasons_by_name.items()) for reason in reasons]
 
+    def _list_own_pods(self, keys: Iterable[Key]) -> list[Pod]:
+        """The pods with these keys that the story is about."""
+        pods = (self.cluster.state.get(Pod, key) for key in sorted(keys))
+        return [pod for pod in pods if pod is not None and self.is_about(pod)]
+
     # ---- names
 
     def name_of(self, workload: Object) -> str:
@@ -233,9 +293,9 @@ class Recorder:
     def _find_name(self, kind: str, key: str) -> str:
         name = self._names.get((kind, key))
         if name is None:
-            is_taken = key in self._names.values()
-            name = f"{key}.{kind.lower()}" if is_taken else key
+            name = f"{key}.{kind.lower()}" if key in self._taken_names else key
             self._names[kind, key] = name
+            self._taken_names.add(name)
         return name
 
     def _find_workload(self, pod: Pod) -> str:
@@ -259,6 +319,17 @@ class Recorder:
     def _covers_name(self, name: str) -> bool:
         """Workloads that are covered have their names from us; a pod without owner is asked for by its own."""
         return self.covers("Pod", name[4:]) if name.startswith("pod ") else not name.startswith(_FOREIGN)
+
+
+def _list_pods(workload: Object, state: State) -> Iterator[Pod]:
+    """The pods of a workload, and of the ReplicaSets that it owns."""
+    for resource in (REPLICA_SETS, PODS):
+        for key in state.owners.owned_by(workload.metadata.uid, resource):
+            owned = state.objects[resource.group_kind].get(key)
+            if isinstance(owned, Pod):
+                yield owned
+            elif owned is not None:
+                yield from _list_pods(owned, state)
 
 
 def _describe_pod_change(old: Pod | None, new: Pod | None) -> list[str]:
