@@ -25,9 +25,8 @@ from wukong.embedded.faults import FaultCounts, Faults, plan_episodes
 from wukong.embedded.scenario import Scenario, Story, play
 from wukong.embedded.scenario.format.planned_faults import planned_faults
 from wukong.embedded.scenario.play.player import Lines, Spectator
-from wukong.embedded.scenario.play.steps import MANAGER, Drains
+from wukong.embedded.scenario.play.steps import Drains
 from wukong.embedded.snapshot.load import LoadedSnapshot
-from wukong.embedded.snapshot.presumed_fields import presume_fields
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import Chance, VirtualClock
 from wukong.embedded.world.world import Role, World
@@ -137,21 +136,19 @@ def build_world(
     settings: Settings,
     drains: Drains,
     start: LoadedSnapshot | None = None,
-    applied: Iterable[Document] = (),
     fault_injection: Faults | None = None,
 ) -> World:
     """The world of `build_cluster`."""
-    return build_cluster(settings, drains, start, applied, fault_injection).world
+    return build_cluster(settings, drains, start, fault_injection).world
 
 
 def build_cluster(
     settings: Settings,
     drains: Drains,
     start: LoadedSnapshot | None = None,
-    applied: Iterable[Document] = (),
     fault_injection: Faults | None = None,
 ) -> EmbeddedCluster:
-    """An empty cluster, or one that is as a snapshot says, to which these documents will be `applied`.
+    """An empty cluster, or one that is as a snapshot says.
 
     One process that knows everything at once; with faults those of a real cluster, each with its own mirror.
     """
@@ -160,8 +157,6 @@ def build_cluster(
     processes = Processes(settings, server, clock, drains, fault_injection, start.stuck_pods if start else frozenset())
     for resource, documents in start.objects if start else ():
         server.restore(resource, documents)
-    if start:
-        presume_fields(server, applied, MANAGER)
     if fault_injection is not None:
         world = World(
             server=server, clock=clock, seed=settings.seed, roles=processes.roles(), fault_injection=fault_injection

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wukong.embedded.checkers import counts, mirrors
+from wukong.embedded.checkers.active_pods import ActivePods
 from wukong.embedded.checkers.bindings import Bindings
 from wukong.embedded.checkers.budgets import Budgets
 from wukong.embedded.checkers.findings import Finding, Findings
@@ -20,6 +21,7 @@ class Checkers:
     def __init__(self, world: World, faults: Faults | None = None) -> None:
         self._world, self._findings = world, Findings(world)
         self._pod_count, self._touched = counts.PodCount(world), TouchedObjects()
+        world.state.index_of(ActivePods)  # made now, so that a fork of the world has it
         self._touched.include((kind, objects) for kind, objects in world.state.objects.items())
         self._checkers = [make(self._findings) for make in (Histories, Budgets, Bindings, PodCreations, PodDeletions)]
         self._checked_version: int | None = None  # up to which the mirror is known to be right

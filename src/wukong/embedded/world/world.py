@@ -127,6 +127,10 @@ class World:
         copy.server.database.listen(copy._follow)
         return copy
 
+    def prepare_fork(self) -> None:
+        """Work out now what every fork would have to work out for itself."""
+        _ = self.state.snapshot
+
     @property
     def dispatch(self) -> Dispatch:
         """The dispatch of the only process."""

@@ -215,6 +215,10 @@ class Recorder:
             self._peak_pods.count_pods(name, self.cluster.clock.now())
             self.workloads[name].max_pods = self._peak_pods.peaks.get(name, 0)
 
+    def begin(self) -> None:
+        """Count from now on."""
+        self.started_at = self.last_change = self.cluster.clock.now()
+
     def clear_events(self) -> None:
         """Forget the events and restarts so far: the story begins now."""
         self.events.clear()

@@ -73,6 +73,10 @@ class Recording:
             self.moves.include(pod)
         self.recorder.clear_events()
 
+    def begin(self) -> None:
+        """Have the story begin now: what was before is not part of it."""
+        self.recorder.begin()
+
     def tell_story(
         self,
         *,
