@@ -200,3 +200,12 @@ def test_it_is_read_from_files_by_its_group() -> None:
 def test_a_group_and_kind_is_in_the_table_once() -> None:
     with pytest.raises(ValueError, match=r"has Deployment.fleet.example.com already"):
         KINDS.add(ENTRY)
+
+
+def test_a_struct_that_was_asked_for_before_its_entry_is_found_by_it() -> None:
+    KINDS.remove(ENTRY)
+    try:
+        assert KINDS.group_kind_of(Deployment) == "Deployment"
+    finally:
+        KINDS.add(ENTRY)
+    assert KINDS.group_kind_of(Deployment) == "Deployment.fleet.example.com"
