@@ -8,7 +8,7 @@ from __future__ import annotations
 from wukong.actions import Action, Delete
 from wukong.api.core import Pod
 from wukong.api.kinds import NAMESPACES, NODES, PODS
-from wukong.api.resources import Key
+from wukong.api.resources import key_of
 from wukong.app.sim_live.plan import ObjectName, Plan
 from wukong.app.sim_live.real_cluster import RealCluster
 from wukong.embedded.scenario.play.steps import uncordon
@@ -28,7 +28,7 @@ async def clean_up(real: RealCluster, plan: Plan) -> list[str]:
         problems += await _try(real, Delete(resource, key, propagation="Background"))
     await real.wait_until(lambda: not _pods_being_stopped(real, plan), REMOVAL_SECONDS)
     for pod in _pods_of_run(real, plan):  # nobody ends these: their node is gone, silent or slow
-        problems += await _try(real, Delete(PODS, _key_of(pod), grace_seconds=0))
+        problems += await _try(real, Delete(PODS, key_of(pod), grace_seconds=0))
     for kind in last_kinds:
         for resource, key in [entry for entry in real.created if entry[0] == kind]:
             problems += await _try(real, Delete(resource, key))
@@ -50,10 +50,6 @@ def _pods_of_run(real: RealCluster, plan: Plan) -> list[Pod]:
 def _pods_being_stopped(real: RealCluster, plan: Plan) -> list[Pod]:
     """Pods of the run whose kubelet can end them."""
     return [pod for pod in _pods_of_run(real, plan) if real.has_kubelet(pod)]
-
-
-def _key_of(pod: Pod) -> Key:
-    return Key(pod.metadata.namespace, pod.metadata.name)
 
 
 async def _try(real: RealCluster, action: Action) -> list[str]:
