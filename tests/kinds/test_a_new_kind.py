@@ -209,3 +209,9 @@ def test_a_struct_that_was_asked_for_before_its_entry_is_found_by_it() -> None:
     finally:
         KINDS.add(ENTRY)
     assert KINDS.group_kind_of(Deployment) == "Deployment.fleet.example.com"
+
+
+def test_a_kind_that_may_be_called_like_another_has_its_group_in_its_title() -> None:
+    unlisted = Resource(kind="Deployment", group="other.example.com", plural="deployments")
+    titles = [KINDS.title_of(resource) for resource in (DEPLOYMENTS, FLEETS, unlisted)]
+    assert titles == ["Deployment", "Deployment.fleet.example.com", "Deployment.other.example.com"]

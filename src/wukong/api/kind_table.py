@@ -118,7 +118,7 @@ class KindTable:
     def title_of(self, resource: Resource) -> str:
         """What a kind is called in logs and metrics: `Deployment`, and with its group where it is somebody else's."""
         entry = self.of_resource(resource)
-        return resource.group_kind if entry is not None and entry.origin == "foreign" else resource.kind
+        return resource.group_kind if entry is None or entry.origin == "foreign" else resource.kind
 
     def resource_named(self, kind: str) -> Resource:
         """Where the first kind of this name lives. KeyError if there is none."""
