@@ -9,7 +9,7 @@ from wukong.actions import Action, Delete
 from wukong.api.core import Pod
 from wukong.api.kinds import NAMESPACES, NODES, PODS
 from wukong.api.resources import key_of
-from wukong.app.sim_live.plan import ObjectName, Plan
+from wukong.app.sim_live.plan import ObjectName, Plan, describe_name
 from wukong.app.sim_live.real_cluster import RealCluster
 from wukong.embedded.scenario.play.steps import uncordon
 from wukong.errors import ClusterError
@@ -34,11 +34,11 @@ async def clean_up(real: RealCluster, plan: Plan) -> list[str]:
             problems += await _try(real, Delete(resource, key))
     removed = {(resource.group_kind, key) for resource, key in real.created if resource in last_kinds}
     await real.wait_until(lambda: not _still_present(real, removed), REMOVAL_SECONDS)
-    return [*problems, *(f"{kind} {key} is still there" for kind, key in sorted(_still_present(real, removed)))]
+    return [*problems, *(f"{describe_name(name)} is still there" for name in sorted(_still_present(real, removed)))]
 
 
 def _still_present(real: RealCluster, names: set[ObjectName]) -> set[ObjectName]:
-    return {(kind, key) for kind, key in names if key in real.state.objects.get(kind, {})}
+    return {(group_kind, key) for group_kind, key in names if key in real.state.objects.get(group_kind, {})}
 
 
 def _pods_of_run(real: RealCluster, plan: Plan) -> list[Pod]:

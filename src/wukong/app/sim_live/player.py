@@ -17,7 +17,7 @@ from wukong.actions import Create
 from wukong.api.kinds import NODES, SERVICE_ACCOUNTS
 from wukong.api.resources import Key
 from wukong.app.sim_live.cleanup import clean_up
-from wukong.app.sim_live.plan import Plan, find_object, make_plan
+from wukong.app.sim_live.plan import Plan, describe_name, find_object, make_plan
 from wukong.app.sim_live.real_cluster import RealCluster, make_hollow
 from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.scenario import Scenario, Story
@@ -71,7 +71,7 @@ async def play_live(cluster: Cluster, scenario: Scenario, options: Options, say:
 
 
 def _describe(plan: Plan, options: Options) -> str:
-    names = [f"{kind} {key}" for kind, key in sorted(plan.documents)]
+    names = [describe_name(name) for name in sorted(plan.documents)]
     names += [f"Namespace {name}" for name in sorted(plan.new_namespaces)]
     names += [f"Node {name}" for name in sorted(plan.nodes)] if plan.makes_nodes else []
     end = "stays" if options.keep else "is removed in the end"
