@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +11,8 @@ from typing import Any
 import yaml
 
 from wukong.errors import InputError
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def without_nulls(value: Any) -> Any:
@@ -55,6 +59,11 @@ def raise_yaml_problems() -> Iterator[None]:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise InputError(f"broken YAML: {place}{getattr(error, 'problem', None) or error}.") from None
+
+
+def path_of(parent: str, key: str) -> str:
+    """Return the path of a map's entry, for messages; keys with dots and slashes are quoted."""
+    return f"{parent}.{key}" if _PLAIN_KEY.fullmatch(key) else f"{parent}[{json.dumps(key, ensure_ascii=False)}]"
 
 
 def unfold_list(document: dict[str, Any]) -> list[Any]:
