@@ -80,6 +80,7 @@ def list_everything(world: World) -> list[Document]:
     return [document for kind in TABLE if kind.loads for document in world.server.list(kind.resource).items]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(scenarios(), st.integers(0, 3))
 def test_a_world_at_rest_stays_at_rest_when_it_is_loaded_elsewhere(document: Document, seed: int) -> None:

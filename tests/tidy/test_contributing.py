@@ -148,6 +148,7 @@ def test_make_help_lists_every_target_that_people_call() -> None:
     assert {line.split()[1] for line in shown.splitlines()} == make_targets() >= {"quick", "test", "check"}
 
 
+@pytest.mark.slow
 def test_quick_leaves_out_what_needs_a_control_plane_or_is_slow_and_says_so() -> None:
     tests = ["tests/conformance/test_placing.py", "tests/live/test_fidelity.py", "tests/serve/test_fuzz.py"]
     command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "--quick", "-p", "no:cacheprovider", *tests]
