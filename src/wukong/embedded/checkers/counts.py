@@ -31,7 +31,7 @@ class PodCount:
     """How many pods there should be, counted by creations and removals."""
 
     def __init__(self, world: World) -> None:
-        self.world, self.expected = world, len(world.state.objects.get("Pod", {}))
+        self.world, self.expected = world, len(world.state.of(Pod))
 
     def observe(self, change: Change) -> None:
         if change.group_kind == PODS.group_kind:

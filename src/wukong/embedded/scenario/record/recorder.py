@@ -115,7 +115,7 @@ class Recorder:
 
     def _hear_node(self, change: Change) -> None:
         old, new = change.old, change.new
-        count = len(self.cluster.state.objects.get("Node", {}))
+        count = len(self.cluster.state.of(Node))
         self.nodes.max, self.nodes.end = max(self.nodes.max, count), count
         name = f"node {change.key.name}"
         if old is None or new is None:
@@ -283,7 +283,7 @@ def _describe_pod_change(old: Pod | None, new: Pod | None) -> list[str]:
 
 
 def _describe_label_changes(old: Object, new: Object) -> list[str]:
-    """What became of a node's usage labels. Other labels are nobody's news."""
+    """What became of a node's usage labels. Changes of other labels are no events."""
     before, now = old.metadata.labels, new.metadata.labels
     names = sorted(name for name in {*before, *now} if name.startswith(f"{USAGE_GROUP}/"))
     changed = [name for name in names if before.get(name) != now.get(name)]
