@@ -10,8 +10,9 @@ from collections import deque
 from collections.abc import Callable
 
 from wukong.api.core import Pod as AnyPod
-from wukong.api.meta import Object, controller_of
-from wukong.api.resources import Key, key_of
+from wukong.api.kinds import DEPLOYMENTS, KINDS, REPLICA_SETS, group_kind_of
+from wukong.api.meta import Object, OwnerReference, controller_of
+from wukong.api.resources import Key, key_of, refers_to
 from wukong.api.usage import USAGE_GROUP
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.scenario.play.steps import Drains
@@ -41,7 +42,7 @@ class Recorder:
         self.events: list[Event] = []
         self.workloads: dict[str, WorkloadSummary] = {}
         self.nodes = NodeCount()
-        self._names: dict[tuple[str, str], str] = {}  # kind and key of a workload → its name in the story
+        self._names: dict[tuple[str, str], str] = {}  # group kind and key of a workload → its name
         self._was_available: set[str] = set()  # workloads that were wholly available at some time
         self._unavailable_since: dict[str, float] = {}
         self._peak_pods = PeakPods(passing_seconds)
@@ -161,12 +162,12 @@ class Recorder:
 
     def _hear_pod_owner(self, change: Change, owner: Object) -> None:
         """A Deployment's ReplicaSet changed, or a workload that makes its pods itself."""
-        controller, namespace = controller_of(owner.metadata), owner.metadata.namespace
-        kind, key = (
-            (owner.kind, owner.key) if controller is None else (controller.kind, f"{namespace}/{controller.name}")
-        )
-        if owner.kind != "Deployment" and self.covers(kind, key):
-            name = self._find_name(kind, key)
+        controller = controller_of(owner.metadata)
+        group_kind, key = change.group_kind, owner.key
+        if controller is not None:
+            group_kind, key = _group_kind_of(controller), f"{owner.metadata.namespace}/{controller.name}"
+        if change.group_kind != DEPLOYMENTS.group_kind and self.covers(_kind_of(group_kind), key):
+            name = self._find_name(group_kind, key)
             self._peak_pods.hear_owner(name, change)
             self._count_pods(name)
 
@@ -227,15 +228,16 @@ class Recorder:
     # ---- names
 
     def name_of(self, workload: Object) -> str:
-        """`ns/name`; with the kind where another workload has that name already."""
-        return self._find_name(workload.kind, workload.key)
+        """`ns/name`; with the kind where another workload has that name already, and with its group where that has."""
+        return self._find_name(group_kind_of(workload), workload.key)
 
-    def _find_name(self, kind: str, key: str) -> str:
-        name = self._names.get((kind, key))
+    def _find_name(self, group_kind: str, key: str) -> str:
+        name = self._names.get((group_kind, key))
         if name is None:
-            is_taken = key in self._names.values()
-            name = f"{key}.{kind.lower()}" if is_taken else key
-            self._names[kind, key] = name
+            candidates = (key, f"{key}.{_kind_of(group_kind).lower()}")
+            free = (candidate for candidate in candidates if candidate not in self._names.values())
+            name = next(free, f"{key}.{group_kind.lower()}")
+            self._names[group_kind, key] = name
         return name
 
     def _find_workload(self, pod: Pod) -> str:
@@ -246,19 +248,28 @@ class Recorder:
         owner, namespace = controller_of(pod.metadata), pod.metadata.namespace
         if owner is None:
             return f"pod {pod.key}"
-        if owner.kind == "ReplicaSet":
+        if refers_to(owner, REPLICA_SETS):
             replica_set = self.cluster.state.get(ReplicaSet, Key(namespace, owner.name))
             if replica_set is None:
                 return f"{namespace}/{owner.name}"
             owner = controller_of(replica_set.metadata) or owner
         key = f"{namespace}/{owner.name}"
-        name = self._find_name(owner.kind, key) if self.covers(owner.kind, key) else f"{_FOREIGN}{key}"
+        is_covered = self.covers(owner.kind, key)
+        name = self._find_name(_group_kind_of(owner), key) if is_covered else f"{_FOREIGN}{key}"
         self._workload_of_pod[pod.metadata.uid] = name
         return name
 
     def _covers_name(self, name: str) -> bool:
         """Workloads that are covered have their names from us; a pod without owner is asked for by its own."""
         return self.covers("Pod", name[4:]) if name.startswith("pod ") else not name.startswith(_FOREIGN)
+
+
+def _group_kind_of(owner: OwnerReference) -> str:
+    return KINDS.group_kind_named(owner.kind, owner.api_version)
+
+
+def _kind_of(group_kind: str) -> str:
+    return group_kind.partition(".")[0]
 
 
 def _describe_pod_change(old: Pod | None, new: Pod | None) -> list[str]:
