@@ -138,6 +138,6 @@ def is_known(document: Document, skipped: Tally[str]) -> bool:
     """Tell whether a forecast loads the object. Other kinds are counted in `skipped`, or refused like in decode."""
     name, version = str(document.get("kind") or ""), str(document.get("apiVersion") or "")
     kind = KINDS.of_document(name, version)
-    if kind is not None and kind.loads and not kind.decides:
-        return version == kind.resource.api_version
+    if kind is not None and kind.loads and version in ("", kind.resource.api_version):
+        return True
     return find_kind(name, version, skipped) is not None

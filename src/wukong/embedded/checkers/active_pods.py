@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from wukong.api.core import Pod
+from wukong.api.kinds import PODS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
 from wukong.embedded.checkers.pods import is_active
@@ -21,7 +22,7 @@ _NONE: Mapping[str, Pod] = {}
 
 
 class ActivePods:
-    kinds: ClassVar[frozenset[str]] = frozenset({"Pod"})
+    kinds: ClassVar[frozenset[str]] = frozenset({PODS.group_kind})
 
     def __init__(self) -> None:
         # uid of a controller → uid of a pod → the pod
@@ -30,7 +31,7 @@ class ActivePods:
     def of(self, controller_uid: str) -> Mapping[str, Pod]:
         return self._active.get(controller_uid, _NONE)
 
-    def note(self, kind: str, key: Key, old: Object | None, new: Object | None) -> None:
+    def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         if old is not None and (controller_uid := _controller_uid_of(old)):
             del self._active.own(controller_uid)[old.metadata.uid]
             self._active.drop_if_empty(controller_uid)

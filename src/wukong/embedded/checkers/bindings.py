@@ -90,7 +90,7 @@ class Bindings:
     def _check(self, key: Key, pod: Pod, node: str, process: Process, bound_nodes: Mapping[str, str]) -> None:
         self._bindings += 1
         state = self.world.state
-        is_sampled = self._bindings % max(1, len(state.objects["Pod"]) // FEW) == 0
+        is_sampled = self._bindings % max(1, len(state.of(Pod)) // FEW) == 0
         is_whole = is_sampled and (bool(self._exclusive) or _depends_on_other_nodes(pod))
         reason = self._refusal(state, key, pod, node, {}, is_whole=is_whole)
         if not reason:
@@ -127,7 +127,7 @@ def _placed_pods(state: State, key: Key, node: str, bound_nodes: Mapping[str, st
     """Every placed pod but the one with this key, or only those on the node."""
     pods: Iterable[Pod]
     if is_whole or bound_nodes:
-        pods = [pod for pod_key, pod in state.objects.get("Pod", {}).items() if pod_key != key and isinstance(pod, Pod)]
+        pods = [pod for pod_key, pod in state.of(Pod).items() if pod_key != key and isinstance(pod, Pod)]
     else:
         pods = [pod for pod in state.pods_on(node) if pod.key != str(key)]
     for pod in pods:

@@ -73,6 +73,7 @@ class Budgets:
         if not isinstance(change.new, PodDisruptionBudget):
             self._selectors.pop(change.key, None)
             self._last_counts.pop(change.key, None)
+            self._evicted_since.pop(change.key, None)
             return
         self._selectors[change.key] = requirements(change.new.spec.selector)
         actor = acting_controller(self.world)

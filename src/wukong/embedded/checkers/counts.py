@@ -32,7 +32,7 @@ class PodCount:
     """How many pods there should be, counted by creations and removals."""
 
     def __init__(self, world: World) -> None:
-        self.world, self.expected = world, len(world.state.objects.get("Pod", {}))
+        self.world, self.expected = world, len(world.state.of(Pod))
 
     def fork(self, world: World) -> PodCount:
         copy = PodCount(world)

@@ -56,7 +56,7 @@ def load_snapshot(documents: Iterable[Document], now: float | None = None) -> Lo
         by_kind[kind.group_kind].append(_complete_head(document, kind.resource))
     taken = max([*_list_times(by_kind), now or 0.0]) or START  # never before what it shows
     now = taken + 1.0  # the API's times are whole seconds: what was just then is past
-    notes = [*_drop_without_templates(by_kind), *_drop_without_ordinals(by_kind), *_link_owners_of(by_kind)]
+    notes = [*_drop_without_templates(by_kind), *_drop_without_ordinals(by_kind), *_link_owners(by_kind)]
     _fill_in(by_kind, taken)
     notes += revisions.add_missing_revisions(by_kind)
     stuck_pods, more_notes = pods.find_stuck(by_kind[PODS.group_kind], now)
@@ -129,7 +129,7 @@ def _drop_without_ordinals(by_kind: DocumentsByKind) -> list[str]:
     pod_names: dict[str, list[str]] = {}  # key of a StatefulSet → names of its pods
     for pod in by_kind[PODS.group_kind]:
         for owner in _owners_of(pod):
-            if owner.get("kind") == "StatefulSet":
+            if _owner_kind_of(owner) == STATEFUL_SETS.group_kind:
                 key = f"{meta_of(pod)['namespace']}/{owner.get('name')}"
                 pod_names.setdefault(key, []).append(meta_of(pod)["name"])
     dropped = [
@@ -153,7 +153,7 @@ def _is_ordinal(owner: str, name: str) -> bool:
     return name.startswith(f"{owner}-") and name.removeprefix(f"{owner}-").isdigit()
 
 
-def _link_owners_of(by_kind: DocumentsByKind) -> list[str]:
+def _link_owners(by_kind: DocumentsByKind) -> list[str]:
     """Owners by uid, or by name where the snapshot has no uids; an owner that is not there owns nothing."""
     uids = {meta_of(document)["uid"] for documents in by_kind.values() for document in documents}
     uid_of = {
@@ -193,8 +193,8 @@ def _owner_kind_of(owner: Document) -> str:
 def _fill_in(by_kind: DocumentsByKind, now: float) -> None:
     """Objects written by hand, or reduced, get what the API server gives those it stores."""
     completion = pods.PodCompletion(lambda pod: _with_defaults(PODS.kind, pod))
-    for group, documents in by_kind.items():
-        kind = KINDS[group]
+    for group_kind, documents in by_kind.items():
+        kind = KINDS[group_kind]
         for index, document in enumerate(documents):
             document["metadata"].setdefault("creationTimestamp", format_time(now))
             if kind.resource == PODS:

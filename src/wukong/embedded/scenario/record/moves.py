@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter as Tally
 from typing import NamedTuple
 
+from wukong.api.kinds import PODS
 from wukong.api.meta import OwnerReference, controller_of
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
@@ -50,7 +51,7 @@ class Moves:
             self._active_pods[owner.uid] += 1
 
     def hear(self, change: Change) -> None:
-        if change.kind != "Pod":
+        if change.group_kind != PODS.group_kind:
             return
         old, new = change.old, change.new
         pod = new or old

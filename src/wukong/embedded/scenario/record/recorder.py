@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec.structs import replace
 
 from wukong.api.core import Pod as AnyPod
-from wukong.api.kinds import PODS, REPLICA_SETS
-from wukong.api.meta import Object, controller_of
-from wukong.api.resources import Key, key_of
+from wukong.api.kinds import DEPLOYMENTS, KINDS, PODS, REPLICA_SETS, group_kind_of
+from wukong.api.meta import Object, OwnerReference, controller_of
+from wukong.api.resources import Key, key_of, refers_to
 from wukong.api.usage import USAGE_GROUP
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.scenario.play.steps import Drains
@@ -45,7 +45,7 @@ class Recorder:
         self.events: list[Event] = []
         self.workloads: dict[str, WorkloadSummary] = {}
         self.nodes = NodeCount()
-        self._names: dict[tuple[str, str], str] = {}  # kind and key of a workload → its name in the story
+        self._names: dict[tuple[str, str], str] = {}  # group kind and key of a workload → its name
         self._taken_names: set[str] = set()
         self._touched: set[str] = set()  # workloads that something happened to since they were last summed up
         self._unbound_pods: dict[Key, None] = {}
@@ -145,7 +145,7 @@ class Recorder:
 
     def _hear_node(self, change: Change) -> None:
         old, new = change.old, change.new
-        count = len(self.cluster.state.objects.get("Node", {}))
+        count = len(self.cluster.state.of(Node))
         self.nodes.max, self.nodes.end = max(self.nodes.max, count), count
         name = f"node {change.key.name}"
         if old is None or new is None:
@@ -201,12 +201,12 @@ class Recorder:
 
     def _hear_pod_owner(self, change: Change, owner: Object) -> None:
         """A Deployment's ReplicaSet changed, or a workload that makes its pods itself."""
-        controller, namespace = controller_of(owner.metadata), owner.metadata.namespace
-        kind, key = (
-            (owner.kind, owner.key) if controller is None else (controller.kind, f"{namespace}/{controller.name}")
-        )
-        if owner.kind != "Deployment" and self.covers(kind, key):
-            name = self._find_name(kind, key)
+        controller = controller_of(owner.metadata)
+        group_kind, key = change.group_kind, owner.key
+        if controller is not None:
+            group_kind, key = _group_kind_of(controller), f"{owner.metadata.namespace}/{controller.name}"
+        if change.group_kind != DEPLOYMENTS.group_kind and self.covers(_kind_of(group_kind), key):
+            name = self._find_name(group_kind, key)
             self._peak_pods.hear_owner(name, change)
             self._count_pods(name)
 
@@ -247,7 +247,7 @@ class Recorder:
         """Count the pods on each node, of the workloads that something happened to."""
         state, pods = self.cluster.state, dict[str, Pod]()  # by uid, for one may have two owners
         for workload in workload_status.top_level_workloads(state):
-            if self._names.get((workload.kind, workload.key)) in self._touched:
+            if self._names.get((group_kind_of(workload), workload.key)) in self._touched:
                 pods.update((pod.metadata.uid, pod) for pod in _list_pods(workload, state))
         counts: dict[str, Tally[str]] = {}
         for pod in pods.values():
@@ -291,14 +291,16 @@ class Recorder:
     # ---- names
 
     def name_of(self, workload: Object) -> str:
-        """`ns/name`; with the kind where another workload has that name already."""
-        return self._find_name(workload.kind, workload.key)
+        """`ns/name`; with the kind where another workload has that name already, and with its group where that has."""
+        return self._find_name(group_kind_of(workload), workload.key)
 
-    def _find_name(self, kind: str, key: str) -> str:
-        name = self._names.get((kind, key))
+    def _find_name(self, group_kind: str, key: str) -> str:
+        name = self._names.get((group_kind, key))
         if name is None:
-            name = f"{key}.{kind.lower()}" if key in self._taken_names else key
-            self._names[kind, key] = name
+            candidates = (key, f"{key}.{_kind_of(group_kind).lower()}")
+            free = (candidate for candidate in candidates if candidate not in self._taken_names)
+            name = next(free, f"{key}.{group_kind.lower()}")
+            self._names[group_kind, key] = name
             self._taken_names.add(name)
         return name
 
@@ -310,19 +312,28 @@ class Recorder:
         owner, namespace = controller_of(pod.metadata), pod.metadata.namespace
         if owner is None:
             return f"pod {pod.key}"
-        if owner.kind == "ReplicaSet":
+        if refers_to(owner, REPLICA_SETS):
             replica_set = self.cluster.state.get(ReplicaSet, Key(namespace, owner.name))
             if replica_set is None:
                 return f"{namespace}/{owner.name}"
             owner = controller_of(replica_set.metadata) or owner
         key = f"{namespace}/{owner.name}"
-        name = self._find_name(owner.kind, key) if self.covers(owner.kind, key) else f"{_FOREIGN}{key}"
+        is_covered = self.covers(owner.kind, key)
+        name = self._find_name(_group_kind_of(owner), key) if is_covered else f"{_FOREIGN}{key}"
         self._workload_of_pod[pod.metadata.uid] = name
         return name
 
     def _covers_name(self, name: str) -> bool:
         """Workloads that are covered have their names from us; a pod without owner is asked for by its own."""
         return self.covers("Pod", name[4:]) if name.startswith("pod ") else not name.startswith(_FOREIGN)
+
+
+def _group_kind_of(owner: OwnerReference) -> str:
+    return KINDS.group_kind_named(owner.kind, owner.api_version)
+
+
+def _kind_of(group_kind: str) -> str:
+    return group_kind.partition(".")[0]
 
 
 def _list_pods(workload: Object, state: State) -> Iterator[Pod]:
@@ -358,7 +369,7 @@ def _describe_pod_change(old: Pod | None, new: Pod | None) -> list[str]:
 
 
 def _describe_label_changes(old: Object, new: Object) -> list[str]:
-    """What became of a node's usage labels. Other labels are nobody's news."""
+    """What became of a node's usage labels. Changes of other labels are no events."""
     before, now = old.metadata.labels, new.metadata.labels
     names = sorted(name for name in {*before, *now} if name.startswith(f"{USAGE_GROUP}/"))
     changed = [name for name in names if before.get(name) != now.get(name)]
