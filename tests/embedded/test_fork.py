@@ -93,6 +93,7 @@ def a_play(scenario: Scenario, seed: int) -> Play:
     return play
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(scenarios(), st.integers(0, 50), st.lists(st.floats(0.01, 200), min_size=2, max_size=2).map(sorted))
 def test_a_played_fork_and_a_fork_of_it_end_like_a_world_played_from_the_start(
@@ -174,6 +175,7 @@ def test_another_seed_draws_other_names_after_a_fork_and_none_twice() -> None:
     assert all(story.settled and not story.findings for story in stories)
 
 
+@pytest.mark.slow
 def test_a_fork_is_the_same_in_another_process_with_another_hash_seed() -> None:
     code = "from embedded import test_fork as it; print(it.a_baseline().play(it.an_image_change(), 5).digest)"
     paths = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
@@ -191,13 +193,17 @@ def test_a_fork_is_the_same_in_another_process_with_another_hash_seed() -> None:
 
 
 def test_every_controller_that_remembers_something_can_hand_it_to_a_fork() -> None:
-    """One that holds a dict, a set, a list or an object of its own that changes has a `copy_memory`."""
+    """One with something of its own that may change has a `copy_memory`."""
     cluster = build_cluster(Settings(0, tuple(EMBEDDED_COMPONENTS.values())), steps.Drains())
     controllers = [*cluster.world.dispatch.controllers.values(), *make_actors(Server(VirtualClock()))]
     forgetful = [
         f"{controller.name}.{name}"
         for controller in controllers
         for name, value in vars(controller).items()
-        if not hasattr(controller, "copy_memory") and isinstance(value, dict | set | list)
+        if name.startswith("_") and not hasattr(controller, "copy_memory") and _may_change(value)
     ]
     assert forgetful == []
+
+
+def _may_change(value: object) -> bool:
+    return isinstance(value, dict | set | list) or hasattr(value, "copy_memory") or hasattr(value, "fork")
