@@ -53,6 +53,16 @@ class Dispatch:
         for item in self._pending_writes.observe(changes):
             self.queue.finish(item)
 
+    def observe_list(self, group_kind: str, now: float) -> None:
+        """Queue every key whose own write to this kind may have been undone unseen. Called after a list's changes.
+
+        What was created and gone again before the list shows in no change. Keys at work or at rest are decided again
+        when that ends, for the list may be older than what they wrote.
+        """
+        self.queue.add_in_flight(now)
+        for item in self._pending_writes.take_overdue(group_kind):
+            self.queue.add(item, now)
+
     def expire(self, now: float) -> None:
         """Take back placements nobody confirmed, and have their pods looked at again. Wait no longer for old echoes."""
         if now == self._expired_at:  # nothing that came since can be over yet

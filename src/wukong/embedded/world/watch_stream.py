@@ -138,4 +138,5 @@ class WatchStream:
         self.seen_version, self.is_connected = self._server.database.version, True
         changes = self.process.state.replace(self.kind, [subject for _, subject in listed])
         self.process.dispatch.observe(changes, self.process.now)
+        self.process.dispatch.observe_list(self.kind, self.process.now)
         return changes
