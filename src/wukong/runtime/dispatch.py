@@ -17,7 +17,7 @@ from wukong.runtime.queue import Backoff, Queue
 from wukong.state import Change, State
 from wukong.state.controller import Controller, KeysOf, own_key
 
-ASSUMED_SECONDS = 60.0  # how long a pod we bind counts on its node before the watch shows it there
+ASSUMED_SECONDS = 60.0  # how long a pod counts on its node if nobody knows whether we have bound it
 
 
 class Item(NamedTuple):
@@ -84,6 +84,12 @@ class Dispatch:
             if isinstance(action, Bind):
                 self._assume(action, now)
         return outcome
+
+    def confirm(self, performed: Iterable[Action]) -> None:
+        """These actions have happened. What they bound counts until the watch says otherwise, as in kube-scheduler."""
+        for action in performed:
+            if isinstance(action, Bind):
+                self.state.keep_assumed(action.key, action.node)
 
     def finish(self, item: Item, outcome: Outcome, now: float, written: Iterable[WrittenVersion] = ()) -> None:
         """All of it is done. The item rests until what we have `written` shows in the state."""
