@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from wukong.api.core import Pod
@@ -196,3 +197,16 @@ def test_a_set_that_shrinks_lets_go_whom_it_misses_least() -> None:
     assert [name for name in gone if name.startswith("cost")] == ["cost-low", "cost-none"]
     assert len([name for name in gone if name.startswith("crowd")]) == 1
     assert [name for name in gone if name.startswith("age")] not in ([], ["age-old"])
+
+
+def test_an_agent_of_the_soak_gets_its_room_back_on_a_node_that_others_have_filled() -> None:
+    """Without a priority it would wait for ever, in Kubernetes too, and a seed in which that happens would fail."""
+    scenario = example("soak")
+    agents = [document for document in scenario.manifests if document["kind"] in ("PriorityClass", "DaemonSet")]
+    (web,) = [document for document in scenario.manifests if document["metadata"]["name"] == "web"][:1]
+    web["spec"]["template"]["spec"].pop("topologySpreadConstraints")
+    (node,) = scenario.nodes[:1]
+    scenario.nodes, scenario.manifests = [msgspec.structs.replace(node, count=1)], [web]  # 4 pods fill it
+    scenario.timeline = [TimelineEntry("60s", apply=agents)]
+    story = play_scenario(scenario)
+    assert (story.workloads["default/agent"].available, story.workloads["default/web"].available) == (1, 3)

@@ -17,7 +17,7 @@ from wukong.runtime.queue import Backoff, Queue
 from wukong.state import Change, State
 from wukong.state.controller import Controller, KeysOf, own_key
 
-ASSUMED_SECONDS = 60.0  # how long a pod we bind counts on its node before the watch shows it there
+ASSUMED_SECONDS = 60.0  # how long a pod counts on its node if nobody knows whether we have bound it
 
 
 class Item(NamedTuple):
@@ -60,6 +60,16 @@ class Dispatch:
         for item in self._pending_writes.observe(changes):
             self.queue.finish(item)
 
+    def observe_list(self, group_kind: str, now: float) -> None:
+        """Queue every key whose own write to this kind may have been undone unseen. Called after a list's changes.
+
+        What was created and gone again before the list shows in no change. Keys at work or at rest are decided again
+        when that ends, for the list may be older than what they wrote.
+        """
+        self.queue.add_in_flight(now)
+        for item in self._pending_writes.take_overdue(group_kind):
+            self.queue.add(item, now)
+
     def expire(self, now: float) -> None:
         """Take back placements nobody confirmed, and have their pods looked at again. Wait no longer for old echoes."""
         if now == self._expired_at:  # nothing that came since can be over yet
@@ -81,6 +91,12 @@ class Dispatch:
             if isinstance(action, Bind):
                 self._assume(action, now)
         return outcome
+
+    def confirm(self, performed: Iterable[Action]) -> None:
+        """These actions have happened. What they bound counts until the watch says otherwise, as in kube-scheduler."""
+        for action in performed:
+            if isinstance(action, Bind):
+                self.state.keep_assumed(action.key, action.node)
 
     def finish(self, item: Item, outcome: Outcome, now: float, written: Iterable[WrittenVersion] = ()) -> None:
         """All of it is done. The item rests until what we have `written` shows in the state."""

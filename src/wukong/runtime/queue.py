@@ -66,6 +66,11 @@ class Queue(Generic[Item]):
     def add_after(self, item: Item, delay: float, now: float) -> None:
         self._add_at(item, now + delay)
 
+    def add_in_flight(self, now: float) -> None:
+        """Ask again for all that is being worked on."""
+        for item in self._in_flight:
+            self._add_at(item, now)
+
     def take_due(self, now: float, limit: int | None = None) -> list[Item]:
         """Take the items whose time has come, oldest first, at most `limit`. Each is in flight until `finish`."""
         taken: list[Item] = []

@@ -38,6 +38,11 @@ class Work:
             self.written.append(written)
         self.position += 1
 
+    @property
+    def performed(self) -> Sequence[Action]:
+        """What is known to have happened."""
+        return () if self.only_looks else self.outcome.actions[: self.position]
+
     def undone(self, *, is_unknown: bool) -> Sequence[Action]:
         """What has not happened; the action at hand is left out if nobody knows."""
         return () if self.only_looks else self.outcome.actions[self.position + is_unknown :]
@@ -78,12 +83,14 @@ class WorkCycle:
         """All of it is done. After a look the item is decided at once, or when what was found shows in the state."""
         if work.only_looks:
             del self._doubts[work.item]
+        self.dispatch.confirm(work.performed)
         self.dispatch.finish(work.item, work.outcome, now, work.written)
 
     def fail(self, work: Work, error: Exception, now: float, jitter: float) -> float:
         """The next action failed. Returns the seconds after which the item comes back."""
         is_unknown = isinstance(error, OutcomeUnknown)
         undone = work.undone(is_unknown=is_unknown)
+        self.dispatch.confirm(work.performed)
         delay = self.dispatch.fail(work.item, error, now, jitter, undone, work.written)
         action = work.next_action
         if is_unknown and action is not None and object_of(action)[1].name:
@@ -92,6 +99,7 @@ class WorkCycle:
 
     def abandon(self, work: Work, now: float) -> None:
         """We stopped in the middle, for reasons of our own."""
+        self.dispatch.confirm(work.performed)
         self.dispatch.abandon(work.item, now, work.undone(is_unknown=True))
 
 

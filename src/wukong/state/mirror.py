@@ -195,6 +195,10 @@ class State:
         self._count(key)
         return True
 
+    def keep_assumed(self, key: Key, node: str) -> None:
+        """The API server has taken the binding: it counts until the watch shows the pod, however long that takes."""
+        self.placements.keep(key, node)
+
     def forget(self, key: Key) -> None:
         """Take an assumed placement back, because binding failed."""
         if self.placements.drop(key) is not None:
