@@ -206,4 +206,4 @@ def test_every_controller_that_remembers_something_can_hand_it_to_a_fork() -> No
 
 
 def _may_change(value: object) -> bool:
-    return isinstance(value, dict | set | list) or hasattr(value, "copy_memory") or hasattr(value, "fork")
+    return isinstance(value, dict | set | list) or hasattr(value, "copy_memory")

@@ -48,6 +48,7 @@ class PendingWrites(Generic[Item]):
         copy._missing = {item: set(missing) for item, missing in self._missing.items()}
         copy._places = {item: set(places) for item, places in self._places.items()}
         copy._by_object = {place: dict(items) for place, items in self._by_object.items()}
+        copy._overdue = {place: dict(writes) for place, writes in self._overdue.items()}
         return copy
 
     def hold(self, item: Item, written: Iterable[WrittenVersion], now: float) -> bool:
