@@ -16,6 +16,7 @@ from wukong.cluster.anonymize import anonymize_documents
 from wukong.cluster.reduction import reduce_document
 from wukong.embedded.scenario import Scenario, Story, play, read_scenario
 from wukong.embedded.scenario.play.steps import Drains
+from wukong.embedded.store.documents import copy_document
 from wukong.embedded.world.world import World
 from wukong.ports import Document
 
@@ -77,7 +78,9 @@ def play_document(document: Document, seed: int) -> tuple[World, Story]:
 
 
 def list_everything(world: World) -> list[Document]:
-    return [document for kind in TABLE if kind.loads for document in world.server.list(kind.resource).items]
+    """What a snapshot through the port has."""
+    listed = (document for kind in TABLE if kind.loads for document in world.server.list(kind.resource).items)
+    return [copy_document(document) for document in listed]
 
 
 @pytest.mark.slow
@@ -148,7 +151,7 @@ def test_an_unchanged_manifest_changes_nothing() -> None:
 def test_what_a_manifest_no_longer_says_is_taken_away() -> None:
     before = workload("Deployment", "web", nodeSelector={"kubernetes.io/hostname": "a"})
     world, _ = play_document({"nodes": [{"name": "a"}, {"name": "b"}], "manifests": [before]}, 0)
-    documents = [msgspec.json.decode(msgspec.json.encode(document)) for document in list_everything(world)]
+    documents = list_everything(world)
     for document in documents:
         document["metadata"].pop("managedFields", None)
     after = workload("Deployment", "web", 4)

@@ -197,7 +197,7 @@ class Server:
         if subresource == "scale":
             after = binding_and_scale.apply_scale(live, apply_patch(kind, binding_and_scale.scale_of(live), patch))
             return binding_and_scale.scale_of(self._object_writer.update(kind, live, after, writer, now))
-        after = self._object_writer.update(kind, live, apply_patch(kind, live, patch), writer, now)
+        after = self._object_writer.patch(kind, live, patch, writer, now)
         self._update_served_kinds(kind, after)
         return after
 

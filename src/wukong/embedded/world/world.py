@@ -22,6 +22,7 @@ from wukong.embedded.world import objects
 from wukong.embedded.world.clock import Chance, VirtualClock
 from wukong.embedded.world.process import Crashed, Process, Role, Step, Transport, WatchesByKind, by_kind
 from wukong.embedded.world.progress_guard import ProgressGuard
+from wukong.embedded.world.rare_collection import collect_rarely
 from wukong.embedded.world.timers import Timers
 from wukong.embedded.world.trace import Trace
 from wukong.embedded.world.transport import RetryingTransport, perform
@@ -179,8 +180,10 @@ class World:
         deadline: float | None = None,
     ) -> Ending:
         """Run until the predicate holds, nothing is due any more, or the time is up, whichever comes first."""
-        if seconds is not None:
-            deadline = self.clock.now() + seconds
+        with collect_rarely():
+            return self._run(until, self.clock.now() + seconds if seconds is not None else deadline)
+
+    def _run(self, until: Callable[[State], bool] | None, deadline: float | None) -> Ending:
         guard = ProgressGuard(self.clock.now(), has_deadline=deadline is not None)
         while True:
             if until is not None and until(self.state):
