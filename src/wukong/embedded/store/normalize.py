@@ -41,7 +41,7 @@ _NANO = 10**9
 _MAY_CHANGE = re.compile(
     '|'.join((
         ':null', ':""', r':\[\]',
-        f'"(?:{"|".join(sorted(_ZERO_IS_ABSENT))})":(?:-?0|false)',
+        f'"(?:{"|".join(sorted(ZERO_IS_ABSENT))})":(?:-?0|false)',
         f'"(?:{"|".join(sorted(MAPS))})":\\{{\\}}',
         f'"(?:{"|".join(sorted(QUANTITIES))})":',
     )).encode()
