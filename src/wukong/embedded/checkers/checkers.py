@@ -19,9 +19,12 @@ class Checkers:
     def __init__(self, world: World, faults: Faults | None = None) -> None:
         self._findings = Findings(world)
         self._pod_count = counts.PodCount(world)
-        checkers = [make(self._findings) for make in (Histories, Budgets, Bindings, PodCreations, PodDeletions)]
-        self._observers = [*(checker.observe for checker in checkers), self._pod_count.observe]
+        budgets = Budgets(self._findings)
+        checkers = [make(self._findings) for make in (Histories, Bindings, PodCreations, PodDeletions)]
+        self._observers = [budgets.observe, *(checker.observe for checker in checkers), self._pod_count.observe]
         world.listen(self._observe)
+        if world.takes_time:
+            world.listen_to_decisions(budgets.observe_decision)
         if faults is not None:
             own_writes = OwnWrites(self._findings)
             faults.decision_listeners.append(own_writes.observe_decision)
