@@ -13,9 +13,9 @@ from wukong.api.kinds import CONTROLLER_REVISIONS, PODS
 from wukong.app.component import Component
 from wukong.app.embedded import Settings, build_cluster, choose_components
 from wukong.embedded.scenario import Scenario, Story
-from wukong.embedded.scenario.play.player import Lines, Observers, Spectator, WorldPlayer
+from wukong.embedded.scenario.play.player import Lines, Observers, Spectator, WorldPlayer, record
 from wukong.embedded.scenario.play.steps import MANAGER, Drains
-from wukong.embedded.scenario.record.recording import Recording, StoryTrace
+from wukong.embedded.scenario.record.recording import StoryTrace
 from wukong.embedded.scenario.record.story import SettlingReport
 from wukong.embedded.snapshot.load import LoadedSnapshot, load_snapshot
 from wukong.embedded.snapshot.presumed_fields import presume_fields
@@ -61,8 +61,7 @@ class Baseline:
         self._findings = story.findings
         self._recording, self._checkers = player.recording, player.checkers
         if story.writes:
-            self._recording = Recording(world, StoryTrace(_ignore))
-            self._recording.include_present_objects()
+            self._recording = record(world)
             self._recording.recorder.finish()
         self._recording.begin()
         world.prepare_fork()

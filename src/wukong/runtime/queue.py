@@ -81,6 +81,12 @@ class Queue(Generic[Item]):
             taken.append(item)
         return taken
 
+    def restart(self, item: Item, now: float) -> None:
+        """Work on an item that was taken begins only now: what was asked for until now is part of it."""
+        again = self._in_flight[item]
+        if again is not None and again <= now:
+            self._in_flight[item] = None
+
     def next_due(self) -> float | None:
         while self._heap and self._waiting.get(self._heap[0][2]) != self._heap[0][0]:
             heappop(self._heap)

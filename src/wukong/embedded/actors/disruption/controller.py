@@ -161,6 +161,7 @@ def _build_failed_status(budget: PodDisruptionBudget, message: str, now: float) 
 def _build_condition(budget: PodDisruptionBudget, status: str, reason: str, message: str, now: float) -> Document:
     before: Document = next(iter((budget.document.get("status") or {}).get("conditions") or []), {})
     since = before.get("lastTransitionTime") if before.get("status") == status else None
-    condition = {"type": "DisruptionAllowed", "status": status, "reason": reason, "message": message}
+    condition: Document = {"type": "DisruptionAllowed", "status": status, "reason": reason}
+    condition |= {"message": message} if message else {}  # as the server stores it: else every count looks new
     times = {"observedGeneration": budget.metadata.generation, "lastTransitionTime": since or format_time(now)}
     return {**condition, **times}
