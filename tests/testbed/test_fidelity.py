@@ -51,6 +51,7 @@ def a_story(pending: str = "", **fate: Any) -> Story:
     )
 
 
+WEB = ("a/web",)
 NO_ROOM = "0/{} nodes are available: {}. no new claims to deallocate, preemption: 0/3 nodes are available."
 APART = "{} node(s) didn't match pod anti-affinity rules"
 ELSEWHERE = "{} node(s) didn't match Pod's node affinity/selector"
@@ -61,14 +62,14 @@ def test_every_number_is_compared(field: str) -> None:
     first: dict[str, Any] = {field: 1}
     second: dict[str, Any] = {field: 2}
     same, other = a_story(**first), a_story(**second)
-    assert compare.find_differences([same], same, with_spread=True) == []
-    assert len(compare.find_differences([same], other, with_spread=True)) == 1
-    assert compare.find_differences([same, other], other, with_spread=True) == []  # drawn
+    assert compare.find_differences([same], same, decided_spreads=WEB) == []
+    assert len(compare.find_differences([same], other, decided_spreads=WEB)) == 1
+    assert compare.find_differences([same, other], other, decided_spreads=WEB) == []  # drawn
 
 
 def test_verdicts_are_compared() -> None:
     waits = a_story(NO_ROOM.format(3, APART.format(3)))
-    assert compare.find_differences([waits], a_story(), with_spread=False)
+    assert compare.find_differences([waits], a_story())
 
 
 def test_nodes_of_others_are_left_out_of_the_reasons_and_nothing_else_is() -> None:
@@ -76,9 +77,24 @@ def test_nodes_of_others_are_left_out_of_the_reasons_and_nothing_else_is() -> No
     beside = a_story(NO_ROOM.format(9, f"{APART.format(3)}, {ELSEWHERE.format(6)}"))
     fewer = a_story(NO_ROOM.format(9, f"{APART.format(2)}, {ELSEWHERE.format(7)}"))
     another = a_story(NO_ROOM.format(9, f"3 Insufficient cpu, {ELSEWHERE.format(6)}"))
-    assert compare.find_differences([ours], beside, with_spread=False) == []
-    assert compare.find_differences([ours], fewer, with_spread=False)
-    assert compare.find_differences([ours], another, with_spread=False)
+    assert compare.find_differences([ours], beside) == []
+    assert compare.find_differences([ours], fewer)
+    assert compare.find_differences([ours], another)
+
+
+def test_alone_on_a_cluster_messages_must_be_the_same_word_for_word() -> None:
+    ours = a_story(NO_ROOM.format(3, APART.format(3)))
+    beside = a_story(NO_ROOM.format(9, f"{APART.format(3)}, {ELSEWHERE.format(6)}"))
+    assert compare.find_differences([ours], ours, is_alone=True) == []
+    assert compare.find_differences([ours], beside, is_alone=True)
+    assert compare.find_differences([ours, beside], beside, is_alone=True) == []
+
+
+def test_pods_per_node_are_compared_where_rules_decide_them() -> None:
+    first, second = a_story(per_node={"n1": 3}), a_story(per_node={"n1": 2, "n2": 1})
+    assert compare.find_differences([first], second) == []
+    assert compare.find_differences([first], second, decided_spreads=WEB)
+    assert compare.find_differences([first, second], second, decided_spreads=WEB) == []
 
 
 def test_an_example_is_moved_whole() -> None:
