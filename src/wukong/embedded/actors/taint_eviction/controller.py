@@ -59,6 +59,9 @@ class TaintEviction:
     def __init__(self) -> None:
         self._timers: dict[Key, Timer] = {}
 
+    def copy_memory(self, source: TaintEviction, _: State) -> None:
+        self._timers = dict(source._timers)
+
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         pod = state.get(Pod, key)
         node = state.get(Node, Key("", pod.spec.node_name)) if pod is not None else None
