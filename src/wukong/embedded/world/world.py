@@ -23,6 +23,7 @@ from wukong.api.resources import Key
 from wukong.embedded.store import Server
 from wukong.embedded.world import objects
 from wukong.embedded.world.clock import Chance, VirtualClock
+from wukong.embedded.world.object_reader import ObjectReader
 from wukong.embedded.world.process import Crashed, Process, Role, Step, Transport, WatchesByKind, by_kind
 from wukong.embedded.world.progress_guard import ProgressGuard
 from wukong.embedded.world.rare_collection import collect_rarely
@@ -87,6 +88,7 @@ class World:
         `fault_injection`: that draws what is late there."""
         self.server, self.clock, self.trace = server, clock, Trace()
         self.timers = Timers()
+        self._reader = ObjectReader()
         self._fault_injection = fault_injection
         self._chance = Chance(seed, "backoff")
         self._listeners: list[Callable[[Change], None]] = []
@@ -123,7 +125,7 @@ class World:
         clock, role = VirtualClock(self.clock.now()), self._only_process.role
         copy = World.__new__(World)
         copy.server, copy.clock, copy.trace = self.server.fork(clock, seed), clock, self.trace.fork()
-        copy.timers, copy._fault_injection = Timers(), None
+        copy.timers, copy._reader, copy._fault_injection = Timers(), ObjectReader(), None
         copy._chance = self._chance if seed is None else Chance(seed, "backoff")
         copy._listeners, copy._decision_listeners, copy._streams = [], [], {}
         copy._is_timer_turn, copy._seen_versions = self._is_timer_turn, dict(self._seen_versions)
@@ -347,7 +349,7 @@ class World:
         for change in self.server.database.changes_since(name, self._seen_versions[name]):
             self._seen_versions[name] = change.version
             before = self.state.objects.get(kind, {}).get(change.key)
-            subject = objects.read(kind, change.document, watch.struct, before)
+            subject = self._reader.read(kind, change.document, watch.struct, before)
             if event_type := selected_type(self.server, watch, change):
                 self._observe(self.state.apply(event_type, subject, kind))
             for stream in self._streams.get(name, ()):

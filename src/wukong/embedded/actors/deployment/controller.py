@@ -16,13 +16,13 @@ from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.embedded.actors.adoption import adopt_replica_sets
 from wukong.embedded.actors.deployment.sync import DeploymentSync, strategy_of
-from wukong.embedded.actors.watch_keys import controller_key, keys_of_owners
+from wukong.embedded.actors.watch_keys import controller_key, has_same_owners, keys_of_owners
 from wukong.embedded.world.objects import Deployment, ReplicaSet
 from wukong.state import State
-from wukong.state.controller import Watch, each_side
+from wukong.state.controller import Watch, each_side_unless
 
 
-@each_side
+@each_side_unless(has_same_owners)
 def _key_of_recreated(pod: Object, state: State) -> list[Key]:
     """The key of the pod's Deployment if that recreates: only then does it wait for the last old pod to go."""
     owner = controller_key(pod, REPLICA_SETS)

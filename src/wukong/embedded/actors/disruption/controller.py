@@ -20,11 +20,12 @@ from wukong.embedded.actors import pods
 from wukong.embedded.actors.deployment.sizes import resolve_percent
 from wukong.embedded.actors.disruption.budget_index import BudgetIndex
 from wukong.embedded.actors.status_patch import null_removed_entries, patch_status
+from wukong.embedded.actors.watch_keys import has_same_labels
 from wukong.embedded.store.documents import format_time, parse_time
 from wukong.embedded.world.objects import Deployment, Pod, PodDisruptionBudget, ReplicaSet, StatefulSet
 from wukong.ports import Document
 from wukong.state import Change, State
-from wukong.state.controller import Watch, each_side
+from wukong.state.controller import Watch, each_side_unless
 
 DISRUPTED_SECONDS = 120.0
 
@@ -33,7 +34,7 @@ class UncountableBudgetError(Exception):
     """A budget whose pods cannot be counted; its condition says why."""
 
 
-@each_side
+@each_side_unless(has_same_labels)
 def _budgets_of_pod(pod: Object, state: State) -> Iterable[Key]:
     assert isinstance(pod, AnyPod)
     return state.index_of(BudgetIndex).of(pod)

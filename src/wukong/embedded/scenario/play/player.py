@@ -45,6 +45,7 @@ from wukong.runtime.dispatch import Item
 __all__ = ["Interrupted", "Lines", "Observers", "Spectator", "WorldPlayer", "play", "trace_line"]
 REST_SECONDS = 360.0  # within which everybody who failed has tried again: the scheduler after five minutes at most
 SCHEDULER = "scheduler"  # its name as a controller
+_encode = msgspec.json.Encoder(order="sorted").encode
 KEPT_STEPS = 10_000  # of the world's trace, for whoever looks at what happened last
 
 
@@ -222,7 +223,8 @@ def trace_line(step: Step, started_at: float) -> str:
         "at": round(step.at - started_at, 3),
         "by": step.item.controller,
         "key": str(step.item.key),
-        "action": msgspec.to_builtins(step.action),
-        **({"error": step.error} if step.error else {}),
+        "action": step.action,
     }
-    return msgspec.json.encode(document, order="deterministic").decode() + "\n"
+    if step.error:
+        document["error"] = step.error
+    return _encode(document).decode() + "\n"
