@@ -11,7 +11,8 @@ from typing import Any
 from wukong.actions import Action, Create, Note, Patch
 from wukong.api.kinds import CONTROLLER_REVISIONS, PODS
 from wukong.app.component import Component
-from wukong.app.embedded import Settings, build_cluster, choose_components
+from wukong.app.embedded import EmbeddedCluster, Settings, build_cluster, choose_components
+from wukong.cluster import pause_garbage_collector
 from wukong.embedded.scenario import Scenario, Story
 from wukong.embedded.scenario.play.player import Lines, Observers, Spectator, WorldPlayer, record
 from wukong.embedded.scenario.play.steps import MANAGER, Drains
@@ -25,7 +26,8 @@ from wukong.ports import Document
 
 def load(documents: Iterable[Document], now: float | None = None) -> LoadedSnapshot:
     """Made fit to be played on; its `notes` say what had to be taken for granted."""
-    return load_snapshot(documents, now)
+    with pause_garbage_collector():
+        return load_snapshot(documents, now)
 
 
 def play_on(
@@ -47,6 +49,10 @@ class Baseline:
     """
 
     def __init__(self, start: LoadedSnapshot, components: Sequence[Component[Any]]) -> None:
+        with pause_garbage_collector():
+            self._come_to_rest(start, components)
+
+    def _come_to_rest(self, start: LoadedSnapshot, components: Sequence[Component[Any]]) -> None:
         drains = Drains()
         self._cluster = build_cluster(Settings(0, tuple(components)), drains, start)
         world, changes = self._cluster.world, 0
@@ -74,6 +80,12 @@ class Baseline:
             timeline=story.events,
         )
 
+    def fork(self, seed: int = 0, lines: Lines | None = None) -> tuple[EmbeddedCluster, Observers]:
+        """A copy of the cluster, and of those who observe it."""
+        cluster = self._cluster.fork(seed)
+        world = cluster.world
+        return cluster, Observers(self._recording.fork(world, StoryTrace(lines)), self._checkers.fork(world))
+
     def play(
         self,
         scenario: Scenario,
@@ -82,10 +94,9 @@ class Baseline:
         lines: Lines | None = None,
     ) -> Story:
         """The scenario's nodes and manifests come to what is there. The next play finds nothing of it."""
-        cluster = self._cluster.fork(seed)
+        cluster, observers = self.fork(seed, lines)
         world = cluster.world
         presume_fields(world.server, scenario.documents, MANAGER)
-        observers = Observers(self._recording.fork(world, StoryTrace(lines)), self._checkers.fork(world))
         player = WorldPlayer(world, scenario, cluster.drains, lines=lines, observers=observers)
         if spectator is not None:
             spectator.begin(player)
