@@ -12,6 +12,7 @@ from wukong.api.core import Node, Pod
 from wukong.api.kinds import DEPLOYMENTS, NODES, PODS
 from wukong.api.resources import Key
 from wukong.app.embedded import Settings, build_world
+from wukong.embedded.actors.pods import is_ready
 from wukong.embedded.checkers import Checkers
 from wukong.embedded.scenario.format.fields import NodeGroup
 from wukong.embedded.scenario.play import steps
@@ -117,6 +118,26 @@ def test_a_set_that_is_scaled_while_it_creates_goes_on_and_nobody_calls_that_wro
     world.run(seconds=60)
     assert len(world.state.of(Pod)) == 2
     assert checkers.finish(is_at_rest=True) == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_update_keeps_to_its_limits_whoever_is_faster(seed: int) -> None:
+    world = a_cluster(a_deployment("web", 40), seed=seed)
+    world.run(is_running(40))
+    world.run(seconds=1)
+    available: list[int] = []
+
+    def observe(change: Change) -> None:
+        ready = [pod for pod in world.state.all(Pod) if is_ready(pod) and not pod.is_terminating]
+        available.append(len(ready))
+
+    world.listen(observe)
+    containers = [{"name": "main", "image": "x:2"}]
+    body = {"spec": {"template": {"spec": {"containers": containers}}}}
+    world.server.patch(DEPLOYMENTS, Key("default", "web"), PatchBody("strategic", body))
+    world.run(seconds=60)
+    assert min(available) == 30  # a quarter may be unavailable
+    assert available[-1] == 40
 
 
 def test_the_state_at_a_decision_is_found_by_undoing_what_changed_since() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wukong.embedded.world.latencies import ANY, HEARING, LATENCIES, Spread
+from wukong.embedded.world.latencies import ANY, LATENCIES, PASSING_SECONDS, Latency, Spread
 from wukong.embedded.world.timing import Timing, draw
 
 MOMENTS = [round(1_767_225_600 + number / 50, 3) for number in range(400)]
@@ -24,15 +24,24 @@ def test_a_share_of_all_draws_stays_below_each_number_of_a_spread(share: float, 
 @pytest.mark.parametrize("name", [*LATENCIES, "another"])
 def test_delays_are_whole_milliseconds_within_the_spread(name: str) -> None:
     delays = [round(delay * 1000, 3) for delay in hearing_delays(Timing(1), name)]
+    hearing = Timing(1).latency_of(name).hearing
     assert all(delay == round(delay) for delay in delays)
-    assert min(delays) >= HEARING.least
-    assert max(delays) <= HEARING.most
+    assert min(delays) >= hearing.least >= 1  # nothing is heard of in no time
+    assert name not in ("kubelet", "drain") or max(delays) <= hearing.most  # one program waits for what came before
 
 
 def test_half_of_the_delays_are_no_longer_than_the_median() -> None:
     delays = hearing_delays(Timing(1), "kubelet")
-    share = sum(delay * 1000 <= HEARING.median + 0.5 for delay in delays) / len(delays)
+    median = LATENCIES["kubelet"].hearing.median
+    share = sum(delay * 1000 <= median + 0.5 for delay in delays) / len(delays)
     assert 0.4 < share < 0.65
+
+
+@pytest.mark.parametrize("latency", [ANY, *LATENCIES.values()])
+def test_what_half_of_the_draws_undercut_is_no_more_than_what_most_do(latency: Latency) -> None:
+    for spread in (latency.hearing, latency.writing):
+        assert list(spread) == sorted(spread)
+    assert latency.hearing.most + latency.writing.most <= PASSING_SECONDS * 1000
 
 
 def test_the_same_seed_draws_the_same_and_another_seed_another() -> None:
