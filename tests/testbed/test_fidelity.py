@@ -10,10 +10,12 @@ import pytest
 
 from testbed.fidelity import compare
 from testbed.fidelity.examples import move
-from testbed.fidelity.run import is_bound_by_budget
-from testbed.fidelity.scenarios import a_scenario
+from testbed.fidelity.mixed_scenarios import a_mixed_scenario
+from testbed.fidelity.run import find_decided_spreads, is_bound_by_budget
+from testbed.fidelity.scenarios import HOSTNAME, Json, a_scenario
 from wukong.app.embedded import play_scenario
-from wukong.embedded.scenario import read_scenario
+from wukong.embedded.scenario import Scenario, read_scenario
+from wukong.embedded.scenario.format.fields import PatchTarget, TimelineEntry
 from wukong.embedded.scenario.record.story import NodeCount, Story, WorkloadSummary
 
 
@@ -36,6 +38,59 @@ def test_a_hundred_and_twenty_seeds_hold_enough_of_every_sort() -> None:
     assert found["stuck"] >= 30
     assert found["bound"] >= 20
     assert min(found["Deployment"], found["StatefulSet"]) >= 20
+
+
+def list_sorts(scenario: Json) -> set[str]:
+    """What a mixed scenario is made of."""
+    text, timeline = str(scenario), scenario["timeline"]
+    marks = {
+        "follows": "podAffinity",
+        "port": "hostPort",
+        "preemption": "urgent",
+        "spread over zones": "'maxSkew': 1, 'topologyKey': 'topology.kubernetes.io/zone'",
+        "AlwaysAllow": "AlwaysAllow",
+        "paused": "'paused': True",
+    }
+    sorts = {name for name, mark in marks.items() if mark in text}
+    documents = [*scenario["manifests"], *(entry["apply"] for entry in timeline if "apply" in entry)]
+    flat = [item for document in documents for item in (document if isinstance(document, list) else [document])]
+    sorts |= {document["kind"] for document in flat}
+    sorts |= {name for entry in timeline for name in entry if name != "at"}
+    sorts |= {"to zero" for entry in timeline if entry.get("scale", {}).get("replicas") == 0}
+    sorts |= {"back" for entry in timeline if "web:1" in str(entry.get("patch", ""))}
+    sorts |= {"tainted" for entry in timeline if entry.get("patch", {}).get("kind") == "Node"}
+    return sorts
+
+
+def test_mixed_seeds_hold_every_sort_and_give_the_same_again() -> None:
+    tally: Tally[str] = Tally()
+    for seed in range(1, 201):
+        scenario = a_mixed_scenario(seed)
+        assert scenario == a_mixed_scenario(seed)
+        read_scenario(msgspec.json.encode(scenario))
+        tally.update(list_sorts(scenario))
+    rare = {sort: tally[sort] for sort in SORTS if tally[sort] < 8}
+    assert not rare, tally
+
+
+SORTS = (
+    *("Deployment", "StatefulSet", "DaemonSet", "Job", "PodDisruptionBudget", "PriorityClass", "Node"),
+    *("follows", "port", "preemption", "spread over zones", "AlwaysAllow", "paused", "to zero", "back", "tainted"),
+    *("drain", "cordon", "uncordon", "scale", "patch", "apply"),
+)
+
+
+@pytest.mark.slow
+def test_fifty_mixed_seeds_end_in_every_way() -> None:
+    tally: Tally[str] = Tally()
+    for seed in range(1, 51):
+        story = play_scenario(read_scenario(msgspec.json.encode(a_mixed_scenario(seed))))
+        assert not story.findings
+        tally["complete" if story.settled else "stuck"] += 1
+        tally["bound"] += is_bound_by_budget(story)
+        tally["disrupted"] += any(summary.restarts for summary in story.workloads.values())
+    assert min(tally["complete"], tally["stuck"], tally["disrupted"]) >= 12
+    assert tally["bound"] >= 2
 
 
 def a_story(pending: str = "", **fate: Any) -> Story:
@@ -95,6 +150,33 @@ def test_pods_per_node_are_compared_where_rules_decide_them() -> None:
     assert compare.find_differences([first], second) == []
     assert compare.find_differences([first], second, decided_spreads=WEB)
     assert compare.find_differences([first, second], second, decided_spreads=WEB) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, {"own/web", "own/agent"}),
+        ({"company": True}, {"own/agent"}),
+        ({"company": True, "apart": True}, {"own/web", "own/agent"}),
+        ({"updated": True}, {"own/agent"}),
+        ({"updated": True, "apart": True}, {"own/web", "own/agent"}),
+    ],
+)
+def test_where_pods_go_is_decided_by_rules_unless_somebody_else_comes_and_goes(
+    changes: dict[str, bool], expected: set[str]
+) -> None:
+    term = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": HOSTNAME}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    spec = {"affinity": affinity} if changes.get("apart") else {}
+    names = {"web": "Deployment", "agent": "DaemonSet", **({"cache": "StatefulSet"} if changes.get("company") else {})}
+    manifests = [
+        {"kind": kind, "metadata": {"name": name, "namespace": "own"}, "spec": {"template": {"spec": spec}}}
+        for name, kind in names.items()
+    ]
+    patch = PatchTarget("Deployment", "web", "own", patch={"spec": {"template": {"spec": {}}}})
+    timeline = [TimelineEntry("9s", patch=patch)] if changes.get("updated") else []
+    decided = find_decided_spreads(Scenario(manifests=manifests, timeline=timeline))
+    assert decided - {"own/cache"} == expected
 
 
 def test_an_example_is_moved_whole() -> None:
