@@ -47,23 +47,36 @@ def outcome_of(story: Story, decided_spreads: Collection[str] = ()) -> Outcome:
     )
 
 
-def find_differences(
+class Verdict(NamedTuple):
+    """The embedded story that is most like the real one, and what the real one has otherwise."""
+
+    closest: Story
+    differences: list[str]
+
+
+def find_closest(
     embedded: Sequence[Story], real: Story, *, decided_spreads: Collection[str] = (), is_alone: bool = False
-) -> list[str]:
-    """What the real story has otherwise. `embedded` are the stories of several seeds: where they differ from each
-    other Kubernetes draws, too, and the real one must be like one of them. `is_alone`: no other scenario was played on
-    the real cluster meanwhile.
+) -> Verdict:
+    """`embedded` are the stories of several seeds: where they differ from each other Kubernetes draws, too, and the
+    real one must be like one of them in everything. `is_alone`: no other scenario was played on the real cluster
+    meanwhile.
     """
-    real_outcome = outcome_of(real, decided_spreads)
-    outcomes = [outcome_of(story, decided_spreads) for story in embedded]
-    lines = []
-    for field in Outcome._fields:
-        expected_values = {getattr(outcome, field) for outcome in outcomes}
-        value = getattr(real_outcome, field)
-        if value not in expected_values:
-            lines.append(f"{field}: embedded {' or '.join(map(str, sorted(expected_values)))}, real {value}")
-    if not lines and not any(_wait_alike(story, real, is_alone=is_alone) for story in embedded):
-        lines.append(f"pending: embedded {pending_messages(embedded[0])}, real {pending_messages(real)}")
+    verdicts = (
+        Verdict(story, _find_differences(story, real, decided_spreads=decided_spreads, is_alone=is_alone))
+        for story in embedded
+    )
+    return min(verdicts, key=lambda verdict: len(verdict.differences))
+
+
+def _find_differences(embedded: Story, real: Story, *, decided_spreads: Collection[str], is_alone: bool) -> list[str]:
+    expected, actual = outcome_of(embedded, decided_spreads), outcome_of(real, decided_spreads)
+    lines = [
+        f"{field}: embedded {expected_value}, real {value}"
+        for field, expected_value, value in zip(Outcome._fields, expected, actual, strict=True)
+        if expected_value != value
+    ]
+    if not lines and not _wait_alike(embedded, real, is_alone=is_alone):
+        lines.append(f"pending: embedded {pending_messages(embedded)}, real {pending_messages(real)}")
     return lines
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from testbed.fidelity.compare import find_differences, is_drawn
+from testbed.fidelity.compare import Verdict, find_closest, is_drawn
 from testbed.fidelity.scenarios import HOSTNAME
 from wukong.app.embedded import play_scenario
 from wukong.app.sim_live import Options, play_live
@@ -39,7 +39,11 @@ class Comparison(msgspec.Struct, kw_only=True):
     scenario: Scenario
     embedded: list[Story]
     real: Story
-    differences: list[str]
+    verdict: Verdict
+
+    @property
+    def differences(self) -> list[str]:
+        return self.verdict.differences
 
     @property
     def is_settled(self) -> bool:
@@ -98,9 +102,9 @@ async def compare_all(
         real = await play_real(index, scenario)
         embedded, spreads = await first_seeds, find_decided_spreads(scenario)
         while True:
-            differences = find_differences(embedded, real, decided_spreads=spreads, is_alone=at_once == 1)
-            if not differences or len(embedded) >= MORE_SEEDS:
-                return Comparison(name=name, scenario=scenario, embedded=embedded, real=real, differences=differences)
+            verdict = find_closest(embedded, real, decided_spreads=spreads, is_alone=at_once == 1)
+            if not verdict.differences or len(embedded) >= MORE_SEEDS:
+                return Comparison(name=name, scenario=scenario, embedded=embedded, real=real, verdict=verdict)
             seeds = range(len(embedded), len(embedded) + EMBEDDED_SEEDS)
             embedded = [*embedded, *await loop.run_in_executor(pool, play_embedded, document, seeds)]
 
@@ -151,7 +155,7 @@ def describe(comparison: Comparison) -> Iterable[str]:
     """What differs, and both stories, for a person who looks for the reason."""
     yield f"{comparison.name}: they differ"
     yield from (f"  {difference}" for difference in comparison.differences)
-    for title, story in (("embedded", comparison.embedded[0]), ("real", comparison.real)):
+    for title, story in (("embedded", comparison.verdict.closest), ("real", comparison.real)):
         yield f"  {title}: {msgspec.json.encode(story.document()).decode()}"
 
 
