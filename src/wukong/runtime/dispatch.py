@@ -40,6 +40,13 @@ class Dispatch:
             for watch in controller.watches:
                 self._watchers.setdefault(watch.resource.group_kind, []).append((controller.name, watch.keys))
 
+    def fork(self, controllers: Iterable[Controller], state: State) -> Dispatch:
+        """An independent copy, with `controllers` of the same names for a copy of the state."""
+        copy = Dispatch(controllers, state)
+        copy.queue, copy._pending_writes = self.queue.fork(), self._pending_writes.fork()
+        copy._expired_at = self._expired_at
+        return copy
+
     def observe(self, changes: Iterable[Change], now: float) -> None:
         """Queue every key that these changes concern."""
         changes = list(changes)

@@ -42,6 +42,15 @@ class PendingWrites(Generic[Item]):
         self._by_object: dict[Place, dict[Item, None]] = {}
         self._overdue: dict[Place, dict[WrittenVersion, Item]] = {}
 
+    def fork(self) -> PendingWrites[Item]:
+        copy: PendingWrites[Item] = PendingWrites()
+        copy._seen, copy._until = self._seen.copy(), dict(self._until)
+        copy._missing = {item: set(missing) for item, missing in self._missing.items()}
+        copy._places = {item: set(places) for item, places in self._places.items()}
+        copy._by_object = {place: dict(items) for place, items in self._by_object.items()}
+        copy._overdue = {place: dict(writes) for place, writes in self._overdue.items()}
+        return copy
+
     def hold(self, item: Item, written: Iterable[WrittenVersion], now: float) -> bool:
         """Whether this item must rest until all of these have been seen."""
         missing = {write for write in written if write[:3] not in self._seen}

@@ -41,6 +41,12 @@ class Queue(Generic[Item]):
         self._failures: dict[Item, int] = {}
         self._sequence = 0  # of two due at the same time, the one asked for first
 
+    def fork(self) -> Queue[Item]:
+        copy: Queue[Item] = Queue(self.backoff)
+        copy._waiting, copy._heap, copy._in_flight = dict(self._waiting), list(self._heap), dict(self._in_flight)
+        copy._failures, copy._sequence = dict(self._failures), self._sequence
+        return copy
+
     def __len__(self) -> int:
         """How many items wait, those in flight left out."""
         return len(self._waiting)

@@ -55,6 +55,13 @@ class WorkCycle:
         # What nobody knows the outcome of. Before its key is decided again we look, for the watch may not show it yet.
         self._doubts: dict[Item, Action] = {}
 
+    def fork(self, dispatch: Dispatch) -> WorkCycle:
+        """An independent copy for a copy of the dispatch."""
+        copies = {id(gate): gate.fork() for gate in self.gates.values()}
+        copy = WorkCycle(dispatch, {name: copies[id(gate)] for name, gate in self.gates.items()})
+        copy._doubts = dict(self._doubts)
+        return copy
+
     def take(self, item: Item, now: float) -> Work:
         """What to do about an item that is due. Raises what its controller raises."""
         return self.take_doubt(item) or self.decide(item, now)

@@ -1,4 +1,4 @@
-"""AssumedPlacements decided but not yet seen: a pod counts on its node until the watch confirms it, or the time is up.
+"""Placements decided but not yet seen: a pod counts on its node until the watch confirms it, or the time is up.
 
     assume ──► assumed ──► confirmed   the watch shows the pod on that node
                   ├──────► corrected   the watch shows it on another node, finished, recreated or gone

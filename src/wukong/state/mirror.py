@@ -107,7 +107,7 @@ class State:
         copy.pods, copy.owners = self.pods.fork(), self.owners.fork()
         copy.placements, copy.attempts = self.placements.fork(), self.attempts.fork()
         copy.recent, copy.versions = self.recent.fork(), Tally(self.versions)
-        copy._live = self._live.fork(copy.objects)
+        copy._live, copy._derived_indexes = self._live.fork(copy.objects), self._derived_indexes.fork()
         return copy
 
     # ---- events

@@ -13,7 +13,7 @@ queue filled again from the same state has the same order, except for backoffs. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -74,6 +74,26 @@ class Queue:
         self._backing_off: list[HeapItem] = []
         self._parked: list[HeapItem] = []
         self._last_number = 0
+
+    def fork(self) -> tuple[Queue, Callable[[Entry], Entry]]:
+        """An independent copy, and what gives the copy of each of its entries."""
+        copies: dict[int, Entry] = {}
+
+        def copy_of(entry: Entry) -> Entry:
+            if id(entry) not in copies:
+                copies[id(entry)] = msgspec.structs.replace(entry)
+            return copies[id(entry)]
+
+        def copy_heap(heap: list[HeapItem]) -> list[HeapItem]:
+            return sorted(item._replace(entry=copy_of(item.entry)) for item in heap if item.is_current)
+
+        copy = Queue()
+        copy.entries = {key: copy_of(entry) for key, entry in self.entries.items()}
+        copy.parked = {key: copy_of(entry) for key, entry in self.parked.items()}
+        copy.nominated, copy._last_number = dict(self.nominated), self._last_number
+        copy._active, copy._backing_off = copy_heap(self._active), copy_heap(self._backing_off)
+        copy._parked = copy_heap(self._parked)
+        return copy, copy_of
 
     def __len__(self) -> int:
         return len(self.entries)

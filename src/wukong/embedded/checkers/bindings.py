@@ -51,7 +51,19 @@ class Bindings:
         self.local_profile = replace(self.profile, filters=local_filters)
         self._bound_nodes: dict[Process, dict[str, str]] = {}  # process → uid of a pod it bound → node
         self._bindings = 0
-        self._exclusive: set[str] = set()  # uids of pods with required anti-affinity
+        pods = (pod for pod in self.world.state.of(Pod).values() if isinstance(pod, Pod))
+        # uids of pods with required anti-affinity
+        self._exclusive = {pod.metadata.uid for pod in pods if _has_required_anti_affinity(pod)}
+
+    def fork(self, findings: Findings) -> Bindings:
+        """For a copy of a world with one process."""
+        copy = Bindings.__new__(Bindings)
+        copy.findings, copy.world = findings, findings.world
+        copy.profile, copy.local_profile = self.profile, self.local_profile
+        copy._bindings, copy._exclusive = self._bindings, set(self._exclusive)
+        copies = dict(zip(self.world.processes, copy.world.processes, strict=True))
+        copy._bound_nodes = {copies[process]: dict(nodes) for process, nodes in self._bound_nodes.items()}
+        return copy
 
     def observe(self, change: Change) -> None:
         old, new = change.old, change.new
@@ -78,7 +90,7 @@ class Bindings:
     def _check(self, key: Key, pod: Pod, node: str, process: Process, bound_nodes: Mapping[str, str]) -> None:
         self._bindings += 1
         state = self.world.state
-        is_sampled = self._bindings % max(1, len(state.objects["Pod"]) // FEW) == 0
+        is_sampled = self._bindings % max(1, len(state.of(Pod)) // FEW) == 0
         is_whole = is_sampled and (bool(self._exclusive) or _depends_on_other_nodes(pod))
         reason = self._refusal(state, key, pod, node, {}, is_whole=is_whole)
         if not reason:
@@ -115,7 +127,7 @@ def _placed_pods(state: State, key: Key, node: str, bound_nodes: Mapping[str, st
     """Every placed pod but the one with this key, or only those on the node."""
     pods: Iterable[Pod]
     if is_whole or bound_nodes:
-        pods = [pod for pod_key, pod in state.objects.get("Pod", {}).items() if pod_key != key and isinstance(pod, Pod)]
+        pods = [pod for pod_key, pod in state.of(Pod).items() if pod_key != key and isinstance(pod, Pod)]
     else:
         pods = [pod for pod in state.pods_on(node) if pod.key != str(key)]
     for pod in pods:

@@ -41,6 +41,17 @@ class Budgets:
         self._last_counts: dict[Key, BudgetCount] = {}  # by what its controller saw when it last wrote
         self._evicted: set[str] = set()
         self._evicted_since: dict[Key, set[str]] = {}  # budget → those evicted since its controller last wrote
+        for key, budget in self.world.state.of(PodDisruptionBudget).items():
+            if isinstance(budget, PodDisruptionBudget):
+                self._selectors[key] = requirements(budget.spec.selector)
+
+    def fork(self, findings: Findings) -> Budgets:
+        copy = Budgets.__new__(Budgets)
+        copy.findings, copy.world = findings, findings.world
+        copy._selectors, copy._last_counts = dict(self._selectors), dict(self._last_counts)
+        copy._evicted = set(self._evicted)
+        copy._evicted_since = {key: set(uids) for key, uids in self._evicted_since.items()}
+        return copy
 
     def observe(self, change: Change) -> None:
         if change.group_kind == POD_DISRUPTION_BUDGETS.group_kind:
@@ -62,6 +73,7 @@ class Budgets:
         if not isinstance(change.new, PodDisruptionBudget):
             self._selectors.pop(change.key, None)
             self._last_counts.pop(change.key, None)
+            self._evicted_since.pop(change.key, None)
             return
         self._selectors[change.key] = requirements(change.new.spec.selector)
         actor = acting_controller(self.world)

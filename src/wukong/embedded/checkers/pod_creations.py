@@ -50,6 +50,10 @@ class PodCreations:
         self._decision: tuple[Process | None, int] = (None, 0)
         self._created: list[Pod] = []  # in this decision
 
+    def fork(self, findings: Findings) -> PodCreations:
+        """What was created in a decision under way is not copied: a world is forked between decisions."""
+        return PodCreations(findings)
+
     def observe(self, change: Change) -> None:
         pod = change.new
         if change.old is not None or not isinstance(pod, Pod):

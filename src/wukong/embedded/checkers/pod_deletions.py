@@ -40,6 +40,9 @@ class PodDeletions:
     def __init__(self, findings: Findings) -> None:
         self.findings, self.world = findings, findings.world
 
+    def fork(self, findings: Findings) -> PodDeletions:
+        return PodDeletions(findings)
+
     def observe(self, change: Change) -> None:
         old, new = change.old, change.new
         if not isinstance(old, Pod) or old.is_terminating:

@@ -24,7 +24,7 @@ from wukong.runtime.pending_writes import WrittenVersion
 from wukong.runtime.watch_table import merge_watches
 from wukong.runtime.work_cycle import Work, WorkCycle, is_dispensable
 from wukong.state import State
-from wukong.state.controller import Controller, Watch
+from wukong.state.controller import Controller, Watch, copy_memory
 
 WatchesByKind = dict[str, Watch]  # name of a kind → how it is mirrored
 
@@ -91,6 +91,17 @@ class Process:
         self.watches = by_kind(merge_watches(self.dispatch.controllers.values(), role.also))
         gated = self.dispatch.controllers if role.gated is None else role.gated
         self._cycle = WorkCycle(self.dispatch, dict.fromkeys(gated, Gate()))
+
+    def fork(self, role: Role, state: State, *, clock: VirtualClock, trace: list[Step], chance: Chance) -> Process:
+        """An independent copy for a copy of the state. `role` makes controllers, which then remember what ours do."""
+        copy = Process(role, state, clock=clock, trace=trace, chance=chance)
+        controllers = copy.dispatch.controllers
+        for name, controller in controllers.items():
+            copy_memory(self.dispatch.controllers[name], controller, state)
+        copy.dispatch = self.dispatch.fork(controllers.values(), state)
+        copy._cycle = self._cycle.fork(copy.dispatch)
+        copy.skew, copy.latest, copy.turns, copy.was_due = self.skew, self.latest, self.turns, self.was_due
+        return copy
 
     @property
     def now(self) -> float:

@@ -16,11 +16,13 @@ from functools import partial
 from typing import Literal, NamedTuple, Protocol
 
 from wukong.actions import Action
+from wukong.api.resources import Key
 from wukong.embedded.store import Server
 from wukong.embedded.world import objects
 from wukong.embedded.world.clock import Chance, VirtualClock
 from wukong.embedded.world.process import Crashed, Process, Role, Step, Transport, WatchesByKind, by_kind
 from wukong.embedded.world.progress_guard import ProgressGuard
+from wukong.embedded.world.rare_collection import collect_rarely
 from wukong.embedded.world.timers import Timers
 from wukong.embedded.world.trace import Trace
 from wukong.embedded.world.transport import RetryingTransport, perform
@@ -35,6 +37,7 @@ from wukong.state.controller import Controller, Watch
 
 __all__ = ["Ending", "Role", "Step", "World"]
 Ending = Literal["held", "quiet", "deadline"]
+MakeControllers = Callable[[Server, VirtualClock, State], Iterable[Controller]]
 
 
 class QueuedItem(NamedTuple):
@@ -99,6 +102,36 @@ class World:
         self._watches = self._watches_of_truth()
         self._begin()
 
+    def fork(self, make: MakeControllers, seed: int | None = None) -> World:
+        """An independent copy of a world with one process: played on, it does what this one would.
+
+        Costs what has to be copied of its indexes; objects are shared. `make` makes the controllers, which then
+        remember what those of this world do. With a `seed` it draws other numbers from now on. Nobody listens to it
+        yet.
+        """
+        assert self._only_process is not None, "a world of several processes does not fork"
+        assert self.timers.next_due() is None, "what a timer would do cannot be copied"
+        clock, role = VirtualClock(self.clock.now()), self._only_process.role
+        copy = World.__new__(World)
+        copy.server, copy.clock, copy.trace = self.server.fork(clock, seed), clock, self.trace.fork()
+        copy.timers, copy._fault_injection = Timers(), None
+        copy._chance = self._chance if seed is None else Chance(seed, "backoff")
+        copy._listeners, copy._streams = [], {}
+        copy._is_timer_turn, copy._seen_versions = self._is_timer_turn, dict(self._seen_versions)
+        copy.state, copy.acting, copy.latest = self.state.fork(), None, self.latest
+        controllers = tuple(make(copy.server, clock, copy.state))
+        process = self._only_process.fork(
+            role._replace(make=lambda _: controllers), copy.state, clock=clock, trace=copy.trace, chance=copy._chance
+        )
+        process.transport = DirectTransport(copy.server)
+        copy._only_process, copy.processes, copy._watches = process, [process], process.watches
+        copy.server.database.listen(copy._follow)
+        return copy
+
+    def prepare_fork(self) -> None:
+        """Work out now what every fork would have to work out for itself."""
+        _ = self.state.snapshot
+
     @property
     def dispatch(self) -> Dispatch:
         """The dispatch of the only process."""
@@ -124,6 +157,11 @@ class World:
                 return attempt
         return None
 
+    def failing_keys(self, controller: str) -> list[Key]:
+        """The keys that this controller has failed at since it last succeeded. Sorted."""
+        processes = self._processes_of(controller)
+        return sorted({key for process in processes for key in process.state.attempts.list_failing(controller)})
+
     def enqueue(self, item: Item) -> None:
         """Have this item decided now."""
         for process in self._processes_of(item.controller):
@@ -142,8 +180,10 @@ class World:
         deadline: float | None = None,
     ) -> Ending:
         """Run until the predicate holds, nothing is due any more, or the time is up, whichever comes first."""
-        if seconds is not None:
-            deadline = self.clock.now() + seconds
+        with collect_rarely():
+            return self._run(until, self.clock.now() + seconds if seconds is not None else deadline)
+
+    def _run(self, until: Callable[[State], bool] | None, deadline: float | None) -> Ending:
         guard = ProgressGuard(self.clock.now(), has_deadline=deadline is not None)
         while True:
             if until is not None and until(self.state):
@@ -249,7 +289,7 @@ class World:
             documents = list_selected(self.server, watch)
             self._seen_versions[name] = self.server.database.version
             kind, struct = watch.resource.group_kind, watch.struct
-            self._observe(self.state.replace(kind, [objects.read(kind, document, struct) for document in documents]))
+            self._observe(self.state.replace(kind, objects.read_all(kind, documents, struct)))
         if self._only_process is None:
             for process in self.processes:
                 self._connect(process)

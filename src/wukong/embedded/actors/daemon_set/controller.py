@@ -40,6 +40,10 @@ class DaemonSets:
     def __init__(self) -> None:
         self._created_pods, self._eligibility = CreatedPods(DAEMON_SETS), EligibilityCache()
 
+    def copy_memory(self, source: DaemonSets, _: State) -> None:
+        self._created_pods.copy_memory(source._created_pods)
+        self._eligibility.copy_memory(source._eligibility)
+
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         daemon_set = state.get(DaemonSet, key)
         if daemon_set is None or daemon_set.metadata.deletion_timestamp is not None:

@@ -36,6 +36,10 @@ class Jobs:
         self._created_pods = CreatedPods(JOBS)
         self._backoffs: dict[str, BackoffRecord] = {}  # by uid of a Job; lost with us, as the real one's are
 
+    def copy_memory(self, source: Jobs, _: State) -> None:
+        self._created_pods.copy_memory(source._created_pods)
+        self._backoffs = dict(source._backoffs)
+
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         job = state.get(Job, key)
         if job is None or job.metadata.deletion_timestamp is not None:

@@ -9,7 +9,7 @@ Called by app/embedded.py. The trace is every action of everybody, one JSON line
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -41,7 +41,7 @@ from wukong.embedded.world.world import Step, World
 from wukong.errors import ClusterError, InputError
 from wukong.runtime.dispatch import Item
 
-__all__ = ["Interrupted", "Lines", "Spectator", "WorldPlayer", "play", "trace_line"]
+__all__ = ["Interrupted", "Lines", "Observers", "Spectator", "WorldPlayer", "play", "trace_line"]
 REST_SECONDS = 360.0  # within which everybody who failed has tried again: the scheduler after five minutes at most
 SCHEDULER = "scheduler"  # its name as a controller
 KEPT_STEPS = 10_000  # of the world's trace, for whoever looks at what happened last
@@ -49,6 +49,13 @@ KEPT_STEPS = 10_000  # of the world's trace, for whoever looks at what happened 
 
 class Interrupted(Exception):  # noqa: N818
     """Raised by a spectator, who has seen enough: the story ends there."""
+
+
+class Observers(NamedTuple):
+    """What records and judges the play of a scenario."""
+
+    recording: Recording
+    checkers: Checkers
 
 
 class Spectator(Protocol):
@@ -86,15 +93,19 @@ class WorldPlayer:
         drains: steps.Drains,
         faults: Faults | None = None,
         lines: Lines | None = None,
+        observers: Observers | None = None,
     ) -> None:
+        """`observers` know the world already; without them it is looked at as a whole first."""
         self.world, self.scenario, self.drains, self.faults = world, scenario, drains, faults
-        self.recording = Recording(world, StoryTrace(lines))
-        self.checkers = Checkers(world, faults)
+        if observers is None:
+            self.recording, self.checkers = Recording(world, StoryTrace(lines)), Checkers(world, faults)
+            self.recording.include_present_objects()
+        else:
+            self.recording, self.checkers = observers
         self.is_resting = False  # after the last entry of the timeline
         self.started_at, self.first_version = world.clock.now(), world.server.database.version
         self._refused_evictions = RefusedEvictions(self.started_at)
         self._has_nothing_due = False
-        self.recording.include_present_objects()
 
     def play(self) -> Story:
         self.world.trace.min_kept = KEPT_STEPS
