@@ -45,6 +45,10 @@ def assume_nothing(self: Dispatch, action: object, now: float) -> None:
     """What was bound a moment ago is not counted until the watch shows it."""
 
 
+def forget_binding(self: Dispatch, performed: object) -> None:
+    """A pod that was bound counts for a minute only, however late the watch is."""
+
+
 _perform = FaultyTransport.perform
 
 
@@ -111,6 +115,9 @@ BUGS = {
     ),
     "anti-affinity of an assumed pod ignored": Bug(
         Dispatch, "_assume", assume_nothing, {"stale": 0.05}, "InterPodAffinity says"
+    ),
+    "a binding forgotten before it shows": Bug(
+        Dispatch, "confirm", forget_binding, {"clock-jump": 12, "stale": 0.05}, "InterPodAffinity says"
     ),
     "a landed create repeated": Bug(
         RetryingTransport, "perform", repeat_create_blindly, {"lost-answer": 0.1}, "there were enough"
