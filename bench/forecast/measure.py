@@ -17,8 +17,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from bench.forecast.snapshots import image_change
-from wukong.app.embedded import choose_components
-from wukong.app.snapshots import Baseline, list_documents, load
+from wukong.app.snapshots import Baseline, load, make_baseline
 from wukong.cluster import pause_garbage_collector
 from wukong.cluster.snapshot_documents import read_documents
 from wukong.embedded.scenario import Scenario
@@ -35,7 +34,7 @@ def measure(path: str) -> dict[str, object]:
     began = time.perf_counter()
     with pause_garbage_collector():
         start = load(read_documents(path, Tally()).items)
-        baseline = Baseline(start, choose_components(a_change(), list_documents(start)))
+        baseline = make_baseline(start, a_change())
     prepared = time.perf_counter() - began
     del start
     gc.collect()

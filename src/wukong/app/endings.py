@@ -14,7 +14,7 @@ import msgspec
 
 from wukong.app.embedded import play_with
 from wukong.app.many_seeds import play_seeds
-from wukong.app.snapshots import play_on
+from wukong.app.snapshots import Baseline, make_baseline
 from wukong.embedded.scenario import Scenario, Story
 from wukong.embedded.scenario.expectations import find_differences, find_differences_under_faults
 from wukong.embedded.snapshot.load import LoadedSnapshot
@@ -84,14 +84,15 @@ def find_endings(
 
 
 def ending_player(scenario: Scenario, start: LoadedSnapshot | None, faults: Sequence[str]) -> Callable[[int], Ending]:
-    """What plays one seed: on an empty cluster, or on a snapshot."""
-    return partial(_play_ending, scenario, start, tuple(faults))
+    """What plays one seed: on an empty cluster, or on a fork of a snapshot's cluster, which comes to rest once."""
+    baseline = make_baseline(start, scenario) if start is not None else None
+    return partial(_play_ending, scenario, baseline, tuple(faults))
 
 
-def _play_ending(scenario: Scenario, start: LoadedSnapshot | None, faults: tuple[str, ...], seed: int) -> Ending:
+def _play_ending(scenario: Scenario, baseline: Baseline | None, faults: tuple[str, ...], seed: int) -> Ending:
     try:
-        if start is not None:
-            story = play_on(start, scenario, seed, lines=_leave_out)
+        if baseline is not None:
+            story = baseline.play(scenario, seed, lines=_leave_out)
         else:
             story = play_with(scenario, seed, faults, lines=_leave_out)[0]
     except InputError:  # the scenario's mistake, whatever the seed

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from itertools import islice
+from multiprocessing import get_context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -15,13 +17,14 @@ AHEAD = 4  # seeds handed to each process beforehand
 def play_seeds(play: Callable[[int], T], seeds: Iterable[int], jobs: int) -> Iterator[T]:
     """Give what `play` returns for each seed, in whatever order they are done. Raises what it raises.
 
-    `play` is handed to each process once: a function of a module, or a `partial` of one.
+    The processes are forks of this one: they share what `play` holds, however large, until one of them writes to it.
     """
     if jobs == 1:
         yield from map(play, seeds)
         return
     waiting = iter(seeds)
-    with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(play,)) as pool:
+    gc.freeze()  # a collection would write to all of it
+    with ProcessPoolExecutor(jobs, get_context("fork"), initializer=_begin, initargs=(play,)) as pool:
         running: set[Future[T]] = {pool.submit(_play, seed) for seed in islice(waiting, jobs * AHEAD)}
         try:
             while running:

@@ -38,7 +38,12 @@ def play_on(
     lines: Lines | None = None,
 ) -> Story:
     """Play a scenario once on a snapshot: see Baseline."""
-    return Baseline(start, choose_components(scenario, list_documents(start))).play(scenario, seed, spectator, lines)
+    return make_baseline(start, scenario).play(scenario, seed, spectator, lines)
+
+
+def make_baseline(start: LoadedSnapshot, scenario: Scenario) -> Baseline:
+    """With the components that this scenario needs, or that the snapshot's policies do."""
+    return Baseline(start, choose_components(scenario, list_documents(start)))
 
 
 class Baseline:

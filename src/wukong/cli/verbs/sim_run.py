@@ -150,9 +150,9 @@ def _show_endings(inputs: Inputs, seeds: range, types: list[str], faults: str, o
     start = read_start(snapshot, scenario, inputs.changes) if snapshot is not None else None
     if start is None:
         add_changes(scenario, inputs.changes)
-    play = ending_player(scenario, start, types)
     with progress("seeds") as report:
         try:
+            play = ending_player(scenario, start, types)
             endings = find_endings(play, seeds, os.cpu_count() or 1, lambda so_far: report(so_far.seeds, len(seeds)))
         except InputError as error:
             raise error.at(inputs.name) from None
