@@ -83,6 +83,7 @@ def list_everything(world: World) -> list[Document]:
     return [copy_document(document) for document in listed]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(scenarios(), st.integers(0, 3))
 def test_a_world_at_rest_stays_at_rest_when_it_is_loaded_elsewhere(document: Document, seed: int) -> None:
@@ -197,6 +198,17 @@ def test_pods_that_an_anonymous_snapshot_does_not_number_stay_and_that_is_said()
     story = play_on(snapshot, Scenario())
     assert story.before is not None
     assert (story.before.changes, story.settled) == (0, True)
+
+
+def test_pods_of_another_groups_stateful_set_need_no_number() -> None:
+    """OpenKruise has a StatefulSet, too: its pods say nothing about Kubernetes' own of that name."""
+    other = pod("web-abc")
+    reference = {"apiVersion": "apps.kruise.io/v1beta1", "kind": "StatefulSet", "name": "web", "uid": "k"}
+    other["metadata"]["ownerReferences"] = [{**reference, "controller": True}]
+    own = pod("web-0")
+    own["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "s"}]
+    snapshot = load([NODE, workload("StatefulSet", "web", 1), own, other])
+    assert [note for note in snapshot.notes if "not numbered" in note] == []
 
 
 # ---- what a snapshot lacks

@@ -123,6 +123,15 @@ class Controller(Protocol):
         ...
 
 
+def copy_memory(source: Controller, target: Controller, state: State) -> None:
+    """Have `target`, made anew for this copy of the state, remember all that `source` does.
+
+    Only controllers that remember something between decisions have a method `copy_memory`.
+    """
+    if (copy := getattr(target, "copy_memory", None)) is not None:
+        copy(source, state)
+
+
 def pod_rights_of(controller: Controller) -> frozenset[PodRight]:
     """The rights that a controller declares; none where it declares nothing."""
     rights: frozenset[PodRight] = getattr(controller, "pod_rights", frozenset())

@@ -108,7 +108,7 @@ class State:
         copy.pods, copy.owners = self.pods.fork(), self.owners.fork()
         copy.placements, copy.attempts = self.placements.fork(), self.attempts.fork()
         copy.recent, copy.versions = self.recent.fork(), Tally(self.versions)
-        copy._live = self._live.fork(copy.objects)
+        copy._live, copy._derived_indexes = self._live.fork(copy.objects), self._derived_indexes.fork()
         return copy
 
     # ---- events
@@ -195,6 +195,10 @@ class State:
         self.placements.assume(key, pod, node, now + ttl)
         self._count(key)
         return True
+
+    def keep_assumed(self, key: Key, node: str) -> None:
+        """The API server has taken the binding: it counts until the watch shows the pod, however long that takes."""
+        self.placements.keep(key, node)
 
     def forget(self, key: Key) -> None:
         """Take an assumed placement back, because binding failed."""

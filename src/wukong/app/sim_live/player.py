@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from wukong.actions import Create
-from wukong.api.kinds import NODES
-from wukong.api.resources import Key, Resource
+from wukong.api.kinds import NODES, SERVICE_ACCOUNTS
+from wukong.api.resources import Key
 from wukong.app.sim_live.cleanup import clean_up
-from wukong.app.sim_live.plan import Plan, find_object, make_plan
+from wukong.app.sim_live.plan import Plan, describe_name, find_object, make_plan
 from wukong.app.sim_live.real_cluster import RealCluster, make_hollow
 from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.scenario import Scenario, Story
@@ -39,11 +39,11 @@ from wukong.embedded.store.documents import condition_of
 from wukong.embedded.world.objects import Node
 from wukong.errors import InputError
 from wukong.ports import Cluster
+from wukong.runtime.delivery import object_of
 from wukong.runtime.dispatch import Item
 
 READY_SECONDS = 60.0
 REST_CHECK_SECONDS = 0.5  # at the longest between two looks at whether the story is over
-ACCOUNTS = Resource(kind="ServiceAccount", plural="serviceaccounts")
 NOT_READY = "node.kubernetes.io/not-ready"
 Say = Callable[[str], None]
 
@@ -72,7 +72,7 @@ async def play_live(cluster: Cluster, scenario: Scenario, options: Options, say:
 
 
 def _describe(plan: Plan, options: Options) -> str:
-    names = [f"{kind} {key}" for kind, key in sorted(plan.documents)]
+    names = [describe_name(name) for name in sorted(plan.documents)]
     names += [f"Namespace {name}" for name in sorted(plan.new_namespaces)]
     names += [f"Node {name}" for name in sorted(plan.nodes)] if plan.makes_nodes else []
     end = "stays" if options.keep else "is removed in the end"
@@ -115,7 +115,7 @@ class LivePlayer:
                 # Only now: on virtual time all of it is there at once, and a busy API server may take seconds.
                 self.recorder.started_at = self.real.clock.now()
             case Perform(actions, place):
-                await self.real.perform(actions, place)
+                await self.real.perform([make_hollow(action) for action in actions], place)
             case Drain(node):
                 self._drains_to_begin.append(node)  # all are cordoned before any is emptied
             case WaitUntil(seconds):
@@ -186,16 +186,17 @@ class LivePlayer:
         documents = [document for document in self.scenario.manifests if document["kind"] == "Node"]
         actions = [*steps.create_nodes(self.scenario.nodes), *(Create(NODES, document) for document in documents)]
         await self.real.perform([make_hollow(action) for action in actions], "$.nodes")
-        if not await self.real.wait_until(self._are_nodes_usable, READY_SECONDS):
+        names = {object_of(action)[1].name for action in actions}  # not those that come later
+        if not await self.real.wait_until(lambda: self._are_nodes_usable(names), READY_SECONDS):
             raise InputError(
                 f"the nodes were not ready within {READY_SECONDS:.0f} s: no hollow kubelet takes them up. "
                 "--create-nodes is for clusters that have some, such as the test bed or KWOK."
             )
         self._check_silence()
 
-    def _are_nodes_usable(self) -> bool:
+    def _are_nodes_usable(self, names: set[str]) -> bool:
         nodes = self.real.state.all(Node)
-        return {node.metadata.name for node in nodes} >= self.plan.nodes and all(map(_is_usable, nodes))
+        return {node.metadata.name for node in nodes} >= names and all(map(_is_usable, nodes))
 
     def _check_silence(self) -> None:
         is_needed = any(entry.not_ready or entry.ready for entry in self.scenario.timeline)
@@ -210,7 +211,7 @@ class LivePlayer:
     async def _wait_for_account(self, namespace: str) -> None:
         """A namespace's default account comes a moment after it; until then pods are refused."""
         deadline = self.real.clock.now() + READY_SECONDS
-        while await find_object(self.real.cluster, ACCOUNTS, Key(namespace, "default")) is None:
+        while await find_object(self.real.cluster, SERVICE_ACCOUNTS, Key(namespace, "default")) is None:
             if self.real.clock.now() > deadline:
                 raise InputError(f"namespace {namespace} got no default ServiceAccount. Does a controller manager run?")
             await self.real.wait_for_change(0.1)

@@ -17,6 +17,7 @@ from wukong.api.resources import Key
 from wukong.embedded.actors.pods import condition, ready_since
 from wukong.embedded.actors.replica_set.ranking import DeletionRanking
 from wukong.embedded.world.objects import Pod
+from wukong.engine.copy_on_write import CopyOnWriteEntries
 from wukong.state.indexes import LabelClass, label_class
 
 Entry = TypeVar("Entry", bound=Hashable)
@@ -42,6 +43,13 @@ class OwnedPods:
         self.nodes: Tally[str] = Tally()  # "" for those that wait for one
         self.labels: Tally[LabelClass] = Tally()
         self.ranking = DeletionRanking()
+
+    def fork(self) -> OwnedPods:
+        copy = OwnedPods()
+        copy.pods, copy.ranking = dict(self.pods), self.ranking.fork()
+        copy.active, copy.terminating, copy.ready = self.active, self.terminating, self.ready
+        copy.ready_times, copy.nodes, copy.labels = self.ready_times.copy(), self.nodes.copy(), self.labels.copy()
+        return copy
 
     def count_labelled(self, labels: Mapping[str, str]) -> int:
         """How many have all of these labels."""
@@ -93,7 +101,7 @@ class OwnedPodsIndex:
     kinds: ClassVar[frozenset[str]] = frozenset({PODS.group_kind})
 
     def __init__(self) -> None:
-        self._by_controller: dict[str, OwnedPods] = {}  # by its uid
+        self._by_controller: CopyOnWriteEntries[str, OwnedPods] = CopyOnWriteEntries()  # by its uid
 
     def of(self, controller: Object) -> OwnedPods:
         return self._by_controller.get(controller.metadata.uid) or OwnedPods()
@@ -101,7 +109,7 @@ class OwnedPodsIndex:
     def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         before, after = _controller_uid_of(old), _controller_uid_of(new)
         if before and before != after:
-            owned = self._by_controller[before]
+            owned = self._by_controller.own(before)
             owned.remove(key)
             if not owned.pods:
                 del self._by_controller[before]
@@ -109,7 +117,12 @@ class OwnedPodsIndex:
             if after not in self._by_controller:
                 self._by_controller[after] = OwnedPods()
             has_same_labels = old is not None and old.metadata.labels is new.metadata.labels
-            self._by_controller[after].put(key, new, has_same_labels=has_same_labels)
+            self._by_controller.own(after).put(key, new, has_same_labels=has_same_labels)
+
+    def fork(self) -> OwnedPodsIndex:
+        copy = OwnedPodsIndex()
+        copy._by_controller = self._by_controller.fork()
+        return copy
 
 
 def _summarize(pod: Pod, labelled_alike: CountedPod | None) -> CountedPod:

@@ -63,6 +63,11 @@ class Kinds:
             if entry.origin != "ours":  # our own come with their CustomResourceDefinitions
                 self.add(_serve(entry))
 
+    def fork(self) -> Kinds:
+        copy = Kinds.__new__(Kinds)
+        copy._served = dict(self._served)
+        return copy
+
     def of(self, resource: Resource) -> ServedKind:
         kind = self._served.get((resource.group, resource.version, resource.plural))
         if kind is None:

@@ -30,6 +30,12 @@ class PodCache:
         self._cached_pods: dict[bytes, CachedPod] = {}
         database.follow(self._clear_on_priority_class)
 
+    def fork(self, database: Database) -> PodCache:
+        """Return the same for a copy of the database."""
+        copy = PodCache(database)
+        copy._cached_pods.update(self._cached_pods)
+        return copy
+
     def find(self, pod: Document) -> CachedPod | None:
         """Return what became of an earlier pod like this one. `pod` is as it was sent, with its new metadata."""
         return self._cached_pods.get(_cache_key_of(pod)) if pod.keys() <= _CACHEABLE_FIELDS else None

@@ -73,6 +73,12 @@ class ObjectWriter:
         self._pod_cache = PodCache(database)
         self._unchecked_uids: set[str] = set()  # of objects stored without validation
 
+    def fork(self, database: Database, kinds: Kinds) -> ObjectWriter:
+        """Return one that writes to a copy of the database."""
+        copy = ObjectWriter(database, kinds, self.mutators)
+        copy._pod_cache, copy._unchecked_uids = self._pod_cache.fork(database), set(self._unchecked_uids)
+        return copy
+
     # Create --------------------------------------------------------------------------------------------------------
 
     def create(
@@ -131,9 +137,9 @@ class ObjectWriter:
             meta.setdefault("namespace", "default")
         if kind.has_generation:
             meta.setdefault("generation", 1)
-        head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
         self._unchecked_uids.add(meta["uid"])
-        return copy_document({**head, **_body_of(document), "metadata": without_fields(meta, "resourceVersion")})
+        head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
+        return {**document, **head, "metadata": meta}
 
     def _build_object(self, kind: ServedKind, document: Document, namespace: str, now: float) -> Document:
         """Return a new object with its kind, name, namespace, uid and creation time. Raises where they do not fit."""

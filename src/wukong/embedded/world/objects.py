@@ -7,6 +7,7 @@ the state for a Pod gets one. The world reads documents into them and the actors
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, cast
 
@@ -108,6 +109,38 @@ def read(group_kind: str, document: Document, struct: type[Object] | None = None
     subject.kind = group_kind.partition(".")[0]
     subject.document = document  # type: ignore[attr-defined]
     return subject
+
+
+def read_all(group_kind: str, documents: Iterable[Document], struct: type[Object] | None = None) -> list[Object]:
+    """Read many documents of a kind. Pods whose specs share what they hold share what is read of them, too."""
+    if group_kind != "Pod" or (struct is not None and not issubclass(Pod, struct)):
+        return [read(group_kind, document, struct) for document in documents]
+    pods: list[Object] = []
+    known: dict[tuple[object, ...], Pod] = {}  # the values of a spec but for nodeName, by identity → a pod that has it
+    for document in documents:
+        spec: Document = document.get("spec") or {}
+        place = tuple(part for name, value in spec.items() if name != "nodeName" for part in (name, id(value)))
+        alike = known.get(place)
+        if alike is None:
+            pod = read(group_kind, document, struct)
+            assert isinstance(pod, Pod)
+            known[place] = pod
+        else:
+            pod = _read_around_spec(document, alike)
+            pod.spec = msgspec.structs.replace(alike.spec, node_name=spec.get("nodeName") or "")
+        pods.append(pod)
+    return pods
+
+
+def _read_around_spec(document: Document, before: Pod) -> Pod:
+    """Read everything but the spec, which is taken from the version before."""
+    rest = {name: value for name, value in document.items() if name != "spec"}
+    try:
+        pod = msgspec.convert(rest, Pod)
+    except msgspec.ValidationError:
+        pod = msgspec.convert(without_nulls(rest), Pod)
+    pod.kind, pod.spec, pod.document = "Pod", before.spec, document
+    return pod
 
 
 def template_of(workload: Object) -> Document:

@@ -12,11 +12,10 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from wukong.actions import DONE, Outcome
-from wukong.api.apps import PodDisruptionBudget as AnyBudget
 from wukong.api.core import Pod as AnyPod
 from wukong.api.kinds import DEPLOYMENTS, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS, STATEFUL_SETS
 from wukong.api.meta import Object, controller_of
-from wukong.api.resources import Key, key_of, refers_to
+from wukong.api.resources import Key, refers_to
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.deployment.sizes import resolve_percent
 from wukong.embedded.actors.disruption.budget_index import BudgetIndex
@@ -42,7 +41,7 @@ def _budgets_of_pod(pod: Object, state: State) -> Iterable[Key]:
 
 
 def _budgets_in_namespace(change: Change, state: State) -> Iterable[Key]:
-    return [key_of(budget) for budget in state.all(AnyBudget) if budget.metadata.namespace == change.key.namespace]
+    return state.index_of(BudgetIndex).in_namespace(change.key.namespace)
 
 
 class Disruption:
@@ -163,6 +162,7 @@ def _build_failed_status(budget: PodDisruptionBudget, message: str, now: float) 
 def _build_condition(budget: PodDisruptionBudget, status: str, reason: str, message: str, now: float) -> Document:
     before: Document = next(iter((budget.document.get("status") or {}).get("conditions") or []), {})
     since = before.get("lastTransitionTime") if before.get("status") == status else None
-    condition = {"type": "DisruptionAllowed", "status": status, "reason": reason, "message": message}
+    condition: Document = {"type": "DisruptionAllowed", "status": status, "reason": reason}
+    condition |= {"message": message} if message else {}  # as the server stores it: else every count looks new
     times = {"observedGeneration": budget.metadata.generation, "lastTransitionTime": since or format_time(now)}
     return {**condition, **times}

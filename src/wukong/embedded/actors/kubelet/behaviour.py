@@ -99,6 +99,11 @@ def may_exit(restart_policy: str, code: int) -> bool:
     return restart_policy == "Never" or (restart_policy == "OnFailure" and code == 0)
 
 
+def has_annotations(annotations: Mapping[str, str]) -> bool:
+    """Whether one of these tells a kubelet how to behave."""
+    return any(key.startswith((PREFIX, FORMER_PREFIX)) for key in annotations)
+
+
 def apply_annotations(base: Behaviour, *annotations: Mapping[str, str]) -> Behaviour:
     """The row with the numbers of these annotations in it; later ones win. Raises BadAnnotationError."""
     for mapping in annotations:

@@ -53,6 +53,10 @@ class NodeLifecycle:
         self._was_ready: dict[str, bool] = {}
         self.watches = (Watch(NODES, self._find_keys), Watch(PODS, _key_of_unready_node))
 
+    def copy_memory(self, source: NodeLifecycle, _: State) -> None:
+        self._last_heartbeats, self._last_tainted = dict(source._last_heartbeats), dict(source._last_tainted)
+        self._was_ready = dict(source._was_ready)
+
     def _find_keys(self, change: Change, state: State) -> list[Key]:
         """The node itself; also all that are not ready when one becomes ready, ceases to be, or goes."""
         name = change.key.name

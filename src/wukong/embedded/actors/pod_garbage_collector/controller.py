@@ -52,6 +52,9 @@ class PodGarbageCollector:
     def __init__(self) -> None:
         self._missing_since: dict[str, float] = {}  # node → when it was first found missing
 
+    def copy_memory(self, source: PodGarbageCollector, _: State) -> None:
+        self._missing_since = dict(source._missing_since)
+
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         pod = state.get(Pod, key)
         if pod is None:

@@ -39,6 +39,9 @@ class ReplicaSets:
     def __init__(self) -> None:
         self._created_pods = CreatedPods(REPLICA_SETS)
 
+    def copy_memory(self, source: ReplicaSets, _: State) -> None:
+        self._created_pods.copy_memory(source._created_pods)
+
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         replica_set = state.get(ReplicaSet, key)
         if replica_set is None:

@@ -49,6 +49,9 @@ class Drains:
             Watch(POD_DISRUPTION_BUDGETS, self._pods_to_retry),
         )
 
+    def copy_memory(self, source: Drains, _: State) -> None:
+        self.nodes = set(source.nodes)
+
     def _pod_to_evict(self, pod: Object, _: State) -> Iterable[Key]:
         assert isinstance(pod, Pod)
         return (Key(pod.metadata.namespace, pod.metadata.name),) if pod.spec.node_name in self.nodes else ()
