@@ -8,7 +8,7 @@ have not started, and unready ones under AlwaysAllow, count for no budget; two b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import ceil
 from typing import NamedTuple
 
@@ -16,11 +16,13 @@ from wukong.actions import Action, Patch
 from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import Pod
 from wukong.api.kinds import POD_DISRUPTION_BUDGETS, PODS
-from wukong.api.meta import Object, controller_of
+from wukong.api.meta import Object, OwnerReference, controller_of
 from wukong.api.resources import Key
 from wukong.embedded.checkers.acting_controller import acting_controller
+from wukong.embedded.checkers.covered_pods import CoveredPods, CoveredPodsIndex, Reference
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.checkers.pods import EVICTED, is_disrupted, is_ready, replicas_of
+from wukong.embedded.checkers.uid_sets import UidSet
 from wukong.rules.selectors import Requirements, requirements, selects
 from wukong.runtime.dispatch import Item
 from wukong.state import Change, State
@@ -30,11 +32,11 @@ from wukong.state.controller import PodRight
 class BudgetCount(NamedTuple):
     """The uids of the healthy pods, and how many the budget asks for."""
 
-    healthy: frozenset[str]
+    healthy: UidSet
     desired: int
 
-    def without(self, uids: frozenset[str]) -> BudgetCount:
-        return self._replace(healthy=self.healthy - uids)
+    def without(self, uids: Collection[str]) -> BudgetCount:
+        return self._replace(healthy=self.healthy.without(uids))
 
 
 class Budgets:
@@ -74,6 +76,8 @@ class Budgets:
 
     def _observe_pod(self, change: Change) -> None:
         old, new = change.old, change.new
+        if isinstance(old, Pod) and new is None:
+            self._evicted.discard(old.metadata.uid)  # no longer healthy anyway
         if not isinstance(old, Pod) or not isinstance(new, Pod):
             return
         if is_disrupted(new, EVICTED) and not is_disrupted(old, EVICTED):
@@ -111,10 +115,10 @@ class Budgets:
             return
         now, before = count_budget(self.world.state, budget), self._last_counts.get(covering[0])
         leaving = {pod.metadata.uid} if is_ready(pod) else set()  # an unready pod was not counted as healthy
-        left = len(now.healthy - self._evicted - leaving)
+        left = len(now.healthy.without(self._evicted | leaving))
         # A second leader behind the times counts whom another has seen leave: evictions go by what was written last.
         since = self._evicted_since.get(covering[0], set())
-        if left >= now.desired or (before and len(before.healthy - since - leaving) >= before.desired):
+        if left >= now.desired or (before and len(before.healthy.without(since | leaving)) >= before.desired):
             return
         text = f"evicted although budget {budget.key} asks for {now.desired} healthy pods and only {left} are left"
         self.findings.report(f"pod {key}", text)
@@ -133,17 +137,16 @@ def _disrupted_uids(mirror: State, budget: PodDisruptionBudget) -> frozenset[str
 
 def count_budget(state: State, budget: PodDisruptionBudget) -> BudgetCount:
     """Count a budget's pods as a mirror shows them."""
-    keys = state.pods.list_matching(budget.metadata.namespace, budget.spec.selector)
-    pods = [pod for key in keys if (pod := state.get(Pod, key)) is not None and not pod.is_finished]
-    healthy = frozenset(pod.metadata.uid for pod in pods if is_ready(pod) and not pod.is_terminating)
-    return BudgetCount(healthy, _count_desired(state, budget, pods))
+    covered = state.index_of(CoveredPodsIndex).of(budget, state)
+    return BudgetCount(covered.healthy, _count_desired(state, budget, covered))
 
 
-def _count_desired(state: State, budget: PodDisruptionBudget, pods: list[Pod]) -> int:
-    spec = budget.spec
+def _count_desired(state: State, budget: PodDisruptionBudget, covered: CoveredPods) -> int:
+    spec, namespace = budget.spec, budget.metadata.namespace
     if spec.max_unavailable is None and not isinstance(spec.min_available, str):
         return spec.min_available or 0
-    workloads = {workload.metadata.uid: workload for pod in pods if (workload := _workload_of(state, pod))}
+    found = (_workload_of(state, namespace, reference) for reference in covered.controllers)
+    workloads = {workload.metadata.uid: workload for workload in found if workload is not None}
     expected = sum(_count_replicas(workload) for workload in workloads.values())
     if spec.max_unavailable is not None:
         return max(0, expected - _scale_value(spec.max_unavailable, expected))
@@ -155,12 +158,15 @@ def _scale_value(value: int | str, total: int) -> int:
     return value if isinstance(value, int) else ceil(int(value.removesuffix("%")) * total / 100)
 
 
-def _workload_of(state: State, pod: Pod) -> Object | None:
-    """The workload whose size counts: of a ReplicaSet its Deployment."""
-    workload: Object | None = pod
-    while workload is not None and (owner := controller_of(workload.metadata)) is not None:
-        workload = state.owner(pod.metadata.namespace, owner)
-    return None if workload is pod else workload
+def _workload_of(state: State, namespace: str, controller: Reference) -> Object | None:
+    """The workload whose size counts: of a ReplicaSet its Deployment. None if it, or what controls it, is gone."""
+    kind, api_version, name, uid = controller
+    reference: OwnerReference | None = OwnerReference(name=name, kind=kind, api_version=api_version, uid=uid)
+    workload: Object | None = None
+    while reference is not None:
+        workload = state.owner(namespace, reference)
+        reference = controller_of(workload.metadata) if workload is not None else None
+    return workload
 
 
 def _count_replicas(workload: Object) -> int:
