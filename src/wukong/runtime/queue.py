@@ -88,9 +88,13 @@ class Queue(Generic[Item]):
             self._in_flight[item] = None
 
     def next_due(self) -> float | None:
-        while self._heap and self._waiting.get(self._heap[0][2]) != self._heap[0][0]:
-            heappop(self._heap)
-        return self._heap[0][0] if self._heap else None
+        heap, waiting = self._heap, self._waiting
+        while heap:
+            at, _, item = heap[0]
+            if waiting.get(item) == at:
+                return at
+            heappop(heap)
+        return None
 
     def finish(self, item: Item) -> None:
         """Work on it has ended. If it was asked for meanwhile, it waits again."""

@@ -38,9 +38,9 @@ GRACE, HEARTBEAT, MONITOR = 50.0, 10.0, 5.0
 def _key_of_unready_node(pod: Object, state: State) -> Iterable[Key]:
     """The key of the pod's node if that is not ready: then the pod must not be ready, either."""
     assert isinstance(pod, Pod)
-    key = Key("", pod.spec.node_name)
-    node = state.get(Node, key)
-    return (key,) if node is not None and not zones.is_ready(node) else ()
+    name = pod.spec.node_name
+    is_unready = any(name in names for names in state.index_of(ZoneIndex).unready.values())
+    return (Key("", name),) if is_unready else ()
 
 
 class NodeLifecycle:
