@@ -60,7 +60,11 @@ def _is_concerned(daemon_set: DaemonSet, node: Node, *, has_pod: bool) -> bool:
 class DaemonSets:
     name = "daemonset"
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_ONE_PER_NODE, PodRight.DELETE_DAEMON_PODS})
-    watches = (Watch(DAEMON_SETS), Watch(PODS, keys_of_owners(DaemonSet)), Watch(NODES, _keys_of_node))
+    watches = (
+        Watch(DAEMON_SETS),
+        Watch(PODS, keys_of_owners(DaemonSet), is_secondary=True),
+        Watch(NODES, _keys_of_node),
+    )
 
     def __init__(self) -> None:
         self._created_pods, self._eligibility = CreatedPods(DAEMON_SETS), EligibilityCache()

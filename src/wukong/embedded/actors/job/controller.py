@@ -44,7 +44,7 @@ class NextSync(NamedTuple):
 class Jobs:
     name = "job"
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_JOB_PODS, PodRight.DELETE_JOB_PODS})
-    watches = (Watch(JOBS), Watch(PODS, keys_of_controller(JOBS)))
+    watches = (Watch(JOBS), Watch(PODS, keys_of_controller(JOBS), is_secondary=True))
 
     def __init__(self) -> None:
         self._created_pods = CreatedPods(JOBS)
