@@ -53,7 +53,7 @@ class Jobs:
 
     def copy_memory(self, source: Jobs, _: State) -> None:
         self._created_pods.copy_memory(source._created_pods)
-        self._backoffs = dict(source._backoffs)
+        self._backoffs, self._next_syncs = dict(source._backoffs), dict(source._next_syncs)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         job = state.get(Job, key)
