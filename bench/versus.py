@@ -72,14 +72,14 @@ class Simulator(msgspec.Struct, frozen=True):
 
 
 def main(say: Say) -> None:
-    recipe = build.GoProgram(
+    go_program = build.GoProgram(
         folder=Path(__file__).parent / "capacity",
         program="cluster-capacity",
         name="cluster-capacity",
         title=MODULE,
         minutes=4,
     )
-    program = build.built(say, recipe)
+    program = build.built(say, go_program)
     print("pods/s on the same nodes, empty at first. Wukong scores every node for every pod;")
     print(
         f"{MODULE} samples them as kube-scheduler does, from its {SHORT}th pod to its {LONG:,}th or the last that fits"

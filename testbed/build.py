@@ -69,40 +69,40 @@ def control_plane() -> GoProgram:
     )
 
 
-def built(say: Say, recipe: GoProgram | None = None) -> Path:
+def built(say: Say, go_program: GoProgram | None = None) -> Path:
     """The program; built first if it is not in the cache. Two processes that ask at once build it once."""
-    recipe = recipe or control_plane()
-    program = cached_program(recipe)
+    go_program = go_program or control_plane()
+    program = cached_program(go_program)
     if program.exists():
         return program
     go = shutil.which("go")
     if go is None:
         raise UnavailableError(
-            f"{recipe.name} is not built and there is no Go on the PATH to build it. Install Go 1.25 or newer "
-            f"(https://go.dev/dl){recipe.otherwise}"
+            f"{go_program.name} is not built and there is no Go on the PATH to build it. Install Go 1.25 or newer "
+            f"(https://go.dev/dl){go_program.otherwise}"
         )
     program.parent.mkdir(parents=True, exist_ok=True)
-    with locked(program.parent / "lock", on_wait=lambda: say(f"another process builds {recipe.name}: waiting")):
+    with locked(program.parent / "lock", on_wait=lambda: say(f"another process builds {go_program.name}: waiting")):
         if not program.exists():
-            build(go, recipe, program, say)
+            build(go, go_program, program, say)
     return program
 
 
-def cached_program(recipe: GoProgram | None = None) -> Path:
-    recipe = recipe or control_plane()
-    return cache_folder() / source_hash(recipe) / recipe.program
+def cached_program(go_program: GoProgram | None = None) -> Path:
+    go_program = go_program or control_plane()
+    return cache_folder() / source_hash(go_program) / go_program.program
 
 
 def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wukong" / "testbed"
 
 
-def source_hash(recipe: GoProgram | None = None) -> str:
+def source_hash(go_program: GoProgram | None = None) -> str:
     """Of everything the program is made of, and of the kind of machine it runs on."""
-    recipe = recipe or control_plane()
-    digest = hashlib.sha256(repr((recipe.link_flags, sys.platform, platform.machine())).encode())
+    go_program = go_program or control_plane()
+    digest = hashlib.sha256(repr((go_program.link_flags, sys.platform, platform.machine())).encode())
     for name in SOURCE_FILES:
-        digest.update(f"\0{name}\0".encode() + (recipe.folder / name).read_bytes())
+        digest.update(f"\0{name}\0".encode() + (go_program.folder / name).read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -113,12 +113,12 @@ def kubernetes_version() -> str:
     return pinned[1]
 
 
-def build(go: str, recipe: GoProgram, program: Path, say: Say) -> None:
+def build(go: str, go_program: GoProgram, program: Path, say: Say) -> None:
     began = time.monotonic()
-    say(f"building {recipe.title}, once; about {recipe.minutes} minutes on 2 cores")
-    packages = len(run([go, "list", "-deps", "."], recipe.folder, downloads(say)))
+    say(f"building {go_program.title}, once; about {go_program.minutes} minutes on 2 cores")
+    packages = len(run([go, "list", "-deps", "."], go_program.folder, downloads(say)))
     with tempfile.TemporaryDirectory(dir=program.parent) as folder:
-        unfinished = Path(folder, recipe.program)
+        unfinished = Path(folder, go_program.program)
         command = [
             go,
             "build",
@@ -127,12 +127,12 @@ def build(go: str, recipe: GoProgram, program: Path, say: Say) -> None:
             str(THREADS),
             "-trimpath",
             "-ldflags",
-            recipe.link_flags,
+            go_program.link_flags,
             "-o",
             str(unfinished),
             ".",
         ]
-        run(command, recipe.folder, compiled(say, packages))
+        run(command, go_program.folder, compiled(say, packages))
         unfinished.replace(program)  # nobody ever sees half a program
     say(f"built in {time.monotonic() - began:.0f} s, {program.stat().st_size / 1e6:.0f} MB: {program}")
 

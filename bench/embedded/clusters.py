@@ -46,7 +46,8 @@ class Cluster:
         self.recorder, self.checkers = self.player.recorder, self.player.checkers
         self.begun, self.random, self.digest = self.world.clock.now(), Random(seed), sha256()
         self.world.trace.min_kept = KEPT_STEPS
-        self.world.trace.notify(self._note).__enter__()  # as long as there is a world
+        self._listening = self.world.trace.notify(self._note)  # kept, for it ends with its last reference
+        self._listening.__enter__()
         sizes: dict[str, str | int | float] = {"cpu": "16", "memory": "64Gi", "pods": "110"}
         self.do(steps.create_nodes([NodeGroup(name_prefix="node-", count=nodes, capacity=sizes)]))
         self.world.run()

@@ -19,6 +19,7 @@ from bench.embedded.clusters import ANNOTATIONS, PER_DEPLOYMENT, Cluster
 from bench.embedded.shares import Shares
 from wukong.api.core import Pod
 from wukong.api.kinds import PODS
+from wukong.embedded.store.documents import encode_document
 
 Figures = dict[str, object]
 DECODED = 20_000  # documents
@@ -96,7 +97,7 @@ def _stage(cluster: Cluster, act: Callable[[], None], *, is_final: bool = True) 
 def decoding_microseconds(cluster: Cluster) -> float:
     """What msgspec needs to read one of these pods from JSON: something to hold a write against, from the same run."""
     documents = cluster.world.server.list(PODS).items
-    texts = [msgspec.json.encode(each) for each in documents[:1000]]
+    texts = [encode_document(each) for each in documents[:1000]]
     decode = msgspec.json.Decoder(Pod).decode
     began = time.perf_counter()
     for number in range(DECODED):

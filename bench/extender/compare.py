@@ -47,14 +47,14 @@ CASES = [
 
 
 def main(say: Say) -> None:
-    recipe = build.GoProgram(
+    go_program = build.GoProgram(
         folder=Path(__file__).parent,
         program="extender",
         name="the Go extender",
         title="an extender in Go on k8s.io/api v0.35.8",
         minutes=2,
     )
-    program = build.built(say, recipe)
+    program = build.built(say, go_program)
     print("p50 and p99 of a request in ms, requests/s; the ratios are of p50 to each of Go's, less is better")
     print(f"{'':22}{'':12}{OURS:>24}{PLAIN:>24}{GO:>24}{SLIM:>24}{'ratios':>14}")
     with ExitStack() as stack:

@@ -10,6 +10,7 @@ import yaml
 from msgspec import Struct
 
 from wukong.api.crds import Schema, build_crds, schema_of
+from wukong.api.kinds import KINDS
 from wukong.api.meta import Base
 from wukong.api.placement import MODES, PREEMPTION_POLICIES, RULE_TYPES, STRATEGIES
 
@@ -36,6 +37,11 @@ PARTS = [(f"{kind} {path}", schema) for kind in CRDS for path, schema in walk(ro
 
 def field(path: str, kind: str = "PlacementPolicy") -> Schema:
     return dict(walk(root(kind)))[path]
+
+
+def test_every_kind_of_ours_in_the_table_has_a_definition() -> None:
+    ours = {entry.resource.kind for entry in KINDS if entry.origin == "ours"}
+    assert ours == CRDS.keys()
 
 
 @pytest.mark.parametrize(("place", "schema"), PARTS, ids=[place for place, _ in PARTS])

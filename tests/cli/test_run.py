@@ -49,7 +49,9 @@ def test_a_file_and_flags_are_told_together(tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("components: [load", "broken YAML: line 1, column 18"),
+        ("components: [load", "broken YAML: line 2, column 1"),
+        ("lease: 2026-13-45", "broken YAML: month must be in 1..12"),
+        ("components: !!bool load", "broken YAML: "),
         ("", "$.components: expected some of load, extender, policy, got none."),
         ("- load", "expected a mapping such as components: [load], got ['load']."),
     ],

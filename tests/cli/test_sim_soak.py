@@ -115,6 +115,7 @@ def test_the_same_seed_and_faults_give_the_same_digest_whatever_the_hash_seed() 
 def test_an_interrupted_soak_ends_with_what_it_has(small: Path) -> None:
     script = (
         "import os, signal, sys; from wukong.app import soak; from wukong.cli.main import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # which shells ignore in the background
         "real = soak.play_seed\n"
         "def one(scenario, seed, faults):\n"
         "    if seed == 3: os.kill(os.getpid(), signal.SIGINT)\n"

@@ -50,6 +50,7 @@ spec:
 """  # noqa: E501
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(cases())
 def test_the_same_is_decided_under_other_names(case: Case) -> None:

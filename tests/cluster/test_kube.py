@@ -40,7 +40,7 @@ def names_in(documents: list[Document]) -> set[str]:
 
 
 async def test_a_limit_is_ignored_where_the_cache_may_answer_and_honoured_where_it_must_be_fresh(bed: Bed) -> None:
-    """Why follow.py asks for pages of the newest state and not for resourceVersion=0."""
+    """Why list_watch.py asks for pages of the newest state and not for resourceVersion=0."""
     async with Kube(load(str(bed.kubeconfig))) as kube:
         cached = await kube.list(NODES, Node, limit=1, resource_version="0")
         fresh = await kube.list(NODES, Node, limit=1)

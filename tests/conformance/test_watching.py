@@ -91,7 +91,8 @@ async def test_a_version_long_forgotten_is_gone(cluster: Cluster, namespace: str
     await cluster.create(KINDS, a_kind(kind))
     await until(cluster, KINDS, key, is_established)
     try:
-        # a server whose cache of a new kind is still filling refuses watches with 429; one that sends a change has filled it
+        # A server whose cache of a new kind is still filling refuses watches with 429. One that sends a change has
+        # filled it.
         async with asyncio.timeout(SECONDS), aclosing(follow(cluster, kind, dict)) as stream:
             await next_listing(stream)
             await cluster.create(kind, {"metadata": {"name": "one"}}, namespace)

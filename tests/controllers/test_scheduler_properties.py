@@ -80,6 +80,7 @@ def check_that_who_waits_is_told_why(world: World) -> None:
         assert condition.message == last.text or len(condition.message) > 1024
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(histories())
 def test_every_pod_is_bound_at_most_once_and_to_a_node_that_is_there(world: World) -> None:
@@ -90,6 +91,7 @@ def test_every_pod_is_bound_at_most_once_and_to_a_node_that_is_there(world: Worl
     assert all(action.node in known for action in world.done if isinstance(action, Bind))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(histories())
 def test_who_is_driven_out_was_lower_and_told_so_first(world: World) -> None:

@@ -9,14 +9,13 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 
-import msgspec
-
 from embedded.random_patches import a_map, a_patch, a_workload, an_apply
 from embedded.store_fixtures import NAMESPACE, a_pod, a_running_pod, a_server, key
 from small_cluster import settle
 from wukong.api.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS
 from wukong.api.resources import Key
 from wukong.embedded.store import Server
+from wukong.embedded.store.documents import encode_document
 from wukong.errors import ClusterError
 
 ROOT = Path(__file__).parents[2]
@@ -55,12 +54,12 @@ def digest(server: Server) -> str:
     """Of everything that ever happened."""
     history = [[change.version, change.type, change.document] for kind in server.kinds for change in
             server.database.changes_since(kind.name, kind.since)]  # fmt: skip
-    return sha256(msgspec.json.encode(history)).hexdigest()
+    return sha256(encode_document(history)).hexdigest()
 
 
 def test_another_process_with_another_hash_seed_has_the_same_history() -> None:
     code = "from embedded.test_determinism import a_busy_day, digest; print(digest(a_busy_day(7)))"
-    paths = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
+    paths = os.pathsep.join(str(ROOT / folder) for folder in ("src", "tests", ""))
     digests = {
         subprocess.run(
             [sys.executable, "-c", code],

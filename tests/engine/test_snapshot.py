@@ -39,6 +39,7 @@ def decide_about(snapshot: Snapshot, pod: Pod) -> tuple[Any, ...]:
     return view.feasible.tolist(), np.where(view.feasible, view.total, 0).tolist()
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(cases(), st.lists(pods("extra"), min_size=1, max_size=4))
 def test_assume_then_forget_restores_the_snapshot_bit_for_bit(case: Case, newcomers: list[Pod]) -> None:
@@ -55,6 +56,7 @@ def test_assume_then_forget_restores_the_snapshot_bit_for_bit(case: Case, newcom
     assert [decide_about(snapshot, pod) for pod in (case.pod, *newcomers)] == verdicts
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(cases(), st.lists(pods("extra"), min_size=1, max_size=3))
 def test_a_fork_is_independent_both_ways(case: Case, newcomers: list[Pod]) -> None:

@@ -22,10 +22,11 @@ from wukong.api.kinds import DEPLOYMENTS, KINDS, PODS
 from wukong.api.meta import Base, Object
 from wukong.api.objects import Objects
 from wukong.api.resources import Key, Resource
+from wukong.app.sim_live.plan import make_plan
 from wukong.app.snapshots import load, play_on
 from wukong.cluster.capture import capture, capture_documents
 from wukong.cluster.snapshot_documents import read_documents
-from wukong.embedded.scenario import Scenario
+from wukong.embedded.scenario import Scenario, read_scenario
 from wukong.embedded.store import Server, Store
 from wukong.embedded.world.clock import VirtualClock
 from wukong.embedded.world.world import World
@@ -187,6 +188,25 @@ async def test_it_is_loaded_into_an_embedded_cluster_and_changed_there(tmp_path:
     assert FLEETS.group in patches[0]
 
 
+async def test_a_run_on_a_real_cluster_looks_for_it_by_its_group() -> None:
+    server = Server(VirtualClock())
+    cluster = Store(server=server)
+    server.create(DEPLOYMENTS, a_deployment(), "default")
+    plan = await make_plan(cluster, Scenario(manifests=[a_fleet()]), makes_nodes=False)
+    assert plan.covers("Deployment", "default/web")
+    server.create(FLEETS, a_fleet(), "default")
+    with pytest.raises(InputError, match="Deployment default/web exists already"):
+        await make_plan(cluster, Scenario(manifests=[a_fleet()]), makes_nodes=False)
+
+
+async def test_a_run_on_a_real_cluster_leaves_what_is_called_like_it_alone() -> None:
+    server = Server(VirtualClock())
+    server.create(DEPLOYMENTS, a_deployment(), "default")
+    text = {"manifests": [a_fleet()], "timeline": [{"at": "1s", "delete": {"kind": "Deployment", "name": "web"}}]}
+    with pytest.raises(InputError, match="Deployment web is not of the scenario's making"):
+        await make_plan(Store(server=server), read_scenario(json.dumps(text)), makes_nodes=False)
+
+
 def test_it_is_read_from_files_by_its_group() -> None:
     objects = Objects()
     for subject in decode_objects(json.dumps({"kind": "List", "items": [a_fleet(), a_deployment()]}).encode()):
@@ -200,3 +220,18 @@ def test_it_is_read_from_files_by_its_group() -> None:
 def test_a_group_and_kind_is_in_the_table_once() -> None:
     with pytest.raises(ValueError, match=r"has Deployment.fleet.example.com already"):
         KINDS.add(ENTRY)
+
+
+def test_a_struct_that_was_asked_for_before_its_entry_is_found_by_it() -> None:
+    KINDS.remove(ENTRY)
+    try:
+        assert KINDS.group_kind_of(Deployment) == "Deployment"
+    finally:
+        KINDS.add(ENTRY)
+    assert KINDS.group_kind_of(Deployment) == "Deployment.fleet.example.com"
+
+
+def test_a_kind_that_may_be_called_like_another_has_its_group_in_its_title() -> None:
+    unlisted = Resource(kind="Deployment", group="other.example.com", plural="deployments")
+    titles = [KINDS.title_of(resource) for resource in (DEPLOYMENTS, FLEETS, unlisted)]
+    assert titles == ["Deployment", "Deployment.fleet.example.com", "Deployment.other.example.com"]

@@ -10,12 +10,13 @@ from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.errors import Conflict, TooManyRequests
 from wukong.runtime.dispatch import ASSUMED_SECONDS, Dispatch, Item
-from wukong.runtime.pending_writes import WrittenVersion
+from wukong.runtime.pending_writes import PATIENCE, WrittenVersion
 from wukong.runtime.queue import Backoff
 from wukong.state import State
 from wukong.state.controller import Watch, each_side
 
 WEB = Key("default", "web-1")
+UNSEEN = Key("default", "unseen")
 ITEM = Item("nodes", Key("", "n0"))
 
 
@@ -152,3 +153,58 @@ def test_what_the_state_shows_already_is_not_waited_for() -> None:
         dispatch.finish(ITEM, Outcome(requeue_after=0.0), 0.0, [a_write(version)])
         assert dispatch.queue.take_due(0.0) == expected
         dispatch.queue.finish(ITEM) if expected else None
+
+
+def write_unseen(dispatch: Dispatch) -> None:
+    """The item has written a pod that no watch ever shows."""
+    dispatch.queue.add(ITEM, 0.0)
+    dispatch.queue.take_due(0.0)
+    dispatch.finish(ITEM, DONE, 0.0, [a_write("7")._replace(key=UNSEEN)])
+
+
+def list_again(dispatch: Dispatch, now: float, *pods: Pod) -> None:
+    changes = dispatch.state.replace("Pod", [*dispatch.state.all(Pod), *pods])
+    dispatch.observe(changes, now)
+    dispatch.observe_list("Pod", now)
+
+
+def test_a_key_whose_write_a_list_passes_over_is_decided_again_when_it_has_rested() -> None:
+    dispatch = a_dispatch()
+    write_unseen(dispatch)
+    list_again(dispatch, 1.0)
+    assert dispatch.queue.take_due(1.0) == []  # the list may be older than the write
+    dispatch.expire(PATIENCE)
+    assert dispatch.queue.take_due(PATIENCE) == [ITEM]
+
+
+def test_a_key_that_has_rested_long_enough_is_decided_again_if_a_later_list_passes_over_its_write() -> None:
+    dispatch = a_dispatch()
+    write_unseen(dispatch)
+    dispatch.expire(PATIENCE)
+    dispatch.observe_list("Node", 9.0)
+    assert dispatch.queue.take_due(9.0) == []
+    list_again(dispatch, 9.0)
+    assert dispatch.queue.take_due(9.0) == [ITEM]
+    dispatch.finish(ITEM, DONE, 9.0)
+    list_again(dispatch, 10.0)
+    assert dispatch.queue.take_due(10.0) == []
+
+
+def test_a_key_at_work_while_a_list_comes_is_decided_again() -> None:
+    dispatch = a_dispatch()
+    dispatch.queue.add(ITEM, 0.0)
+    dispatch.queue.take_due(0.0)
+    list_again(dispatch, 0.5)
+    dispatch.finish(ITEM, DONE, 1.0)
+    assert dispatch.queue.take_due(1.0) == [ITEM]
+
+
+def test_a_write_that_shows_late_is_not_looked_for_in_a_list() -> None:
+    dispatch = a_dispatch()
+    write_unseen(dispatch)
+    dispatch.expire(PATIENCE)
+    shown = a_pod(UNSEEN.name)
+    shown.metadata.resource_version = "7"
+    dispatch.observe(dispatch.state.apply("ADDED", shown), 8.0)
+    list_again(dispatch, 9.0)
+    assert dispatch.queue.take_due(9.0) == []

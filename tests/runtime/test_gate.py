@@ -66,6 +66,7 @@ ACTS: list[tuple[Action, str | None]] = [
     (on_node([{"op": "add", "path": "/spec/unschedulable", "value": True}], "json"), "cordon"),
     (on_node([{"op": "remove", "path": "/spec/unschedulable"}], "json"), None),
     (on_node([{"op": "replace", "path": "/spec", "value": {"unschedulable": True}}], "json"), "cordon"),
+    (on_node({"spec": {"unschedulable": True, "taints": [DRIVEN_OUT]}}), "taint"),
     (on_node({"spec": {"taints": [DRIVEN_OUT]}}), "taint"),
     (on_node({"spec": {"taints": [{"key": "held", "effect": "NoSchedule"}]}}), None),
     (on_node({"spec": {"taints": [{"key": "soft", "effect": "PreferNoSchedule"}]}}), None),
@@ -124,6 +125,29 @@ def test_a_taint_that_a_protected_pod_tolerates_is_allowed() -> None:
     pod = with_annotation(NEVER_MOVE, "true")
     pod.spec.tolerations = [Toleration(key="gone", operator="Exists")]
     assert Gate().check(on_node({"spec": {"taints": [DRIVEN_OUT]}}), a_state(pod), 0.0) == ALLOW
+
+
+def test_a_cordon_does_not_hide_the_taint_beside_it() -> None:
+    state = a_state(with_annotation(NEVER_MOVE, "true"))
+    verdict = Gate().check(on_node({"spec": {"unschedulable": True, "taints": [DRIVEN_OUT]}}), state, 0.0)
+    assert isinstance(verdict, Forbid)
+    assert "pod default/web is there" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "stays"),
+    [
+        ([Toleration(key="gone", operator="Exists", toleration_seconds=60)], False),
+        ([Toleration(key="gone", operator="Exists", toleration_seconds=60), Toleration(operator="Exists")], False),
+        ([Toleration(operator="Exists"), Toleration(key="gone", operator="Exists", toleration_seconds=60)], True),
+    ],
+)
+def test_a_taint_tolerated_for_a_while_drives_out_in_the_end(tolerations: list[Toleration], stays: bool) -> None:
+    """Of several tolerations the first that matches counts, as in the taint-eviction-controller."""
+    pod = with_annotation(NEVER_MOVE, "true")
+    pod.spec.tolerations = tolerations
+    verdict = Gate().check(on_node({"spec": {"taints": [DRIVEN_OUT]}}), a_state(pod), 0.0)
+    assert isinstance(verdict, Allow if stays else Forbid)
 
 
 def test_namespaces_can_be_named_and_hold_for_pods_that_the_mirror_does_not_show() -> None:

@@ -13,7 +13,7 @@ import pytest
 from builders import a_usage
 from runtime.tiny import TinyCluster
 from runtime.virtual import LoopClock, VirtualLoop, play
-from wukong.actions import DONE, Action, Evict, Note, Outcome, Patch
+from wukong.actions import DONE, Action, Create, Evict, Note, Outcome, Patch
 from wukong.api.core import Pod
 from wukong.api.kinds import LEASES, NODE_USAGES, NODES, PODS
 from wukong.api.meta import Object
@@ -28,6 +28,7 @@ from wukong.runtime.leader import read_lease
 from wukong.state import State
 
 LEASE = Key("wukong", "leader")
+TWIN = Key("default", "twin")
 
 
 class Marker:
@@ -125,6 +126,39 @@ def test_a_key_changed_during_its_own_act_is_not_decided_on_the_state_before_it(
             cluster.change("Pod", "p", {"metadata": {"labels": {"a": "b"}}})  # shown at 3.2: before the echo
             await asyncio.sleep(10)
         assert everyone_once(cluster)
+
+    play(story())
+
+
+def test_what_was_made_and_removed_while_the_watch_was_broken_is_made_again_after_a_list() -> None:
+    class Broken(TinyCluster):
+        """The watch of pods shows nothing for twenty seconds, and then a list."""
+
+        async def follow(self, *arguments: Any) -> AsyncIterator[WatchUpdate[Object]]:
+            yield await anext(aiter(super().follow(*arguments)))
+            await asyncio.sleep(20.0)
+            async for update in super().follow(*arguments):
+                yield update
+
+    class Twins:
+        """Makes the pod `twin` where there is none."""
+
+        name = "twins"
+        watches = (Watch(PODS, keys=lambda change, _: [Key("default", "first")]),)
+
+        def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+            if state.get(Pod, TWIN) is not None:
+                return DONE
+            return Outcome((Create(PODS, {"kind": "Pod", "metadata": {"name": TWIN.name}}, TWIN.namespace),))
+
+    async def story() -> None:
+        cluster = Broken()
+        cluster.put("Pod", "first")
+        async with running(a_loop(cluster, Twins())):
+            await asyncio.sleep(10)
+            await cluster.delete(PODS, TWIN)
+            await asyncio.sleep(20)
+            assert ("Pod", TWIN) in cluster.objects
 
     play(story())
 

@@ -142,7 +142,7 @@ def test_an_optional_kind_does_not_hold_up_the_others_and_comes_and_goes(caplog:
             await asyncio.sleep(1.0)
             assert (loop.is_synced, len(loop.state.objects[WIDGETS.group_kind])) == (True, 0)
             await asyncio.sleep(1.0)
-        assert restarts(loop, "Widget") == 0
+        assert restarts(loop, WIDGETS.group_kind) == 0
 
     with caplog.at_level(logging.INFO):
         play(story())

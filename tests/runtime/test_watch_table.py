@@ -24,6 +24,7 @@ from wukong.state import State
 from wukong.state.controller import Controller, Watch
 
 MINE = Selection(labels="mine")
+PODS_V2 = Resource(kind="Pod", version="v2", plural="pods")
 
 
 class Watcher(NamedTuple):
@@ -46,6 +47,7 @@ def test_a_kind_is_watched_once_and_is_optional_only_if_all_say_so() -> None:
     [
         (Watch(PODS), Watch(PODS, read=Object), r"one reads it as wukong\.api\.core\.Pod, two as .*\.Object"),
         (Watch(PODS, selection=MINE), Watch(PODS), r"one selects labels 'mine', two everything"),
+        (Watch(PODS), Watch(PODS_V2), r"one watches v1, two v2\. Have both watch the same version\."),
     ],
 )
 def test_what_cannot_be_watched_together_is_refused_at_the_start_in_both_worlds(

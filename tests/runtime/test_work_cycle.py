@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from wukong.actions import Action, Bind, Note, Outcome, Patch
-from wukong.api.core import Pod
+from wukong.api.core import Pod, PodSpec
 from wukong.api.kinds import PODS
 from wukong.api.meta import ObjectMeta
 from wukong.api.resources import Key
 from wukong.errors import Conflict, OutcomeUnknown
 from wukong.ports import PatchBody
-from wukong.runtime.dispatch import Dispatch, Item
+from wukong.runtime.dispatch import ASSUMED_SECONDS, Dispatch, Item
 from wukong.runtime.pending_writes import WrittenVersion
 from wukong.runtime.work_cycle import Work, WorkCycle, is_dispensable
 from wukong.state import State
@@ -22,6 +24,7 @@ ITEM = Item("marker", KEY)
 PATCH = Patch(PODS, KEY, PatchBody("merge", {"metadata": {"labels": {"a": "b"}}}))
 BIND = Bind(KEY, "n1")
 NOTE = Note(PODS, KEY, "Marking", "soon")
+METADATA = ObjectMeta(name="web", namespace="default", uid="u", resource_version="2")
 
 
 class Marker:
@@ -39,8 +42,8 @@ class Marker:
 def a_cycle(*actions: Action) -> tuple[WorkCycle, Marker]:
     state, marker = State(), Marker(*actions)
     dispatch = Dispatch([marker], state)
-    metadata = ObjectMeta(name="web", namespace="default", uid="u", resource_version="1")
-    dispatch.observe(state.apply("ADDED", Pod(kind="Pod", metadata=metadata)), 0.0)
+    first = Pod(kind="Pod", metadata=replace(METADATA, resource_version="1"))
+    dispatch.observe(state.apply("ADDED", first), 0.0)
     return WorkCycle(dispatch), marker
 
 
@@ -86,6 +89,36 @@ def test_an_unknown_outcome_is_looked_at_before_the_key_is_decided_again_however
     cycle.finish(look, delay)
     assert not take(cycle, delay).only_looks
     assert marker.decisions == 2
+
+
+def test_a_binding_that_the_api_server_took_counts_until_the_watch_says_otherwise() -> None:
+    for end in ("finish", "fail", "abandon"):
+        cycle, _ = a_cycle(BIND, PATCH)
+        work = take(cycle, 0.0)
+        work.advance(None)
+        if end == "finish":
+            work.advance(None)
+            cycle.finish(work, 0.0)
+        elif end == "fail":
+            cycle.fail(work, Conflict("changed"), 0.0, jitter=0.0)
+        else:
+            cycle.abandon(work, 0.0)
+        cycle.dispatch.expire(10 * ASSUMED_SECONDS)
+        assert KEY in assumed(cycle), end
+        bound = Pod(kind="Pod", metadata=METADATA, spec=PodSpec(node_name="n2"))
+        cycle.dispatch.observe(cycle.dispatch.state.apply("MODIFIED", bound), 1.0)
+        assert KEY not in assumed(cycle), end
+
+
+def test_a_binding_that_nobody_answered_counts_for_a_while() -> None:
+    cycle, _ = a_cycle(BIND)
+    delay = cycle.fail(take(cycle, 0.0), OutcomeUnknown("lost"), 0.0, jitter=0.0)
+    look = take(cycle, delay)
+    look.advance(None)
+    cycle.finish(look, delay)
+    assert KEY in assumed(cycle)
+    cycle.dispatch.expire(ASSUMED_SECONDS)
+    assert KEY not in assumed(cycle)
 
 
 def test_work_that_is_abandoned_keeps_what_may_have_happened_and_waits_for_whoever_comes_next() -> None:

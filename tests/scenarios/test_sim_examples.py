@@ -58,6 +58,7 @@ def play_in_process(name: str, hash_seed: str, *arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_two_processes_tell_the_same_story_whatever_their_hash_seed() -> None:
     assert play_in_process("drain", "1") == play_in_process("drain", "2")
 

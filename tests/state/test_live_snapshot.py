@@ -205,6 +205,7 @@ def test_indexes_equal_those_computed_from_scratch(story: Story) -> None:
         assert state.pods.list_matching(namespace, selecting(app="web")) == sorted(web)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.data())
 def test_a_fork_goes_its_own_way(data: st.DataObject) -> None:

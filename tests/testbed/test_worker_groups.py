@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PLUGINS = ["-p", "testbed.pytest_plugin", "-p", "testbed.worker_groups", "-p", "no:cacheprovider"]
 FILE = """
@@ -21,6 +23,7 @@ def test_in_no_group(number):
 """
 
 
+@pytest.mark.slow
 def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:
     for number in range(4):
         (tmp_path / f"test_{number}.py").write_text(FILE)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wukong.admission.problem_text import describe_problem, format_choices, path_of
+from wukong.admission.problem_text import describe_problem, format_choices
 from wukong.api.core import Affinity, NodeSelectorRequirement, NodeSelectorTerm, Pod, PodAffinity, PodAffinityTerm
+from wukong.api.documents import path_of
 from wukong.api.meta import LabelSelector, LabelSelectorRequirement
 from wukong.errors import nearest
 from wukong.semantics.label_syntax import Labels, is_label_key, is_label_value, is_subdomain, parse_integer

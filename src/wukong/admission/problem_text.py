@@ -6,19 +6,11 @@ Used by the validation modules and by whoever else reports problems of a documen
 from __future__ import annotations
 
 import json
-import re
-
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def describe_problem(path: str, expected: str, got: object, fix: str) -> str:
     """`$.spec.x: expected 1 to 100, got 0. Give it a weight such as 50.`"""
     return f"{path}: expected {expected}, got {format_value(got)}. {fix}"
-
-
-def path_of(parent: str, key: str) -> str:
-    """The path of a map's entry; keys with dots and slashes are quoted."""
-    return f"{parent}.{key}" if _PLAIN_KEY.fullmatch(key) else f"{parent}[{json.dumps(key, ensure_ascii=False)}]"
 
 
 def format_value(value: object) -> str:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wukong.admission.problem_text import describe_problem, format_choices, path_of
+from wukong.admission.problem_text import describe_problem, format_choices
 from wukong.api.core import Pod, Quantities, ResourceRequirements
+from wukong.api.documents import path_of
 from wukong.api.quantity import NANO, format_amount, parse_quantity, scheduler_amount
 from wukong.errors import InputError, nearest
 from wukong.semantics.label_syntax import is_label_key

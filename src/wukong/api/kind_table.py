@@ -16,9 +16,8 @@ from wukong.api.resources import Resource, group_kind, group_of
 # Whose kind it is. "kubernetes": every cluster has it. "ours": where our CRD is installed. "foreign": where somebody
 # else's CRD is installed. "internal": no API server has it; what comes from outside the cluster is held in such kinds.
 Origin = Literal["kubernetes", "ours", "foreign", "internal"]
-MergeKeys = Mapping[
-    str, tuple[str, ...]
-]  # a field, or parent.field → the keys by which the items of its list are merged
+# A field, or parent.field → the keys by which the items of its list are merged.
+MergeKeys = Mapping[str, tuple[str, ...]]
 
 
 class SnapshotFields(msgspec.Struct, frozen=True):
@@ -85,6 +84,7 @@ class KindTable:
         self._entries[entry.group_kind] = entry
         if entry.struct is not Object:
             self._by_struct[entry.struct] = entry
+        self.group_kinds.clear()  # this struct, or one that derives from it, may have been asked for before
         return entry.resource
 
     def remove(self, entry: Kind) -> None:
@@ -118,7 +118,7 @@ class KindTable:
     def title_of(self, resource: Resource) -> str:
         """What a kind is called in logs and metrics: `Deployment`, and with its group where it is somebody else's."""
         entry = self.of_resource(resource)
-        return resource.group_kind if entry is not None and entry.origin == "foreign" else resource.kind
+        return resource.group_kind if entry is None or entry.origin == "foreign" else resource.kind
 
     def resource_named(self, kind: str) -> Resource:
         """Where the first kind of this name lives. KeyError if there is none."""

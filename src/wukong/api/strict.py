@@ -6,18 +6,17 @@ Pure: takes the document as YAML or JSON has it and the struct it is meant for, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
 import msgspec
 from msgspec import inspect
 
+from wukong.api.documents import path_of
 from wukong.errors import nearest
 
 # What the API server adds to metadata and our structs leave out.
 _METADATA = frozenset({"managedFields", "selfLink", "deletionGracePeriodSeconds", "clusterName"})
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def unknown_fields(document: object, struct: type[msgspec.Struct]) -> list[str]:
@@ -45,7 +44,7 @@ def _find_problems(value: object, field_type: inspect.Type, path: str) -> Iterat
         yield from _find_struct_problems(value, field_type, path)
     elif isinstance(field_type, inspect.DictType) and isinstance(value, Mapping):
         for key, entry in value.items():
-            yield from _find_problems(entry, field_type.value_type, _join_path(path, str(key)))
+            yield from _find_problems(entry, field_type.value_type, path_of(path, str(key)))
     elif isinstance(field_type, inspect.ListType) and isinstance(value, list):
         for index, entry in enumerate(value):
             yield from _find_problems(entry, field_type.item_type, f"{path}[{index}]")
@@ -59,7 +58,7 @@ def _find_struct_problems(value: Mapping[object, object], field_type: inspect.St
             yield from _find_problems(entry, known[field], f"{path}.{field}")
         else:
             hint = nearest(field, known) or f" Known here: {', '.join(known) or 'none'}."
-            yield f"{_join_path(path, field)}: unknown field.{hint}"
+            yield f"{path_of(path, field)}: unknown field.{hint}"
 
 
 def _without_metadata(field_type: inspect.Type) -> inspect.Type:
@@ -68,7 +67,3 @@ def _without_metadata(field_type: inspect.Type) -> inspect.Type:
 
 def _is_container(field_type: inspect.Type) -> bool:
     return isinstance(field_type, inspect.StructType | inspect.DictType | inspect.ListType)
-
-
-def _join_path(path: str, key: str) -> str:
-    return f"{path}.{key}" if _PLAIN_KEY.fullmatch(key) else f"{path}[{msgspec.json.encode(key).decode()}]"

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -26,11 +25,11 @@ from wukong.embedded.faults import FaultCounts, Faults, plan_episodes
 from wukong.embedded.scenario import Scenario, Story, play
 from wukong.embedded.scenario.format.planned_faults import planned_faults
 from wukong.embedded.scenario.play.player import Lines, Spectator
-from wukong.embedded.scenario.play.steps import MANAGER, Drains
+from wukong.embedded.scenario.play.steps import Drains
 from wukong.embedded.snapshot.load import LoadedSnapshot
-from wukong.embedded.snapshot.presumed_fields import presume_fields
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import Chance, VirtualClock
+from wukong.embedded.world.timing import Timing
 from wukong.embedded.world.world import Role, World
 from wukong.engine.ties import RandomTies
 from wukong.errors import InputError
@@ -45,8 +44,11 @@ FAULTS_AFTER = 120  # seconds after the last entry of a timeline until it is cal
 
 
 class Settings(msgspec.Struct, frozen=True):
+    """`takes_time`: controllers take milliseconds as in a real cluster, drawn by the seed; else none at all."""
+
     seed: int = 0
     components: tuple[Component[Any], ...] = (SCHEDULER,)
+    takes_time: bool = True
 
 
 def play_scenario(
@@ -115,14 +117,42 @@ def faults_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | N
     return Faults(seed, planned) if planned else None
 
 
+class EmbeddedCluster(NamedTuple):
+    """A world, and what it was made of."""
+
+    world: World
+    drains: Drains
+    processes: Processes
+
+    def fork(self, seed: int | None = None) -> EmbeddedCluster:
+        """An independent copy; with a `seed` it draws other numbers from now on. Not for one with faults."""
+        drains = Drains()
+        copies: list[Processes] = []
+
+        def make(server: Server, clock: VirtualClock, state: State) -> list[Controller]:
+            copies.append(self.processes.fork(server, clock, drains, seed))
+            return copies[0].build_all(state)[0]
+
+        return EmbeddedCluster(self.world.fork(make, seed), drains, copies[0])
+
+
 def build_world(
     settings: Settings,
     drains: Drains,
     start: LoadedSnapshot | None = None,
-    applied: Iterable[Document] = (),
     fault_injection: Faults | None = None,
 ) -> World:
-    """An empty cluster, or one that is as a snapshot says, to which these documents will be `applied`.
+    """The world of `build_cluster`."""
+    return build_cluster(settings, drains, start, fault_injection).world
+
+
+def build_cluster(
+    settings: Settings,
+    drains: Drains,
+    start: LoadedSnapshot | None = None,
+    fault_injection: Faults | None = None,
+) -> EmbeddedCluster:
+    """An empty cluster, or one that is as a snapshot says.
 
     One process that knows everything at once; with faults those of a real cluster, each with its own mirror.
     """
@@ -131,16 +161,25 @@ def build_world(
     processes = Processes(settings, server, clock, drains, fault_injection, start.stuck_pods if start else frozenset())
     for resource, documents in start.objects if start else ():
         server.restore(resource, documents)
-    if start:
-        presume_fields(server, applied, MANAGER)
     if fault_injection is not None:
-        return World(
+        world = World(
             server=server, clock=clock, seed=settings.seed, roles=processes.roles(), fault_injection=fault_injection
         )
+        return EmbeddedCluster(world, drains, processes)
     state = State()
     controllers, ours = processes.build_all(state)
     also = watches_of(settings.components)
-    return World(controllers, server=server, clock=clock, seed=settings.seed, state=state, gated=ours, also=also)
+    world = World(
+        controllers,
+        server=server,
+        clock=clock,
+        seed=settings.seed,
+        state=state,
+        gated=ours,
+        also=also,
+        timing=Timing(settings.seed) if settings.takes_time else None,
+    )
+    return EmbeddedCluster(world, drains, processes)
 
 
 class Processes:
@@ -158,6 +197,14 @@ class Processes:
         self.settings, self.server, self.clock, self.drains = settings, server, clock, drains
         self.fault_injection, self.stuck_pods = fault_injection, stuck_pods
         self.metrics, self.rules = Metrics(), _installed_rules()
+        self.draws = TieDraws(settings.seed)
+
+    def fork(self, server: Server, clock: VirtualClock, drains: Drains, seed: int | None) -> Processes:
+        """The same for a copy of the server; ties go on as they would here, or are drawn by another seed."""
+        settings = self.settings if seed is None else msgspec.structs.replace(self.settings, seed=seed)
+        copy = Processes(settings, server, clock, drains, None, self.stuck_pods)
+        copy.draws = TieDraws(settings.seed, self.draws.turn if seed is None else 0)
+        return copy
 
     def build_all(self, state: State) -> tuple[list[Controller], frozenset[str]]:
         """Everybody in one process, and the names of those that ask the gate: Kubernetes' own do not."""
@@ -182,7 +229,7 @@ class Processes:
         return Role(process, build, also=tuple(watches_of(components)), gated=None)
 
     def _build_components(self, state: State, components: Sequence[Component[Any]]) -> Sequence[Controller]:
-        context = Context(state, self.metrics, self.clock, self.rules, {}, ties=draw_ties(self.settings.seed))
+        context = Context(state, self.metrics, self.clock, self.rules, {}, ties=RandomTies(self.draws))
         if self.fault_injection is not None:
             context = context._replace(on_extender_call=self.fault_injection.strike_extender)
         return assemble(components, context).controllers
@@ -208,7 +255,12 @@ def _installed_rules() -> Rules:
     return load_rules()
 
 
-def draw_ties(seed: int) -> RandomTies:
-    """kube-scheduler picks at random among nodes of the same score; here the seed does."""
-    chance, turn = Chance(seed, "ties"), count()
-    return RandomTies(lambda size: int(chance.share(next(turn)) * size))
+class TieDraws:
+    """kube-scheduler picks at random among nodes of the same score; here the seed does, turn by turn."""
+
+    def __init__(self, seed: int, turn: int = 0) -> None:
+        self.turn, self._chance = turn, Chance(seed, "ties")
+
+    def __call__(self, size: int) -> int:
+        turn, self.turn = self.turn, self.turn + 1
+        return int(self._chance.share(turn) * size)

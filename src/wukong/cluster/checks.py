@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import msgspec
 
 from wukong.admission import admit
-from wukong.admission.problem_text import path_of
 from wukong.api.core import Container, ContainerStatus, Node, Pod, Quantities
+from wukong.api.documents import path_of
 from wukong.api.meta import Object
 from wukong.api.objects import Objects
 from wukong.api.quantity import parse_quantity, scheduler_amount

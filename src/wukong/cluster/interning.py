@@ -1,7 +1,7 @@
 """Keeps one copy of what many objects have alike, so that a snapshot of 150,000 pods fits into memory.
 
 The pods of one workload differ in name, node and start, and in little else. Called for every object as it is read,
-right after decoding. Afterwards objects share parts, so nobody may change them in place (rules.admit copies).
+right after decoding. Afterwards objects share parts, so nobody may change them in place (admission.admit copies).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     DryRun(cluster, say)          says each write once, as the action that would have caused it, and does none
     Recording(cluster, record)    does each write, and records it with what the API server answered
 
-Put around any `ports.Cluster` by app.live; whoever is given one cannot tell it from what is inside.
+Put around any `ports.Cluster`, as app.live does for --dry-run; whoever is given one cannot tell it from what is inside.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Layer:
 
     async def create(self, resource: Resource, body: Document, namespace: str = "") -> Document:
         action = Create(resource, body, namespace)
-        return await self.write(action, _created(action), lambda: self.cluster.create(resource, body, namespace))
+        return await self.write(action, _build_created(action), lambda: self.cluster.create(resource, body, namespace))
 
     async def patch(self, resource: Resource, key: Key, patch: PatchBody, subresource: str = "") -> Document:
         action = Patch(resource, key, patch, subresource)
@@ -143,7 +143,8 @@ class Recording(Layer):
         return result
 
 
-def _created(action: Create) -> Document:
+def _build_created(action: Create) -> Document:
+    """The object as it would have been created."""
     meta = dict(action.body.get("metadata") or {})
     meta["name"] = meta.get("name") or f"{meta.get('generateName', '')}{GENERATED}"
     if action.namespace:

@@ -7,13 +7,14 @@ and ControllerRevisions, which Kubernetes' own controllers read. Never writes.
 from __future__ import annotations
 
 from collections import Counter as Tally
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import yaml
 
 from wukong.api.decode import decode_objects, find_kind
-from wukong.api.documents import as_json, unfold_list, without_nulls
+from wukong.api.documents import SharedValues, as_json, unfold_list, without_nulls
 from wukong.api.kinds import KINDS
 from wukong.api.resources import group_of
 from wukong.cluster.checks import problems_of
@@ -80,6 +81,7 @@ def _key_of(document: Document) -> str:
 
 
 def _read(data: bytes, documents: Documents, skipped: Tally[str]) -> None:
+    values = SharedValues()
     for document in _parse(data):
         if not isinstance(document, dict):
             raise InputError(f"expected a Kubernetes object (a mapping with kind and metadata), got {document!r:.200}.")
@@ -87,10 +89,38 @@ def _read(data: bytes, documents: Documents, skipped: Tally[str]) -> None:
             documents.is_reduced, documents.taken_at = True, str(mark.get("takenAt") or "")
         for item in unfold_list(document):
             if is_known(item, skipped):
-                documents.items.append(item)
+                documents.items.append(values.share(item))
 
 
-def _parse(data: bytes) -> list[Any]:
+class _RawList(msgspec.Struct):
+    """A List of which the items are not read yet."""
+
+    kind: str
+    api_version: str | None = msgspec.field(name="apiVersion", default=None)
+    items: list[msgspec.Raw] | None = None
+    mark: Document | None = msgspec.field(name=MARK, default=None)
+
+
+_raw_list_decoder = msgspec.json.Decoder(_RawList)
+
+
+def _parse(data: bytes) -> Iterator[Any]:
+    """Give each document of a text; the items of a large List one by one, as Lists of their own."""
+    if data.lstrip()[:1] == b"{":
+        try:
+            raw = _raw_list_decoder.decode(data)
+        except msgspec.DecodeError:
+            raw = None
+        if raw is not None and raw.kind.endswith("List"):
+            head = {"kind": raw.kind, "apiVersion": raw.api_version}
+            yield {**head, MARK: raw.mark}
+            for item in raw.items or ():
+                yield {**head, "items": [msgspec.json.decode(item)]}
+            return
+    yield from _parse_whole(data)
+
+
+def _parse_whole(data: bytes) -> list[Any]:
     try:
         if data.lstrip()[:1] == b"{":
             return [msgspec.json.decode(data)]
@@ -108,6 +138,6 @@ def is_known(document: Document, skipped: Tally[str]) -> bool:
     """Tell whether a forecast loads the object. Other kinds are counted in `skipped`, or refused like in decode."""
     name, version = str(document.get("kind") or ""), str(document.get("apiVersion") or "")
     kind = KINDS.of_document(name, version)
-    if kind is not None and kind.loads and not kind.decides:
-        return version == kind.resource.api_version
+    if kind is not None and kind.loads and version in ("", kind.resource.api_version):
+        return True
     return find_kind(name, version, skipped) is not None

@@ -55,7 +55,7 @@ def _try_uncordoning(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
 
 
 def _try_relaxing_others(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
-    """PlacedPod pods whose required anti-affinity keeps ours away: what if one workload's term were gone?"""
+    """Placed pods whose required anti-affinity keeps ours away: what if one workload's term were gone?"""
     template = scheduler.snapshot.table.intern(pod)
     view = scheduler.compile(template)
     view.sync()

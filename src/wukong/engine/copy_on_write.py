@@ -1,8 +1,8 @@
-"""Small dicts kept by key, shared between a snapshot and its forks until one side writes to them."""
+"""Small dicts and other values kept by key, shared between an index and its forks until one side writes to them."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Protocol, Self, TypeVar
 
 Key = TypeVar("Key")
 Name = TypeVar("Name")
@@ -37,3 +37,29 @@ class CopyOnWriteDicts(dict[Key, dict[Name, Value]]):
     def fork(self) -> CopyOnWriteDicts[Key, Name, Value]:
         self._owned.clear()
         return CopyOnWriteDicts(self)
+
+
+class Forkable(Protocol):
+    def fork(self) -> Self: ...
+
+
+Entry = TypeVar("Entry", bound=Forkable)
+
+
+class CopyOnWriteEntries(dict[Key, Entry]):
+    """Read it like a dict; change an entry only after `own`. What is put in belongs to this side alone."""
+
+    def __init__(self, entries: dict[Key, Entry] | None = None) -> None:
+        super().__init__(entries or {})
+        self._shared: set[Key] = set(self)
+
+    def own(self, key: Key) -> Entry:
+        """The entry at `key`, for changing: copied if a fork may share it."""
+        if key in self._shared:
+            self._shared.discard(key)
+            self[key] = self[key].fork()
+        return self[key]
+
+    def fork(self) -> CopyOnWriteEntries[Key, Entry]:
+        self._shared = set(self)
+        return CopyOnWriteEntries(self)

@@ -98,7 +98,7 @@ class Snapshot:
     # ---- nodes
 
     def set_nodes(self, nodes: Iterable[Node]) -> None:
-        """Replace all nodes. PlacedPod pods stay on the nodes that remain; those of vanished nodes become stray."""
+        """Replace all nodes. Placed pods stay on the nodes that remain; those of vanished nodes become stray."""
         self._rebuild(sorted((NodeRow(node) for node in nodes), key=lambda row: row.name))
 
     def add_nodes(self, *nodes: Node) -> None:

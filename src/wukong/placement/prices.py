@@ -15,13 +15,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
-import yaml
 
 from wukong.api.decode import readable
-from wukong.api.documents import as_json
+from wukong.api.documents import load_yaml
 from wukong.errors import InputError
 from wukong.placement.price_table import AS_OF, SPOT_SHARE, find_list_price
 
@@ -114,18 +112,6 @@ def read_prices(data: bytes) -> Prices:
     )
 
 
-def load_yaml(data: bytes) -> Any:
-    """YAML as plain values, dates as text."""
-    try:
-        return as_json(yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-    except RecursionError:
-        raise InputError("broken YAML: nested too deeply, or within itself.") from None
-    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError) as error:  # the last: !!bool maybe
-        place = getattr(error, "problem_mark", None)
-        where = f"line {place.line + 1}, column {place.column + 1}: " if place else ""
-        raise InputError(f"broken YAML: {where}{getattr(error, 'problem', None) or error}.") from None
-
-
 _NOT_A_PRICE = "expected a price per hour that is not negative"
 
 
@@ -167,6 +153,5 @@ __all__ = [
     "ZONE_LABEL",
     "Prices",
     "instance_type_of",
-    "load_yaml",
     "read_prices",
 ]

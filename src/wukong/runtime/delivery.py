@@ -23,7 +23,6 @@ from wukong.runtime.effect_check import Write, has_happened
 from wukong.runtime.pending_writes import WrittenVersion
 
 TRIES = 3
-_PODS = PODS
 
 
 class Step(Enum):
@@ -114,7 +113,7 @@ def object_of(action: Action) -> tuple[Resource, Key]:
         meta = action.body.get("metadata", {})
         return action.resource, Key(action.namespace or meta.get("namespace", ""), meta.get("name", ""))
     if isinstance(action, Evict | Bind):
-        return _PODS, action.key
+        return PODS, action.key
     if isinstance(action, Note):
         return action.about, action.key
     return action.resource, action.key

@@ -1,6 +1,6 @@
 """Did it happen? Reads an object after a write whose answer got lost, and compares it with what was wanted.
 
-Used by `perform` before it repeats anything. Pure: the object as JSON has it goes in, True or False comes out.
+Used by `delivery` before it repeats anything. Pure: the object as JSON has it goes in, True or False comes out.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from wukong.api.kinds import NODES, PODS
 from wukong.api.resources import Key
 from wukong.errors import GateRefusal
 from wukong.runtime.delivery import object_of
-from wukong.semantics.tolerations import HARD_EFFECTS, is_tolerated
+from wukong.semantics.tolerations import HARD_EFFECTS, tolerates
 from wukong.state import State
 
 NEVER_MOVE = "novasphere.dev/never-move"
@@ -102,6 +102,14 @@ class Gate:
         self._held: set[Act] = set()
         self._said: OrderedDict[tuple[Act, str, Key, str], None] = OrderedDict()
 
+    def fork(self) -> Gate:
+        """An independent copy, which counts in the same place."""
+        copy = Gate(self.settings, is_dry_run=self._is_dry_run, count=self._count)
+        for act, bucket in self._buckets.items():
+            copy._buckets[act].set_to(bucket)
+        copy._held, copy._said = set(self._held), self._said.copy()
+        return copy
+
     def check(self, action: Action, state: State, now: float) -> Verdict:
         """Whether this may be done now. What is allowed counts towards its rate, whatever the API server answers."""
         act = act_of(action, state)
@@ -160,6 +168,9 @@ class Bucket:
         self.per_minute = per_minute
         self._left, self._at = float(per_minute), 0.0
 
+    def set_to(self, other: Bucket) -> None:
+        self._left, self._at = other._left, other._at
+
     def take(self, now: float) -> float:
         """0.0 if one more may pass, else the seconds until it may. A clock that is set back loses nothing."""
         passed = max(0.0, now - self._at)
@@ -181,9 +192,9 @@ def act_of(action: Action, state: State) -> Act | None:
             return "delete-node"
         case Patch(resource, key, _, "") if resource == NODES:
             spec = _written_spec(action)
-            if spec.get("unschedulable"):
-                return "cordon"
-            return "taint" if _new_taints(spec, state.get(Node, key)) else None
+            if _new_taints(spec, state.get(Node, key)):  # first: a taint may end pods, a cordon beside it ends none
+                return "taint"
+            return "cordon" if spec.get("unschedulable") else None
         case Scale(resource, key, replicas):
             workload = state.objects.get(resource.group_kind, {}).get(key)
             replicas_now = getattr(getattr(workload, "spec", None), "replicas", None)
@@ -223,7 +234,14 @@ def _pods_lost(act: Act, action: Action, state: State) -> Iterable[Pod]:
     taints = [
         taint for taint in _new_taints(_written_spec(action), state.get(Node, key)) if taint.effect == "NoExecute"
     ]
-    return [pod for pod in pods if not all(is_tolerated(taint, pod.spec.tolerations) for taint in taints)]
+    return [pod for pod in pods if not all(_tolerates_for_good(pod, taint) for taint in taints)]
+
+
+def _tolerates_for_good(pod: Pod, taint: Taint) -> bool:
+    """Whether the pod outlasts a NoExecute taint. The first toleration that matches counts, as in Kubernetes."""
+    matching = (entry for entry in pod.spec.tolerations if tolerates(entry, taint.key, taint.value, taint.effect))
+    first = next(matching, None)
+    return first is not None and first.toleration_seconds is None
 
 
 def _written_spec(action: Patch) -> dict[str, Any]:

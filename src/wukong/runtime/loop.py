@@ -19,7 +19,7 @@ from wukong.actions import Action
 from wukong.api.meta import Object
 from wukong.api.resources import Resource
 from wukong.errors import ClusterError, GateRefusal, WukongError
-from wukong.ports import Clock, Cluster
+from wukong.ports import Clock, Cluster, KindMissing, Listing
 from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.gate import Allow, Gate, Hold, note_of, refusal_of
 from wukong.runtime.leader import Leader
@@ -136,6 +136,8 @@ class Loop:
         source = self.follow(self.cluster, watch.resource, watch.struct, watch.selection, watch.optional)
         async for update in source:
             self._observe(self.mirror.take_in(watch, update))
+            if isinstance(update, Listing | KindMissing):
+                self.dispatch.observe_list(watch.resource.group_kind, self.clock.now())
         raise WukongError(f"following {watch.resource.plural} has ended; it should not")
 
     def _observe(self, changes: list[Change]) -> None:

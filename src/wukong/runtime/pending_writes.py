@@ -2,6 +2,8 @@
 
 Kept by `dispatch`. Versions are opaque, so an echo is recognized by equality: the version the API server gave our write
 comes by in the watch. Where a list skipped it, or the watch is late, the key rests for PATIENCE seconds and no longer.
+A write that has not shown by then is overdue, until it shows or a list comes: one that a list passes over may have been
+undone unseen, and that shows in no change.
 """
 
 from __future__ import annotations
@@ -38,6 +40,16 @@ class PendingWrites(Generic[Item]):
         self._until: dict[Item, float] = {}  # oldest first, for PATIENCE is the same for all
         self._places: dict[Item, set[Place]] = {}
         self._by_object: dict[Place, dict[Item, None]] = {}
+        self._overdue: dict[Place, dict[WrittenVersion, Item]] = {}
+
+    def fork(self) -> PendingWrites[Item]:
+        copy: PendingWrites[Item] = PendingWrites()
+        copy._seen, copy._until = self._seen.copy(), dict(self._until)
+        copy._missing = {item: set(missing) for item, missing in self._missing.items()}
+        copy._places = {item: set(places) for item, places in self._places.items()}
+        copy._by_object = {place: dict(items) for place, items in self._by_object.items()}
+        copy._overdue = {place: dict(writes) for place, writes in self._overdue.items()}
+        return copy
 
     def hold(self, item: Item, written: Iterable[WrittenVersion], now: float) -> bool:
         """Whether this item must rest until all of these have been seen."""
@@ -57,6 +69,7 @@ class PendingWrites(Generic[Item]):
             version = None if change.new is None else change.new.metadata.resource_version
             if version is not None:
                 self._remember((change.group_kind, change.key, version))
+            self._forget_overdue(change, version)
             for item in list(self._by_object.get((change.group_kind, change.key), ())):
                 missing = self._missing[item]
                 missing -= {write for write in missing if _is_echo(write, change, version)}
@@ -66,10 +79,19 @@ class PendingWrites(Generic[Item]):
         return released
 
     def expire(self, now: float) -> list[Item]:
+        """The items that have rested long enough. What they wrote is overdue."""
         expired = [item for item, until in self._until.items() if until <= now]
         for item in expired:
+            for write in sorted(self._missing[item]):
+                self._overdue.setdefault(write[:2], {})[write] = item
             self._release(item)
         return expired
+
+    def take_overdue(self, group_kind: str) -> list[Item]:
+        """The items with an overdue write to this kind, which is not waited for any longer."""
+        places = [place for place in self._overdue if place[0] == group_kind]
+        items = [item for place in places for item in self._overdue.pop(place).values()]
+        return list(dict.fromkeys(items))
 
     def next_expiry(self) -> float | None:
         return next(iter(self._until.values()), None)
@@ -78,6 +100,16 @@ class PendingWrites(Generic[Item]):
         self._seen[write] = None
         if len(self._seen) > _REMEMBERED:
             self._seen.popitem(last=False)
+
+    def _forget_overdue(self, change: Change, version: str | None) -> None:
+        """Overdue writes that this change shows are so no longer."""
+        place = (change.group_kind, change.key)
+        if place not in self._overdue:
+            return
+        writes = self._overdue.pop(place)
+        unseen = {write: item for write, item in writes.items() if not _is_echo(write, change, version)}
+        if unseen:
+            self._overdue[place] = unseen
 
     def _release(self, item: Item) -> None:
         del self._missing[item], self._until[item]

@@ -41,6 +41,12 @@ class Queue(Generic[Item]):
         self._failures: dict[Item, int] = {}
         self._sequence = 0  # of two due at the same time, the one asked for first
 
+    def fork(self) -> Queue[Item]:
+        copy: Queue[Item] = Queue(self.backoff)
+        copy._waiting, copy._heap, copy._in_flight = dict(self._waiting), list(self._heap), dict(self._in_flight)
+        copy._failures, copy._sequence = dict(self._failures), self._sequence
+        return copy
+
     def __len__(self) -> int:
         """How many items wait, those in flight left out."""
         return len(self._waiting)
@@ -60,6 +66,11 @@ class Queue(Generic[Item]):
     def add_after(self, item: Item, delay: float, now: float) -> None:
         self._add_at(item, now + delay)
 
+    def add_in_flight(self, now: float) -> None:
+        """Ask again for all that is being worked on."""
+        for item in self._in_flight:
+            self._add_at(item, now)
+
     def take_due(self, now: float, limit: int | None = None) -> list[Item]:
         """Take the items whose time has come, oldest first, at most `limit`. Each is in flight until `finish`."""
         taken: list[Item] = []
@@ -70,10 +81,20 @@ class Queue(Generic[Item]):
             taken.append(item)
         return taken
 
+    def restart(self, item: Item, now: float) -> None:
+        """Work on an item that was taken begins only now: what was asked for until now is part of it."""
+        again = self._in_flight[item]
+        if again is not None and again <= now:
+            self._in_flight[item] = None
+
     def next_due(self) -> float | None:
-        while self._heap and self._waiting.get(self._heap[0][2]) != self._heap[0][0]:
-            heappop(self._heap)
-        return self._heap[0][0] if self._heap else None
+        heap, waiting = self._heap, self._waiting
+        while heap:
+            at, _, item = heap[0]
+            if waiting.get(item) == at:
+                return at
+            heappop(heap)
+        return None
 
     def finish(self, item: Item) -> None:
         """Work on it has ended. If it was asked for meanwhile, it waits again."""

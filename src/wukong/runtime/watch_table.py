@@ -1,7 +1,7 @@
 """Which kinds a process watches, each once: the watches of all its controllers merged. Pure.
 
 Used by `loop` and by the embedded world, so that what cannot be watched together is refused in both alike. A kind has
-one place in the mirror: it is read into one struct, and one selection of it is there.
+one place in the mirror: one version of it is read into one struct, and one selection of it is there.
 """
 
 from __future__ import annotations
@@ -34,20 +34,26 @@ def merge_watches(watchers: Iterable[Watcher], also: Iterable[Watch] = ()) -> di
     """
     named_watches = [(BESIDE, watch) for watch in also]
     named_watches += [(watcher.name, watch) for watcher in watchers for watch in watcher.watches]
-    table: dict[Resource, Watch] = {}
-    first_names: dict[Resource, str] = {}
+    table: dict[str, Watch] = {}  # group and kind → how it is watched
+    first_names: dict[str, str] = {}
     for name, watch in named_watches:
-        known = table.get(watch.resource)
+        group_kind = watch.resource.group_kind
+        known = table.get(group_kind)
         if known is None:
-            table[watch.resource], first_names[watch.resource] = watch, name
+            table[group_kind], first_names[group_kind] = watch, name
             continue
-        _check(known, first_names[watch.resource], watch, name)
-        table[watch.resource] = known._replace(optional=known.optional and watch.optional)
-    return table
+        _check(known, first_names[group_kind], watch, name)
+        table[group_kind] = known._replace(optional=known.optional and watch.optional)
+    return {watch.resource: watch for watch in table.values()}
 
 
 def _check(known: Watch, known_name: str, watch: Watch, name: str) -> None:
     kind = watch.resource.kind
+    if known.resource != watch.resource:
+        raise InputError(
+            f"{kind} is watched in two ways: {known_name} watches {known.resource.api_version}, "
+            f"{name} {watch.resource.api_version}. Have both watch the same version."
+        )
     if known.struct is not watch.struct:
         raise InputError(
             f"{kind} is watched in two ways: {known_name} reads it as {_describe_struct(known)}, "

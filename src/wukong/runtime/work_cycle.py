@@ -26,6 +26,11 @@ class Work:
         self.item, self.outcome, self.position, self.only_looks = item, outcome, 0, only_looks
         self.written: list[WrittenVersion] = []
 
+    def copy(self) -> Work:
+        copy = Work(self.item, self.outcome, only_looks=self.only_looks)
+        copy.position, copy.written = self.position, list(self.written)
+        return copy
+
     @property
     def next_action(self) -> Action | None:
         """What to perform next, or to look at; None when all is done."""
@@ -38,6 +43,11 @@ class Work:
             self.written.append(written)
         self.position += 1
 
+    @property
+    def performed(self) -> Sequence[Action]:
+        """What is known to have happened."""
+        return () if self.only_looks else self.outcome.actions[: self.position]
+
     def undone(self, *, is_unknown: bool) -> Sequence[Action]:
         """What has not happened; the action at hand is left out if nobody knows."""
         return () if self.only_looks else self.outcome.actions[self.position + is_unknown :]
@@ -49,6 +59,13 @@ class WorkCycle:
         self.dispatch, self.gates = dispatch, gates or {}
         # What nobody knows the outcome of. Before its key is decided again we look, for the watch may not show it yet.
         self._doubts: dict[Item, Action] = {}
+
+    def fork(self, dispatch: Dispatch) -> WorkCycle:
+        """An independent copy for a copy of the dispatch."""
+        copies = {id(gate): gate.fork() for gate in self.gates.values()}
+        copy = WorkCycle(dispatch, {name: copies[id(gate)] for name, gate in self.gates.items()})
+        copy._doubts = dict(self._doubts)
+        return copy
 
     def take(self, item: Item, now: float) -> Work:
         """What to do about an item that is due. Raises what its controller raises."""
@@ -71,12 +88,14 @@ class WorkCycle:
         """All of it is done. After a look the item is decided at once, or when what was found shows in the state."""
         if work.only_looks:
             del self._doubts[work.item]
+        self.dispatch.confirm(work.performed)
         self.dispatch.finish(work.item, work.outcome, now, work.written)
 
     def fail(self, work: Work, error: Exception, now: float, jitter: float) -> float:
         """The next action failed. Returns the seconds after which the item comes back."""
         is_unknown = isinstance(error, OutcomeUnknown)
         undone = work.undone(is_unknown=is_unknown)
+        self.dispatch.confirm(work.performed)
         delay = self.dispatch.fail(work.item, error, now, jitter, undone, work.written)
         action = work.next_action
         if is_unknown and action is not None and object_of(action)[1].name:
@@ -85,6 +104,7 @@ class WorkCycle:
 
     def abandon(self, work: Work, now: float) -> None:
         """We stopped in the middle, for reasons of our own."""
+        self.dispatch.confirm(work.performed)
         self.dispatch.abandon(work.item, now, work.undone(is_unknown=True))
 
 

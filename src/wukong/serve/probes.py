@@ -1,7 +1,7 @@
 """/healthz, /readyz and /metrics: the endpoints that Kubernetes and Prometheus call. Started by app.live.
 
-/healthz answers as long as the event loop turns; /readyz once every kind has been listed, and while the API server is
-heard of each. Standing by is being ready: an instance that does not lead answers 200 as well.
+/healthz answers as long as the event loop turns; /readyz once every kind has been listed, and as long as
+each has been heard of lately. Standing by is being ready: an instance that does not lead answers 200 as well.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""AssumedPlacements decided but not yet seen: a pod counts on its node until the watch confirms it, or the time is up.
+"""Placements decided but not yet seen: a pod counts on its node until the watch confirms it, or the time is up.
 
     assume ──► assumed ──► confirmed   the watch shows the pod on that node
                   ├──────► corrected   the watch shows it on another node, finished, recreated or gone
-                  └──────► expired     nobody bound it in time
+                  └──────► expired     nobody bound it in time; never once the API server has taken the binding
 
 `State` keeps these and tells its live snapshot; nothing here counts anything.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
+from math import inf
 from typing import Literal, NamedTuple
 
 from wukong.api.core import Pod
@@ -44,6 +45,12 @@ class AssumedPlacements:
     def assume(self, key: Key, pod: Pod, node: str, until: float) -> None:
         self._assumed[key] = Assumed(pod, node, until)
         heappush(self._deadlines, (until, key))
+
+    def keep(self, key: Key, node: str) -> None:
+        """Never expire what is assumed of this pod, if it is on this node."""
+        assumed = self._assumed.get(key)
+        if assumed is not None and assumed.node == node:
+            self._assumed[key] = assumed._replace(until=inf)
 
     def drop(self, key: Key) -> Assumed | None:
         return self._assumed.pop(key, None)

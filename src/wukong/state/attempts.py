@@ -27,6 +27,10 @@ class Attempts:
         """The failures since the last success; None if there were none."""
         return self._failed.get((controller, key))
 
+    def list_failing(self, controller: str) -> list[Key]:
+        """The keys that this controller has failed at since it last succeeded. Sorted."""
+        return sorted(key for name, key in self._failed if name == controller)
+
     def record_failure(self, controller: str, key: Key, error: str, now: float) -> Attempt:
         before = self._failed.get((controller, key))
         attempt = Attempt(before.count + 1 if before else 1, error, now)

@@ -2,14 +2,14 @@
 
     counts = state.index_of(Counts)     made of all objects when first asked for, then handed each change
 
-A derived index belongs to one State. A fork makes its own when it is asked for one, and a list taken in again is a
-series of changes like any other: at any time it is what it would be, made anew. tests/state holds every index to that.
+A derived index belongs to one State; a fork of the State has forks of its indexes. A list taken in again is a series of
+changes like any other: at any time an index is what it would be, made anew. tests/state holds every index to that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol, Self, TypeVar
 
 from wukong.api.meta import Object
 from wukong.api.resources import Key
@@ -22,6 +22,10 @@ class DerivedIndex(Protocol):
 
     def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         """An object came (no `old`), changed, or went (no `new`)."""
+        ...
+
+    def fork(self) -> Self:
+        """An independent copy, which shares what neither side has changed since."""
         ...
 
 
@@ -43,6 +47,13 @@ class DerivedIndexes:
                     index.note(group_kind, key, None, subject)
         assert isinstance(index, make)
         return index
+
+    def fork(self) -> DerivedIndexes:
+        copy = DerivedIndexes()
+        forks = {id(index): index.fork() for index in self._by_class.values()}
+        copy._by_class = {make: forks[id(index)] for make, index in self._by_class.items()}
+        copy._by_kind = {kind: [forks[id(index)] for index in indexes] for kind, indexes in self._by_kind.items()}
+        return copy
 
     def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         for index in self._by_kind.get(group_kind, ()):

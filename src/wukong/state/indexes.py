@@ -91,6 +91,6 @@ def _owner_uids(owned: Object) -> set[str]:
     return {owner.uid for owner in owned.metadata.owner_references if owner.uid}
 
 
-def _discard(shelf: CopyOnWriteDicts[Entry, Name, None], entry: Entry, name: Name) -> None:
-    shelf.own(entry).pop(name, None)
-    shelf.drop_if_empty(entry)
+def _discard(index: CopyOnWriteDicts[Entry, Name, None], entry: Entry, name: Name) -> None:
+    index.own(entry).pop(name, None)
+    index.drop_if_empty(entry)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import log2
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,6 +72,7 @@ def test_what_is_counted_change_by_change_is_what_a_walk_counts(steps: Steps) ->
             assert count(state.fork().index_of(OwnedPodsIndex).of(owner_of(uid))) == expected
 
 
+@pytest.mark.slow
 @given(histories())
 def test_a_ranking_kept_change_by_change_is_like_one_made_anew(steps: Steps) -> None:
     state = State()

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import pytest
+
 from wukong.actions import DONE, Action, Create, Outcome
-from wukong.api.kinds import CONFIG_MAPS
+from wukong.api.kinds import CONFIG_MAPS, PODS, STATEFUL_SETS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
+from wukong.embedded.actors import make_actors
 from wukong.embedded.store import Server
+from wukong.embedded.store.deletion import DeleteOptions
 from wukong.embedded.world.clock import VirtualClock
 from wukong.embedded.world.process import Crashed, Process, Role, Transport
+from wukong.embedded.world.transport import perform
 from wukong.embedded.world.watch_stream import Arrival, StreamEvent, WatchStream
 from wukong.embedded.world.world import DirectTransport, World
 from wukong.errors import OutcomeUnknown
 from wukong.runtime.dispatch import Item
-from wukong.runtime.pending_writes import WrittenVersion
+from wukong.runtime.pending_writes import PATIENCE, WrittenVersion
 from wukong.state import State
 from wukong.state.controller import Watch
 
-WANTED = Key("default", "wanted")
+POD_OF_SET = Key("default", "db-0")
 
 
 class Twins:
@@ -69,10 +74,10 @@ class FailingTransport(DirectTransport):
         pass
 
     def perform(self, action: Action) -> WrittenVersion | None:  # type: ignore[override]
-        super().perform(action)
+        written = perform(self.server, action)
         if self.fault_injection.errors:
             raise self.fault_injection.errors.pop(0)
-        return None
+        return written
 
 
 def a_world(fault_injection: FaultInjection) -> tuple[World, list[Twins]]:
@@ -187,3 +192,37 @@ def test_a_write_whose_answer_got_lost_is_looked_at_before_its_key_is_decided_ag
         (3.0, "one-twin"),
     ]
     assert [step.error for step in world.trace] == ["OutcomeUnknown: connection lost"]
+
+
+@pytest.mark.parametrize("seconds", [1.0, 2 * PATIENCE], ids=["while the key rests", "when it no longer does"])
+def test_a_write_that_was_undone_while_the_watch_was_broken_is_made_again_after_a_list(seconds: float) -> None:
+    fault_injection = FaultInjection()
+    world, _ = a_world(fault_injection)
+    (stream,) = fault_injection.streams
+    create(world, "one")
+    stream.disconnect()
+    world.run(seconds=seconds)
+    world.server.delete(CONFIG_MAPS, Key("default", "one-twin"))
+    assert stream.relist() == []  # the twin was not there before, and is not there now
+    world.run()
+    assert mirrored_names(world) == ["one", "one-twin"]
+
+
+def test_a_stateful_set_gets_a_pod_again_that_came_and_went_while_the_watch_of_pods_was_broken() -> None:
+    """kube-controller-manager notices by its resync, after 12 to 24 hours; a process here has none."""
+    clock, fault_injection = VirtualClock(), FaultInjection()
+    server = Server(clock)
+    role = Role("controllers", lambda _: make_actors(server))
+    world = World(server=server, clock=clock, roles=[role], fault_injection=fault_injection)
+    world.run()
+    template = {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [{"name": "db", "image": "db:1"}]}}
+    spec = {"replicas": 1, "serviceName": "db", "selector": {"matchLabels": {"app": "db"}}, "template": template}
+    (stream,) = (stream for stream in fault_injection.streams if stream.kind == "Pod")
+    stream.disconnect()
+    server.create(STATEFUL_SETS, {"metadata": {"name": "db"}, "spec": spec}, "default")
+    for _ in range(2):  # after the second creation there is nothing new to say in the set's status
+        world.run(seconds=2 * PATIENCE)
+        server.delete(PODS, POD_OF_SET, DeleteOptions(grace_seconds=0))
+    stream.relist()
+    world.run()
+    assert [document["metadata"]["name"] for document in server.list(PODS).items] == ["db-0"]

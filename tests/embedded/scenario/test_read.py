@@ -79,6 +79,8 @@ def test_every_problem_is_told_at_once_with_its_place() -> None:
         ("expect: {events: [{text: a, count: few}]}", "$.expect.events[0].count: expected a number or a bound such as"),
         ("timeline: [{at: 5s, delete: {kind: Pod, name: a, gracePeriodSeconds: -1}}]", "expected 0 or more seconds."),
         ("nodes: [", "broken YAML: line 1"),
+        ("until: 2026-13-45", "broken YAML: month must be in 1..12"),
+        ("nodes: &all [*all]", "broken YAML: nested too deeply, or within itself."),
         ("- a", "expected a scenario (a mapping with nodes, manifests, timeline)"),
         ("a: 1\n---\nb: 2", "expected one YAML document, found 2."),
     ],

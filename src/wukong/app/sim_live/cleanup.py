@@ -8,8 +8,8 @@ from __future__ import annotations
 from wukong.actions import Action, Delete
 from wukong.api.core import Pod
 from wukong.api.kinds import NAMESPACES, NODES, PODS
-from wukong.api.resources import Key
-from wukong.app.sim_live.plan import ObjectName, Plan
+from wukong.api.resources import key_of
+from wukong.app.sim_live.plan import ObjectName, Plan, describe_name
 from wukong.app.sim_live.real_cluster import RealCluster
 from wukong.embedded.scenario.play.steps import uncordon
 from wukong.errors import ClusterError
@@ -28,17 +28,17 @@ async def clean_up(real: RealCluster, plan: Plan) -> list[str]:
         problems += await _try(real, Delete(resource, key, propagation="Background"))
     await real.wait_until(lambda: not _pods_being_stopped(real, plan), REMOVAL_SECONDS)
     for pod in _pods_of_run(real, plan):  # nobody ends these: their node is gone, silent or slow
-        problems += await _try(real, Delete(PODS, _key_of(pod), grace_seconds=0))
+        problems += await _try(real, Delete(PODS, key_of(pod), grace_seconds=0))
     for kind in last_kinds:
         for resource, key in [entry for entry in real.created if entry[0] == kind]:
             problems += await _try(real, Delete(resource, key))
     removed = {(resource.group_kind, key) for resource, key in real.created if resource in last_kinds}
     await real.wait_until(lambda: not _still_present(real, removed), REMOVAL_SECONDS)
-    return [*problems, *(f"{kind} {key} is still there" for kind, key in sorted(_still_present(real, removed)))]
+    return [*problems, *(f"{describe_name(name)} is still there" for name in sorted(_still_present(real, removed)))]
 
 
 def _still_present(real: RealCluster, names: set[ObjectName]) -> set[ObjectName]:
-    return {(kind, key) for kind, key in names if key in real.state.objects.get(kind, {})}
+    return {(group_kind, key) for group_kind, key in names if key in real.state.objects.get(group_kind, {})}
 
 
 def _pods_of_run(real: RealCluster, plan: Plan) -> list[Pod]:
@@ -50,10 +50,6 @@ def _pods_of_run(real: RealCluster, plan: Plan) -> list[Pod]:
 def _pods_being_stopped(real: RealCluster, plan: Plan) -> list[Pod]:
     """Pods of the run whose kubelet can end them."""
     return [pod for pod in _pods_of_run(real, plan) if real.has_kubelet(pod)]
-
-
-def _key_of(pod: Pod) -> Key:
-    return Key(pod.metadata.namespace, pod.metadata.name)
 
 
 async def _try(real: RealCluster, action: Action) -> list[str]:

@@ -12,12 +12,12 @@ import msgspec
 
 from wukong.api.kinds import KINDS, NAMESPACES, NODES
 from wukong.api.resources import Key, Resource
-from wukong.embedded.scenario.format.fields import Scenario, Target
+from wukong.embedded.scenario.format.fields import Scenario, Target, document_resource
 from wukong.embedded.scenario.play.steps import key_of, target_key
 from wukong.errors import InputError, NotFound
 from wukong.ports import Cluster, Document
 
-ObjectName = tuple[str, Key]  # kind and key
+ObjectName = tuple[str, Key]  # group and kind, and key
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -32,8 +32,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     def covers(self, kind: str, key: str) -> bool:
         """Whether the story is about this workload."""
-        namespace, _, name = key.rpartition("/")
-        return (kind, Key(namespace, name)) in self.documents
+        return f"{kind} {key}" in map(describe_name, self.documents)
 
     def may_be_ours(self, namespace: str, name: str) -> bool:
         """Controllers name what they make after its owner, cut at 58 characters."""
@@ -48,7 +47,7 @@ class Plan(msgspec.Struct, frozen=True):
 async def make_plan(cluster: Cluster, scenario: Scenario, *, makes_nodes: bool) -> Plan:
     """Raises InputError with everything that speaks against it; nothing has been changed then."""
     documents = frozenset(
-        (document["kind"], key_of(document))
+        (document_resource(document).group_kind, key_of(document))
         for document in scenario.documents
         if document["kind"] not in ("Node", "Namespace")
     )
@@ -82,6 +81,12 @@ async def make_plan(cluster: Cluster, scenario: Scenario, *, makes_nodes: bool) 
     return plan
 
 
+def describe_name(name: ObjectName) -> str:
+    """`Deployment shop/web`"""
+    group_kind, key = name
+    return f"{group_kind.partition('.')[0]} {key}"
+
+
 def _names_of(scenario: Scenario, kind: str) -> set[str]:
     return {document["metadata"]["name"] for document in scenario.documents if document["kind"] == kind}
 
@@ -95,9 +100,10 @@ async def find_object(cluster: Cluster, resource: Resource, key: Key) -> Documen
 
 
 async def _check_documents(cluster: Cluster, plan: Plan) -> AsyncIterator[str]:
-    for kind, key in sorted(plan.documents):
-        if key.namespace not in plan.new_namespaces and await find_object(cluster, KINDS.resource_named(kind), key):
-            yield f"{kind} {key} exists already. Rename it in the scenario, or remove it from the cluster."
+    for name in sorted(plan.documents):
+        group_kind, key = name
+        if key.namespace not in plan.new_namespaces and await find_object(cluster, KINDS[group_kind].resource, key):
+            yield f"{describe_name(name)} exists already. Rename it in the scenario, or remove it from the cluster."
 
 
 def _check_nodes(plan: Plan, scenario: Scenario, present: dict[str, Document | None]) -> Iterator[str]:
@@ -147,4 +153,4 @@ def _is_ours(plan: Plan, target: Target) -> bool:
         return target.name in plan.new_namespaces
     key = target_key(target)
     is_pod = target.kind == "Pod" and plan.may_be_ours(key.namespace, key.name)
-    return is_pod or (target.kind, key) in plan.documents
+    return is_pod or (target.resource.group_kind, key) in plan.documents

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from wukong.actions import Create
-from wukong.api.kinds import NODES
-from wukong.api.resources import Key, Resource
+from wukong.api.kinds import NODES, SERVICE_ACCOUNTS
+from wukong.api.resources import Key
 from wukong.app.sim_live.cleanup import clean_up
-from wukong.app.sim_live.plan import Plan, find_object, make_plan
+from wukong.app.sim_live.plan import Plan, describe_name, find_object, make_plan
 from wukong.app.sim_live.real_cluster import RealCluster, make_hollow
 from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.scenario import Scenario, Story
@@ -44,7 +44,6 @@ from wukong.runtime.dispatch import Item
 
 READY_SECONDS = 60.0
 REST_CHECK_SECONDS = 0.5  # at the longest between two looks at whether the story is over
-ACCOUNTS = Resource(kind="ServiceAccount", plural="serviceaccounts")
 NOT_READY = "node.kubernetes.io/not-ready"
 Say = Callable[[str], None]
 
@@ -73,7 +72,7 @@ async def play_live(cluster: Cluster, scenario: Scenario, options: Options, say:
 
 
 def _describe(plan: Plan, options: Options) -> str:
-    names = [f"{kind} {key}" for kind, key in sorted(plan.documents)]
+    names = [describe_name(name) for name in sorted(plan.documents)]
     names += [f"Namespace {name}" for name in sorted(plan.new_namespaces)]
     names += [f"Node {name}" for name in sorted(plan.nodes)] if plan.makes_nodes else []
     end = "stays" if options.keep else "is removed in the end"
@@ -212,7 +211,7 @@ class LivePlayer:
     async def _wait_for_account(self, namespace: str) -> None:
         """A namespace's default account comes a moment after it; until then pods are refused."""
         deadline = self.real.clock.now() + READY_SECONDS
-        while await find_object(self.real.cluster, ACCOUNTS, Key(namespace, "default")) is None:
+        while await find_object(self.real.cluster, SERVICE_ACCOUNTS, Key(namespace, "default")) is None:
             if self.real.clock.now() > deadline:
                 raise InputError(f"namespace {namespace} got no default ServiceAccount. Does a controller manager run?")
             await self.real.wait_for_change(0.1)

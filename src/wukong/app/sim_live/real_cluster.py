@@ -72,6 +72,9 @@ class RealCluster:
     def listen(self, hear: Callable[[Change], None]) -> None:
         self._listeners.append(hear)
 
+    def failing_keys(self, controller: str) -> list[Key]:
+        return self.state.attempts.list_failing(controller)
+
     def attempt(self, item: Item) -> Attempt | None:
         return self.state.attempts.get(item.controller, item.key)
 

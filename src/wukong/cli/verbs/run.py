@@ -14,8 +14,8 @@ import textwrap
 from typing import Any
 
 import click
-import yaml
 
+from wukong.api.documents import load_yaml
 from wukong.app.component_choice import LIVE_COMPONENTS
 from wukong.app.live import run
 from wukong.app.run_config import RUN, RunConfig, read_run_config, sections
@@ -81,12 +81,9 @@ def read_options(context: click.Context, path: str | None) -> RunConfig:
 
 def read_file(path: str) -> object:
     try:
-        document: object = yaml.safe_load(bytes(read_text(path)))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        problem = getattr(error, "problem", None) or error
-        raise InputError(f"{place_name(path)}: broken YAML: {line}{problem}.") from None
+        document: object = load_yaml(bytes(read_text(path)))
+    except InputError as error:
+        raise error.at(place_name(path)) from None
     return {} if document is None else document
 
 

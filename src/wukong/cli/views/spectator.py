@@ -60,9 +60,8 @@ class LiveSpectator:
         console = Console(stderr=not sys.stdout.isatty())
         self._view = LiveView(console, f"  at {speed:g}x" if speed else "") if is_live else None
         self._live = Live(console=console, auto_refresh=False, transient=True) if is_live else None
-        self._pending_pods: dict[
-            str, tuple[str, str]
-        ] = {}  # uid of a pending pod → its workload, the scheduler's message
+        # uid of a pending pod → its workload, the scheduler's message
+        self._pending_pods: dict[str, tuple[str, str]] = {}
         self._started_at = self._next_frame_at = 0.0
         self._printed_events = 0
 

@@ -25,6 +25,9 @@ class Load:
         self.settings = settings or Settings()
         self._changed_at: dict[str, float] = {}
 
+    def copy_memory(self, source: Load, _: State) -> None:
+        self._changed_at = dict(source._changed_at)
+
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         node = state.get(Node, key)
         if node is None:

@@ -176,6 +176,13 @@ class Scheduler:
             if self._wants_node(pod) and state.placements.get(key_of(pod)) is None:
                 self._queue.add(pod)
 
+    def copy_memory(self, source: Scheduler, state: State) -> None:
+        if source._state is None:
+            return
+        self._state, self._requeue = state, source._requeue
+        self._queue, copy_of = source._queue.fork()
+        self._decided = {key: copy_of(entry) for key, entry in source._decided.items()}
+
     def _keys_of(self, change: Change, state: State) -> Iterable[Key]:
         """Return the keys of the pods that this change may help."""
         pod = change.new or change.old

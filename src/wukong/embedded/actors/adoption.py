@@ -31,6 +31,11 @@ class OrphanIndex:
     def __init__(self) -> None:
         self.keys: dict[str, set[Key]] = {kind: set() for kind in self.kinds}
 
+    def fork(self) -> OrphanIndex:
+        copy = OrphanIndex()
+        copy.keys = {kind: set(keys) for kind, keys in self.keys.items()}
+        return copy
+
     def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         if new is not None and controller_of(new.metadata) is None and _is_adoptable(new):
             self.keys[group_kind].add(key)

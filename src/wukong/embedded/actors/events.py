@@ -48,6 +48,9 @@ class CreatedPods:
         self.resource = resource
         self._pods_before: dict[str, frozenset[Key]] = {}  # uid of an owner → its pods when it asked for more
 
+    def copy_memory(self, source: CreatedPods) -> None:
+        self._pods_before = dict(source._pods_before)
+
     def remember(self, owner: Object, owned: Iterable[Key]) -> None:
         """Call this with the owner's present pods when it asks for more."""
         self._pods_before[owner.metadata.uid] = frozenset(owned)

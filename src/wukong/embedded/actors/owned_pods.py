@@ -14,9 +14,10 @@ from wukong.api.core import Pod as AnyPod
 from wukong.api.kinds import PODS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
-from wukong.embedded.actors.pods import is_active, is_ready, ready_since
+from wukong.embedded.actors.pods import condition, ready_since
 from wukong.embedded.actors.replica_set.ranking import DeletionRanking
 from wukong.embedded.world.objects import Pod
+from wukong.engine.copy_on_write import CopyOnWriteEntries
 from wukong.state.indexes import LabelClass, label_class
 
 Entry = TypeVar("Entry", bound=Hashable)
@@ -43,6 +44,13 @@ class OwnedPods:
         self.labels: Tally[LabelClass] = Tally()
         self.ranking = DeletionRanking()
 
+    def fork(self) -> OwnedPods:
+        copy = OwnedPods()
+        copy.pods, copy.ranking = dict(self.pods), self.ranking.fork()
+        copy.active, copy.terminating, copy.ready = self.active, self.terminating, self.ready
+        copy.ready_times, copy.nodes, copy.labels = self.ready_times.copy(), self.nodes.copy(), self.labels.copy()
+        return copy
+
     def count_labelled(self, labels: Mapping[str, str]) -> int:
         """How many have all of these labels."""
         wanted = labels.items()
@@ -61,9 +69,10 @@ class OwnedPods:
         least = min((wait for wait in waits if wait > 0), default=inf)
         return None if least == inf else least
 
-    def put(self, key: Key, pod: Pod) -> None:
+    def put(self, key: Key, pod: Pod, *, has_same_labels: bool = False) -> None:
+        """A pod came or changed. `has_same_labels`: it was put with the same labels before."""
         before = self.pods.get(key)
-        after = _summarize(pod, before)
+        after = _summarize(pod, before if has_same_labels else None)
         self.ranking.put(key, pod if after.is_active else None)
         if after == before:
             return
@@ -92,7 +101,7 @@ class OwnedPodsIndex:
     kinds: ClassVar[frozenset[str]] = frozenset({PODS.group_kind})
 
     def __init__(self) -> None:
-        self._by_controller: dict[str, OwnedPods] = {}  # by its uid
+        self._by_controller: CopyOnWriteEntries[str, OwnedPods] = CopyOnWriteEntries()  # by its uid
 
     def of(self, controller: Object) -> OwnedPods:
         return self._by_controller.get(controller.metadata.uid) or OwnedPods()
@@ -100,23 +109,30 @@ class OwnedPodsIndex:
     def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         before, after = _controller_uid_of(old), _controller_uid_of(new)
         if before and before != after:
-            owned = self._by_controller[before]
+            owned = self._by_controller.own(before)
             owned.remove(key)
             if not owned.pods:
                 del self._by_controller[before]
         if after and isinstance(new, Pod):
-            self._by_controller.setdefault(after, OwnedPods()).put(key, new)
+            if after not in self._by_controller:
+                self._by_controller[after] = OwnedPods()
+            has_same_labels = old is not None and old.metadata.labels is new.metadata.labels
+            self._by_controller.own(after).put(key, new, has_same_labels=has_same_labels)
+
+    def fork(self) -> OwnedPodsIndex:
+        copy = OwnedPodsIndex()
+        copy._by_controller = self._by_controller.fork()
+        return copy
 
 
-def _summarize(pod: Pod, before: CountedPod | None) -> CountedPod:
-    labels = pod.metadata.labels
-    has_same_labels = before is not None and dict(before.labels) == labels
+def _summarize(pod: Pod, labelled_alike: CountedPod | None) -> CountedPod:
+    is_ending, is_finished, ready = pod.is_terminating, pod.is_finished, condition(pod, "Ready")
     return CountedPod(
-        is_active(pod),
-        pod.is_terminating and not pod.is_finished,
-        ready_since(pod) if is_ready(pod) else None,
+        not is_finished and not is_ending,
+        is_ending and not is_finished,
+        ready_since(pod) if ready is not None and ready.status == "True" else None,
         pod.spec.node_name,
-        before.labels if has_same_labels and before is not None else label_class(pod),
+        labelled_alike.labels if labelled_alike is not None else label_class(pod),
     )
 
 

@@ -11,31 +11,37 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from wukong.api.core import Pod
+from wukong.api.kinds import PODS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
 from wukong.embedded.checkers.pods import is_active
+from wukong.engine.copy_on_write import CopyOnWriteDicts
 from wukong.state import State
 
 _NONE: Mapping[str, Pod] = {}
 
 
 class ActivePods:
-    kinds: ClassVar[frozenset[str]] = frozenset({"Pod"})
+    kinds: ClassVar[frozenset[str]] = frozenset({PODS.group_kind})
 
     def __init__(self) -> None:
-        self._active: dict[str, dict[str, Pod]] = {}  # uid of a controller → uid of a pod → the pod
+        # uid of a controller → uid of a pod → the pod
+        self._active: CopyOnWriteDicts[str, str, Pod] = CopyOnWriteDicts()
 
     def of(self, controller_uid: str) -> Mapping[str, Pod]:
         return self._active.get(controller_uid, _NONE)
 
-    def note(self, kind: str, key: Key, old: Object | None, new: Object | None) -> None:
+    def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         if old is not None and (controller_uid := _controller_uid_of(old)):
-            pods = self._active[controller_uid]
-            del pods[old.metadata.uid]
-            if not pods:
-                del self._active[controller_uid]
+            del self._active.own(controller_uid)[old.metadata.uid]
+            self._active.drop_if_empty(controller_uid)
         if isinstance(new, Pod) and (controller_uid := _controller_uid_of(new)):
-            self._active.setdefault(controller_uid, {})[new.metadata.uid] = new
+            self._active.own(controller_uid)[new.metadata.uid] = new
+
+    def fork(self) -> ActivePods:
+        copy = ActivePods()
+        copy._active = self._active.fork()
+        return copy
 
 
 def active_siblings(pod: Pod, state: State) -> Mapping[str, Pod]:

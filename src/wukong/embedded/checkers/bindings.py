@@ -1,10 +1,11 @@
 """No pod is bound against a required rule or beyond a node's capacity: asked of wukong.rules, one object at a time.
 
 A scheduler decides on what it has seen, in any cluster: nodes may be tainted, and pods be bound by another instance,
-before its watch shows it. So a binding is right if it is right now, or by the mirror of the process that made it, with
-all that this process bound itself, or tried to, on top: that much it must know. Rules that only the target node and its
-pods decide are asked about every binding; those about pods elsewhere (inter-pod rules, spread) about every one up to a
-hundred pods, and the more rarely the more pods there are, for each look then costs more. What people bind is their own.
+before its watch shows it. So a binding is right if it is right now, or by the mirror of the process that made it, as it
+is or as it was at the decision, with all that this process bound itself, or tried to, on top: that much it must know.
+Rules that only the target node and its pods decide are asked about every binding; those about pods elsewhere (inter-pod
+rules, spread) about every one up to a hundred pods, and the more rarely the more pods there are, for each look then
+costs more. What people bind is their own.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from wukong.api.kinds import (
 from wukong.api.objects import Objects
 from wukong.api.profile import default_profile
 from wukong.api.resources import Key
-from wukong.embedded.checkers.acting_controller import acting_controller
+from wukong.embedded.checkers.acting_controller import ActingController, acting_controller
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.world.process import Process
 from wukong.rules.cluster import Cluster
@@ -51,7 +52,19 @@ class Bindings:
         self.local_profile = replace(self.profile, filters=local_filters)
         self._bound_nodes: dict[Process, dict[str, str]] = {}  # process → uid of a pod it bound → node
         self._bindings = 0
-        self._exclusive: set[str] = set()  # uids of pods with required anti-affinity
+        pods = (pod for pod in self.world.state.of(Pod).values() if isinstance(pod, Pod))
+        # uids of pods with required anti-affinity
+        self._exclusive = {pod.metadata.uid for pod in pods if _has_required_anti_affinity(pod)}
+
+    def fork(self, findings: Findings) -> Bindings:
+        """For a copy of a world with one process."""
+        copy = Bindings.__new__(Bindings)
+        copy.findings, copy.world = findings, findings.world
+        copy.profile, copy.local_profile = self.profile, self.local_profile
+        copy._bindings, copy._exclusive = self._bindings, set(self._exclusive)
+        copies = dict(zip(self.world.processes, copy.world.processes, strict=True))
+        copy._bound_nodes = {copies[process]: dict(nodes) for process, nodes in self._bound_nodes.items()}
+        return copy
 
     def observe(self, change: Change) -> None:
         old, new = change.old, change.new
@@ -67,7 +80,7 @@ class Bindings:
         if actor is None:
             return
         bound_nodes = self._bound_nodes.setdefault(actor.process, {})
-        self._check(change.key, old, new.spec.node_name, actor.process, bound_nodes)
+        self._check(change.key, old, new.spec.node_name, actor, bound_nodes)
         bound_nodes[new.metadata.uid] = new.spec.node_name
 
     def _forget(self, uid: str) -> None:
@@ -75,17 +88,29 @@ class Bindings:
         for bound_nodes in self._bound_nodes.values():
             bound_nodes.pop(uid, None)
 
-    def _check(self, key: Key, pod: Pod, node: str, process: Process, bound_nodes: Mapping[str, str]) -> None:
+    def _check(self, key: Key, pod: Pod, node: str, actor: ActingController, bound_nodes: Mapping[str, str]) -> None:
         self._bindings += 1
         state = self.world.state
-        is_sampled = self._bindings % max(1, len(state.objects["Pod"]) // FEW) == 0
+        is_sampled = self._bindings % max(1, len(state.of(Pod)) // FEW) == 0
         is_whole = is_sampled and (bool(self._exclusive) or _depends_on_other_nodes(pod))
         reason = self._refusal(state, key, pod, node, {}, is_whole=is_whole)
         if not reason:
             return
-        known = {**_assumed_nodes(process.state), **bound_nodes}
-        if process.state is state or self._refusal(process.state, key, pod, node, known, is_whole=is_whole):
+        if not self._was_right(key, pod, node, actor, bound_nodes, is_whole=is_whole):
             self.findings.report(f"pod {key}", f"bound to {node} although {reason}")
+
+    def _was_right(
+        self, key: Key, pod: Pod, node: str, actor: ActingController, bound_nodes: Mapping[str, str], *, is_whole: bool
+    ) -> bool:
+        """Whether the pod fits there by what the process knows, or knew when it decided."""
+        process = actor.process
+        if process.state is self.world.state and process.acting_decision is None:
+            return False  # it decided on the truth, right now
+        known = {**_assumed_nodes(process.state), **bound_nodes}
+        if not self._refusal(process.state, key, pod, node, known, is_whole=is_whole):
+            return True
+        mirror = actor.mirror()
+        return mirror is not process.state and not self._refusal(mirror, key, pod, node, known, is_whole=is_whole)
 
     def _refusal(
         self, state: State, key: Key, pod: Pod, node_name: str, bound_nodes: Mapping[str, str], *, is_whole: bool
@@ -115,7 +140,7 @@ def _placed_pods(state: State, key: Key, node: str, bound_nodes: Mapping[str, st
     """Every placed pod but the one with this key, or only those on the node."""
     pods: Iterable[Pod]
     if is_whole or bound_nodes:
-        pods = [pod for pod_key, pod in state.objects.get("Pod", {}).items() if pod_key != key and isinstance(pod, Pod)]
+        pods = [pod for pod_key, pod in state.of(Pod).items() if pod_key != key and isinstance(pod, Pod)]
     else:
         pods = [pod for pod in state.pods_on(node) if pod.key != str(key)]
     for pod in pods:

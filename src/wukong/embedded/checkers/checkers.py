@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wukong.embedded.checkers import counts, mirrors
+from wukong.embedded.checkers.active_pods import ActivePods
 from wukong.embedded.checkers.bindings import Bindings
 from wukong.embedded.checkers.budgets import Budgets
 from wukong.embedded.checkers.findings import Finding, Findings
@@ -10,6 +11,7 @@ from wukong.embedded.checkers.histories import Histories
 from wukong.embedded.checkers.own_writes import OwnWrites
 from wukong.embedded.checkers.pod_creations import PodCreations
 from wukong.embedded.checkers.pod_deletions import PodDeletions
+from wukong.embedded.checkers.touched_objects import TouchedObjects
 from wukong.embedded.faults import Faults
 from wukong.embedded.world.world import World
 from wukong.state import Change
@@ -17,24 +19,49 @@ from wukong.state import Change
 
 class Checkers:
     def __init__(self, world: World, faults: Faults | None = None) -> None:
-        self._findings = Findings(world)
-        self._pod_count = counts.PodCount(world)
-        checkers = [make(self._findings) for make in (Histories, Budgets, Bindings, PodCreations, PodDeletions)]
-        self._observers = [*(checker.observe for checker in checkers), self._pod_count.observe]
-        world.listen(self._observe)
+        self._world, self._findings = world, Findings(world)
+        self._pod_count, self._touched = counts.PodCount(world), TouchedObjects()
+        world.state.index_of(ActivePods)  # made now, so that a fork of the world has it
+        self._touched.include((kind, objects) for kind, objects in world.state.objects.items())
+        self._budgets = Budgets(self._findings)
+        self._checkers = [make(self._findings) for make in (Histories, Bindings, PodCreations, PodDeletions)]
+        self._checked_version: int | None = None  # up to which the mirror is known to be right
+        self._listen()
         if faults is not None:
             own_writes = OwnWrites(self._findings)
             faults.decision_listeners.append(own_writes.observe_decision)
             faults.write_listeners.append(own_writes.observe_write)
+
+    def _listen(self) -> None:
+        checkers = (self._budgets, *self._checkers, self._pod_count, self._touched)
+        self._observers = [checker.observe for checker in checkers]
+        self._world.listen(self._observe)
+        if self._world.takes_time:
+            self._world.listen_to_decisions(self._budgets.observe_decision)
+
+    def fork(self, world: World) -> Checkers:
+        """The same for a copy of a world without faults. Begins without findings."""
+        copy = Checkers.__new__(Checkers)
+        copy._world, copy._findings = world, Findings(world)
+        copy._pod_count, copy._touched = self._pod_count.fork(world), self._touched.fork()
+        copy._budgets = self._budgets.fork(copy._findings)
+        copy._checkers = [checker.fork(copy._findings) for checker in self._checkers]
+        copy._checked_version = self._checked_version
+        copy._listen()
+        return copy
 
     def _observe(self, change: Change) -> None:
         for observe in self._observers:
             observe(change)
 
     def finish(self, *, is_at_rest: bool) -> list[Finding]:
-        """Return everything that was found. What holds only at rest is checked only there."""
+        """Return everything that was found. What holds only at rest is checked only there, and only of what happened
+        since that was last done."""
         self._pod_count.check(self._findings)
         if is_at_rest:
-            mirrors.check(self._findings)
-            counts.check(self._findings)
+            mirrors.check(self._findings, self._checked_version)
+            counts.check(self._findings, self._touched)
+            self._touched.clear()
+            if len(self._world.processes) == 1:
+                self._checked_version = self._world.server.database.version
         return self._findings.all

@@ -16,6 +16,7 @@ from wukong.embedded.actors.kubelet.controller import is_silent
 from wukong.embedded.checkers.budgets import count_budget
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.checkers.pods import is_active, is_ready, owned_pods, replicas_of, target_node_of
+from wukong.embedded.checkers.touched_objects import TouchedObjects
 from wukong.embedded.world.objects import DaemonSet, Deployment, ReplicaSet, StatefulSet
 from wukong.embedded.world.world import World
 from wukong.ports import Document
@@ -31,36 +32,40 @@ class PodCount:
     """How many pods there should be, counted by creations and removals."""
 
     def __init__(self, world: World) -> None:
-        self.world, self.expected = world, len(world.state.objects.get("Pod", {}))
+        self.world, self.expected = world, len(world.state.of(Pod))
+
+    def fork(self, world: World) -> PodCount:
+        copy = PodCount(world)
+        copy.expected = self.expected
+        return copy
 
     def observe(self, change: Change) -> None:
         if change.group_kind == PODS.group_kind:
             self.expected += (change.old is None) - (change.new is None)
 
     def check(self, findings: Findings) -> None:
-        stored = len(self.world.server.list(PODS).items)
+        stored = self.world.server.database.count(PODS.plural)
         if stored != self.expected:
             findings.report("pods", f"created less removed are {self.expected}, but {stored} are there")
 
 
-def check(findings: Findings) -> None:
-    """What must hold at rest."""
+def check(findings: Findings, touched: TouchedObjects) -> None:
+    """What must hold at rest, of the objects that were touched since this was last asked."""
     state = findings.world.state
-    for replica_set in state.all(ReplicaSet):
+    for replica_set in touched.list_all(ReplicaSet, state):
         _check_replica_set(findings, replica_set)
-    for deployment in state.all(Deployment):
+    for deployment in touched.list_all(Deployment, state):
         _check_status(findings, deployment, _compare_deployment(deployment, state))
-    for stateful_set in state.all(StatefulSet):
+    for stateful_set in touched.list_all(StatefulSet, state):
         _check_status(findings, stateful_set, _compare_stateful_set(stateful_set, state))
-    for daemon_set in state.all(DaemonSet):
+    for daemon_set in touched.list_all(DaemonSet, state):
         _check_status(findings, daemon_set, _compare_daemon_set(daemon_set, state))
-    for budget in state.all(PodDisruptionBudget):
+    for budget in touched.list_all(PodDisruptionBudget, state):
         _check_status(findings, budget, _compare_budget(budget, state))
-    for pod in state.all(Pod):
+    for pod in touched.list_all(Pod, state):
         _check_node_of(findings, pod, state)
-    for kind in sorted(state.objects):
-        for stored in state.objects[kind].values():
-            _check_finalizers(findings, stored)
+    for stored in touched.list_changed(state):
+        _check_finalizers(findings, stored)
 
 
 def _check_status(findings: Findings, workload: Object, comparisons: Iterator[Comparison]) -> None:

@@ -15,6 +15,11 @@ class Histories:
         self.findings = findings
         self._removed: dict[str, None] = {}  # uids of removed objects, the latest of them
 
+    def fork(self, findings: Findings) -> Histories:
+        copy = Histories(findings)
+        copy._removed = dict(self._removed)
+        return copy
+
     def observe(self, change: Change) -> None:
         old, new = change.old, change.new
         if new is None:

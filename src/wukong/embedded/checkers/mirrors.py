@@ -5,22 +5,48 @@ from __future__ import annotations
 from wukong.api.resources import Key
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.store.documents import meta_of
+from wukong.embedded.world.process import Process
 from wukong.embedded.world.watch_selection import list_selected
+from wukong.embedded.world.world import World
+from wukong.errors import Gone
+from wukong.ports import EVERYTHING
+from wukong.state.controller import Watch
 
 
-def check(findings: Findings) -> None:
+def check(findings: Findings, since: int | None = None) -> None:
+    """`since`: the version up to which a process that sees every write at once is known to have seen all of them."""
     world = findings.world
     for process in world.processes:
-        for watch in process.watches.values():
-            resource = watch.resource
-            metas = (meta_of(document) for document in list_selected(world.server, watch))
-            stored = {Key(meta.get("namespace", ""), meta["name"]): meta["resourceVersion"] for meta in metas}
-            mirrored = {
-                key: mirrored_object.metadata.resource_version
-                for key, mirrored_object in process.state.objects.get(resource.group_kind, {}).items()
-            }
+        for name, watch in process.watches.items():
+            written = _find_written(world, name, watch, since)
+            mirrored = _read_mirror(process, watch, written)
+            stored = _read_stored(world, name, watch, written)
             if mirrored != stored:
                 wrong = sorted(key for key in {*mirrored, *stored} if mirrored.get(key) != stored.get(key))
                 there, here = stored.get(wrong[0], "none"), mirrored.get(wrong[0], "none")
                 text = f"at rest {process.name} has version {here} of it, the server {there}; {len(wrong)} such objects"
-                findings.report(f"{resource.kind.lower()} {wrong[0]}", text)
+                findings.report(f"{watch.resource.kind.lower()} {wrong[0]}", text)
+
+
+def _find_written(world: World, name: str, watch: Watch, since: int | None) -> set[Key] | None:
+    """The objects of a kind that were written since then; None if all have to be compared."""
+    if since is None or watch.selection != EVERYTHING:
+        return None
+    try:
+        return {change.key for change in world.server.database.changes_since(name, since)}
+    except Gone:
+        return None
+
+
+def _read_mirror(process: Process, watch: Watch, keys: set[Key] | None) -> dict[Key, str | None]:
+    objects = process.state.objects.get(watch.resource.group_kind, {})
+    present = objects.keys() if keys is None else objects.keys() & keys
+    return {key: objects[key].metadata.resource_version for key in present}
+
+
+def _read_stored(world: World, name: str, watch: Watch, keys: set[Key] | None) -> dict[Key, str | None]:
+    if keys is None:
+        metas = map(meta_of, list_selected(world.server, watch))
+        return {Key(meta.get("namespace", ""), meta["name"]): meta["resourceVersion"] for meta in metas}
+    documents = ((key, world.server.database.get(name, key)) for key in keys)
+    return {key: meta_of(document)["resourceVersion"] for key, document in documents if document is not None}

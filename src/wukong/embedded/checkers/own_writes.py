@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.world.process import Process
-from wukong.embedded.world.watch_stream import WatchStream
 from wukong.runtime.dispatch import Item
 from wukong.runtime.pending_writes import PATIENCE, WrittenVersion
 
@@ -19,7 +18,6 @@ from wukong.runtime.pending_writes import PATIENCE, WrittenVersion
 class OwnWrite(NamedTuple):
     at: float
     written: WrittenVersion
-    was_mirrored: bool  # the process knew the object: where its mirror lacks it now, it has seen the object go
 
 
 class OwnWrites:
@@ -28,29 +26,17 @@ class OwnWrites:
         self._writes: dict[tuple[Process, Item, float], list[OwnWrite]] = {}
 
     def observe_write(self, process: Process, item: Item, written: WrittenVersion) -> None:
-        was_mirrored = written.key in process.state.objects.get(written.group_kind, {})
-        write = OwnWrite(process.now, written, was_mirrored)
-        self._writes.setdefault((process, item, process.skew), []).append(write)
+        self._writes.setdefault((process, item, process.skew), []).append(OwnWrite(process.now, written))
 
     def observe_decision(self, process: Process, item: Item) -> None:
-        writes = self._writes.pop((process, item, process.skew), None)
-        if not writes or process.now - writes[-1].at >= PATIENCE:
+        writes = self._writes.pop((process, item, process.skew), ())
+        recent = [write.written for write in writes if process.now - write.at < PATIENCE]
+        if not recent:
             return
         streams = {stream.kind: stream for stream in self.world.streams_of(process)}
-        for write in writes:
-            written = write.written
+        for written in recent:
             stream = streams.get(written.group_kind)
-            if stream is not None and process.now - write.at < PATIENCE and not self._has_shown(stream, write):
+            if stream is not None and not stream.has_shown(written.key, int(written.version or 0)):
                 text = f"decided again before its own write to {written.kind} {written.key} showed"
                 self.findings.report(str(item), text)
                 return
-
-    def _has_shown(self, stream: WatchStream, write: OwnWrite) -> bool:
-        written, version = write.written, int(write.written.version or 0)
-        mirrored = stream.process.state.objects.get(written.group_kind, {}).get(written.key)
-        if mirrored is not None:
-            return int(mirrored.metadata.resource_version or 0) >= version
-        if write.was_mirrored:  # though another of its name may have come since, of which nothing was heard yet
-            return True
-        is_gone = written.key not in self.world.state.objects.get(written.group_kind, {})
-        return is_gone or stream.has_shown(version)

@@ -29,7 +29,7 @@ from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.snapshot import pods, revisions
 from wukong.embedded.snapshot.revisions import DocumentsByKind
 from wukong.embedded.store import defaults
-from wukong.embedded.store.documents import condition_of, copy_document, format_time, meta_of, parse_time, value_at
+from wukong.embedded.store.documents import condition_of, format_time, meta_of, parse_time, value_at, without_fields
 from wukong.embedded.store.normalize import normalize
 from wukong.embedded.world.clock import START
 from wukong.errors import ClusterError, InputError
@@ -53,10 +53,10 @@ def load_snapshot(documents: Iterable[Document], now: float | None = None) -> Lo
     by_kind: DocumentsByKind = {kind.group_kind: [] for kind in KINDS if kind.loads}
     for document in documents:
         kind = kind_of(document)
-        by_kind[kind.group_kind].append(_complete_head(copy_document(document), kind.resource))
+        by_kind[kind.group_kind].append(_complete_head(document, kind.resource))
     taken = max([*_list_times(by_kind), now or 0.0]) or START  # never before what it shows
     now = taken + 1.0  # the API's times are whole seconds: what was just then is past
-    notes = [*_drop_without_templates(by_kind), *_drop_without_ordinals(by_kind), *_link_owners_of(by_kind)]
+    notes = [*_drop_without_templates(by_kind), *_drop_without_ordinals(by_kind), *_link_owners(by_kind)]
     _fill_in(by_kind, taken)
     notes += revisions.add_missing_revisions(by_kind)
     stuck_pods, more_notes = pods.find_stuck(by_kind[PODS.group_kind], now)
@@ -75,25 +75,26 @@ def kind_of(document: Document) -> Kind:
 
 
 def _complete_head(document: Document, resource: Resource) -> Document:
-    meta = document.setdefault("metadata", {})
-    document["apiVersion"] = resource.api_version
-    if resource.namespaced:
-        meta.setdefault("namespace", "default")
+    """Return a copy whose metadata, and nothing else of it, may be changed."""
+    meta = without_fields(meta_of(document), "managedFields", "resourceVersion", "selfLink")
+    if resource.namespaced and "namespace" not in meta:
+        meta["namespace"] = "default"
     if not meta.get("uid"):
         place = resource.plural if KINDS[resource.group_kind].is_built_in else f"{resource.plural}.{resource.group}"
         meta["uid"] = "-".join(filter(None, ("snapshot", place, meta.get("namespace"), meta.get("name"))))
-    for name in ("managedFields", "resourceVersion", "selfLink"):
-        meta.pop(name, None)
-    return document
+    return {**document, "apiVersion": resource.api_version, "metadata": meta}
 
 
 def _list_times(by_kind: DocumentsByKind) -> Iterator[float]:
+    texts: set[str | None] = set()
     for documents in by_kind.values():
         for document in documents:
-            stamps = [meta_of(document).get("creationTimestamp"), value_at(document, "status.startTime")]
-            conditions = value_at(document, "status.conditions") or []
-            stamps += [condition.get(name) for condition in conditions for name in _TIMES]
-            yield from (parse_time(text) for text in stamps if text)
+            status = document.get("status") or {}
+            texts.add(document["metadata"].get("creationTimestamp"))
+            texts.add(status.get("startTime"))
+            for condition in status.get("conditions") or ():
+                texts.update(condition.get(name) for name in _TIMES)
+    return (parse_time(text) for text in texts if text)
 
 
 def _drop_without_templates(by_kind: DocumentsByKind) -> list[str]:
@@ -128,7 +129,7 @@ def _drop_without_ordinals(by_kind: DocumentsByKind) -> list[str]:
     pod_names: dict[str, list[str]] = {}  # key of a StatefulSet → names of its pods
     for pod in by_kind[PODS.group_kind]:
         for owner in _owners_of(pod):
-            if owner.get("kind") == "StatefulSet":
+            if _owner_kind_of(owner) == STATEFUL_SETS.group_kind:
                 key = f"{meta_of(pod)['namespace']}/{owner.get('name')}"
                 pod_names.setdefault(key, []).append(meta_of(pod)["name"])
     dropped = [
@@ -138,11 +139,12 @@ def _drop_without_ordinals(by_kind: DocumentsByKind) -> list[str]:
             not _is_ordinal(meta_of(stateful_set)["name"], name) for name in pod_names.get(name_of(stateful_set), ())
         )
     ]
-    by_kind[STATEFUL_SETS.group_kind] = [
-        stateful_set for stateful_set in by_kind[STATEFUL_SETS.group_kind] if stateful_set not in dropped
-    ]
     if not dropped:
         return []
+    dropped_names = set(map(name_of, dropped))
+    by_kind[STATEFUL_SETS.group_kind] = [
+        stateful_set for stateful_set in by_kind[STATEFUL_SETS.group_kind] if name_of(stateful_set) not in dropped_names
+    ]
     names = _name_some([f"StatefulSet {name_of(stateful_set)}" for stateful_set in dropped])
     return [f"{names}: their pods are not numbered, as in an anonymous snapshot. They stay, and nobody replaces them."]
 
@@ -151,7 +153,7 @@ def _is_ordinal(owner: str, name: str) -> bool:
     return name.startswith(f"{owner}-") and name.removeprefix(f"{owner}-").isdigit()
 
 
-def _link_owners_of(by_kind: DocumentsByKind) -> list[str]:
+def _link_owners(by_kind: DocumentsByKind) -> list[str]:
     """Owners by uid, or by name where the snapshot has no uids; an owner that is not there owns nothing."""
     uids = {meta_of(document)["uid"] for documents in by_kind.values() for document in documents}
     uid_of = {
@@ -162,17 +164,19 @@ def _link_owners_of(by_kind: DocumentsByKind) -> list[str]:
     missing: Tally[str] = Tally()
     for documents in by_kind.values():
         for document in documents:
-            meta, owners = document["metadata"], []
-            for owner in meta.get("ownerReferences") or []:
+            meta, owners = document["metadata"], list[Document]()
+            references: list[Document] = meta.get("ownerReferences") or []
+            for owner in references:
                 key = "/".join(filter(None, (meta.get("namespace"), owner.get("name", ""))))
                 uid = owner["uid"] if owner.get("uid") in uids else uid_of.get((_owner_kind_of(owner), key))
                 if uid is None:
                     missing[f"{owner.get('kind')} {key}"] += 1
                 else:
-                    owners.append({**owner, "uid": uid})
-            meta["ownerReferences"] = owners
+                    owners.append(owner if owner.get("uid") == uid else {**owner, "uid": uid})
+            if owners != references:
+                meta["ownerReferences"] = owners
             if not owners:
-                del meta["ownerReferences"]
+                meta.pop("ownerReferences", None)
     if not missing:
         return []
     number = sum(missing.values())
@@ -188,10 +192,14 @@ def _owner_kind_of(owner: Document) -> str:
 
 def _fill_in(by_kind: DocumentsByKind, now: float) -> None:
     """Objects written by hand, or reduced, get what the API server gives those it stores."""
-    for group, documents in by_kind.items():
-        kind = KINDS[group]
+    completion = pods.PodCompletion(lambda pod: _with_defaults(PODS.kind, pod))
+    for group_kind, documents in by_kind.items():
+        kind = KINDS[group_kind]
         for index, document in enumerate(documents):
             document["metadata"].setdefault("creationTimestamp", format_time(now))
+            if kind.resource == PODS:
+                documents[index] = completion.complete(document, now)
+                continue
             has_defaults = kind.is_built_in and kind.decides
             stored = documents[index] = _with_defaults(kind.resource.kind, document) if has_defaults else document
             has_template = kind.resource == CONTROLLER_REVISIONS and value_at(stored, "data.spec.template")
@@ -200,8 +208,6 @@ def _fill_in(by_kind: DocumentsByKind, now: float) -> None:
                 stored["data"] = {"spec": {"template": whole["spec"]["template"]}}
             if kind.resource == NODES:
                 _complete_node(stored, now)
-            elif kind.resource == PODS:
-                pods.complete_pod(stored, now)
 
 
 def _with_defaults(kind: str, document: Document) -> Document:

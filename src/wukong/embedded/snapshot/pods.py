@@ -7,23 +7,58 @@ ever be ready.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+
+import msgspec
 
 from wukong.embedded.store.documents import condition_of, format_time, meta_of, parse_time, value_at
+from wukong.embedded.store.normalize import is_normal, normalize
 from wukong.ports import Document
 
+FillIn = Callable[[Document], Document]
+
 PATIENCE = 300.0  # a pod that is not ready after so many seconds is not merely starting
+_FIELDS = frozenset({"kind", "apiVersion", "metadata", "spec", "status"})
+_encode = msgspec.json.Encoder().encode
 _CANNOT_START = ("BackOff", "Err", "Invalid", "Config", "CreateContainerError", "RunContainerError")
 
 
-def complete_pod(pod: Document, now: float) -> None:
-    """Fill in what a pod lacks. One written by hand, with a node and without a status, runs and is ready."""
-    spec, status = pod.setdefault("spec", {}), pod.setdefault("status", {})
-    spec.setdefault("containers", [])
+class PodCompletion:
+    """Fills in what the pods of a snapshot lack. What they have alike is worked out once, and shared."""
+
+    def __init__(self, fill_in: FillIn) -> None:
+        """`fill_in` gives a pod in normal form with its defaults."""
+        self._fill_in = fill_in
+        self._specs: dict[bytes, Document] = {}
+
+    def complete(self, pod: Document, now: float) -> Document:
+        """Return the pod completed. One written by hand, with a node and without a status, runs and is ready."""
+        meta, spec, status = pod["metadata"], pod.get("spec"), pod.get("status")
+        if not isinstance(spec, dict) or not pod.keys() <= _FIELDS:
+            pod = self._fill_in(pod)
+            meta, spec, status = pod["metadata"], pod["spec"], pod.get("status")
+        node_name = spec.get("nodeName")
+        completed_spec = self._complete_spec(meta, spec, node_name)
+        meta = meta if is_normal(meta) else normalize(meta)
+        status = {**(status if is_normal(status) else normalize(status))} if status else {}
+        _complete_status(status, meta, completed_spec, now)
+        return {**pod, "metadata": meta, "spec": completed_spec, "status": status}
+
+    def _complete_spec(self, meta: Document, spec: Document, node_name: str | None) -> Document:
+        rest = {name: value for name, value in spec.items() if name != "nodeName"}
+        text = _encode(rest)
+        shared = self._specs.get(text)
+        if shared is None:
+            shared = self._specs[text] = self._fill_in({"metadata": meta, "spec": rest})["spec"]
+            shared.setdefault("containers", [])
+        return {**shared, "nodeName": node_name} if node_name else shared
+
+
+def _complete_status(status: Document, meta: Document, spec: Document, now: float) -> None:
     if not spec.get("nodeName"):
         status.setdefault("phase", "Pending")
         return
-    created = meta_of(pod).get("creationTimestamp") or format_time(now)
+    created = meta.get("creationTimestamp") or format_time(now)
     if status.setdefault("phase", "Running") == "Running" and not status.get("conditions"):
         status.setdefault("startTime", created)
         status["conditions"] = [

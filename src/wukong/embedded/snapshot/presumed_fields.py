@@ -6,7 +6,7 @@ Apply removes fields that its manager applied before and no longer applies. Snap
     nothing of the kind                      all of the spec was, but for replicas, which an autoscaler may own, and
                                              annotations of the template, which `kubectl rollout restart` adds
 
-Called by app/embedded.py before the world begins.
+Called by app/snapshots.py before a change is played.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ def add_missing_revisions(by_kind: DocumentsByKind) -> list[str]:
     notes = []
     stored = by_kind[CONTROLLER_REVISIONS.group_kind]
     known = {(meta_of(revision)["namespace"], meta_of(revision)["name"]) for revision in stored}
+    latest_numbers = _find_latest_numbers(stored)
     pods_of: dict[str, list[Document]] = {}  # uid of a controller → its pods
     for pod in by_kind[PODS.group_kind]:
         for owner in meta_of(pod).get("ownerReferences") or []:
@@ -34,8 +35,8 @@ def add_missing_revisions(by_kind: DocumentsByKind) -> list[str]:
             pods = pods_of.get(meta["uid"], [])
             name = _name_of_stateful(workload, pods) if resource == STATEFUL_SETS else _name_of_daemon(workload, pods)
             if name and (meta["namespace"], name) not in known:
-                numbers = [revision.get("revision", 0) for revision in stored if _is_controlled_by(revision, workload)]
-                stored.append(_build_revision(resource, workload, name, max(numbers, default=0) + 1))
+                number = latest_numbers.get(meta["uid"], 0) + 1
+                stored.append(_build_revision(resource, workload, name, number))
             current = value_at(workload, "status.currentRevision")
             if current and current != name and (meta["namespace"], current) not in known:
                 place = f"{meta['namespace']}/{meta['name']}"
@@ -52,8 +53,7 @@ def _name_of_stateful(stateful_set: Document, pods: list[Document]) -> str:
     name = name or f"{meta_of(stateful_set)['name']}-{hash_template(value_at(stateful_set, 'spec.template') or {})}"
     status.setdefault("updateRevision", name)
     status.setdefault("currentRevision", name)
-    for pod in pods:
-        pod["metadata"].setdefault("labels", {}).setdefault(REVISION_LABEL, name)
+    _add_label(pods, str(name))
     return str(name)
 
 
@@ -69,9 +69,16 @@ def _name_of_daemon(daemon_set: Document, pods: list[Document]) -> str:
     latest = [pod for pod in pods if meta_of(pod).get("creationTimestamp") == newest] if updated else []
     latest = pods if updated == status.get("desiredNumberScheduled", 0) else latest
     revision = _most_common_label(latest) or hash_template(value_at(daemon_set, "spec.template") or {})
-    for pod in pods:
-        pod["metadata"].setdefault("labels", {}).setdefault(REVISION_LABEL, revision)
+    _add_label(pods, revision)
     return f"{meta_of(daemon_set)['name']}-{revision}"
+
+
+def _add_label(pods: list[Document], revision: str) -> None:
+    """Pods share their labels with others of the snapshot, so they get labels of their own."""
+    for pod in pods:
+        labels = meta_of(pod).get("labels") or {}
+        if REVISION_LABEL not in labels:
+            pod["metadata"]["labels"] = {**labels, REVISION_LABEL: revision}
 
 
 def _most_common_label(pods: list[Document]) -> str:
@@ -80,9 +87,15 @@ def _most_common_label(pods: list[Document]) -> str:
     return max(sorted(labels), key=labels.__getitem__, default="")
 
 
-def _is_controlled_by(revision: Document, owner: Document) -> bool:
-    uid, references = meta_of(owner)["uid"], meta_of(revision).get("ownerReferences") or []
-    return any(reference["uid"] == uid and reference.get("controller") for reference in references)
+def _find_latest_numbers(revisions: list[Document]) -> dict[str, int]:
+    """The number of the latest revision of each controller, by its uid."""
+    numbers: dict[str, int] = {}
+    for revision in revisions:
+        for reference in meta_of(revision).get("ownerReferences") or ():
+            if reference.get("controller"):
+                uid = reference["uid"]
+                numbers[uid] = max(numbers.get(uid, 0), revision.get("revision", 0))
+    return numbers
 
 
 def _build_revision(resource: Resource, owner: Document, name: str, number: int) -> Document:

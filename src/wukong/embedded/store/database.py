@@ -8,13 +8,14 @@ put is stored. The log of a kind is bounded: who asks for changes it no longer h
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from wukong.api.resources import Key
 from wukong.embedded.store.api_errors import version_too_old
 from wukong.embedded.store.documents import meta_of, with_metadata
 from wukong.embedded.world.clock import Chance
+from wukong.engine.copy_on_write import CopyOnWriteDicts
 from wukong.ports import Document, EventType
 
 LOG_SIZE = 10_000  # changes that the log of each kind keeps, at least
@@ -22,6 +23,7 @@ _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # of generated names: no vowels, so th
 _SUFFIX_COUNT = len(_LETTERS) ** 5
 _UID_PREFIX, _UID_COUNT = "00000000-0000-4000-8000-", 16**12
 _STRIDE = 6_700_417  # prime, and prime to _NAMES: the suffixes differ until all of them have been used
+_INVERSE_STRIDE = pow(_STRIDE, -1, _SUFFIX_COUNT)
 
 
 class Change(NamedTuple):
@@ -45,27 +47,50 @@ class Database:
     def __init__(self, log_size: int = LOG_SIZE, seed: int = 0) -> None:
         """`seed` shuffles uids and generated names, by which Kubernetes sorts objects that are otherwise equal."""
         self.version = 0
-        self.dependents: dict[str, set[ObjectRef]] = {}  # owner's uid → the objects that name it as an owner
+        # owner's uid → the objects that name it as an owner
+        self.dependents: CopyOnWriteDicts[str, ObjectRef, None] = CopyOnWriteDicts()
         self.by_uid: dict[str, ObjectRef] = {}
         self._log_size = log_size
-        self._objects: dict[str, dict[str, dict[str, Document]]] = {}  # kind → namespace → name
+        self._objects: dict[str, CopyOnWriteDicts[str, str, Document]] = {}  # kind → namespace → name
         self._logs: dict[str, list[Change]] = {}
         self._oldest: dict[str, int] = {}  # kind → the version after which its log is complete
         self._compacted = 0  # the same for all kinds, set by `compact`
         self._listeners: list[Callable[[str], None]] = []
         self._followers: list[Callable[[str, Change], None]] = []
+        self._uids = 0
+        self._shuffle(seed)
+
+    def _shuffle(self, seed: int) -> None:
         offset = int(Chance(seed, "names").share() * _SUFFIX_COUNT) if seed else 0
-        self._uids, self._suffixes = 0, offset // 2
+        self._suffixes = offset // 2
         self._uid_step = 2 * offset * offset + 1  # odd, so that no two uids are the same
+
+    def fork(self, seed: int | None = None) -> Database:
+        """Return an independent copy that nobody follows yet. With a `seed` what it generates next is shuffled anew."""
+        copy = Database(self._log_size)
+        copy.version, copy._compacted, copy._oldest = self.version, self._compacted, dict(self._oldest)
+        copy.dependents, copy.by_uid = self.dependents.fork(), dict(self.by_uid)
+        copy._objects = {name: by_namespace.fork() for name, by_namespace in self._objects.items()}
+        copy._logs = {name: list(log) for name, log in self._logs.items()}
+        copy._uids, copy._suffixes, copy._uid_step = self._uids, self._suffixes, self._uid_step
+        if seed is not None:
+            copy._shuffle(seed)
+        return copy
 
     # Objects -------------------------------------------------------------------------------------------------------
 
     def get(self, name: str, key: Key) -> Document | None:
-        return self._objects.get(name, {}).get(key.namespace, {}).get(key.name)
+        by_namespace = self._objects.get(name)
+        objects = by_namespace.get(key.namespace) if by_namespace is not None else None
+        return objects.get(key.name) if objects is not None else None
+
+    def count(self, name: str) -> int:
+        """Return how many objects of a kind there are."""
+        return sum(map(len, (self._objects.get(name) or {}).values()))
 
     def list_objects(self, name: str, namespace: str = "") -> list[Document]:
         """Return all objects of a kind, sorted as etcd sorts its keys: `a-b/x` comes before `a/x`."""
-        by_namespace = self._objects.get(name, {})
+        by_namespace: Mapping[str, Mapping[str, Document]] = self._objects.get(name) or {}
         selected = {namespace: by_namespace.get(namespace, {})} if namespace else by_namespace
         return [
             selected[namespace_name][object_name]
@@ -89,23 +114,49 @@ class Database:
         before = self.get(name, key)
         self.version += 1
         stored = with_metadata(document, resourceVersion=str(self.version))
-        self._objects.setdefault(name, {}).setdefault(key.namespace, {})[key.name] = stored
+        self._own(name, key.namespace)[key.name] = stored
         self._index(name, key, before, stored)
         self._log(name, Change(self.version, "ADDED" if before is None else "MODIFIED", key, stored, before))
         return stored
 
+    def restore(self, name: str, documents: Iterable[Document]) -> None:
+        """Store objects of another cluster, each at a version of its own, without a history: nobody watches yet."""
+        for document in documents:
+            self.reserve_identity(document)
+            self.version += 1
+            stored = {**document, "metadata": {**document["metadata"], "resourceVersion": str(self.version)}}
+            key = key_of(stored)
+            before = self.get(name, key)
+            self._index(name, key, before, stored)
+            self._own(name, key.namespace)[key.name] = stored
+            change = Change(self.version, "ADDED" if before is None else "MODIFIED", key, stored, before)
+            for follower in self._followers:
+                follower(name, change)
+        self._logs.pop(name, None)
+        self._oldest[name] = self.version
+
     def remove(self, name: str, key: Key) -> Document:
         """Remove the object. Watchers see it as it was stored last, at the version of the deletion."""
-        before = self._objects[name][key.namespace].pop(key.name)
+        before = self._own(name, key.namespace).pop(key.name)
+        self._objects[name].drop_if_empty(key.namespace)
         self.version += 1
         removed = with_metadata(before, resourceVersion=str(self.version))
         self._index(name, key, before, None)
         self._log(name, Change(self.version, "DELETED", key, removed, before))
         return removed
 
+    def _own(self, name: str, namespace: str) -> dict[str, Document]:
+        by_namespace = self._objects.get(name)
+        if by_namespace is None:
+            by_namespace = self._objects[name] = CopyOnWriteDicts()
+        return by_namespace.own(namespace)
+
     def generate_uid(self) -> str:
-        self._uids += 1
-        return f"{_UID_PREFIX}{self._uids * self._uid_step % _UID_COUNT:012x}"
+        while True:
+            self._uids += 1
+            uid = f"{_UID_PREFIX}{self._uids * self._uid_step % _UID_COUNT:012x}"
+            if uid not in self.by_uid:  # a fork may have been given another step
+                return uid
 
     def generate_suffix(self) -> str:
         self._suffixes += 1
@@ -124,7 +175,7 @@ class Database:
         suffix = name.rpartition("-")[2]
         if len(suffix) == 5 and all(letter in _LETTERS for letter in suffix):
             value = sum(_LETTERS.index(letter) * len(_LETTERS) ** place for place, letter in enumerate(suffix))
-            self._suffixes = max(self._suffixes, value * pow(_STRIDE, -1, _SUFFIX_COUNT) % _SUFFIX_COUNT)
+            self._suffixes = max(self._suffixes, value * _INVERSE_STRIDE % _SUFFIX_COUNT)
 
     # History -------------------------------------------------------------------------------------------------------
 
@@ -134,6 +185,8 @@ class Database:
         if version < oldest:
             raise version_too_old(version, oldest)
         log = self._logs.get(name, [])
+        if len(log) > 1 and log[-2].version <= version:  # most ask right after each change
+            return log[-1:] if log[-1].version > version else []
         return log[bisect_right(log, version, key=lambda change: change.version) :]
 
     def compact(self, version: int | None = None) -> None:
@@ -163,22 +216,29 @@ class Database:
             listener(name)
 
     def _index(self, name: str, key: Key, before: Document | None, after: Document | None) -> None:
+        if before is not None and after is not None and _is_indexed_alike(before["metadata"], after["metadata"]):
+            return
         ref = ObjectRef(name, key)
         for document in (before, after):
             if document is not None and (uid := meta_of(document).get("uid")):
                 self.by_uid.pop(uid, None) if document is before else self.by_uid.__setitem__(uid, ref)
+        if before is not None and after is not None and owners_of(before) == owners_of(after):
+            return
         for uid in owners_of(before):
-            dependents = self.dependents.get(uid, set())
-            dependents.discard(ref)
-            if not dependents:
-                self.dependents.pop(uid, None)
+            if ref in self.dependents.get(uid, ()):
+                del self.dependents.own(uid)[ref]
+                self.dependents.drop_if_empty(uid)
         for uid in owners_of(after):
-            self.dependents.setdefault(uid, set()).add(ref)
+            self.dependents.own(uid)[ref] = None
 
 
 def key_of(document: Document) -> Key:
     meta = meta_of(document)
     return Key(meta.get("namespace", ""), meta.get("name", ""))
+
+
+def _is_indexed_alike(before: Document, after: Document) -> bool:
+    return before.get("uid") == after.get("uid") and before.get("ownerReferences") is after.get("ownerReferences")
 
 
 def owners_of(document: Document | None) -> list[str]:

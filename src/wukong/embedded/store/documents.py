@@ -5,6 +5,7 @@ Knows no kinds. A stored document is never changed in place: whoever wants to ch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from operator import is_
@@ -15,10 +16,27 @@ import msgspec
 from wukong.ports import Document
 
 
+def encode_document(document: Any) -> bytes:
+    """Return the JSON of a stored document, or of a value that holds some. Raises TypeError for what JSON lacks."""
+    return _encode(document)
+
+
 def copy_document(document: Document) -> Document:
     """Return a deep copy. Tuples become lists; raises TypeError for values that JSON cannot represent."""
-    copy: Document = msgspec.json.decode(msgspec.json.encode(document))
+    copy: Document = _decode(_encode(document))
+    if "managedFields" in (meta := meta_of(copy)) and not meta["managedFields"]:
+        del meta["managedFields"]  # worked out only now, and nobody owns anything
     return copy
+
+
+def _list_of(value: object) -> list[Any]:
+    """The managedFields of a stored document are a sequence that is worked out when it is read."""
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(f"JSON has no {type(value).__name__}")
+
+
+_encode, _decode = msgspec.json.Encoder(enc_hook=_list_of).encode, msgspec.json.Decoder().decode
 
 
 def is_same_json(left: Any, right: Any) -> bool:
@@ -44,6 +62,13 @@ def has_same_items(left: list[Any], right: list[Any]) -> bool:
     return len(left) == len(right) and all(map(is_, left, right))
 
 
+def has_same_desired_state(before: Document, after: Document) -> bool:
+    """Whether two documents share all but metadata and status, as identical objects."""
+    if not before.keys() <= after.keys():
+        return False
+    return all(before.get(name) is value for name, value in after.items() if name not in ("metadata", "status"))
+
+
 def meta_of(document: Document) -> Document:
     metadata: Document = document.get("metadata") or {}
     return metadata
@@ -65,7 +90,9 @@ def without_fields(document: Document, *names: str) -> Document:
 def with_metadata(document: Document, **fields: Any) -> Document:
     """Return a copy with these fields of its metadata set; None removes a field. All but the metadata is shared."""
     metadata = {**meta_of(document), **fields}
-    return {**document, "metadata": {name: value for name, value in metadata.items() if value is not None}}
+    if None in fields.values():
+        metadata = {name: value for name, value in metadata.items() if value is not None}
+    return {**document, "metadata": metadata}
 
 
 def format_time(now: float) -> str:
@@ -90,8 +117,11 @@ def is_terminating(document: Document) -> bool:
 
 
 def condition_of(document: Document, type_: str) -> Document | None:
-    conditions: list[Document] = value_at(document, "status.conditions") or []
-    return next((condition for condition in conditions if condition.get("type") == type_), None)
+    conditions: list[Document] = (document.get("status") or {}).get("conditions") or []
+    for condition in conditions:
+        if condition.get("type") == type_:
+            return condition
+    return None
 
 
 def with_condition(document: Document, condition: Document, now: float) -> Document:

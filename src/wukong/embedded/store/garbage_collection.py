@@ -36,24 +36,37 @@ def find_affected_objects(database: Database, name: str, change: Change) -> list
 class GarbageCandidates:
     """The objects for which `plan_actions` has actions, updated with every write."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, refs: Iterable[ObjectRef] | None = None) -> None:
+        """`refs`: the candidates where they are known already, as in a copy of a database."""
         self._database = database
-        self._refs: set[ObjectRef] = set()
-        for ref in list(database.by_uid.values()):
+        self._refs: set[ObjectRef] = set(refs or ())
+        for ref in list(database.by_uid.values()) if refs is None else ():
             self._update(ref)
         database.follow(self._follow_change)
 
+    def fork(self, database: Database) -> GarbageCandidates:
+        """Return the same for a copy of the database."""
+        return GarbageCandidates(database, self._refs)
+
     def list_near(self, uid: str) -> list[ObjectRef]:
         """Return the candidates among the object with this uid and its dependents. Sorted."""
-        ref, dependents = self._database.by_uid.get(uid), self._database.dependents.get(uid, set())
-        return sorted((dependents & self._refs) | ({ref} & self._refs if ref else set()))
+        if not self._refs:
+            return []
+        ref, dependents = self._database.by_uid.get(uid), self._database.dependents.get(uid, {})
+        return sorted((dependents.keys() & self._refs) | ({ref} & self._refs if ref else set()))
 
     def has_near(self, uid: str) -> bool:
         """Whether `list_near` returns any."""
-        ref, dependents = self._database.by_uid.get(uid), self._database.dependents.get(uid)
-        return ref in self._refs or (dependents is not None and not self._refs.isdisjoint(dependents))
+        if not self._refs:
+            return False
+        ref, dependents = self._database.by_uid.get(uid), self._database.dependents.get(uid, {})
+        if len(dependents) < len(self._refs):
+            return ref in self._refs or any(dependent in self._refs for dependent in dependents)
+        return ref in self._refs or any(candidate in dependents for candidate in self._refs)
 
     def _follow_change(self, name: str, change: Change) -> None:
+        if change.type == "MODIFIED" and change.before is not None and _is_alike(change.before, change.document):
+            return
         self._update(ObjectRef(name, change.key))
         after = None if change.type == "DELETED" else change.document
         if _is_solid(change.before) != _is_solid(after):
@@ -73,6 +86,14 @@ class GarbageCandidates:
         if is_terminating(document):
             return bool({ORPHAN, FOREGROUND} & {*(meta_of(document).get("finalizers") or ())})
         return any(_owner_state(self._database, ref, uid) != "solid" for uid in owners_of(document))
+
+
+def _is_alike(before: Document, after: Document) -> bool:
+    """Whether two versions of an object are alike in all that makes it, or its dependents, candidates."""
+    old, new = meta_of(before), meta_of(after)
+    return old.get("uid") == new.get("uid") and all(
+        old.get(name) is new.get(name) for name in ("ownerReferences", "finalizers", "deletionTimestamp")
+    )
 
 
 def _is_solid(owner: Document | None) -> bool:

@@ -6,7 +6,11 @@ canonical form. Unlike Go we keep fields that no struct knows. Called by writes.
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from wukong.api.quantity import parse_quantity
 from wukong.embedded.store.api_errors import bad_request
@@ -21,18 +25,33 @@ _TEXT_MAPS = frozenset({
 _NULL_IS_EMPTY = _TEXT_MAPS - {"disruptedPods"}  # Go reads null as the empty text, or the quantity 0
 # Maps by any name: their entries stay even when they are empty. Without entries they are left out themselves.
 MAPS = QUANTITIES | _TEXT_MAPS
-_ZERO_IS_ABSENT = frozenset({  # plain booleans and numbers; those that are pointers keep their zero
+ZERO_IS_ABSENT = frozenset({  # plain booleans and numbers; those that are pointers keep their zero
     "hostNetwork", "hostPID", "hostIPC", "paused", "unschedulable", "stdin", "stdinOnce", "tty", "readOnly", "hostPort",
     "minReadySeconds", "globalDefault", "generation", "observedGeneration", "updatedReplicas",
     "readyReplicas", "availableReplicas", "unavailableReplicas", "fullyLabeledReplicas", "initialDelaySeconds",
     "sizeBytes",
 })  # fmt: skip
-_OPAQUE = frozenset({"fieldsV1", "openAPIV3Schema"})  # documents of another kind, whose names mean other things
-_EMPTY_LIST_STAYS = frozenset({"nodeSelectorTerms"})
+OPAQUE = frozenset({"managedFields", "openAPIV3Schema"})  # documents of another kind, whose names mean other things
+EMPTY_LIST_STAYS = frozenset({"nodeSelectorTerms"})
 _BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL = ("k", "M", "G", "T", "P", "E")
 _FRACTIONAL = ("m", "u", "n")
 _NANO = 10**9
+# What `normalize` may change, as JSON text has it: found in text that means something else, it only costs time.
+_MAY_CHANGE = re.compile(
+    '|'.join((
+        ':null', ':""', r':\[\]',
+        f'"(?:{"|".join(sorted(ZERO_IS_ABSENT))})":(?:-?0|false)',
+        f'"(?:{"|".join(sorted(MAPS))})":\\{{\\}}',
+        f'"(?:{"|".join(sorted(QUANTITIES))})":',
+    )).encode()
+)  # fmt: skip
+_encode = msgspec.json.Encoder().encode
+
+
+def is_normal(value: Any) -> bool:
+    """Whether `normalize` would surely leave it as it is. Quicker than to normalize it."""
+    return _MAY_CHANGE.search(_encode(value)) is None
 
 
 def normalize(document: Document, known: Any = None) -> Document:
@@ -57,24 +76,25 @@ def normalize(document: Document, known: Any = None) -> Document:
 
 def _normalize_field(name: str, value: Any, known: Any) -> Any:
     """Return the value as it is stored, or None where it is omitted."""
-    if name in _OPAQUE:
+    if name in OPAQUE:
         return value
     if isinstance(value, dict):
         if name in MAPS:
-            return _normalize_map(name, value) or None
+            return normalize_map(name, value) or None
         return normalize(value, known)
     if isinstance(value, list):
         shared = {id(item) for item in known} if isinstance(known, list) else ()
         items = [normalize(item) if isinstance(item, dict) and id(item) not in shared else item for item in value]
-        return items if items or name in _EMPTY_LIST_STAYS else None
+        return items if items or name in EMPTY_LIST_STAYS else None
     if value == "":
         return None
-    if name in _ZERO_IS_ABSENT and not value:
+    if name in ZERO_IS_ABSENT and not value:
         return None
     return value
 
 
-def _normalize_map(name: str, entries: Document) -> Document:
+def normalize_map(name: str, entries: Document) -> Document:
+    """Return a normalized copy of a map by any name. `name` is the field that holds it, one of MAPS."""
     if name in QUANTITIES:
         return {key: _normalize_quantity(value or "0", f"{name}.{key}") for key, value in entries.items()}
     if name in _NULL_IS_EMPTY:
@@ -91,6 +111,7 @@ def _normalize_quantity(value: Any, place: str) -> Any:
         raise bad_request(f"{place}: {error}") from None
 
 
+@lru_cache(4096, typed=True)
 def format_quantity(quantity: str | int | float) -> str:
     """Format a quantity in Kubernetes' canonical form: 1000m is 1, 0.5 is 500m, 1024Mi is 1Gi, 1024 stays 1024."""
     nanos = parse_quantity(quantity)

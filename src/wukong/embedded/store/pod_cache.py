@@ -1,7 +1,7 @@
 """A cache of created pods: what the API server makes of a pod's spec is worked out once, not for every replica.
 
-Defaults, admission, validation and field ownership of a new pod depend on its spec as it was sent, its labels, its
-namespace, and the PriorityClasses. Pods that are alike in these share one stored spec, the same object, for stored
+Defaults, admission and validation of a new pod depend on its spec as it was sent, its labels, its namespace, and the
+PriorityClasses. Pods that are alike in these share one stored spec, the same object, for stored
 documents are never changed in place. Used by writes.py for pods, unless there are mutating functions.
 """
 
@@ -13,9 +13,6 @@ import msgspec
 
 from wukong.embedded.store.admission import PRIORITY_CLASSES
 from wukong.embedded.store.database import Change, Database
-from wukong.embedded.store.ownership import field_managers
-from wukong.embedded.store.ownership.field_sets import Fields
-from wukong.embedded.store.patch.merge_keys import Named
 from wukong.ports import Document
 
 _MAX_CACHED = 1024
@@ -26,7 +23,6 @@ _encode = msgspec.json.Encoder().encode
 class CachedPod(NamedTuple):
     spec: Document
     status: Document
-    fields: dict[str, Fields]  # part of the document → the fields it sets
 
 
 class PodCache:
@@ -34,19 +30,23 @@ class PodCache:
         self._cached_pods: dict[bytes, CachedPod] = {}
         database.follow(self._clear_on_priority_class)
 
+    def fork(self, database: Database) -> PodCache:
+        """Return the same for a copy of the database."""
+        copy = PodCache(database)
+        copy._cached_pods.update(self._cached_pods)
+        return copy
+
     def find(self, pod: Document) -> CachedPod | None:
         """Return what became of an earlier pod like this one. `pod` is as it was sent, with its new metadata."""
         return self._cached_pods.get(_cache_key_of(pod)) if pod.keys() <= _CACHEABLE_FIELDS else None
 
-    def add(self, request: Document, stored: Document) -> CachedPod | None:
+    def add(self, request: Document, stored: Document) -> None:
         """Remember what became of a pod. `stored` is the pod just before it is stored."""
         if not request.keys() <= _CACHEABLE_FIELDS:
-            return None
+            return
         if len(self._cached_pods) >= _MAX_CACHED:
             self._cached_pods.clear()
-        fields = {name: field_managers.fields_of(Named(), name, stored[name]) for name in ("spec", "status")}
-        cached = self._cached_pods[_cache_key_of(request)] = CachedPod(stored["spec"], stored["status"], fields)
-        return cached
+        self._cached_pods[_cache_key_of(request)] = CachedPod(stored["spec"], stored["status"])
 
     def _clear_on_priority_class(self, name: str, _: Change) -> None:
         if name == PRIORITY_CLASSES:

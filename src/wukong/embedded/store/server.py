@@ -74,6 +74,18 @@ class Server:
         self._object_writer = ObjectWriter(self.database, self.kinds, mutators)
         self._create_first_objects(build_crds() if definitions is None else definitions)
 
+    def fork(self, clock: Clock, seed: int | None = None) -> Server:
+        """Return an independent copy with a clock of its own. What neither side writes they share.
+
+        With a `seed` the uids and names that it generates next are shuffled anew.
+        """
+        copy = Server.__new__(Server)
+        copy.clock, copy.kinds, copy.database = clock, self.kinds.fork(), self.database.fork(seed)
+        copy._object_writer = self._object_writer.fork(copy.database, copy.kinds)
+        if "garbage_candidates" in self.__dict__:
+            copy.garbage_candidates = self.garbage_candidates.fork(copy.database)
+        return copy
+
     @cached_property
     def garbage_candidates(self) -> GarbageCandidates:
         """What garbage collection has to look at. There is one index, however many collectors are started."""
@@ -146,11 +158,13 @@ class Server:
             raise
 
     def restore(self, resource: Resource, documents: Iterable[Document]) -> None:
-        """Store the objects of a snapshot as they are. Adds only what the store itself needs; refuses nothing."""
-        kind = self.kinds.of(resource)
-        for document in documents:
-            self.database.reserve_identity(document)
-            self.database.put(kind.name, self._object_writer.complete_restored(kind, document, self.clock.now()))
+        """Store the objects of a snapshot as they are, before anybody watches: of these there is no history.
+
+        Adds only what the store itself needs; refuses nothing. From now on nobody may change the documents in place.
+        """
+        kind, now = self.kinds.of(resource), self.clock.now()
+        restored = [self._object_writer.complete_restored(kind, document, now) for document in documents]
+        self.database.restore(kind.name, restored)
 
     # Write ---------------------------------------------------------------------------------------------------------
 
@@ -172,7 +186,7 @@ class Server:
     def patch(self, resource: Resource, key: Key, patch: PatchBody, subresource: str = "") -> Document:
         kind = self.kinds.of(resource)
         key = _scope_key(kind, key)
-        if subresource not in ("", *(["status"] if kind.has_status else []), *(["scale"] if kind.has_scale else [])):
+        if subresource and not _has_subresource(kind, subresource):
             raise no_such_kind()
         live = self.database.get(kind.name, key)
         if patch.type == "apply" and subresource != "scale":
@@ -183,7 +197,7 @@ class Server:
         if subresource == "scale":
             after = binding_and_scale.apply_scale(live, apply_patch(kind, binding_and_scale.scale_of(live), patch))
             return binding_and_scale.scale_of(self._object_writer.update(kind, live, after, writer, now))
-        after = self._object_writer.update(kind, live, apply_patch(kind, live, patch), writer, now)
+        after = self._object_writer.patch(kind, live, patch, writer, now)
         self._update_served_kinds(kind, after)
         return after
 
@@ -237,6 +251,11 @@ class Server:
             custom_resources.stop_serving(self.database, self.kinds, after)
         else:
             custom_resources.serve(self.kinds, after, self.database.version)
+
+
+def _has_subresource(kind: ServedKind, name: str) -> bool:
+    """Whether the kind has this subresource that can be patched."""
+    return (name == "status" and kind.has_status) or (name == "scale" and kind.has_scale)
 
 
 def _scope_key(kind: ServedKind, key: Key) -> Key:

@@ -8,7 +8,8 @@ Called by server.py. Never looks at a clock: `now` is an argument.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from wukong.api.kinds import DEPLOYMENTS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES
 from wukong.api.resources import Key
@@ -35,6 +36,7 @@ from wukong.embedded.store.database import Database, key_of
 from wukong.embedded.store.documents import (
     copy_document,
     format_time,
+    has_same_desired_state,
     is_terminating,
     meta_of,
     with_metadata,
@@ -42,8 +44,9 @@ from wukong.embedded.store.documents import (
 )
 from wukong.embedded.store.kinds import Kinds, ServedKind
 from wukong.embedded.store.normalize import normalize
-from wukong.embedded.store.ownership import field_managers
 from wukong.embedded.store.ownership.field_managers import Writer
+from wukong.embedded.store.ownership.managed_fields import note_write
+from wukong.embedded.store.patch.patch import apply_patch, apply_plain_patch
 from wukong.embedded.store.pod_cache import PodCache
 from wukong.embedded.store.validation import custom_schemas
 from wukong.embedded.store.validation.objects import (
@@ -51,11 +54,10 @@ from wukong.embedded.store.validation.objects import (
     check_new_metadata,
     check_types,
     check_update,
-    has_same_desired_state,
     refuse_wrong_types,
 )
 from wukong.errors import Invalid, ServerFailed
-from wukong.ports import Document
+from wukong.ports import Document, PatchBody
 
 _SET_ON_CREATE = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 _DEFAULTED_OUTSIDE_SPEC = frozenset({"Node", "Namespace", "ReplicationController"})  # see defaults.py
@@ -70,6 +72,12 @@ class ObjectWriter:
         self.database, self.kinds, self.mutators = database, kinds, list(mutators)
         self._pod_cache = PodCache(database)
         self._unchecked_uids: set[str] = set()  # of objects stored without validation
+
+    def fork(self, database: Database, kinds: Kinds) -> ObjectWriter:
+        """Return one that writes to a copy of the database."""
+        copy = ObjectWriter(database, kinds, self.mutators)
+        copy._pod_cache, copy._unchecked_uids = self._pod_cache.fork(database), set(self._unchecked_uids)
+        return copy
 
     # Create --------------------------------------------------------------------------------------------------------
 
@@ -96,7 +104,7 @@ class ObjectWriter:
         if kind.has_generation:
             document = with_metadata(document, generation=1)
         if not is_applied:
-            document = field_managers.update_managed_fields(kind, None, document, writer, now)
+            document = note_write(kind, None, document, writer, now)
         return self.database.put(kind.name, document)
 
     def _create_pod(
@@ -114,11 +122,10 @@ class ObjectWriter:
             check_new(kind, document)
             document = prepare_pod_for_create(document)
             if not self.mutators:
-                cached = self._pod_cache.add(request, document)
+                self._pod_cache.add(request, document)
         document = with_metadata(document, generation=1)
         if not is_applied:
-            known_fields = cached.fields if cached is not None else {}
-            document = field_managers.set_managed_fields(kind, document, writer, now, known_fields)
+            document = note_write(kind, None, document, writer, now)
         return self.database.put(kind.name, document)
 
     def complete_restored(self, kind: ServedKind, document: Document, now: float) -> Document:
@@ -130,9 +137,9 @@ class ObjectWriter:
             meta.setdefault("namespace", "default")
         if kind.has_generation:
             meta.setdefault("generation", 1)
-        head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
         self._unchecked_uids.add(meta["uid"])
-        return copy_document({**head, **_body_of(document), "metadata": without_fields(meta, "resourceVersion")})
+        head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
+        return {**document, **head, "metadata": meta}
 
     def _build_object(self, kind: ServedKind, document: Document, namespace: str, now: float) -> Document:
         """Return a new object with its kind, name, namespace, uid and creation time. Raises where they do not fit."""
@@ -183,19 +190,27 @@ class ObjectWriter:
             return custom_schemas.prune_and_default({**document, **meta}, kind.schema)
         document = normalize(document, known)
         document.setdefault("metadata", {})
-        if (
-            known is not None
-            and kind.resource.kind not in _DEFAULTED_OUTSIDE_SPEC
-            and has_same_desired_state(known, document)
-        ):
-            check_types(kind, {name: document[name] for name in ("metadata", "status") if name in document})
-            return document
-        check_types(kind, document)
-        with refuse_wrong_types(kind):
-            defaults.fill(kind.resource.kind, document)
+        _check_types_and_default(kind, document, known)
         return document
 
     # Update --------------------------------------------------------------------------------------------------------
+
+    def patch(self, kind: ServedKind, before: Document, patch: PatchBody, writer: Writer, now: float) -> Document:
+        """Store a patched object and return it; see `update`."""
+        after = apply_plain_patch(kind, before, patch) if self._is_normal(kind, before) else None
+        if after is None:
+            return self.update(kind, before, apply_patch(kind, before, patch), writer, now)
+        if after is before:
+            return before
+        after = _keep_head(kind, before, after)
+        with _refuse_as_patch():
+            _check_types_and_default(kind, after, before)
+        return self._store_update(kind, before, after, writer, now, is_known=True)
+
+    def _is_normal(self, kind: ServedKind, document: Document) -> bool:
+        """Whether a stored object is in the normal form of a built-in kind, and its defaults are in its spec."""
+        is_built_in = kind.schema is None and kind.resource.kind not in _DEFAULTED_OUTSIDE_SPEC
+        return is_built_in and document["metadata"]["uid"] not in self._unchecked_uids
 
     def update(
         self,
@@ -209,14 +224,25 @@ class ObjectWriter:
     ) -> Document:
         """Store a changed object and return it, or remove it if its last finalizer went, and return its last state.
 
-        `after` is a new document, which may share parts with `before`.
+        `after` is a new document, which may share parts with `before`. `is_applied`: it has its managedFields already.
         """
         after = _keep_head(kind, before, after)
         known = None if before["metadata"]["uid"] in self._unchecked_uids else before
-        try:
+        with _refuse_as_patch():
             after = self._normalize_and_default(kind, after, known)
-        except Invalid as error:  # a bad request for a new object is an unprocessable patch of an old one
-            raise unprocessable_patch(str(error)) from None
+        return self._store_update(kind, before, after, writer, now, is_known=known is not None, is_applied=is_applied)
+
+    def _store_update(
+        self,
+        kind: ServedKind,
+        before: Document,
+        after: Document,
+        writer: Writer,
+        now: float,
+        *,
+        is_known: bool,
+        is_applied: bool = False,
+    ) -> Document:
         if kind.resource == PODS and not writer.subresource:
             after = admit_pod_update(before, after)
         after = (
@@ -224,19 +250,51 @@ class ObjectWriter:
             if writer.subresource == "status"
             else _keep_status(kind, before, after)
         )
-        check_update(kind, before, after, is_known=known is not None)
+        check_update(kind, before, after, is_known=is_known)
         if writer.subresource != "status":  # the Deployment controller writes its revision with the status
             after = _bump_generation(kind, before, after)
         if not is_applied:
-            after = with_metadata(after, managedFields=meta_of(before).get("managedFields"))
-            after = field_managers.update_managed_fields(kind, before, after, writer, now)
+            after = _keep_managed_fields(before, after)
         if after == before:
             return before
+        if not is_applied:
+            after = note_write(kind, before, after, writer, now)
         self._unchecked_uids.discard(before["metadata"]["uid"])
         if _completes_deletion(before, after):
             self.database.remove(kind.name, key_of(after))
             return after
         return self.database.put(kind.name, after)
+
+
+@contextmanager
+def _refuse_as_patch() -> Iterator[None]:
+    """Turn a bad request, as it would be of a new object, into an unprocessable patch of an old one."""
+    try:
+        yield
+    except Invalid as error:
+        raise unprocessable_patch(str(error)) from None
+
+
+def _check_types_and_default(kind: ServedKind, document: Document, known: Document | None) -> None:
+    """Fill in the defaults of a normalized document, in place. What it shares with `known` has its defaults already.
+
+    Raises Invalid where a field has the wrong type.
+    """
+    if (
+        known is not None
+        and kind.resource.kind not in _DEFAULTED_OUTSIDE_SPEC
+        and has_same_desired_state(known, document)
+    ):
+        changed: Document = {
+            name: document[name]
+            for name in ("metadata", "status")
+            if name in document and document[name] is not known.get(name)
+        }
+        check_types(kind, changed)
+        return
+    check_types(kind, document)
+    with refuse_wrong_types(kind):
+        defaults.fill(kind.resource.kind, document)
 
 
 def _body_of(document: Document) -> Document:
@@ -260,6 +318,8 @@ def _keep_head(kind: ServedKind, before: Document, after: Document) -> Document:
     Raises Invalid where it names another object, and Conflict where it names another version.
     """
     old, new = meta_of(before), meta_of(after)
+    if old is new and after.get("kind") == before["kind"] and after.get("apiVersion") == kind.resource.api_version:
+        return after
     key = Key(old.get("namespace", ""), old["name"])
     for field in ("name", "namespace"):
         if new.get(field, old.get(field)) != old.get(field):
@@ -279,7 +339,7 @@ def _keep_head(kind: ServedKind, before: Document, after: Document) -> Document:
 
 
 def _keep_status(kind: ServedKind, before: Document, after: Document) -> Document:
-    if not kind.has_status:
+    if not kind.has_status or after.get("status") is before.get("status"):
         return after
     rest = without_fields(after, "status")
     return {**rest, "status": before["status"]} if "status" in before else rest
@@ -290,12 +350,19 @@ def _change_only_status(kind: ServedKind, before: Document, after: Document) -> 
     annotations, too: some kubelets need that.
     """
     old, new = meta_of(before), meta_of(after)
+    if old is new and has_same_desired_state(before, after):
+        return after
     meta = old
     if not kind.is_custom:
         kept_fields = ("ownerReferences", "labels") if kind.resource.group == "apps" else ("ownerReferences",)
         meta = {**without_fields(new, *kept_fields), **{name: old[name] for name in kept_fields if name in old}}
     changed = {**without_fields(before, "status"), "metadata": meta}
     return {**changed, "status": after["status"]} if "status" in after else changed
+
+
+def _keep_managed_fields(before: Document, after: Document) -> Document:
+    old = meta_of(before).get("managedFields")
+    return after if meta_of(after).get("managedFields") is old else with_metadata(after, managedFields=old)
 
 
 def _bump_generation(kind: ServedKind, before: Document, after: Document) -> Document:

@@ -7,6 +7,7 @@ the state for a Pod gets one. The world reads documents into them and the actors
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, cast
 
@@ -97,17 +98,10 @@ def whole_struct_of(struct: type[Object]) -> type[Object]:
     return cast(type[Object], msgspec.defstruct(struct.__name__, fields, bases=(struct,), rename="camel", kw_only=True))
 
 
-def read(
-    group_kind: str, document: Document, struct: type[Object] | None = None, before: Object | None = None
-) -> Object:
-    """Read a document into the object that the mirror holds. `struct` is for kinds the table of kinds does not have.
-
-    `before` is the object's previous version: a spec that is the same in both documents is not read again.
-    """
+def read(group_kind: str, document: Document, struct: type[Object] | None = None) -> Object:
+    """Read a document into the object that the mirror holds. `struct` is for kinds the table of kinds does not have."""
     entry = KINDS.find(group_kind)
     target = whole_struct_of(entry.struct if entry is not None else struct or Object)
-    if isinstance(before, Pod) and before.document.get("spec") is document.get("spec") and target is Pod:
-        return _read_around_spec(document, before)
     try:
         subject = msgspec.convert(document, target)
     except msgspec.ValidationError:
@@ -115,6 +109,27 @@ def read(
     subject.kind = group_kind.partition(".")[0]
     subject.document = document  # type: ignore[attr-defined]
     return subject
+
+
+def read_all(group_kind: str, documents: Iterable[Document], struct: type[Object] | None = None) -> list[Object]:
+    """Read many documents of a kind. Pods whose specs share what they hold share what is read of them, too."""
+    if group_kind != "Pod" or (struct is not None and not issubclass(Pod, struct)):
+        return [read(group_kind, document, struct) for document in documents]
+    pods: list[Object] = []
+    known: dict[tuple[object, ...], Pod] = {}  # the values of a spec but for nodeName, by identity → a pod that has it
+    for document in documents:
+        spec: Document = document.get("spec") or {}
+        place = tuple(part for name, value in spec.items() if name != "nodeName" for part in (name, id(value)))
+        alike = known.get(place)
+        if alike is None:
+            pod = read(group_kind, document, struct)
+            assert isinstance(pod, Pod)
+            known[place] = pod
+        else:
+            pod = _read_around_spec(document, alike)
+            pod.spec = msgspec.structs.replace(alike.spec, node_name=spec.get("nodeName") or "")
+        pods.append(pod)
+    return pods
 
 
 def _read_around_spec(document: Document, before: Pod) -> Pod:

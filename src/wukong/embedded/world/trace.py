@@ -23,6 +23,13 @@ class Trace(list[Step]):
         self.total = 0
         self._listeners: list[Listener] = []
 
+    def fork(self) -> Trace:
+        """A copy to which nobody listens yet."""
+        copy = Trace()
+        copy.extend(self)
+        copy.min_kept, copy.total = self.min_kept, self.total
+        return copy
+
     def append(self, step: Step) -> None:
         super().append(step)
         self.total += 1

@@ -63,14 +63,17 @@ class WatchStream:
         self._epoch = 0  # counts connections: what was in transit when one broke never arrives
         self._last_due, self._last_due_of = 0.0, dict[Key, float]()
         self._in_transit: dict[int, None] = {}  # versions that are still to arrive
+        self._arrived: dict[Key, int] = {}  # object → the version of it that arrived last since the list
 
     @property
     def is_behind(self) -> bool:
         """Whether something happened that has not reached its process."""
         return bool(self._in_transit) or not self.is_connected
 
-    def has_shown(self, version: int) -> bool:
-        """Whether this version of its kind has reached the process."""
+    def has_shown(self, key: Key, version: int) -> bool:
+        """Whether this version of an object, or a later one of it, has reached the process."""
+        if version <= self._arrived.get(key, 0):
+            return True
         return version not in self._in_transit and (self.is_connected or version <= self.seen_version)
 
     def receive(self, event: StreamEvent) -> None:
@@ -105,6 +108,7 @@ class WatchStream:
                 self.on_arrival(self, event, changes, copy)
             all_changes += changes
         self.seen_version = max(self.seen_version, event.version)
+        self._arrived[event.key] = event.version
         return all_changes
 
     # ---- connections
@@ -136,6 +140,8 @@ class WatchStream:
             selected = {key_of(document) for document in list_selected(self._server, self.watch)}
             listed = [(key, subject) for key, subject in listed if key in selected]
         self.seen_version, self.is_connected = self._server.database.version, True
+        self._arrived.clear()
         changes = self.process.state.replace(self.kind, [subject for _, subject in listed])
         self.process.dispatch.observe(changes, self.process.now)
+        self.process.dispatch.observe_list(self.kind, self.process.now)
         return changes

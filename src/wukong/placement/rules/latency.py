@@ -14,10 +14,11 @@ import numpy as np
 
 from wukong.api.core import Pod
 from wukong.api.decode import readable
+from wukong.api.documents import load_yaml
 from wukong.engine.arrays import Floats, Mask
 from wukong.errors import InputError
 from wukong.placement.fleet import Fleet, Latencies
-from wukong.placement.prices import ZONE_LABEL, load_yaml
+from wukong.placement.prices import ZONE_LABEL
 from wukong.placement.rule import Rule
 
 

@@ -36,7 +36,7 @@ class UsageCache:
         self._at: Floats = np.zeros(0)  # [node] when it was measured; inf: it holds until it is replaced
         self._measured: Floats = np.zeros((len(USED), 0))
         self._current: Floats = self._measured
-        self._bindings = 0  # the version of state.recent_bindings that is in it
+        self._bindings = 0  # the version of state.recent that is in it
         self._holds_until = 0.0  # then usage turns stale, or a binding is old enough to have been measured
 
     def count_stale(self, now: float) -> int:

@@ -62,11 +62,19 @@ def _is_concerned(daemon_set: DaemonSet, node: Node, *, has_pod: bool) -> bool:
 class DaemonSets:
     name = "daemonset"
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_ONE_PER_NODE, PodRight.DELETE_DAEMON_PODS})
-    watches = (Watch(DAEMON_SETS), Watch(PODS, keys_of_owners(DaemonSet)), Watch(NODES, _keys_of_node))
+    watches = (
+        Watch(DAEMON_SETS),
+        Watch(PODS, keys_of_owners(DaemonSet), is_secondary=True),
+        Watch(NODES, _keys_of_node),
+    )
 
     def __init__(self, chance: Chance | None = None) -> None:
         self.chance = chance or Chance()
         self._created_pods, self._eligibility = CreatedPods(DAEMON_SETS), EligibilityCache()
+
+    def copy_memory(self, source: DaemonSets, _: State) -> None:
+        self._created_pods.copy_memory(source._created_pods)
+        self._eligibility.copy_memory(source._eligibility)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         daemon_set = state.get(DaemonSet, key)

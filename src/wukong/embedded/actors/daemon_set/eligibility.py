@@ -42,6 +42,9 @@ class EligibilityCache:
         # key of a DaemonSet → its uid and generation, and for each node its uid and version, and its eligibility
         self._assessed: dict[Key, tuple[str, dict[str, tuple[str, NodeEligibility]]]] = {}
 
+    def copy_memory(self, source: EligibilityCache) -> None:
+        self._assessed = dict(source._assessed)
+
     def assess(self, daemon_set: DaemonSet, state: State) -> dict[str, NodeEligibility]:
         """The eligibility of every node, by name."""
         key, generation = key_of(daemon_set), f"{daemon_set.metadata.uid}/{daemon_set.metadata.generation}"

@@ -13,6 +13,7 @@ from wukong.api.core import Pod
 from wukong.api.kinds import POD_DISRUPTION_BUDGETS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
+from wukong.engine.copy_on_write import CopyOnWriteDicts
 from wukong.semantics.selectors import compile_selector, selects
 from wukong.state.indexes import LabelClass, label_class
 
@@ -23,30 +24,44 @@ class BudgetIndex:
     kinds: ClassVar[frozenset[str]] = frozenset({POD_DISRUPTION_BUDGETS.group_kind})
 
     def __init__(self) -> None:
-        self._budgets: dict[Key, PodDisruptionBudget] = {}
+        self._budgets: CopyOnWriteDicts[str, Key, PodDisruptionBudget] = CopyOnWriteDicts()  # by namespace
         self._keys_by_labels: dict[tuple[str, LabelClass], list[Key]] = {}  # namespace and labels of a pod → budgets
 
     def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
+        budgets = self._budgets.own(key.namespace)
         if isinstance(new, PodDisruptionBudget):
-            self._budgets[key] = new
+            budgets[key] = new
         else:
-            self._budgets.pop(key, None)
+            budgets.pop(key, None)
+            self._budgets.drop_if_empty(key.namespace)
         if _selector_of(old) != _selector_of(new):
             self._keys_by_labels.clear()
 
     def of(self, pod: Pod) -> list[Key]:
         """The budgets of its namespace that select it. Sorted."""
+        if not self._budgets:
+            return []
         place = (pod.metadata.namespace, label_class(pod))
         keys = self._keys_by_labels.get(place)
         if keys is None:
             if len(self._keys_by_labels) >= _MAX_REMEMBERED:
                 self._keys_by_labels.clear()
-            keys = self._keys_by_labels[place] = [key for key in sorted(self._budgets) if self._selects(key, pod)]
+            budgets, labels = self._budgets.get(pod.metadata.namespace, {}), pod.metadata.labels
+            keys = self._keys_by_labels[place] = [
+                key
+                for key, budget in sorted(budgets.items())
+                if selects(compile_selector(budget.spec.selector), labels)
+            ]
         return keys
 
-    def _selects(self, key: Key, pod: Pod) -> bool:
-        selector = self._budgets[key].spec.selector
-        return key.namespace == pod.metadata.namespace and selects(compile_selector(selector), pod.metadata.labels)
+    def in_namespace(self, namespace: str) -> list[Key]:
+        """The budgets of a namespace. Sorted."""
+        return sorted(self._budgets.get(namespace, ()))
+
+    def fork(self) -> BudgetIndex:
+        copy = BudgetIndex()
+        copy._budgets, copy._keys_by_labels = self._budgets.fork(), dict(self._keys_by_labels)
+        return copy
 
 
 def _selector_of(subject: Object | None) -> object:

@@ -12,20 +12,20 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from wukong.actions import DONE, Outcome
-from wukong.api.apps import PodDisruptionBudget as AnyBudget
 from wukong.api.core import Pod as AnyPod
 from wukong.api.kinds import DEPLOYMENTS, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS, STATEFUL_SETS
 from wukong.api.meta import Object, controller_of
-from wukong.api.resources import Key, key_of, refers_to
+from wukong.api.resources import Key, refers_to
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.deployment.sizes import resolve_percent
 from wukong.embedded.actors.disruption.budget_index import BudgetIndex
 from wukong.embedded.actors.status_patch import null_removed_entries, patch_status
+from wukong.embedded.actors.watch_keys import has_same_labels
 from wukong.embedded.store.documents import format_time, parse_time
 from wukong.embedded.world.objects import Deployment, Pod, PodDisruptionBudget, ReplicaSet, StatefulSet
 from wukong.ports import Document
 from wukong.state import Change, State
-from wukong.state.controller import Watch, each_side
+from wukong.state.controller import Watch, each_side_unless
 
 DISRUPTED_SECONDS = 120.0
 
@@ -34,22 +34,25 @@ class UncountableBudgetError(Exception):
     """A budget whose pods cannot be counted; its condition says why."""
 
 
-@each_side
+@each_side_unless(has_same_labels)
 def _budgets_of_pod(pod: Object, state: State) -> Iterable[Key]:
     assert isinstance(pod, AnyPod)
     return state.index_of(BudgetIndex).of(pod)
 
 
 def _budgets_in_namespace(change: Change, state: State) -> Iterable[Key]:
-    return [key_of(budget) for budget in state.all(AnyBudget) if budget.metadata.namespace == change.key.namespace]
+    return state.index_of(BudgetIndex).in_namespace(change.key.namespace)
 
 
 class Disruption:
     name = "disruption"
     watches = (
         Watch(POD_DISRUPTION_BUDGETS),
-        Watch(PODS, _budgets_of_pod),
-        *(Watch(resource, _budgets_in_namespace) for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS)),
+        Watch(PODS, _budgets_of_pod, is_secondary=True),
+        *(
+            Watch(resource, _budgets_in_namespace, is_secondary=True)
+            for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS)
+        ),
     )
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
@@ -162,6 +165,7 @@ def _build_failed_status(budget: PodDisruptionBudget, message: str, now: float) 
 def _build_condition(budget: PodDisruptionBudget, status: str, reason: str, message: str, now: float) -> Document:
     before: Document = next(iter((budget.document.get("status") or {}).get("conditions") or []), {})
     since = before.get("lastTransitionTime") if before.get("status") == status else None
-    condition = {"type": "DisruptionAllowed", "status": status, "reason": reason, "message": message}
+    condition: Document = {"type": "DisruptionAllowed", "status": status, "reason": reason}
+    condition |= {"message": message} if message else {}  # as the server stores it: else every count looks new
     times = {"observedGeneration": budget.metadata.generation, "lastTransitionTime": since or format_time(now)}
     return {**condition, **times}

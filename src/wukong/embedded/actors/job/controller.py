@@ -44,12 +44,16 @@ class NextSync(NamedTuple):
 class Jobs:
     name = "job"
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_JOB_PODS, PodRight.DELETE_JOB_PODS})
-    watches = (Watch(JOBS), Watch(PODS, keys_of_controller(JOBS)))
+    watches = (Watch(JOBS), Watch(PODS, keys_of_controller(JOBS), is_secondary=True))
 
     def __init__(self) -> None:
         self._created_pods = CreatedPods(JOBS)
         self._backoffs: dict[str, BackoffRecord] = {}  # by uid of a Job; lost with us, as the real one's are
         self._next_syncs: dict[Key, NextSync] = {}
+
+    def copy_memory(self, source: Jobs, _: State) -> None:
+        self._created_pods.copy_memory(source._created_pods)
+        self._backoffs, self._next_syncs = dict(source._backoffs), dict(source._next_syncs)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         job = state.get(Job, key)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ipaddress
 import zlib
+from collections.abc import Iterable
 from functools import lru_cache
 from math import inf
 
@@ -26,16 +27,18 @@ from wukong.embedded.actors.kubelet.behaviour import (
     Behaviour,
     apply_annotations,
     build_timeline,
+    has_annotations,
     is_silenced,
     may_exit,
     stage_at,
 )
+from wukong.embedded.actors.pods import is_ready
 from wukong.embedded.actors.watch_keys import keys_on_node
 from wukong.embedded.store.documents import parse_time, value_at
 from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import Node, Pod
 from wukong.ports import PatchBody
-from wukong.state import State
+from wukong.state import Change, State
 from wukong.state.controller import Watch
 
 _FIRST_NODE_ADDRESS = int(ipaddress.ip_address("172.16.0.0"))
@@ -44,15 +47,36 @@ _FIRST_POD_ADDRESS = int(ipaddress.ip_address("10.0.0.0"))
 
 class Kubelets:
     name = "kubelet"
-    watches = (Watch(PODS), Watch(NODES, keys_on_node))
 
     def __init__(
         self, behaviour: Behaviour | None = None, chance: Chance | None = None, stuck_pods: frozenset[str] = frozenset()
     ) -> None:
         """`stuck_pods`: uids of pods of a snapshot that never get ready; they stay as they are until deleted."""
         self.behaviour, self.chance, self.stuck_pods = behaviour or Behaviour(), chance or Chance(), stuck_pods
+        self.watches = (Watch(PODS, self._find_keys), Watch(NODES, keys_on_node))
         self._running_since: dict[str, float] = {}  # uid → when its kubelet first saw the pod
         self._stopping_since: dict[str, float] = {}  # uid → when its kubelet first saw it deleted
+
+    def copy_memory(self, source: Kubelets, _: State) -> None:
+        self._running_since, self._stopping_since = dict(source._running_since), dict(source._stopping_since)
+
+    def _find_keys(self, change: Change, state: State) -> Iterable[Key]:
+        """A pod that is up when we first see it stays so until something changes: of a snapshot most are."""
+        pod = change.new
+        return () if change.old is None and isinstance(pod, Pod) and self._stays_up(pod, state) else (change.key,)
+
+    def _stays_up(self, pod: Pod, state: State) -> bool:
+        node = state.get(Node, Key("", pod.spec.node_name))
+        return (
+            self.behaviour == Behaviour()
+            and pod.status.phase == "Running"
+            and bool(pod.status.start_time)
+            and is_ready(pod)
+            and not pod.is_terminating
+            and node is not None
+            and not has_annotations(node.metadata.annotations)
+            and not has_annotations(pod.metadata.annotations)
+        )
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         pod = state.get(Pod, key)
@@ -85,12 +109,12 @@ class Kubelets:
                     del times[uid]
 
     def _write_stage(self, key: Key, pod: Pod, behaviour: Behaviour, since: float, now: float) -> Outcome:
-        policy = value_at(pod.document, "spec.restartPolicy") or "Always"
-        chance = self.chance.share(pod.metadata.uid)
+        policy = pod.document["spec"].get("restartPolicy") or "Always"
+        chance = self.chance.share(pod.metadata.uid) if behaviour.spread else 0.0
         timeline = build_timeline(behaviour, may_exit=may_exit(policy, behaviour.exit_code), chance=chance)
         stage, left = stage_at(timeline, now - since)
         requeue_after = None if left == inf else left
-        if pod_status.is_written(pod.document, stage):
+        if pod_status.is_written(pod, stage):
             return Outcome(requeue_after=requeue_after)
         host_address = address_of(pod.spec.node_name)
         pod_address = host_address if pod.spec.host_network else _pod_address_of(pod)

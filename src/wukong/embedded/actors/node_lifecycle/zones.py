@@ -41,6 +41,12 @@ class ZoneIndex:
             if not is_ready(new):
                 self.unready.setdefault(zone_of(new), set()).add(key.name)
 
+    def fork(self) -> ZoneIndex:
+        copy = ZoneIndex()
+        copy.nodes = {zone: set(names) for zone, names in self.nodes.items()}
+        copy.unready = {zone: set(names) for zone, names in self.unready.items()}
+        return copy
+
     @property
     def is_all_unready(self) -> bool:
         """Whether no node of any zone is ready."""

@@ -34,10 +34,13 @@ BURST = 500  # pods created or deleted in one go
 class ReplicaSets:
     name = "replicaset"
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_REPLICAS, PodRight.DELETE_SURPLUS_REPLICAS})
-    watches = (Watch(REPLICA_SETS), Watch(PODS, keys_of_owners(ReplicaSet)))
+    watches = (Watch(REPLICA_SETS), Watch(PODS, keys_of_owners(ReplicaSet), is_secondary=True))
 
     def __init__(self) -> None:
         self._created_pods = CreatedPods(REPLICA_SETS)
+
+    def copy_memory(self, source: ReplicaSets, _: State) -> None:
+        self._created_pods.copy_memory(source._created_pods)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         replica_set = state.get(ReplicaSet, key)

@@ -52,6 +52,15 @@ class DeletionRanking:
         self._ranked: dict[Key, RankedPod] = {}
         self._by_criteria: dict[Criteria, dict[str, dict[Key, RankedPod]]] = {}  # then by node
 
+    def fork(self) -> DeletionRanking:
+        copy = DeletionRanking()
+        copy._changed, copy._ranked = dict(self._changed), dict(self._ranked)
+        copy._by_criteria = {
+            criteria: {node: dict(pods) for node, pods in by_node.items()}
+            for criteria, by_node in self._by_criteria.items()
+        }
+        return copy
+
     def put(self, key: Key, pod: Pod | None) -> None:
         """None: it is not there, or no longer active."""
         self._changed[key] = pod

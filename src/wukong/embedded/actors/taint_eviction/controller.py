@@ -23,17 +23,17 @@ from wukong.api.meta import Object
 from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.events import note_about_pod
-from wukong.embedded.actors.watch_keys import keys_on_node
+from wukong.embedded.actors.watch_keys import has_same_node, keys_on_node
 from wukong.embedded.world.objects import Node, Pod
 from wukong.ports import PatchBody
 from wukong.semantics.tolerations import is_tolerated
 from wukong.state import State
-from wukong.state.controller import PodRight, Watch, each_side
+from wukong.state.controller import PodRight, Watch, each_side_unless
 
 REASON, MESSAGE = "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint"
 
 
-@each_side
+@each_side_unless(has_same_node)
 def _key_on_tainted_node(pod: Object, state: State) -> Iterable[Key]:
     """The key of a pod whose node has a NoExecute taint."""
     assert isinstance(pod, Pod)
@@ -58,6 +58,9 @@ class TaintEviction:
 
     def __init__(self) -> None:
         self._timers: dict[Key, Timer] = {}
+
+    def copy_memory(self, source: TaintEviction, _: State) -> None:
+        self._timers = dict(source._timers)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         pod = state.get(Pod, key)

@@ -13,7 +13,7 @@ import msgspec
 import yaml
 
 from wukong.api.decode import find_kind, readable
-from wukong.api.documents import as_json, unfold_list
+from wukong.api.documents import as_json, raise_yaml_problems, unfold_list
 from wukong.api.kinds import KINDS
 from wukong.api.quantity import parse_quantity
 from wukong.api.strict import unknown_fields
@@ -68,12 +68,8 @@ def parse(text: str | bytes) -> Any:
 
 def parse_all(text: str | bytes) -> list[Any]:
     """The documents of a YAML or JSON text, as plain values; times stay texts."""
-    try:
+    with raise_yaml_problems():
         return [as_json(document) for document in yaml.safe_load_all(text) if document is not None]
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise InputError(f"broken YAML: {place}{getattr(error, 'problem', None) or error}.") from None
 
 
 def read_manifests(text: str | bytes, skipped: Tally[str]) -> list[Document]:

@@ -17,6 +17,7 @@ from math import inf
 from typing import NamedTuple, Protocol
 
 from wukong.actions import Action
+from wukong.api.core import Node
 from wukong.embedded.scenario.format.fields import Scenario, TimelineEntry, seconds_of
 from wukong.embedded.scenario.play import steps
 from wukong.embedded.scenario.play.quiescence import is_over
@@ -100,7 +101,7 @@ def course_of(scenario: Scenario, driver: Driver, *, faults_end: float | None = 
         if has_workloads:
             recorder.add_event(SCENARIO, steps.describe_document(document))
     yield Milestone.BEGIN
-    recorder.nodes.start = len(driver.cluster.state.objects.get("Node", {}))
+    recorder.nodes.start = len(driver.cluster.state.of(Node))
     for seconds, entries in group_by_second(scenario.timeline):
         yield WaitUntil(seconds)
         for index, entry in entries:

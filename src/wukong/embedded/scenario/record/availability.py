@@ -17,6 +17,12 @@ class Availability:
         self.history: dict[str, list[tuple[float, int, int]]] = {}  # workload → when, available, wanted
         cluster.listen(self.hear)
 
+    def fork(self, cluster: ObservedCluster, recorder: Recorder) -> Availability:
+        """The same for a copy of the cluster, to which it listens."""
+        copy = Availability(cluster, recorder)
+        copy.history = {workload: list(history) for workload, history in self.history.items()}
+        return copy
+
     def hear(self, change: Change) -> None:
         workload = change.new
         if (

@@ -5,27 +5,49 @@ The recorder calls it with every change of a pod. Terminating pods count, for th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from wukong.api.core import Pod
+from wukong.engine.copy_on_write import CopyOnWriteDicts
 
 _VERSION_LABELS = ("pod-template-hash", "controller-revision-hash")
+_NONE: Mapping[str, str] = {}
 
 
 class Colocation:
     def __init__(self) -> None:
-        self._versions: dict[tuple[str, str], dict[str, str]] = {}  # workload and node → uid of a pod → its version
-        self._mixed_nodes: dict[str, set[str]] = {}  # workload → nodes on which versions met
+        # workload and node → uid of a pod → its version
+        self._versions: CopyOnWriteDicts[tuple[str, str], str, str] = CopyOnWriteDicts()
+        self._mixed_nodes: CopyOnWriteDicts[str, str, None] = CopyOnWriteDicts()  # workload → nodes where versions met
+
+    def fork(self) -> Colocation:
+        copy = Colocation()
+        copy._versions, copy._mixed_nodes = self._versions.fork(), self._mixed_nodes.fork()
+        return copy
 
     def hear(self, workload: str, pod: Pod, *, is_gone: bool) -> tuple[int, int]:
         """How many of the workload's pods are on this pod's node now, and on how many nodes its versions have met."""
-        node, uid, mixed_nodes = pod.spec.node_name, pod.metadata.uid, self._mixed_nodes.setdefault(workload, set())
+        node, uid = pod.spec.node_name, pod.metadata.uid
         if not node:
-            return 0, len(mixed_nodes)
-        versions = self._versions.setdefault((workload, node), {})
-        if is_gone or pod.is_finished:
-            versions.pop(uid, None)
-        else:
-            labels = pod.metadata.labels
-            versions[uid] = next((labels[label] for label in _VERSION_LABELS if label in labels), "")
-        if len(set(versions.values())) > 1:
-            mixed_nodes.add(node)
-        return len(versions), len(mixed_nodes)
+            return 0, len(self._mixed_nodes.get(workload, ()))
+        place = (workload, node)
+        version = None if is_gone or pod.is_finished else _version_of(pod)
+        if self._versions.get(place, _NONE).get(uid) != version:
+            self._set_version(place, uid, version)
+        versions = self._versions.get(place, _NONE)
+        if len(versions) > 1 and len(set(versions.values())) > 1 and node not in self._mixed_nodes.get(workload, ()):
+            self._mixed_nodes.own(workload)[node] = None
+        return len(versions), len(self._mixed_nodes.get(workload, ()))
+
+    def _set_version(self, place: tuple[str, str], uid: str, version: str | None) -> None:
+        versions = self._versions.own(place)
+        if version is not None:
+            versions[uid] = version
+            return
+        del versions[uid]
+        self._versions.drop_if_empty(place)
+
+
+def _version_of(pod: Pod) -> str:
+    labels = pod.metadata.labels
+    return next((labels[label] for label in _VERSION_LABELS if label in labels), "")

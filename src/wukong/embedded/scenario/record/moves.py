@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter as Tally
 from typing import NamedTuple
 
+from wukong.api.kinds import PODS
 from wukong.api.meta import OwnerReference, controller_of
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
@@ -35,8 +36,22 @@ class Moves:
         self._replaces: dict[str, _Departure] = {}  # uid of a pod → which one it replaces
         cluster.listen(self.hear)
 
+    def fork(self, cluster: ObservedCluster, recorder: Recorder) -> Moves:
+        """The same for a copy of the cluster, to which it listens."""
+        copy = Moves(cluster, recorder)
+        copy.completed, copy._active_pods = list(self.completed), self._active_pods.copy()
+        copy._unreplaced = {uid: list(departures) for uid, departures in self._unreplaced.items()}
+        copy._replaces = dict(self._replaces)
+        return copy
+
+    def include(self, pod: Pod) -> None:
+        """Count a pod that was there before the story began."""
+        owner = controller_of(pod.metadata)
+        if owner is not None and podlike.is_active(pod):
+            self._active_pods[owner.uid] += 1
+
     def hear(self, change: Change) -> None:
-        if change.kind != "Pod":
+        if change.group_kind != PODS.group_kind:
             return
         old, new = change.old, change.new
         pod = new or old

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from wukong.api.resources import Key
 from wukong.ports import Clock
 from wukong.runtime.dispatch import Item
 from wukong.state import Change, State
@@ -23,6 +24,10 @@ class ObservedCluster(Protocol):
 
     def listen(self, hear: Callable[[Change], None]) -> None:
         """`hear` is called with every change of the mirror, in order."""
+        ...
+
+    def failing_keys(self, controller: str) -> list[Key]:
+        """The keys that this controller has failed at since it last succeeded. Sorted."""
         ...
 
     def attempt(self, item: Item) -> Attempt | None:

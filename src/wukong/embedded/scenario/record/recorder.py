@@ -6,12 +6,16 @@ writes; the clock is the cluster's.
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+
+from msgspec.structs import replace
 
 from wukong.api.core import Pod as AnyPod
-from wukong.api.meta import Object, controller_of
-from wukong.api.resources import Key, key_of
+from wukong.api.kinds import DEPLOYMENTS, KINDS, PODS, REPLICA_SETS, group_kind_of
+from wukong.api.meta import Object, OwnerReference, controller_of
+from wukong.api.resources import Key, key_of, refers_to
 from wukong.api.usage import USAGE_GROUP
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.scenario.play.steps import Drains
@@ -23,7 +27,7 @@ from wukong.embedded.scenario.record.story import Event, NodeCount, WorkloadSumm
 from wukong.embedded.store.documents import condition_of
 from wukong.embedded.world.objects import Node, Pod, ReplicaSet
 from wukong.runtime.dispatch import Item
-from wukong.state import Change
+from wukong.state import Change, State
 
 REMEMBERED_PODS = 10_000  # that are gone
 _FOREIGN = "another's "  # begins the name of a workload that the story does not cover
@@ -41,7 +45,10 @@ class Recorder:
         self.events: list[Event] = []
         self.workloads: dict[str, WorkloadSummary] = {}
         self.nodes = NodeCount()
-        self._names: dict[tuple[str, str], str] = {}  # kind and key of a workload → its name in the story
+        self._names: dict[tuple[str, str], str] = {}  # group kind and key of a workload → its name
+        self._taken_names: set[str] = set()
+        self._touched: set[str] = set()  # workloads that something happened to since they were last summed up
+        self._unbound_pods: dict[Key, None] = {}
         self._was_available: set[str] = set()  # workloads that were wholly available at some time
         self._unavailable_since: dict[str, float] = {}
         self._peak_pods = PeakPods(passing_seconds)
@@ -50,6 +57,19 @@ class Recorder:
         self._gone_pods: deque[str] = deque()  # uids of pods of which the above is still remembered
         self._colocation = Colocation()
         cluster.listen(self.hear)
+
+    def fork(self, cluster: ObservedCluster) -> Recorder:
+        """The same for a copy of the cluster, to which it listens."""
+        copy = Recorder(cluster, self.covers, passing_seconds=self._peak_pods.passing_seconds)
+        copy.started_at, copy.last_change, copy.events = self.started_at, self.last_change, list(self.events)
+        copy.workloads = {name: replace(summary) for name, summary in self.workloads.items()}
+        copy.nodes, copy._names, copy._taken_names = replace(self.nodes), dict(self._names), set(self._taken_names)
+        copy._touched, copy._unbound_pods = set(self._touched), dict(self._unbound_pods)
+        copy._was_available, copy._unavailable_since = set(self._was_available), dict(self._unavailable_since)
+        copy._peak_pods, copy._colocation = self._peak_pods.fork(), self._colocation.fork()
+        copy._workload_of_pod, copy._disrupted_pods = dict(self._workload_of_pod), set(self._disrupted_pods)
+        copy._gone_pods = self._gone_pods.copy()
+        return copy
 
     def is_about(self, pod: AnyPod) -> bool:
         """Whether this pod is of a workload that the story is about."""
@@ -75,8 +95,18 @@ class Recorder:
             if workload_status.is_top_level(changed) and self.covers(changed.kind, changed.key):
                 self._hear_workload(change, changed)
 
+    def include_pods(self, pods: Iterable[Pod]) -> None:
+        """Count pods that were there before the story began. None of them is an event."""
+        for pod in pods:
+            self._touched.add(self._count_pod(pod, is_gone=False))
+            if not pod.spec.node_name:
+                self._unbound_pods[key_of(pod)] = None
+        for name in self.workloads:
+            self._count_pods(name)
+
     def _hear_workload(self, change: Change, workload: Object) -> None:
         name = self.name_of(workload)
+        self._touched.add(name)
         if change.new is None:
             self._end_shortage(name)
             self.workloads.pop(name, None)
@@ -115,7 +145,7 @@ class Recorder:
 
     def _hear_node(self, change: Change) -> None:
         old, new = change.old, change.new
-        count = len(self.cluster.state.objects.get("Node", {}))
+        count = len(self.cluster.state.of(Node))
         self.nodes.max, self.nodes.end = max(self.nodes.max, count), count
         name = f"node {change.key.name}"
         if old is None or new is None:
@@ -131,25 +161,35 @@ class Recorder:
             self.add_event(name, text)
 
     def _hear_pod(self, change: Change, pod: Pod) -> None:
-        old, new, uid = change.old, change.new, pod.metadata.uid
-        name = self._find_workload(pod)
-        self._peak_pods.hear_pod(pod, is_gone=new is None)
+        old, new = change.old, change.new
+        name = self._count_pod(pod, is_gone=new is None)
+        self._touched.add(name)
         self._count_pods(name)
-        summary = self.workloads.get(name)
-        if summary is not None:
-            on_node, summary.mixed_nodes = self._colocation.hear(name, pod, is_gone=new is None)
-            summary.max_per_node = max(summary.max_per_node, on_node)
-            disruption = podlike.condition(pod, "DisruptionTarget")
-            if disruption is not None and disruption.status == "True" and uid not in self._disrupted_pods:
-                self._disrupted_pods.add(uid)
-                summary.restarts += 1
+        if new is None or pod.spec.node_name:
+            self._unbound_pods.pop(change.key, None)
+        else:
+            self._unbound_pods[change.key] = None
         if new is None:
-            self._forget_pod_later(uid)
+            self._forget_pod_later(pod.metadata.uid)
         if self._covers_name(name):
             for text in _describe_pod_change(
                 old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None
             ):
                 self.add_event(name, text)
+
+    def _count_pod(self, pod: Pod, *, is_gone: bool) -> str:
+        """Give the name of its workload."""
+        name, uid = self._find_workload(pod), pod.metadata.uid
+        self._peak_pods.hear_pod(pod, is_gone=is_gone)
+        summary = self.workloads.get(name)
+        if summary is not None:
+            on_node, summary.mixed_nodes = self._colocation.hear(name, pod, is_gone=is_gone)
+            summary.max_per_node = max(summary.max_per_node, on_node)
+            disruption = podlike.condition(pod, "DisruptionTarget")
+            if disruption is not None and disruption.status == "True" and uid not in self._disrupted_pods:
+                self._disrupted_pods.add(uid)
+                summary.restarts += 1
+        return name
 
     def _forget_pod_later(self, uid: str) -> None:
         """Not at once: others may still ask whose pod that was."""
@@ -161,12 +201,12 @@ class Recorder:
 
     def _hear_pod_owner(self, change: Change, owner: Object) -> None:
         """A Deployment's ReplicaSet changed, or a workload that makes its pods itself."""
-        controller, namespace = controller_of(owner.metadata), owner.metadata.namespace
-        kind, key = (
-            (owner.kind, owner.key) if controller is None else (controller.kind, f"{namespace}/{controller.name}")
-        )
-        if owner.kind != "Deployment" and self.covers(kind, key):
-            name = self._find_name(kind, key)
+        controller = controller_of(owner.metadata)
+        group_kind, key = change.group_kind, owner.key
+        if controller is not None:
+            group_kind, key = _group_kind_of(controller), f"{owner.metadata.namespace}/{controller.name}"
+        if change.group_kind != DEPLOYMENTS.group_kind and self.covers(_kind_of(group_kind), key):
+            name = self._find_name(group_kind, key)
             self._peak_pods.hear_owner(name, change)
             self._count_pods(name)
 
@@ -174,6 +214,10 @@ class Recorder:
         if name in self.workloads:
             self._peak_pods.count_pods(name, self.cluster.clock.now())
             self.workloads[name].max_pods = self._peak_pods.peaks.get(name, 0)
+
+    def begin(self) -> None:
+        """Count from now on."""
+        self.started_at = self.last_change = self.cluster.clock.now()
 
     def clear_events(self) -> None:
         """Forget the events and restarts so far: the story begins now."""
@@ -188,17 +232,31 @@ class Recorder:
     # ---- in the end
 
     def finish(self) -> list[str]:
-        """Complete the summaries, and give what is stuck, by workload."""
+        """Complete the summaries, and give what is stuck, by workload.
+
+        What nothing happened to since it was last summed up is as it was.
+        """
         for name in list(self._unavailable_since):
             self._end_shortage(name)
-        for pod in self.cluster.state.all(Pod):
-            summary = self.workloads.get(self._find_workload(pod))
-            if summary is not None and pod.spec.node_name and podlike.is_active(pod):
-                summary.per_node[pod.spec.node_name] = summary.per_node.get(pod.spec.node_name, 0) + 1
+        self._sum_up_nodes()
         for name, summary in self.workloads.items():
             summary.max_pods = self._peak_pods.update_peak(name, self.cluster.clock.now())
-            summary.per_node = dict(sorted(summary.per_node.items()))
         return self._list_stuck()
+
+    def _sum_up_nodes(self) -> None:
+        """Count the pods on each node, of the workloads that something happened to."""
+        state, pods = self.cluster.state, dict[str, Pod]()  # by uid, for one may have two owners
+        for workload in workload_status.top_level_workloads(state):
+            if self._names.get((group_kind_of(workload), workload.key)) in self._touched:
+                pods.update((pod.metadata.uid, pod) for pod in _list_pods(workload, state))
+        counts: dict[str, Tally[str]] = {}
+        for pod in pods.values():
+            if pod.spec.node_name and podlike.is_active(pod):
+                counts.setdefault(self._find_workload(pod), Tally())[pod.spec.node_name] += 1
+        for name in self._touched:
+            if (summary := self.workloads.get(name)) is not None:
+                summary.per_node = dict(sorted(counts.get(name, {}).items()))
+        self._touched.clear()
 
     def _list_stuck(self) -> list[str]:
         reasons_by_name: dict[str, list[str]] = {}
@@ -207,12 +265,13 @@ class Recorder:
             if is_covered and not workload_status.count_replicas(workload).is_complete:
                 reasons = reasons_by_name.setdefault(self.name_of(workload), [])
                 reasons.extend(workload_status.list_failures(workload))
-        for pod in filter(self.is_about, self.cluster.state.all(Pod)):
-            if not pod.spec.node_name and podlike.is_active(pod):
+        for pod in self._list_own_pods(self._unbound_pods):
+            if podlike.is_active(pod):
                 scheduled = podlike.condition(pod, "PodScheduled")
                 message = scheduled.message if scheduled is not None and scheduled.message else "not scheduled"
                 reasons = reasons_by_name.setdefault(self._find_workload(pod), [])
                 reasons.extend([f"pending: {message}"] if f"pending: {message}" not in reasons else [])
+        for pod in self._list_own_pods(self.cluster.failing_keys(Drains.name)):
             attempt = self.cluster.attempt(Item(Drains.name, key_of(pod)))
             if attempt is not None:
                 reasons = reasons_by_name.setdefault(f"node {pod.spec.node_name}", [])
@@ -224,18 +283,25 @@ class Recorder:
                 reasons.append(f"{counts}, or not all of the latest version")
         return [f"{name}: {reason}" for name, reasons in sorted(reasons_by_name.items()) for reason in reasons]
 
+    def _list_own_pods(self, keys: Iterable[Key]) -> list[Pod]:
+        """The pods with these keys that the story is about."""
+        pods = (self.cluster.state.get(Pod, key) for key in sorted(keys))
+        return [pod for pod in pods if pod is not None and self.is_about(pod)]
+
     # ---- names
 
     def name_of(self, workload: Object) -> str:
-        """`ns/name`; with the kind where another workload has that name already."""
-        return self._find_name(workload.kind, workload.key)
+        """`ns/name`; with the kind where another workload has that name already, and with its group where that has."""
+        return self._find_name(group_kind_of(workload), workload.key)
 
-    def _find_name(self, kind: str, key: str) -> str:
-        name = self._names.get((kind, key))
+    def _find_name(self, group_kind: str, key: str) -> str:
+        name = self._names.get((group_kind, key))
         if name is None:
-            is_taken = key in self._names.values()
-            name = f"{key}.{kind.lower()}" if is_taken else key
-            self._names[kind, key] = name
+            candidates = (key, f"{key}.{_kind_of(group_kind).lower()}")
+            free = (candidate for candidate in candidates if candidate not in self._taken_names)
+            name = next(free, f"{key}.{group_kind.lower()}")
+            self._names[group_kind, key] = name
+            self._taken_names.add(name)
         return name
 
     def _find_workload(self, pod: Pod) -> str:
@@ -246,19 +312,39 @@ class Recorder:
         owner, namespace = controller_of(pod.metadata), pod.metadata.namespace
         if owner is None:
             return f"pod {pod.key}"
-        if owner.kind == "ReplicaSet":
+        if refers_to(owner, REPLICA_SETS):
             replica_set = self.cluster.state.get(ReplicaSet, Key(namespace, owner.name))
             if replica_set is None:
                 return f"{namespace}/{owner.name}"
             owner = controller_of(replica_set.metadata) or owner
         key = f"{namespace}/{owner.name}"
-        name = self._find_name(owner.kind, key) if self.covers(owner.kind, key) else f"{_FOREIGN}{key}"
+        is_covered = self.covers(owner.kind, key)
+        name = self._find_name(_group_kind_of(owner), key) if is_covered else f"{_FOREIGN}{key}"
         self._workload_of_pod[pod.metadata.uid] = name
         return name
 
     def _covers_name(self, name: str) -> bool:
         """Workloads that are covered have their names from us; a pod without owner is asked for by its own."""
         return self.covers("Pod", name[4:]) if name.startswith("pod ") else not name.startswith(_FOREIGN)
+
+
+def _group_kind_of(owner: OwnerReference) -> str:
+    return KINDS.group_kind_named(owner.kind, owner.api_version)
+
+
+def _kind_of(group_kind: str) -> str:
+    return group_kind.partition(".")[0]
+
+
+def _list_pods(workload: Object, state: State) -> Iterator[Pod]:
+    """The pods of a workload, and of the ReplicaSets that it owns."""
+    for resource in (REPLICA_SETS, PODS):
+        for key in state.owners.owned_by(workload.metadata.uid, resource):
+            owned = state.objects[resource.group_kind].get(key)
+            if isinstance(owned, Pod):
+                yield owned
+            elif owned is not None:
+                yield from _list_pods(owned, state)
 
 
 def _describe_pod_change(old: Pod | None, new: Pod | None) -> list[str]:
@@ -283,7 +369,7 @@ def _describe_pod_change(old: Pod | None, new: Pod | None) -> list[str]:
 
 
 def _describe_label_changes(old: Object, new: Object) -> list[str]:
-    """What became of a node's usage labels. Other labels are nobody's news."""
+    """What became of a node's usage labels. Changes of other labels are no events."""
     before, now = old.metadata.labels, new.metadata.labels
     names = sorted(name for name in {*before, *now} if name.startswith(f"{USAGE_GROUP}/"))
     changed = [name for name in names if before.get(name) != now.get(name)]

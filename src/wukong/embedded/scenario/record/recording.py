@@ -14,6 +14,7 @@ from wukong.embedded.scenario.record.moves import Moves
 from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
 from wukong.embedded.scenario.record.recorder import Covers, Recorder
 from wukong.embedded.scenario.record.story import Event, Story
+from wukong.embedded.world.objects import Pod
 from wukong.state import Change
 
 Lines = Callable[[str], object]  # is given each line of a trace as it happens
@@ -51,13 +52,30 @@ class Recording:
         self.moves = Moves(cluster, self.recorder)
         self.availability = Availability(cluster, self.recorder)
 
+    def fork(self, cluster: ObservedCluster, trace: StoryTrace) -> Recording:
+        """The same for a copy of the cluster, to which it listens. The lines of the story so far are not in `trace`."""
+        copy = Recording.__new__(Recording)
+        copy.cluster, copy.trace, copy.recorder = cluster, trace, self.recorder.fork(cluster)
+        copy.moves = self.moves.fork(cluster, copy.recorder)
+        copy.availability = self.availability.fork(cluster, copy.recorder)
+        return copy
+
     def include_present_objects(self) -> None:
         """Record what the cluster holds before the story begins. None of it is an event."""
-        for kind in (*(kind.group_kind for kind in KINDS.workloads()), NODES.group_kind, PODS.group_kind):
-            for key, present in sorted(self.cluster.state.objects.get(kind, {}).items()):
+        objects = self.cluster.state.objects
+        for kind in (*(kind.group_kind for kind in KINDS.workloads()), NODES.group_kind):
+            for key, present in sorted(objects.get(kind, {}).items()):
                 for listener in (self.recorder, self.moves, self.availability):
                     listener.hear(Change("ADDED", kind, key, None, present))
+        pods = [pod for _, pod in sorted(objects.get(PODS.group_kind, {}).items()) if isinstance(pod, Pod)]
+        self.recorder.include_pods(pods)
+        for pod in pods:
+            self.moves.include(pod)
         self.recorder.clear_events()
+
+    def begin(self) -> None:
+        """Have the story begin now: what was before is not part of it."""
+        self.recorder.begin()
 
     def tell_story(
         self,

@@ -1,12 +1,10 @@
 """Field managers: what a write changes in metadata.managedFields, and server-side apply.
 
-Called by server.py and writes.py. As deep as our own writes need it: values and owners are merged and compared by
-field, but no field is reset by a strategy, and managers of versions other than the one written are not converted.
+Called by server.py and managed_fields.py. As deep as our own writes need it: values and owners are merged and compared
+by field, but no field is reset by a strategy, and managers of versions other than the one written are not converted.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 import msgspec
 
@@ -33,14 +31,13 @@ class Writer(msgspec.Struct, frozen=True):
     subresource: str = ""
 
 
-def update_managed_fields(
-    kind: ServedKind, before: Document | None, after: Document, writer: Writer, now: float
-) -> Document:
-    """Return `after` with the managedFields it has when `writer` changed `before` into it."""
-    changes = list(sets.diff_fields(_owned_part_of(before or {}), _owned_part_of(after), _shape_of(kind)))
-    entries: list[Document] = meta_of(before).get("managedFields") or [] if before else []
+def update_entries(
+    kind: ServedKind, entries: list[Document], before: Document, after: Document, writer: Writer, now: float
+) -> list[Document]:
+    """Return the entries of managedFields, which were `entries`, when `writer` has changed `before` into `after`."""
+    changes = list(sets.diff_fields(_owned_part_of(before), _owned_part_of(after), _shape_of(kind)))
     if not changes:
-        return with_metadata(after, managedFields=entries or None)
+        return entries
     gained, new_entries, own_fields = [path for path, is_set in changes if is_set], [], Fields()
     for entry in entries:
         is_own = _is_entry_of(entry, writer)
@@ -55,24 +52,7 @@ def update_managed_fields(
     if fields:
         new_entries.append(_build_entry(kind, writer, fields, format_time(now)))
         new_entries.sort(key=_sort_key_of)
-    return with_metadata(after, managedFields=new_entries or None)
-
-
-def set_managed_fields(
-    kind: ServedKind, document: Document, writer: Writer, now: float, known_fields: Mapping[str, Fields]
-) -> Document:
-    """Return a new document with its managedFields. `known_fields` has the `fields_of` some of its parts."""
-    shape, fields = _shape_of(kind), {}
-    for name, value in _owned_part_of(document).items():
-        fields[f"f:{name}"] = known_fields.get(name) or fields_of(shape, name, value)
-    return _with_entries(document, kind, {writer: (fields, format_time(now))})
-
-
-def fields_of(shape: Shape, name: str, value: object) -> Fields:
-    """Return the fields of one part, such as the spec, of a new document."""
-    tree = sets.add_paths({}, (path for path, _ in sets.diff_fields({}, {name: value}, shape)))
-    fields: Fields = tree[f"f:{name}"]
-    return fields
+    return new_entries
 
 
 def apply_configuration(

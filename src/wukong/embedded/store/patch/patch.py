@@ -1,11 +1,15 @@
-"""Applies a JSON, merge or strategic merge patch to a document. Called by server.py; pure."""
+"""Applies a JSON, merge or strategic merge patch to a document. Called by server.py and writes.py; pure."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from wukong.embedded.store.api_errors import unsupported_request
 from wukong.embedded.store.documents import copy_document
-from wukong.embedded.store.kinds import ServedKind
+from wukong.embedded.store.kinds import OwnKeys, ServedKind
 from wukong.embedded.store.patch import json_patch, merge_patch, strategic_merge
+from wukong.embedded.store.patch.plain_merge import MergeKeyOf, NotPlainError, merge_plain
+from wukong.errors import Invalid
 from wukong.ports import Document, PatchBody
 
 
@@ -28,3 +32,24 @@ def apply_patch(kind: ServedKind, document: Document, patch: PatchBody) -> Docum
             return strategic_merge.apply_strategic_patch(kind.resource.group_kind, document, body, kind.merge_keys)
         case _:
             raise AssertionError("apply is not merged here")
+
+
+def apply_plain_patch(kind: ServedKind, document: Document, patch: PatchBody) -> Document | None:
+    """Return the patched document in normal form, or None where only `apply_patch` can tell.
+
+    `document` is of a built-in kind and in normal form. It is returned itself if the patch changes nothing.
+    """
+    merge_key_of = None
+    if patch.type == "strategic":
+        merge_key_of = _merge_key_function(kind.resource.group_kind, kind.merge_keys)
+    if patch.type != "merge" and merge_key_of is None:
+        return None
+    try:
+        return merge_plain(document, patch.body, merge_key_of)
+    except (NotPlainError, Invalid):
+        return None
+
+
+@lru_cache(256)
+def _merge_key_function(group_kind: str, own: OwnKeys) -> MergeKeyOf | None:
+    return strategic_merge.merge_key_function(group_kind, own)

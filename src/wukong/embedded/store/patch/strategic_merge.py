@@ -55,6 +55,15 @@ def apply_strategic_patch(group_kind: str, document: Document, patch: Any, own: 
     return _Merge(group_kind, own).merge_maps(document, patch, "")
 
 
+def merge_key_function(group_kind: str, own: OwnKeys = ()) -> Callable[[str, str], str | None] | None:
+    """Return what gives the merge key of a list by the names of its parent and itself; None where it is replaced.
+
+    There is none for kinds of which patches replace whole maps.
+    """
+    merge = _Merge(group_kind, own)
+    return None if merge.replaced_maps else merge.merge_key_of
+
+
 class _Merge:
     """One strategic merge. `field` is always the name of the field that holds what is merged."""
 
@@ -86,9 +95,7 @@ class _Merge:
         if isinstance(before, dict) and isinstance(value, dict):
             original[name] = value if place in self.replaced_maps else self.merge_maps(before, value, name)
         elif (
-            isinstance(before, list)
-            and isinstance(value, list)
-            and (key := self._merge_key_of(field, name)) is not None
+            isinstance(before, list) and isinstance(value, list) and (key := self.merge_key_of(field, name)) is not None
         ):
             merged = self.merge_lists(before, value, key, name)
             original[name] = before if has_same_items(before, merged) else merged
@@ -107,7 +114,7 @@ class _Merge:
         else:
             original, patch = _follow_item_directives(original, patch, key)
             merged = self._merge_by_key(original, patch, key, field)
-        return _sort_items(merged, patch, original, key)
+        return sort_items(merged, patch, original, key)
 
     def _merge_by_key(self, original: list[Any], patch: list[Any], key: str, field: str) -> list[Any]:
         merged = list(original)
@@ -124,7 +131,7 @@ class _Merge:
     def _reorder(self, original: Document, patch: Document, field: str) -> None:
         for name in [name for name in patch if name.startswith(_SET_ORDER)]:
             order, field_name = patch.pop(name), name.removeprefix(_SET_ORDER)
-            key = self._merge_key_of(field, field_name) or ""
+            key = self.merge_key_of(field, field_name) or ""
             before, change = original.get(field_name), patch.pop(field_name, None)
             if before is None and change is None:
                 continue
@@ -132,13 +139,13 @@ class _Merge:
                 merged = before if before is not None else _without_directives(change)
             else:
                 merged = self.merge_lists(before, change, key, field_name)
-            original[field_name] = _sort_items(merged, order, before or [], key)
+            original[field_name] = sort_items(merged, order, before or [], key)
 
     def _delete_values(self, original: Document, name: str, values: list[Any]) -> None:
         if name in original:
             original[name] = [value for value in original[name] if value not in values]
 
-    def _merge_key_of(self, field: str, name: str) -> str | None:
+    def merge_key_of(self, field: str, name: str) -> str | None:
         """Return the merge key of a list, or None where a patch replaces the whole list."""
         place = f"{field}.{name}"
         return None if place in _REPLACED_LISTS else self.merge_keys.get(place, self.merge_keys.get(name))
@@ -177,7 +184,7 @@ def _follow_item_directives(original: list[Any], patch: list[Any], key: str) -> 
     return original, plain_items
 
 
-def _sort_items(merged: list[Any], patch: list[Any], server: list[Any], key: str) -> list[Any]:
+def sort_items(merged: list[Any], patch: list[Any], server: list[Any], key: str) -> list[Any]:
     """Sort the patch's items in its order and the server's others in theirs, interleaved as the server had them."""
 
     def name_of(item: Any) -> Any:

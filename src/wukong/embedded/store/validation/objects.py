@@ -33,7 +33,7 @@ from wukong.api.kinds import (
 from wukong.api.meta import Object
 from wukong.api.resources import Resource
 from wukong.embedded.store.api_errors import bad_request, invalid
-from wukong.embedded.store.documents import is_terminating, meta_of, value_at, without_fields
+from wukong.embedded.store.documents import has_same_desired_state, is_terminating, meta_of, value_at, without_fields
 from wukong.embedded.store.kinds import ServedKind
 from wukong.embedded.store.validation import custom_schemas, placement_policies
 from wukong.embedded.store.validation.pod_specs import find_pod_spec_problems
@@ -120,7 +120,8 @@ def check_update(kind: ServedKind, before: Document, after: Document, *, is_know
     with refuse_wrong_types(kind):
         has_same_labels = is_known and _has_same_labels_and_owners(before, after)
         problems = [] if has_same_labels else list(_find_metadata_problems(kind, after))
-        problems += _find_finalizer_problems(before, after)
+        if not has_same_labels:
+            problems += _find_finalizer_problems(before, after)
         if kind.is_custom or not has_same_labels or not has_same_desired_state(before, after):
             problems += _find_update_problems(kind, before if is_known else {}, after)
         if not kind.is_custom:
@@ -128,16 +129,9 @@ def check_update(kind: ServedKind, before: Document, after: Document, *, is_know
     _raise_problems(kind, after, problems)
 
 
-def has_same_desired_state(before: Document, after: Document) -> bool:
-    """Whether two documents share all but metadata and status, as identical objects."""
-    if not before.keys() <= after.keys():
-        return False
-    return all(before.get(name) is value for name, value in after.items() if name not in ("metadata", "status"))
-
-
 def _has_same_labels_and_owners(before: Document, after: Document) -> bool:
     old, new = meta_of(before), meta_of(after)
-    return all(old.get(name) == new.get(name) for name in ("labels", "finalizers", "ownerReferences"))
+    return old is new or all(old.get(name) == new.get(name) for name in ("labels", "finalizers", "ownerReferences"))
 
 
 def _find_update_problems(kind: ServedKind, known: Document, after: Document) -> list[str]:

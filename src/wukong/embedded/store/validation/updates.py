@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from wukong.admission.problem_text import format_value
-from wukong.embedded.store.documents import value_at, without_fields
+from wukong.embedded.store.documents import has_same_desired_state, value_at, without_fields
 from wukong.ports import Document
 
 _POD_MESSAGE = (
@@ -32,7 +32,9 @@ _MUTABLE_STATEFUL_SET_FIELDS = (
 
 
 def find_forbidden_changes(kind: str, before: Document, after: Document) -> list[str]:
-    return list(_BY_KIND[kind](before, after)) if kind in _BY_KIND else []
+    if kind not in _BY_KIND or has_same_desired_state(before, after):
+        return []
+    return list(_BY_KIND[kind](before, after))
 
 
 def _find_pod_changes(before: Document, after: Document) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""What a change to a large cluster costs: `make bench ARGS=--forecast`."""

@@ -1,0 +1,74 @@
+"""What happened since the last look, so that what holds at rest is asked only where it may no longer hold.
+
+Kept by checkers.py. An object that nobody touched is as it was when it was last looked at; what a status should say
+depends on the pods of its workload, a pod's place on its node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from wukong.api.apps import PodDisruptionBudget
+from wukong.api.core import Pod
+from wukong.api.kinds import KINDS, NODES
+from wukong.api.meta import Object, controller_of
+from wukong.api.resources import Key
+from wukong.state import Change, State
+
+O = TypeVar("O", bound=Object)  # noqa: E741
+
+
+class TouchedObjects:
+    def __init__(self) -> None:
+        self._keys: dict[str, set[Key]] = {}  # group and kind → those that changed, or one of whose dependents did
+        self._namespaces: set[str] = set()
+
+    def fork(self) -> TouchedObjects:
+        copy = TouchedObjects()
+        copy._keys = {group_kind: set(keys) for group_kind, keys in self._keys.items()}
+        copy._namespaces = set(self._namespaces)
+        return copy
+
+    def observe(self, change: Change) -> None:
+        self._add(change.group_kind, change.key)
+        for subject in (change.old, change.new):
+            owner = controller_of(subject.metadata) if subject is not None else None
+            if owner is not None:
+                owner_kind = KINDS.group_kind_named(owner.kind, owner.api_version)
+                self._add(owner_kind, Key(change.key.namespace, owner.name))
+
+    def include(self, objects: Iterable[tuple[str, Iterable[Key]]]) -> None:
+        """Take these for touched, too: nobody has looked at them yet."""
+        for group_kind, keys in objects:
+            for key in keys:
+                self._add(group_kind, key)
+
+    def clear(self) -> None:
+        self._keys.clear()
+        self._namespaces.clear()
+
+    def list_all(self, struct: type[O], state: State) -> list[O]:
+        """The objects of a kind to look at that are still there, sorted by key."""
+        present = (state.get(struct, key) for key in sorted(self._find_keys(struct, state)))
+        return [subject for subject in present if subject is not None]
+
+    def list_changed(self, state: State) -> Iterator[Object]:
+        """Those that are still there, of every kind."""
+        for group_kind in sorted(self._keys):
+            for key in sorted(self._keys[group_kind]):
+                if (subject := state.objects.get(group_kind, {}).get(key)) is not None:
+                    yield subject
+
+    def _add(self, group_kind: str, key: Key) -> None:
+        self._keys.setdefault(group_kind, set()).add(key)
+        self._namespaces.add(key.namespace)
+
+    def _find_keys(self, struct: type[Object], state: State) -> set[Key]:
+        keys = self._keys.get(KINDS.group_kinds[struct], set())
+        if struct is PodDisruptionBudget:  # any pod of its namespace may count for it
+            return {key for key in state.of(struct) if key.namespace in self._namespaces}
+        if struct is Pod:
+            nodes = self._keys.get(NODES.group_kind, ())
+            return keys.union(*(state.pods.on_node(node.name) for node in nodes))
+        return keys

@@ -1,0 +1,117 @@
+"""A second kube-controller-manager, whose watches a test can hold: a leader that is behind and does not know it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import aiohttp
+import yaml
+from aiohttp import web
+
+from testbed import components, processes
+from testbed.client import Client
+from testbed.control_plane import ControlPlane
+from testbed.ports import free_ports
+
+HOP_BY_HOP = {"connection", "content-length", "host", "keep-alive", "transfer-encoding", "upgrade"}
+
+
+class HoldingProxy:
+    """Passes everything to an API server as the admin, but holds the watches of the kinds that it is told to."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+        self._held: set[str] = set()
+        self._released = asyncio.Condition()
+        self._session: aiohttp.ClientSession
+
+    def hold(self, plural: str) -> None:
+        """Nothing more arrives of this kind. Watches stay open."""
+        self._held.add(plural)
+
+    async def release(self, plural: str) -> None:
+        """What was held arrives now."""
+        self._held.discard(plural)
+        async with self._released:
+            self._released.notify_all()
+
+    @contextlib.asynccontextmanager
+    async def kubeconfig(self, folder: Path) -> AsyncIterator[Path]:
+        """A kubeconfig that leads through this proxy, while it is served."""
+        admin = Client.of(self.plane.kubeconfig)
+        connector = aiohttp.TCPConnector(ssl=admin.context, limit=0)
+        forever = aiohttp.ClientTimeout(total=None)
+        async with aiohttp.ClientSession(
+            admin.server, connector=connector, auto_decompress=False, timeout=forever
+        ) as self._session:
+            app = web.Application(client_max_size=1 << 24)
+            app.router.add_route("*", "/{path:.*}", self._pass_on)
+            runner = web.AppRunner(app, shutdown_timeout=0.1)
+            await runner.setup()
+            (port,) = free_ports(1)
+            await web.TCPSite(runner, "127.0.0.1", port).start()
+            try:
+                yield _write_kubeconfig(folder, f"http://127.0.0.1:{port}")
+            finally:
+                await runner.cleanup()
+
+    async def _pass_on(self, request: web.Request) -> web.StreamResponse:
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in HOP_BY_HOP}
+        async with self._session.request(
+            request.method, request.raw_path, headers=headers, data=await request.read()
+        ) as answer:
+            passed = {name: value for name, value in answer.headers.items() if name.lower() not in HOP_BY_HOP}
+            response = web.StreamResponse(status=answer.status, headers=passed)
+            await response.prepare(request)
+            async for piece in answer.content.iter_any():
+                if "watch" in request.query:
+                    await self._wait_for_release(request.path.rpartition("/")[2])
+                await response.write(piece)
+            return response
+
+    async def _wait_for_release(self, plural: str) -> None:
+        async with self._released:
+            await self._released.wait_for(lambda: plural not in self._held)
+
+
+@contextlib.contextmanager
+def second_controller_manager(plane: ControlPlane, kubeconfig: Path, controllers: str) -> Iterator[None]:
+    """Runs these controllers, through this kubeconfig."""
+    (port,) = free_ports(1)
+    argv = [
+        *plane.programs.argv["controller-manager"],
+        *components.controller_manager(plane.layout),
+        f"--secure-port={port}",
+        f"--cert-dir={plane.layout.keys / 'second-controller-manager-serving'}",
+        f"--kubeconfig={kubeconfig}",
+        "--use-service-account-credentials=false",
+        f"--controllers={controllers}",
+    ]
+    process = processes.spawn(argv, plane.log("second-controller-manager"))
+    try:
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(processes.TERM_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _write_kubeconfig(folder: Path, server: str) -> Path:
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "held", "cluster": {"server": server}}],
+        "users": [{"name": "nobody", "user": {}}],
+        "contexts": [{"name": "held", "context": {"cluster": "held", "user": "nobody"}}],
+        "current-context": "held",
+    }
+    path = folder / "held.kubeconfig"
+    path.write_text(yaml.safe_dump(config))
+    return path
