@@ -13,6 +13,7 @@ import numpy as np
 from bench import building, mirror, placing, versus
 from bench.embedded import compare as embedded
 from bench.extender import compare
+from bench.forecast import compare as forecast
 from bench.workloads import WORKLOADS
 
 CHECKED_AT = 5_000  # nodes at which placements are scored again from scratch
@@ -28,6 +29,8 @@ def main() -> None:
     parser.add_argument("--mirror", action="store_true", help="only compare with the official Python client")
     parser.add_argument("--extender", action="store_true", help="only compare the extender with plain Python and Go")
     parser.add_argument("--embedded", action="store_true", help="only measure the embedded cluster")
+    parser.add_argument("--forecast", action="store_true", help="only measure what a change to a large cluster costs")
+    parser.add_argument("--before", metavar="DIR", help="with --forecast: an earlier checkout to compare with")
     parser.add_argument("--hours", type=int, default=embedded.HOURS, help="virtual hours of churn with --embedded")
     options = parser.parse_args()
     sizes = [int(text) for text in options.nodes.split(",")]
@@ -45,6 +48,9 @@ def main() -> None:
         return
     if options.embedded:
         embedded.main(versus.say_aside, options.hours)
+        return
+    if options.forecast:
+        forecast.main(versus.say_aside, options.before)
         return
     print("every node is scored for every pod, no sampling\n")
     for per_node in (int(text) for text in options.pods_per_node.split(",")):

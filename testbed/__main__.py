@@ -6,6 +6,7 @@ python -m testbed down              also after a crash
 python -m testbed build             what `make test` does first
 python -m testbed prometheus        and this
 python -m testbed fidelity          the embedded cluster against this one; see docs/fidelity.md
+python -m testbed latencies         how long its controllers take; what the embedded cluster draws
 """
 
 from __future__ import annotations
@@ -100,6 +101,15 @@ def compared(arguments: tuple[str, ...]) -> None:
     from testbed.fidelity.command import fidelity  # the only part that needs Wukong itself
 
     fidelity(list(arguments), prog_name="python -m testbed fidelity")
+
+
+@main.command("latencies", context_settings={"ignore_unknown_options": True}, add_help_option=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def measured(arguments: tuple[str, ...]) -> None:
+    """Measure how long controllers take."""
+    from testbed.latencies.command import latencies
+
+    latencies(list(arguments), prog_name="python -m testbed latencies")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
 """Compares two stories: one embedded, one real. Pure.
 
-Names that hashes are part of are made alike. The message of a pod that no node takes counts all nodes of the cluster,
-those of scenarios beside it too; they are there as nodes that the pod's node selector does not take, are cordoned or
-tainted. So of these three reasons the real cluster may have more; all other counts must be equal.
+Names that hashes are part of are made alike. Of a scenario that was played alone on its cluster the scheduler's
+messages must be the same, word for word. Beside others the message of a pod that no node takes counts their nodes, too;
+they are there as nodes that the pod's node selector does not take, are cordoned or tainted. So of these three reasons
+the real cluster may have more then; all other counts must be equal.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter as Tally
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from wukong.embedded.scenario.record.story import Story, WorkloadSummary
@@ -31,7 +32,8 @@ class Outcome(NamedTuple):
     spread: tuple[tuple[int, ...], ...]  # pods per node, sorted
 
 
-def outcome_of(story: Story) -> Outcome:
+def outcome_of(story: Story, decided_spreads: Collection[str] = ()) -> Outcome:
+    """What is compared; pods per node of the workloads whose spread rules decide."""
     workloads = sorted(story.workloads.items())
     return Outcome(
         story.settled,
@@ -41,29 +43,58 @@ def outcome_of(story: Story) -> Outcome:
         ),
         tuple(sorted({_simplify(reason) for reason in story.stuck})),
         tuple(summary.restarts for _, summary in workloads),
-        tuple(_spread_of(summary) for _, summary in workloads),
+        tuple(_spread_of(summary) for name, summary in workloads if name in decided_spreads),
     )
 
 
-def find_differences(embedded: Sequence[Story], real: Story, *, with_spread: bool) -> list[str]:
-    """What the real story has otherwise. `embedded` are the stories of several seeds: where they differ from each
-    other Kubernetes draws, too, and the real one must be like one of them.
+class Verdict(NamedTuple):
+    """The embedded story that is most like the real one, and what the real one has otherwise."""
+
+    closest: Story
+    differences: list[str]
+
+
+def find_closest(
+    embedded: Sequence[Story], real: Story, *, decided_spreads: Collection[str] = (), is_alone: bool = False
+) -> Verdict:
+    """`embedded` are the stories of several seeds: where they differ from each other Kubernetes draws, too, and the
+    real one must be like one of them in everything. `is_alone`: no other scenario was played on the real cluster
+    meanwhile.
     """
-    real_outcome = outcome_of(real)
-    lines = []
-    for field in Outcome._fields if with_spread else Outcome._fields[:-1]:
-        expected_values = {getattr(outcome_of(story), field) for story in embedded}
-        value = getattr(real_outcome, field)
-        if value not in expected_values:
-            lines.append(f"{field}: embedded {' or '.join(map(str, sorted(expected_values)))}, real {value}")
-    if not lines and not any(_agree(pending_reasons(story), pending_reasons(real)) for story in embedded):
-        lines.append(f"pending: embedded {pending_reasons(embedded[0])}, real {pending_reasons(real)}")
+    verdicts = (
+        Verdict(story, _find_differences(story, real, decided_spreads=decided_spreads, is_alone=is_alone))
+        for story in embedded
+    )
+    return min(verdicts, key=lambda verdict: len(verdict.differences))
+
+
+def _find_differences(embedded: Story, real: Story, *, decided_spreads: Collection[str], is_alone: bool) -> list[str]:
+    expected, actual = outcome_of(embedded, decided_spreads), outcome_of(real, decided_spreads)
+    lines = [
+        f"{field}: embedded {expected_value}, real {value}"
+        for field, expected_value, value in zip(Outcome._fields, expected, actual, strict=True)
+        if expected_value != value
+    ]
+    if not lines and not _wait_alike(embedded, real, is_alone=is_alone):
+        lines.append(f"pending: embedded {pending_messages(embedded)}, real {pending_messages(real)}")
     return lines
 
 
 def is_drawn(embedded: Sequence[Story]) -> bool:
     """Whether chance decides something of what is compared."""
-    return len({(outcome_of(story)[:-1], str(pending_reasons(story))) for story in embedded}) > 1
+    return len({(outcome_of(story)[:-1], str(pending_messages(story))) for story in embedded}) > 1
+
+
+def _wait_alike(embedded: Story, real: Story, *, is_alone: bool) -> bool:
+    """Whether the same pods wait for the same reasons."""
+    if is_alone:
+        return pending_messages(embedded) == pending_messages(real)
+    return _agree(pending_reasons(embedded), pending_reasons(real))
+
+
+def pending_messages(story: Story) -> list[str]:
+    """The scheduler's messages, each with the workload whose pods wait."""
+    return sorted({reason for reason in story.stuck if ": pending: " in reason})
 
 
 def pending_reasons(story: Story) -> list[Tally[str]]:

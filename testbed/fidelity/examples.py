@@ -84,7 +84,9 @@ def _move_entry(entry: Json, own: str) -> None:
             entry[action] = f"{own}-{entry[action]}"
     for action in ("patch", "scale", "delete"):
         target: Any = entry.get(action)
-        if target:
+        if target and target["kind"] == "Node":
+            target["name"] = f"{own}-{target['name']}"
+        elif target:
             target["namespace"] = own
 
 

@@ -1,4 +1,4 @@
-"""Plays scenarios embedded and on a test bed, many at a time, and says where the stories differ.
+"""Plays scenarios embedded and on test beds, many at a time, and says where the stories differ.
 
 Called by `python -m testbed fidelity` and by tests/live/test_fidelity.py. Embedded, each is played with several seeds:
 where these stories differ from each other Kubernetes draws, too.
@@ -16,17 +16,20 @@ from pathlib import Path
 
 import msgspec
 
-from testbed.fidelity.compare import find_differences, is_drawn
+from testbed.fidelity.compare import Verdict, find_closest, is_drawn
+from testbed.fidelity.scenarios import HOSTNAME
 from wukong.app.embedded import play_scenario
 from wukong.app.sim_live import Options, play_live
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 from wukong.embedded.scenario import Scenario, Story, read_scenario
+from wukong.embedded.scenario.play.steps import key_of
 from wukong.embedded.store.documents import value_at
 from wukong.ports import Document
 
 EMBEDDED_SEEDS, MORE_SEEDS = 6, 30
 REFUSED = "TooManyRequests"
+WORKLOADS = ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "Job")
 
 
 class Comparison(msgspec.Struct, kw_only=True):
@@ -36,7 +39,11 @@ class Comparison(msgspec.Struct, kw_only=True):
     scenario: Scenario
     embedded: list[Story]
     real: Story
-    differences: list[str]
+    verdict: Verdict
+
+    @property
+    def differences(self) -> list[str]:
+        return self.verdict.differences
 
     @property
     def is_settled(self) -> bool:
@@ -56,11 +63,9 @@ def is_bound_by_budget(story: Story) -> bool:
     return any(REFUSED in event.text for event in story.events)
 
 
-def play_embedded(document: Document) -> list[Story]:
+def play_embedded(document: Document, seeds: range) -> list[Story]:
     scenario = read_scenario(msgspec.json.encode(document))
-    stories = [play_scenario(scenario, seed) for seed in range(EMBEDDED_SEEDS)]
-    more_seeds = range(EMBEDDED_SEEDS, MORE_SEEDS) if is_drawn(stories) else ()  # look for all that chance may bring
-    return [*stories, *(play_scenario(scenario, seed) for seed in more_seeds)]
+    return [play_scenario(scenario, seed) for seed in seeds]
 
 
 def _start_pool() -> ProcessPoolExecutor:
@@ -69,21 +74,39 @@ def _start_pool() -> ProcessPoolExecutor:
 
 
 async def compare_all(
-    kubeconfig: Path, scenarios: Mapping[str, Document], at_once: int, seconds_between: float = 0.3
+    kubeconfigs: Sequence[Path],
+    scenarios: Mapping[str, Document],
+    at_once: int = 1,
+    seconds_between: float = 0.3,
 ) -> AsyncIterator[Comparison]:
-    """In the order in which they end."""
+    """Play each on one of these clusters, `at_once` side by side on each. In the order in which they end."""
     logging.getLogger("wukong").addHandler(logging.NullHandler())  # refused evictions are part of the story
-    slots, loop, pool = asyncio.Semaphore(at_once), asyncio.get_running_loop(), _start_pool()
+    loop, pool = asyncio.get_running_loop(), _start_pool()
+    slots: asyncio.Queue[Path] = asyncio.Queue()
+    for kubeconfig in [*kubeconfigs] * at_once:
+        slots.put_nowait(kubeconfig)
+
+    async def play_real(index: int, scenario: Scenario) -> Story:
+        await asyncio.sleep(min(index, at_once) * seconds_between)  # not all their nodes in the same instant
+        kubeconfig = await slots.get()
+        try:
+            async with Kube(load(str(kubeconfig))) as cluster:
+                return await play_live(cluster, scenario, Options(create_nodes=True), _ignore)
+        finally:
+            slots.put_nowait(kubeconfig)
 
     async def compare(index: int, name: str, document: Document) -> Comparison:
+        """Where the first seeds do not show the real story, look for all that chance may bring."""
         scenario = read_scenario(msgspec.json.encode(document))
-        playing = loop.run_in_executor(pool, play_embedded, document)
-        await asyncio.sleep(min(index, at_once) * seconds_between)  # not all their nodes in the same instant
-        async with slots, Kube(load(str(kubeconfig))) as cluster:
-            real = await play_live(cluster, scenario, Options(create_nodes=True), _ignore)
-        embedded = await playing
-        differences = find_differences(embedded, real, with_spread=is_spread_decided(scenario))
-        return Comparison(name=name, scenario=scenario, embedded=embedded, real=real, differences=differences)
+        first_seeds = loop.run_in_executor(pool, play_embedded, document, range(EMBEDDED_SEEDS))
+        real = await play_real(index, scenario)
+        embedded, spreads = await first_seeds, find_decided_spreads(scenario)
+        while True:
+            verdict = find_closest(embedded, real, decided_spreads=spreads, is_alone=at_once == 1)
+            if not verdict.differences or len(embedded) >= MORE_SEEDS:
+                return Comparison(name=name, scenario=scenario, embedded=embedded, real=real, verdict=verdict)
+            seeds = range(len(embedded), len(embedded) + EMBEDDED_SEEDS)
+            embedded = [*embedded, *await loop.run_in_executor(pool, play_embedded, document, seeds)]
 
     tasks = [asyncio.create_task(compare(index, *entry)) for index, entry in enumerate(scenarios.items())]
     try:
@@ -96,25 +119,32 @@ async def compare_all(
         pool.shutdown(cancel_futures=True)
 
 
-def is_spread_decided(scenario: Scenario) -> bool:
-    """Whether pods per node are a question of rules. While two versions come and go it depends on milliseconds what a
-    scheduler sees, and so does which pods of a StatefulSet came to share a node: unless they must keep apart.
+def find_decided_spreads(scenario: Scenario) -> frozenset[str]:
+    """The workloads of which pods per node are a question of rules.
+
+    While two versions come and go it depends on milliseconds what a scheduler sees, and so does which pods of a
+    StatefulSet came to share a node, or which of two workloads that are made together comes first: unless pods must
+    keep apart, or are a DaemonSet's.
     """
+    workloads = [document for document in scenario.documents if document["kind"] in WORKLOADS]
     patches = [entry.patch for entry in scenario.timeline if entry.patch]
     scales = [entry.scale for entry in scenario.timeline if entry.scale]
     changed = {(patch.kind, patch.name) for patch in patches if "template" in str(patch.patch)}
     changed |= {(scale.kind, scale.name) for scale in scales if scale.kind == "StatefulSet"}
-    return all(
-        _keeps_apart(document)
-        for document in scenario.manifests
-        if (document["kind"], document["metadata"]["name"]) in changed and document["kind"] != "DaemonSet"
+    is_company = len([document for document in workloads if document["kind"] != "DaemonSet"]) > 1
+    return frozenset(
+        str(key_of(document))
+        for document in workloads
+        if document["kind"] == "DaemonSet"
+        or _keeps_apart(document)
+        or not (is_company or (document["kind"], document["metadata"]["name"]) in changed)
     )
 
 
 def _keeps_apart(document: Document) -> bool:
     required = "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     terms = value_at(document, f"spec.template.spec.{required}") or ()
-    return any("mismatchLabelKeys" not in term for term in terms)
+    return any("mismatchLabelKeys" not in term and term["topologyKey"] == HOSTNAME for term in terms)
 
 
 def _ignore(_: str) -> None:
@@ -125,7 +155,7 @@ def describe(comparison: Comparison) -> Iterable[str]:
     """What differs, and both stories, for a person who looks for the reason."""
     yield f"{comparison.name}: they differ"
     yield from (f"  {difference}" for difference in comparison.differences)
-    for title, story in (("embedded", comparison.embedded[0]), ("real", comparison.real)):
+    for title, story in (("embedded", comparison.verdict.closest), ("real", comparison.real)):
         yield f"  {title}: {msgspec.json.encode(story.document()).decode()}"
 
 

@@ -159,16 +159,16 @@ class _Generator:
     def _draw_strategy(self) -> Json:
         draw = self.random
         if self.change == "drain in an update":  # all new pods at once, or none: which node they are on must not matter
-            return draw.choice([{"type": "Recreate"}, _rolling("100%", 0)])
+            return draw.choice([{"type": "Recreate"}, rolling("100%", 0)])
         if draw.random() < 0.12:
             return {"type": "Recreate"}
         if draw.random() < 0.25:
-            return _rolling("25%", "25%")
+            return rolling("25%", "25%")
         surges: list[int | str] = [0, 1, 2, "25%", "50%", "100%"]
         surge, unavailable = draw.choice(surges), draw.choice(surges[:-1])
         if surge == 0 and unavailable == 0:
             surge = 1
-        return _rolling(surge, unavailable)
+        return rolling(surge, unavailable)
 
     def _draw_budget(self) -> Json | None:
         is_drained = self.change.startswith("drain")
@@ -219,7 +219,7 @@ class _Generator:
         return {"kind": self.kind, "name": "web", "namespace": self.own}
 
 
-def _rolling(surge: int | str, unavailable: int | str) -> Json:
+def rolling(surge: int | str, unavailable: int | str) -> Json:
     return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
 
 

@@ -259,6 +259,48 @@ def test_a_stock_scheduler_wakes_pods_as_its_version_does(minor: str, other: Pod
         assert world.settle(300).node_of("web") == "node-a"
 
 
+CORDONED = "node.kubernetes.io/unschedulable=:NoSchedule"
+IN_THE_WAY = {  # plugin → what is on node-a, and a pod that it refuses there
+    "NodePorts": (a_pod("other", node="node-a", host_port=80), a_pod("web", host_port=80)),
+    "NodeResourcesFit": (a_pod("other", node="node-a", cpu="3"), a_pod("web", cpu="2")),
+    "InterPodAffinity": (a_pod("other", app="db", node="node-a"), a_pod("web", affinity=apart_from("db"))),
+    "NodeAffinity": (a_pod("other", node="node-a"), a_pod("web", node_selector={"disk": "ssd"})),
+    "TaintToleration": (a_pod("other", node="node-a"), a_pod("web")),
+}
+
+
+@pytest.mark.parametrize("is_stock", [True, False])
+@pytest.mark.parametrize("plugin", IN_THE_WAY)
+def test_a_stock_scheduler_tries_pods_again_when_any_taint_changes(plugin: str, is_stock: bool) -> None:
+    """Whom only taints kept out is left alone, by both: a further taint cannot help."""
+    other, waiting = IN_THE_WAY[plugin]
+    world = World(Scheduler([OURS], is_stock=is_stock))
+    taints = ["k=v:NoSchedule"] if plugin == "TaintToleration" else []
+    world.put(a_node("node-a", zone="a", taints=taints), other, waiting)
+    assert len(world.settle(20).notes("FailedScheduling")) == 1
+    world.put(a_node("node-a", zone="a", unschedulable=True, taints=taints))
+    assert len(world.settle(20).notes("FailedScheduling")) == 1
+    world.put(a_node("node-a", zone="a", unschedulable=True, taints=[*taints, CORDONED]))
+    is_tried_again = is_stock and plugin != "TaintToleration"
+    assert len(world.settle(20).notes("FailedScheduling")) == (2 if is_tried_again else 1)
+    assert ("1 node(s) were unschedulable" in world.message("web")) == is_tried_again
+
+
+def test_a_stock_scheduler_waits_until_a_pod_that_is_counted_in_a_spread_is_gone() -> None:
+    """kube-scheduler counts no pod that is terminating, yet hears of it only when it is deleted."""
+    for is_stock in (True, False):
+        world = World(Scheduler([OURS], is_stock=is_stock))
+        nodes = a_node("node-a", zone="a"), a_node("node-b", zone="b", cpu="50m")
+        world.put(*nodes, a_pod("one", node="node-a"), a_pod("web", spread=[spread_over()]))
+        assert not world.settle(20).node_of("web")
+        one = world.pod("one")
+        leaving = replace(one, metadata=replace(one.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
+        world.put(leaving)
+        assert world.settle(20).node_of("web") == ("" if is_stock else "node-a")
+        world.end("Pod", "one", "default")
+        assert world.settle(20).node_of("web") == "node-a"
+
+
 def test_a_changed_pod_is_tried_again() -> None:
     world = world_of(a_node("node-a", taints=["k=v:NoSchedule"]), a_pod("web"))
     pod = a_pod("web", tolerates="k")

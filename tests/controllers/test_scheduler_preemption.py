@@ -8,7 +8,9 @@ from builders import a_node, a_pod
 from scheduler_world import OURS, World, replace
 from wukong.actions import Delete, Note, Patch
 from wukong.api.resources import Key
+from wukong.controllers.scheduler.controller import Scheduler
 from wukong.controllers.scheduler.queueing_hints import may_help
+from wukong.engine import FIRST_BY_NAME, RandomTies, Ties
 from wukong.state import Change, State
 
 WAITING = (
@@ -104,6 +106,25 @@ def test_a_nomination_that_is_lost_helps_only_pods_of_the_same_priority_or_lower
     assert may_help(waiting, frozenset({"NodeResourcesFit"}), change, State()) is helps
     bound = change._replace(old=a_pod("nominated", priority=10, node="node-a"), new=None)
     assert may_help(waiting, frozenset({"NodeResourcesFit"}), bound, State())
+
+
+def nominate(ties: Ties, *, later: str = "") -> str:
+    """Preempt on one of three full nodes that are alike, but that the pod on `later` started later."""
+    world = World(Scheduler([OURS], ties=ties), lingers=True)
+    for name in ("node-a", "node-b", "node-c"):
+        victim = a_pod(f"on-{name}", cpu="1", node=name, priority=1)
+        started = "2026-01-01T00:00:09Z" if name == later else "2026-01-01T00:00:01Z"
+        world.put(a_node(name, cpu="1"), replace(victim, status=replace(victim.status, start_time=started)))
+    world.put(a_pod("boss", cpu="1", priority=9))
+    return world.settle().pod("boss").status.nominated_node_name
+
+
+def test_of_equal_nodes_to_preempt_on_chance_chooses_one() -> None:
+    """kube-scheduler takes the first of a Go map."""
+    assert nominate(FIRST_BY_NAME) == "node-a"
+    drawn = [nominate(RandomTies(draw)) for draw in (lambda size: size // 2, lambda size: size - 1)]
+    assert drawn == ["node-b", "node-c"]
+    assert nominate(RandomTies(lambda size: 0), later="node-c") == "node-c"
 
 
 def test_a_nomination_that_leads_nowhere_is_taken_back() -> None:

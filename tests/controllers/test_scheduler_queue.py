@@ -26,9 +26,9 @@ def popped(queue: Queue, now: float = 0.0) -> Entry:
     return entry
 
 
-def test_the_highest_priority_goes_first_then_names_among_equals() -> None:
+def test_the_highest_priority_goes_first_then_who_came_first() -> None:
     queue = a_queue("b", "a", c=5)
-    assert [popped(queue).key.name for _ in range(3)] == ["c", "a", "b"]
+    assert [popped(queue).key.name for _ in range(3)] == ["c", "b", "a"]
     assert queue.pop(0.0) is None
     assert queue.next_due(0.0) is None
 

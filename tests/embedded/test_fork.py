@@ -133,8 +133,21 @@ def test_every_example_goes_on_alike_on_a_fork(path: Path) -> None:
     parent = a_play(scenario, 3)
     parent.go_on(scenario, 0, cut)
     fork = parent.fork()
+    assert list_lost_memories(parent, fork) == []
     fork.go_on(scenario, cut, end)
     assert fork.end() == whole.end()
+
+
+def list_lost_memories(parent: Play, fork: Play) -> list[str]:
+    """What controllers of the parent remember and those of the fork do not, or hold together with them."""
+    copies = fork.world.dispatch.controllers
+    return [
+        f"{name}.{attribute}"
+        for name, controller in parent.world.dispatch.controllers.items()
+        for attribute, value in vars(controller).items()
+        if attribute.startswith("_") and isinstance(value, dict | set | list)
+        if (copied := getattr(copies[name], attribute)) is value or (attribute != "_decided" and copied != value)
+    ]
 
 
 def a_baseline() -> Baseline:

@@ -15,6 +15,7 @@ from wukong.app.sim_live import Options, play_live
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 from wukong.embedded.scenario import Scenario, read_scenario
+from wukong.embedded.scenario.format.fields import TimelineEntry
 from wukong.errors import InputError
 from wukong.ports import PatchBody
 
@@ -121,3 +122,18 @@ async def test_a_run_may_leave_what_it_made_and_another_leaves_the_nodes_as_they
         await cluster.delete(NAMESPACES, Key("", own))
         for number in (1, 2):
             await cluster.delete(NODES, Key("", f"{own}-{number}"))
+
+
+async def test_a_node_of_the_timeline_comes_when_its_time_has_come(bed: Bed) -> None:
+    own, scenario = a_scenario(cpu="3")
+    capacity = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+    meta = {"name": f"{own}-late", "labels": {"own": own, "kubernetes.io/hostname": f"{own}-late"}}
+    status = {"capacity": capacity, "allocatable": capacity}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status}
+    scenario.timeline.append(TimelineEntry(at="5s", apply=node))
+    async with Kube(load(str(bed.kubeconfig))) as cluster:
+        story = await play_live(cluster, scenario, Options(create_nodes=True), print)
+        assert story.settled, story.stuck
+        assert story.workloads[f"{own}/web"].per_node == {f"{own}-2": 1, f"{own}-late": 1}
+        assert (story.nodes.start, story.nodes.end) == (2, 3)
+        assert await left(cluster, own) == []

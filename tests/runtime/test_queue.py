@@ -101,3 +101,23 @@ def test_nothing_asked_for_is_lost_and_nothing_runs_twice_at_once(story: list[tu
     for item in running:
         queue.finish(item)
     assert set(queue.take_due(now + 10)) == owed
+
+
+def test_what_is_asked_for_while_an_item_waits_for_its_turn_is_part_of_it() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("a", 0)
+    queue.take_due(0)
+    queue.add("a", 1)
+    queue.restart("a", 2)
+    queue.finish("a")
+    assert queue.next_due() is None
+
+
+def test_what_is_asked_for_later_than_work_on_an_item_begins_is_not() -> None:
+    queue: Queue[str] = Queue()
+    queue.add("a", 0)
+    queue.take_due(0)
+    queue.add("a", 3)
+    queue.restart("a", 2)
+    queue.finish("a")
+    assert queue.next_due() == 3

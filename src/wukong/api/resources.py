@@ -7,6 +7,7 @@ Every kind is known by its group and kind together, written as Kubernetes does: 
 from __future__ import annotations
 
 import sys
+from functools import cached_property
 from urllib.parse import quote
 
 import msgspec
@@ -24,7 +25,7 @@ class Key(msgspec.Struct, frozen=True, order=True):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-class Resource(msgspec.Struct, frozen=True):
+class Resource(msgspec.Struct, frozen=True, dict=True):
     """Where a kind lives in the API."""
 
     kind: str
@@ -33,11 +34,11 @@ class Resource(msgspec.Struct, frozen=True):
     plural: str = ""
     namespaced: bool = True
 
-    @property
+    @cached_property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    @property
+    @cached_property
     def group_kind(self) -> str:
         return group_kind(self.kind, self.group)
 

@@ -21,6 +21,11 @@ class Assembly(NamedTuple):
     watches: tuple[Watch, ...]
     context: Context
 
+    @property
+    def keeps_documents(self) -> bool:
+        """Whether the mirror of this process is to hold whole documents."""
+        return any(component.keeps_documents for component in self.components)
+
     def build_sources(self, cluster: Cluster) -> list[Source]:
         """What runs beside the loop of a real cluster. In an embedded one, what is outside is written as objects."""
         return [

@@ -100,6 +100,7 @@ class Component(msgspec.Struct, Generic[O], frozen=True, kw_only=True):
     build_extensions: Callable[[O, Context], Iterable[SchedulerExtension]] = build_nothing
     build_manifests: Callable[[Any, Any], list[Document]] | None = None  # of an installation and its certificates
     needs: tuple[Component[Any], ...] = ()
+    keeps_documents: bool = False  # in the mirror of its process: mirror_documents.py
     takes_extensions: bool = False  # it is a scheduler: those of its process are built for it
     process: str = OURS
     is_named: bool = True  # by users; one that is not comes only with those that need it

@@ -29,6 +29,7 @@ from wukong.embedded.scenario.play.steps import Drains
 from wukong.embedded.snapshot.load import LoadedSnapshot
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import Chance, VirtualClock
+from wukong.embedded.world.timing import Timing
 from wukong.embedded.world.world import Role, World
 from wukong.engine.ties import RandomTies
 from wukong.errors import InputError
@@ -43,8 +44,11 @@ FAULTS_AFTER = 120  # seconds after the last entry of a timeline until it is cal
 
 
 class Settings(msgspec.Struct, frozen=True):
+    """`takes_time`: controllers take milliseconds as in a real cluster, drawn by the seed; else none at all."""
+
     seed: int = 0
     components: tuple[Component[Any], ...] = (SCHEDULER,)
+    takes_time: bool = True
 
 
 def play_scenario(
@@ -165,7 +169,16 @@ def build_cluster(
     state = State()
     controllers, ours = processes.build_all(state)
     also = watches_of(settings.components)
-    world = World(controllers, server=server, clock=clock, seed=settings.seed, state=state, gated=ours, also=also)
+    world = World(
+        controllers,
+        server=server,
+        clock=clock,
+        seed=settings.seed,
+        state=state,
+        gated=ours,
+        also=also,
+        timing=Timing(settings.seed) if settings.takes_time else None,
+    )
     return EmbeddedCluster(world, drains, processes)
 
 

@@ -22,6 +22,7 @@ from wukong.api.resources import Resource
 from wukong.app.addresses import read_address
 from wukong.app.assemble import Assembly, assemble
 from wukong.app.component import Context
+from wukong.app.mirror_documents import follow_whole
 from wukong.app.rules import load_rules
 from wukong.app.run_config import RunConfig
 from wukong.cluster.credentials import Credentials
@@ -34,6 +35,7 @@ from wukong.ports import Clock, Cluster, Selection, WatchUpdate
 from wukong.runtime import Leader, Loop, LoopSettings, Metrics
 from wukong.runtime.delivery import describe_action
 from wukong.runtime.gate import Gate
+from wukong.runtime.watch_source import WatchSource
 from wukong.serve.probes import build_probes_app
 from wukong.serve.site import serve
 from wukong.state import State
@@ -85,7 +87,7 @@ def build_loop(
     return Loop(
         cluster,
         assembly.controllers,
-        follow_installed,
+        partial(follow_installed, source=follow_whole if assembly.keeps_documents else follow),
         clock=clock,
         random=random.random,
         leader=leader,
@@ -108,11 +110,16 @@ def say_dry_run(action: Action) -> None:
 
 
 async def follow_installed(
-    cluster: Cluster, resource: Resource, read: type[Object], selection: Selection, optional: bool = False
+    cluster: Cluster,
+    resource: Resource,
+    read: type[Object],
+    selection: Selection,
+    optional: bool = False,
+    source: WatchSource = follow,
 ) -> AsyncGenerator[WatchUpdate[Object], None]:
-    """`follow`, which says how to install a kind of ours that the cluster does not have."""
+    """The source, which says how to install a kind of ours that the cluster does not have."""
     try:
-        async for update in follow(cluster, resource, read, selection, optional):
+        async for update in source(cluster, resource, read, selection, optional):
             yield update
     except NotFound:
         kind = KINDS.of_resource(resource)

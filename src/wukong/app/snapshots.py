@@ -11,11 +11,12 @@ from typing import Any
 from wukong.actions import Action, Create, Note, Patch
 from wukong.api.kinds import CONTROLLER_REVISIONS, PODS
 from wukong.app.component import Component
-from wukong.app.embedded import Settings, build_cluster, choose_components
+from wukong.app.embedded import EmbeddedCluster, Settings, build_cluster, choose_components
+from wukong.cluster import pause_garbage_collector
 from wukong.embedded.scenario import Scenario, Story
-from wukong.embedded.scenario.play.player import Lines, Observers, Spectator, WorldPlayer
+from wukong.embedded.scenario.play.player import Lines, Observers, Spectator, WorldPlayer, record
 from wukong.embedded.scenario.play.steps import MANAGER, Drains
-from wukong.embedded.scenario.record.recording import Recording, StoryTrace
+from wukong.embedded.scenario.record.recording import StoryTrace
 from wukong.embedded.scenario.record.story import SettlingReport
 from wukong.embedded.snapshot.load import LoadedSnapshot, load_snapshot
 from wukong.embedded.snapshot.presumed_fields import presume_fields
@@ -25,7 +26,8 @@ from wukong.ports import Document
 
 def load(documents: Iterable[Document], now: float | None = None) -> LoadedSnapshot:
     """Made fit to be played on; its `notes` say what had to be taken for granted."""
-    return load_snapshot(documents, now)
+    with pause_garbage_collector():
+        return load_snapshot(documents, now)
 
 
 def play_on(
@@ -36,7 +38,12 @@ def play_on(
     lines: Lines | None = None,
 ) -> Story:
     """Play a scenario once on a snapshot: see Baseline."""
-    return Baseline(start, choose_components(scenario, list_documents(start))).play(scenario, seed, spectator, lines)
+    return make_baseline(start, scenario).play(scenario, seed, spectator, lines)
+
+
+def make_baseline(start: LoadedSnapshot, scenario: Scenario) -> Baseline:
+    """With the components that this scenario needs, or that the snapshot's policies do."""
+    return Baseline(start, choose_components(scenario, list_documents(start)))
 
 
 class Baseline:
@@ -47,6 +54,10 @@ class Baseline:
     """
 
     def __init__(self, start: LoadedSnapshot, components: Sequence[Component[Any]]) -> None:
+        with pause_garbage_collector():
+            self._come_to_rest(start, components)
+
+    def _come_to_rest(self, start: LoadedSnapshot, components: Sequence[Component[Any]]) -> None:
         drains = Drains()
         self._cluster = build_cluster(Settings(0, tuple(components)), drains, start)
         world, changes = self._cluster.world, 0
@@ -61,8 +72,7 @@ class Baseline:
         self._findings = story.findings
         self._recording, self._checkers = player.recording, player.checkers
         if story.writes:
-            self._recording = Recording(world, StoryTrace(_ignore))
-            self._recording.include_present_objects()
+            self._recording = record(world)
             self._recording.recorder.finish()
         self._recording.begin()
         world.prepare_fork()
@@ -75,6 +85,12 @@ class Baseline:
             timeline=story.events,
         )
 
+    def fork(self, seed: int = 0, lines: Lines | None = None) -> tuple[EmbeddedCluster, Observers]:
+        """A copy of the cluster, and of those who observe it."""
+        cluster = self._cluster.fork(seed)
+        world = cluster.world
+        return cluster, Observers(self._recording.fork(world, StoryTrace(lines)), self._checkers.fork(world))
+
     def play(
         self,
         scenario: Scenario,
@@ -83,10 +99,9 @@ class Baseline:
         lines: Lines | None = None,
     ) -> Story:
         """The scenario's nodes and manifests come to what is there. The next play finds nothing of it."""
-        cluster = self._cluster.fork(seed)
+        cluster, observers = self.fork(seed, lines)
         world = cluster.world
         presume_fields(world.server, scenario.documents, MANAGER)
-        observers = Observers(self._recording.fork(world, StoryTrace(lines)), self._checkers.fork(world))
         player = WorldPlayer(world, scenario, cluster.drains, lines=lines, observers=observers)
         if spectator is not None:
             spectator.begin(player)

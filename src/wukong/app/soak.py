@@ -7,20 +7,18 @@ expects it to, if a checker finds something, or if somebody raises what he shoul
 
 from __future__ import annotations
 
-import signal
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import msgspec
 
 from wukong.app.embedded import play_with
+from wukong.app.many_seeds import play_seeds
 from wukong.embedded.scenario import Scenario
 from wukong.embedded.scenario.expectations import find_differences, find_differences_under_faults
 from wukong.errors import InputError
 
-AHEAD = 4  # seeds handed to each process beforehand
 MOST_REASONS = 3
 
 
@@ -73,7 +71,7 @@ def soak(
     """`tell` hears of every seed that is done. An interrupt ends it with what there is by then."""
     result = SoakResult(faults=list(faults))
     try:
-        for seed_result in _play_all(scenario, seeds, tuple(faults), jobs):
+        for seed_result in play_seeds(partial(play_seed, scenario, faults=tuple(faults)), seeds, jobs):
             result.add(seed_result)
             tell(result)
     except KeyboardInterrupt:
@@ -100,34 +98,3 @@ def play_seed(scenario: Scenario, seed: int, faults: Sequence[str]) -> SeedResul
         injected=dict(fault_counts.injected) if fault_counts else {},
         effective=dict(fault_counts.effective) if fault_counts else {},
     )
-
-
-def _play_all(scenario: Scenario, seeds: Iterable[int], faults: tuple[str, ...], jobs: int) -> Iterator[SeedResult]:
-    if jobs == 1:
-        yield from (play_seed(scenario, seed, faults) for seed in seeds)
-        return
-    waiting = iter(seeds)
-    with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(scenario, faults)) as pool:
-        running: set[Future[SeedResult]] = {pool.submit(_play, seed) for seed in islice(waiting, jobs * AHEAD)}
-        try:
-            while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                running |= {pool.submit(_play, seed) for seed in islice(waiting, len(done))}
-                yield from (future.result() for future in done)
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-_SHARED: tuple[Scenario, tuple[str, ...]] | None = None  # of a process of the pool: what all its seeds have in common
-
-
-def _begin(scenario: Scenario, faults: tuple[str, ...]) -> None:
-    global _SHARED  # noqa: PLW0603
-    _SHARED = scenario, faults
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the interrupt is for who started us; what is under way ends
-
-
-def _play(seed: int) -> SeedResult:
-    assert _SHARED is not None, "the pool begins with _begin"
-    scenario, faults = _SHARED
-    return play_seed(scenario, seed, faults)

@@ -12,18 +12,19 @@ from wukong.engine.decision import Decision, Preemption, Refusal, format_histogr
 from wukong.engine.plugin import Load
 from wukong.engine.plugins.node_affinity import CONFLICT, NOT_NAMED, NodeAffinity
 from wukong.engine.preempt import NOT_HELPFUL, Attempt, preempt
+from wukong.engine.ties import FIRST_BY_NAME, Ties
 from wukong.engine.view import View
 
 NO_NODES = "no nodes available to schedule pods"
 
 
-def decide(view: View) -> Decision:
-    """What kube-scheduler would do with this pod now. Changes nothing."""
+def decide(view: View, ties: Ties = FIRST_BY_NAME) -> Decision:
+    """What kube-scheduler would do with this pod now. Changes nothing. `ties` choose among equal preemptions."""
     view.sync()
     names = [row.name for row in view.snapshot.rows]
     rows = np.flatnonzero(view.feasible).tolist()
     if not rows:
-        return _decide_unschedulable(view)
+        return _decide_unschedulable(view, ties)
     refusals = find_refusals(view)
     feasible = tuple(names[row] for row in rows)
     if len(rows) == 1:  # nothing to compare: kube-scheduler does not score
@@ -63,7 +64,7 @@ def find_refusals(view: View) -> dict[str, Refusal]:
     return refusals
 
 
-def _decide_unschedulable(view: View) -> Decision:
+def _decide_unschedulable(view: View, ties: Ties) -> Decision:
     count = len(view.snapshot.rows)
     if not count:
         return Decision(message=NO_NODES)
@@ -72,7 +73,7 @@ def _decide_unschedulable(view: View) -> Decision:
         return _decide_conflicting_names(view, count)
     refusals = find_refusals(view)
     reasons = format_histogram(reason for refusal in refusals.values() for reason in refusal.reasons)
-    attempt = preempt(view, refusals) if view.profile.has_preemption else None
+    attempt = preempt(view, refusals, ties) if view.profile.has_preemption else None
     preemption = attempt.preemption if attempt else None
     tail = _format_preemption(view, preemption) if preemption else _format_post_filter(view, attempt, count)
     return Decision(

@@ -15,6 +15,7 @@ from wukong.engine.decision import Preemption, Refusal
 from wukong.engine.plugin import Load, Scope
 from wukong.engine.plugins.pod_topology_spread import SpreadFilter
 from wukong.engine.snapshot import PlacedPod
+from wukong.engine.ties import FIRST_BY_NAME, Ties
 from wukong.engine.view import View
 from wukong.semantics.selectors import selects
 
@@ -49,11 +50,14 @@ class _Candidate:
         earliest = min(placed.start or _NOT_STARTED for placed in highest)
         later_first = tuple(-ord(letter) for letter in earliest)
         total = sum(priority + _LOWEST_PRIORITY for priority in priorities)
-        return self.violations, max(priorities), total, len(priorities), later_first, self.node
+        return self.violations, max(priorities), total, len(priorities), later_first
 
 
-def preempt(view: View, refusals: dict[str, Refusal]) -> Attempt:
-    """What DefaultPreemption would do for the view's pod, given why each node refused it."""
+def preempt(view: View, refusals: dict[str, Refusal], ties: Ties = FIRST_BY_NAME) -> Attempt:
+    """What DefaultPreemption would do for the view's pod, given why each node refused it.
+
+    Among equal candidates kube-scheduler takes the first of a Go map, so any; here `ties` choose.
+    """
     if not view.template.preempts:
         return Attempt(refusal=NEVER)
     candidates: list[_Candidate] = []
@@ -73,7 +77,9 @@ def preempt(view: View, refusals: dict[str, Refusal]) -> Attempt:
     candidates = _filter_candidates(view, candidates)
     if not candidates:
         return Attempt(refusal=NOT_AGREED)
-    best = min(candidates, key=_Candidate.rank)
+    least = min(candidate.rank() for candidate in candidates)
+    equals = {view.snapshot.row_of[candidate.node]: candidate for candidate in candidates if candidate.rank() == least}
+    best = equals[ties.choose(np.array(sorted(equals), dtype=np.intp))]
     victims_of = {candidate.node: tuple(key for key, _ in candidate.victims) for candidate in candidates}
     return Attempt(Preemption(best.node, victims_of[best.node], victims_of, best.violations))
 

@@ -81,10 +81,20 @@ class Queue(Generic[Item]):
             taken.append(item)
         return taken
 
+    def restart(self, item: Item, now: float) -> None:
+        """Work on an item that was taken begins only now: what was asked for until now is part of it."""
+        again = self._in_flight[item]
+        if again is not None and again <= now:
+            self._in_flight[item] = None
+
     def next_due(self) -> float | None:
-        while self._heap and self._waiting.get(self._heap[0][2]) != self._heap[0][0]:
-            heappop(self._heap)
-        return self._heap[0][0] if self._heap else None
+        heap, waiting = self._heap, self._waiting
+        while heap:
+            at, _, item = heap[0]
+            if waiting.get(item) == at:
+                return at
+            heappop(heap)
+        return None
 
     def finish(self, item: Item) -> None:
         """Work on it has ended. If it was asked for meanwhile, it waits again."""

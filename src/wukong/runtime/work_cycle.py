@@ -26,6 +26,11 @@ class Work:
         self.item, self.outcome, self.position, self.only_looks = item, outcome, 0, only_looks
         self.written: list[WrittenVersion] = []
 
+    def copy(self) -> Work:
+        copy = Work(self.item, self.outcome, only_looks=self.only_looks)
+        copy.position, copy.written = self.position, list(self.written)
+        return copy
+
     @property
     def next_action(self) -> Action | None:
         """What to perform next, or to look at; None when all is done."""

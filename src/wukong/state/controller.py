@@ -19,22 +19,42 @@ from wukong.ports import EVERYTHING, Selection
 from wukong.state.mirror import Change, State
 
 KeysOf = Callable[[Change, State], Iterable[Key]]
+KeysOfObject = Callable[[Object, State], Iterable[Key]]
 
 
 def own_key(change: Change, _: State) -> Iterable[Key]:
     return (change.key,)
 
 
-def each_side(keys: Callable[[Object, State], Iterable[Key]]) -> KeysOf:
+def each_side(keys: KeysOfObject) -> KeysOf:
     """The keys of an object as it was and those of it as it is, where what they are depends on what it says."""
 
     def keys_of_both(change: Change, state: State) -> Iterable[Key]:
-        if change.old is not None:
-            yield from keys(change.old, state)
-        if change.new is not None and change.new is not change.old:
-            yield from keys(change.new, state)
+        _, _, _, old, new = change
+        if old is None or new is None or old is new:
+            subject = old if new is None else new
+            return keys(subject, state) if subject is not None else ()
+        before, after = keys(old, state), keys(new, state)
+        return after if before == after else (*before, *after)
 
     return keys_of_both
+
+
+def each_side_unless(is_alike: Callable[[Object, Object], bool]) -> Callable[[KeysOfObject], KeysOf]:
+    """Like `each_side`, but only the object as it is is asked where both are alike in all that its keys depend on."""
+
+    def decorate(keys: KeysOfObject) -> KeysOf:
+        keys_of_both = each_side(keys)
+
+        def keys_of_different(change: Change, state: State) -> Iterable[Key]:
+            _, _, _, old, new = change
+            if old is not None and new is not None and is_alike(old, new):
+                return keys(new, state)
+            return keys_of_both(change, state)
+
+        return keys_of_different
+
+    return decorate
 
 
 def no_keys(_: Change, __: State) -> Iterable[Key]:
@@ -46,7 +66,8 @@ class Watch(NamedTuple):
     """A kind whose changes concern a controller, and which of its keys a change stands for.
 
     `read` is for kinds that the table of kinds does not have. Only the objects of the `selection` are mirrored. An
-    `optional` kind may not be installed: then there are none of it.
+    `optional` kind may not be installed: then there are none of it. `is_secondary`: its keys are those of objects that
+    the controller watches, too, so that nobody need ask for them when all objects are new.
     """
 
     resource: Resource
@@ -54,6 +75,7 @@ class Watch(NamedTuple):
     read: type[Object] | None = None
     selection: Selection = EVERYTHING
     optional: bool = False
+    is_secondary: bool = False
 
     @property
     def struct(self) -> type[Object]:

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from wukong.api.core import Pod
 from wukong.api.kinds import KINDS, PODS, group_kind_of
-from wukong.api.meta import Object, OwnerReference
+from wukong.api.meta import Object, ObjectMeta, OwnerReference
 from wukong.api.objects import Objects
 from wukong.api.resources import Key, key_of
 from wukong.engine import Snapshot
@@ -63,7 +63,8 @@ class State:
 
     def get(self, read: type[O], key: Key) -> O | None:
         """The object of this struct's kind, if there is one."""
-        mirrored = self.objects.get(KINDS.group_kinds[read], {}).get(key)
+        of_kind = self.objects.get(KINDS.group_kinds[read])
+        mirrored = of_kind.get(key) if of_kind is not None else None
         return mirrored if isinstance(mirrored, read) else None
 
     def all(self, read: type[O]) -> list[O]:
@@ -120,8 +121,8 @@ class State:
         if event_type == "BOOKMARK":
             return []
         group_kind, key = group_kind or group_kind_of(subject), key_of(subject)
-        mirrored = self.objects.get(group_kind, {}).get(key)
         if event_type == "DELETED":
+            mirrored = self.objects.get(group_kind, {}).get(key)
             is_old_news = mirrored is None or _is_another(mirrored, subject)
             return [] if is_old_news else [self._set(group_kind, key, None)]
         return self._upsert(group_kind, key, subject)
@@ -167,7 +168,7 @@ class State:
         return Change("ADDED" if old is None else "DELETED" if new is None else "MODIFIED", group_kind, key, old, new)
 
     def _index(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
-        if old is None or new is None or old.metadata.owner_references != new.metadata.owner_references:
+        if old is None or new is None or not _has_same_owners(old.metadata, new.metadata):
             if old is not None:
                 self.owners.remove(group_kind, key, old)
             if new is not None:
@@ -226,18 +227,18 @@ class State:
 
     def _is_counted_alike(self, key: Key, old: Object | None, new: Object | None) -> bool:
         """Whether a bound pod changed in nothing that decisions read: most changes are news of its health."""
+        if not isinstance(old, Pod) or not isinstance(new, Pod) or not new.spec.node_name:
+            return False
+        before, after = old.metadata, new.metadata
         return (
-            isinstance(old, Pod)
-            and isinstance(new, Pod)
-            and bool(new.spec.node_name)
-            and (old.spec is new.spec or old.spec == new.spec)
-            and old.metadata.labels == new.metadata.labels
-            and old.metadata.owner_references == new.metadata.owner_references
-            and old.is_terminating == new.is_terminating
+            (old.spec is new.spec or old.spec == new.spec)
+            and (before.deletion_timestamp is None) == (after.deletion_timestamp is None)
             and old.is_finished == new.is_finished
             and old.status.start_time == new.status.start_time
-            and not any(status.resources for pod in (old, new) for status in pod.status.container_statuses)
-            and not any(status.resources for pod in (old, new) for status in pod.status.init_container_statuses)
+            and before.labels == after.labels
+            and _has_same_owners(before, after)
+            and not _reports_resources(old)
+            and not _reports_resources(new)
             and self.placements.get(key) is None
         )
 
@@ -255,6 +256,19 @@ class State:
 
 def _is_another(mirrored: Object, subject: Object) -> bool:
     return mirrored.metadata.uid != subject.metadata.uid
+
+
+def _has_same_owners(before: ObjectMeta, after: ObjectMeta) -> bool:
+    return before.owner_references is after.owner_references or before.owner_references == after.owner_references
+
+
+def _reports_resources(pod: Pod) -> bool:
+    """Whether its status says what containers really have: they count as that, not as what the spec asks for."""
+    statuses = pod.status
+    for container in statuses.container_statuses:
+        if container.resources:
+            return True
+    return any(container.resources for container in statuses.init_container_statuses)
 
 
 def _is_indexed_alike(old: Object | None, new: Object | None) -> bool:

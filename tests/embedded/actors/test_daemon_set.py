@@ -41,6 +41,12 @@ def taint(world: World, node: str, effect: str) -> None:
     world.run()
 
 
+def count_wanted(world: World) -> tuple[int, int]:
+    """How many nodes should have a daemon, and how many have one that they should not have, by the status."""
+    counts = status_of(world, DAEMON_SETS)
+    return counts["desiredNumberScheduled"], counts["numberMisscheduled"]
+
+
 def require_labels(**labels: str) -> Document:
     terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]} for key, value in labels.items()]
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
@@ -71,12 +77,29 @@ def test_a_taint_that_only_keeps_away_leaves_daemons_where_they_are() -> None:
     create_daemons(world)
     taint(world, "n0", "NoSchedule")
     assert nodes_with_daemons(world) == ["n0", "n1"]
-    counts = status_of(world, DAEMON_SETS)
-    assert (counts["desiredNumberScheduled"], counts["numberMisscheduled"]) == (1, 1)
+    assert count_wanted(world) == (2, 0)  # nobody looks: kube-controller-manager's syncNodeUpdate sees nothing to do
+    merge(world, DAEMON_SETS, "web", {"spec": {"minReadySeconds": 1}})
+    world.run()
+    assert count_wanted(world) == (1, 1)
+    world.server.patch(NODES, Key("", "n0"), PatchBody("merge", {"spec": {"taints": None}}))
+    world.run()
+    assert count_wanted(world) == (2, 0)
+    taint(world, "n0", "NoSchedule")
     world.server.delete(PODS, Key(NAMESPACE, names_of(list_pods(world))[0]))
     world.server.delete(PODS, Key(NAMESPACE, names_of(list_pods(world))[1]))
     world.run()
     assert nodes_with_daemons(world) == ["n1"]
+
+
+def test_a_node_that_goes_is_wanted_until_its_pod_is_gone_too() -> None:
+    world = a_world(2)
+    create_daemons(world)
+    world.server.delete(NODES, Key("", "n0"))
+    world.run(seconds=30)
+    assert count_wanted(world) == (2, 0)
+    world.run()
+    assert nodes_with_daemons(world) == ["n1"]
+    assert count_wanted(world) == (1, 0)
 
 
 def test_a_taint_that_drives_out_takes_daemons_away() -> None:

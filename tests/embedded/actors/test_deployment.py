@@ -246,3 +246,19 @@ def test_the_rest_of_a_proportional_scaling_goes_to_the_largest() -> None:
     versions = [Version("old", 8, 8, 13), Version("new", 5, 0, 13)]
     assert sizes.scale_in_proportion(Limits(15, 3, 2), versions, 13) == {"old": 11, "new": 7}
     assert sizes.scale_in_proportion(Limits(0, 3, 0), versions, 13) == {"old": 0, "new": 0}
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "expected"),
+    [
+        (Version("new", 5, 5, 0), [Version("old", 8, 8, 0)], {"old": 3}),
+        (Version("new", 5, 2, 0), [Version("old", 8, 8, 0)], {"old": 6}),
+        (Version("new", 5, 0, 0), [Version("old", 8, 8, 0)], {}),
+        (Version("new", 5, 2, 0), [Version("old", 8, 6, 0)], {"old": 6}),  # those that are unavailable go first
+        (Version("new", 7, 4, 0), [Version("old", 6, 8, 0)], {}),  # shrunk from 8, and its status does not show it yet
+        (Version("new", 7, 5, 0), [Version("older", 2, 1, 0), Version("old", 4, 5, 0)], {"older": 1}),
+        (Version("new", 8, 5, 0), [Version("gone", 0, 3, 0), Version("old", 5, 5, 0)], {"old": 0}),
+    ],
+)
+def test_old_versions_shrink_by_what_is_not_needed(new: Version, old: list[Version], expected: dict[str, int]) -> None:
+    assert sizes.shrink_old(Limits(10, 3, 2), new, old) == expected

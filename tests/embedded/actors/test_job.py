@@ -6,6 +6,7 @@ from typing import Any
 
 from embedded.actors.actor_world import NAMESPACE, a_template, a_world, list_pods, merge, names_of, status_of
 from wukong.actions import Note
+from wukong.api.core import Pod
 from wukong.api.kinds import JOBS, NODES, PODS
 from wukong.api.resources import Key
 from wukong.embedded.store.deletion import DeleteOptions
@@ -35,6 +36,24 @@ def test_a_job_completes_when_enough_pods_succeeded() -> None:
     assert status_of(world, JOBS)["succeeded"] == 5
     assert conditions_of(world) == [("SuccessCriteriaMet", "CompletionsReached"), ("Complete", "CompletionsReached")]
     assert len(list_pods(world)) == 5
+
+
+def test_what_happens_to_its_pods_is_looked_at_a_second_later() -> None:
+    """As kube-controller-manager's SyncJobBatchPeriod: the next pod comes a second after the last one has ended."""
+    world = a_job(completions=2)
+    world.run(lambda state: any(pod.status.phase == "Succeeded" for pod in state.all(Pod)))
+    world.run(seconds=0.9)
+    assert len(list_pods(world)) == 1
+    world.run(seconds=0.2)
+    assert len(list_pods(world)) == 2
+
+
+def test_a_changed_spec_is_looked_at_at_once() -> None:
+    world = a_job(completions=4, parallelism=1)
+    world.run(seconds=3)
+    merge(world, JOBS, "web", {"spec": {"parallelism": 3}})
+    world.run(seconds=0)
+    assert len(list_pods(world)) == 3
 
 
 def test_a_job_fails_after_too_many_failures_with_growing_pauses() -> None:

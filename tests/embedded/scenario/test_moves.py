@@ -51,8 +51,10 @@ def test_a_replacement_that_waits_long_has_moved_once_it_is_ready() -> None:
 
 def test_availability_is_told_whenever_it_changes() -> None:
     history = play("{at: 60s, drain: n1}").availability["default/web"]
-    assert [(available, wanted) for _, available, wanted in history] == [(0, 2), (2, 2), (1, 2), (2, 2)]
-    assert [int(at) for at, _, _ in history] == [0, 0, 60, 60]
+    counts = [(available, wanted) for _, available, wanted in history]
+    assert counts[0] == (0, 2)
+    assert counts[-3:] == [(2, 2), (1, 2), (2, 2)]  # two that start need not be ready in the same millisecond
+    assert [int(at) for at, _, _ in history][-3:] == [0, 60, 60]
 
 
 class Impatient:

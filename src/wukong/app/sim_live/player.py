@@ -39,6 +39,7 @@ from wukong.embedded.store.documents import condition_of
 from wukong.embedded.world.objects import Node
 from wukong.errors import InputError
 from wukong.ports import Cluster
+from wukong.runtime.delivery import object_of
 from wukong.runtime.dispatch import Item
 
 READY_SECONDS = 60.0
@@ -114,7 +115,7 @@ class LivePlayer:
                 # Only now: on virtual time all of it is there at once, and a busy API server may take seconds.
                 self.recorder.started_at = self.real.clock.now()
             case Perform(actions, place):
-                await self.real.perform(actions, place)
+                await self.real.perform([make_hollow(action) for action in actions], place)
             case Drain(node):
                 self._drains_to_begin.append(node)  # all are cordoned before any is emptied
             case WaitUntil(seconds):
@@ -185,16 +186,17 @@ class LivePlayer:
         documents = [document for document in self.scenario.manifests if document["kind"] == "Node"]
         actions = [*steps.create_nodes(self.scenario.nodes), *(Create(NODES, document) for document in documents)]
         await self.real.perform([make_hollow(action) for action in actions], "$.nodes")
-        if not await self.real.wait_until(self._are_nodes_usable, READY_SECONDS):
+        names = {object_of(action)[1].name for action in actions}  # not those that come later
+        if not await self.real.wait_until(lambda: self._are_nodes_usable(names), READY_SECONDS):
             raise InputError(
                 f"the nodes were not ready within {READY_SECONDS:.0f} s: no hollow kubelet takes them up. "
                 "--create-nodes is for clusters that have some, such as the test bed or KWOK."
             )
         self._check_silence()
 
-    def _are_nodes_usable(self) -> bool:
+    def _are_nodes_usable(self, names: set[str]) -> bool:
         nodes = self.real.state.all(Node)
-        return {node.metadata.name for node in nodes} >= self.plan.nodes and all(map(_is_usable, nodes))
+        return {node.metadata.name for node in nodes} >= names and all(map(_is_usable, nodes))
 
     def _check_silence(self) -> None:
         is_needed = any(entry.not_ready or entry.ready for entry in self.scenario.timeline)

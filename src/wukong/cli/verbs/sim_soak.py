@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Iterable
 from typing import Any
@@ -12,6 +11,7 @@ import click
 
 from wukong.app.embedded import asks_extender
 from wukong.app.soak import SoakResult, soak
+from wukong.cli.inputs.seeds import read_seeds
 from wukong.cli.inputs.sim_source import read_scenario_file
 from wukong.cli.main import INTERRUPTED
 from wukong.cli.views.console import Part, Table, count, progress, show, show_document
@@ -22,7 +22,6 @@ from wukong.errors import InputError
 FAILED = 1
 MOST_FAILURES = 5
 MOST_REASONS = 3
-_SEEDS = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 @click.command("soak")
@@ -64,14 +63,6 @@ def command(scenario: str, seeds: str, faults: str, jobs: int | None, output: st
     if result.was_interrupted:
         return INTERRUPTED
     return FAILED if result.has_failed else 0
-
-
-def read_seeds(text: str) -> range:
-    match = _SEEDS.fullmatch(text)
-    first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-    if last < first:
-        raise InputError(f'--seeds: expected a seed such as 7, or a range such as 1-1000, got "{text}".')
-    return range(first, last + 1)
 
 
 def _render(result: SoakResult, requested: int, replay: str) -> Iterable[Part]:

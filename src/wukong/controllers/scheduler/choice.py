@@ -69,7 +69,7 @@ class Chooser:
         node = self._pick(view, nominated_node)
         if node:
             return Choice(node=node, notes=notes)
-        decision = decide(view)
+        decision = decide(view, self.ties)
         refusal = decision.refusals.get(nominated_node)
         if must_wait and refusal is not None and not refusal.is_final:
             decision = decide(self._compile_view(pod, snapshot, self._profile_without_preemption, now)[0])

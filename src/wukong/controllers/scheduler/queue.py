@@ -6,9 +6,10 @@
                └─────────────────┴──────────────────────────────────────────────────── backing off
                   its backoff is over, or nothing is active and no error was the reason
 
-Active pods are ordered by priority, then by time: of creation for a new pod, of the failure for one that failed. So a
-queue filled again from the same state has the same order, except for backoffs. As in kube-scheduler 1.35
-(SchedulerPopFromBackoffQ) an idle scheduler does not wait for a backoff to end, unless an error was its reason.
+Active pods are ordered by priority, then by time: of creation for a new pod, of the failure for one that failed; pods
+of the same second in the order in which they came, as in kube-scheduler. A queue filled again from the same state has
+the same order but for that, and for backoffs. As in kube-scheduler 1.35 (SchedulerPopFromBackoffQ) an idle scheduler
+does not wait for a backoff to end, unless an error was its reason.
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ class Entry(msgspec.Struct):
     is_popped: bool = False  # being decided, or its binding under way
     decided_on: Key | None = None  # the key of the reconcile in which it was decided last
     heap_number: int = 0  # of the one heap item that is current: the last pushed
+    arrival: int = 0  # which pod it is, counted from the first that came
 
     @property
-    def rank(self) -> tuple[float, float, Key]:
-        return -self.priority, self.queued_at, self.key
+    def rank(self) -> tuple[float, float, int]:
+        return -self.priority, self.queued_at, self.arrival
 
 
 class HeapItem(NamedTuple):
@@ -54,7 +56,7 @@ class HeapItem(NamedTuple):
 
     at: float
     tie_breaker: float
-    key: Key
+    arrival: int
     number: int
     entry: Entry
 
@@ -73,7 +75,7 @@ class Queue:
         self._active: list[HeapItem] = []  # heaps; items that are not current are skipped
         self._backing_off: list[HeapItem] = []
         self._parked: list[HeapItem] = []
-        self._last_number = 0
+        self._last_number = self._arrivals = 0
 
     def fork(self) -> tuple[Queue, Callable[[Entry], Entry]]:
         """An independent copy, and what gives the copy of each of its entries."""
@@ -111,6 +113,8 @@ class Queue:
             return known_entry
         self.remove(key)
         entry = Entry(key, pod.metadata.uid, pod.spec.priority or 0, seconds_of(pod.metadata.creation_timestamp))
+        self._arrivals += 1
+        entry.arrival = self._arrivals
         self.entries[key] = entry
         self.nominate(entry, pod.status.nominated_node_name)
         self._push(self._active, entry, entry.rank)
@@ -151,20 +155,20 @@ class Queue:
         self._back_off(entry, now)
         entry.plugins, entry.parked_until = plugins, now + LONGEST_PARKED
         self.parked[entry.key] = entry
-        self._push(self._parked, entry, (entry.parked_until, 0.0, entry.key))
+        self._push(self._parked, entry, (entry.parked_until, 0.0, entry.arrival))
 
     def back_off_after_error(self, entry: Entry, now: float) -> None:
         """Try a pod again after a backoff: it could not be decided, or its decision failed."""
         self._back_off(entry, now)
         entry.had_error = True
-        self._push(self._backing_off, entry, (entry.ready_at, 0.0, entry.key))
+        self._push(self._backing_off, entry, (entry.ready_at, 0.0, entry.arrival))
 
     def wake(self, entry: Entry) -> None:
         """Take a parked pod back, after an event that may help it."""
         if entry.parked_until is not None:
             entry.parked_until = None
             self.parked.pop(entry.key, None)
-            self._push(self._backing_off, entry, (entry.ready_at, 0.0, entry.key))
+            self._push(self._backing_off, entry, (entry.ready_at, 0.0, entry.arrival))
 
     def _back_off(self, entry: Entry, now: float) -> None:
         entry.failures += 1
@@ -196,7 +200,7 @@ class Queue:
                 else:
                     self._push(self._active, item.entry, item.entry.rank)
 
-    def _push(self, heap: list[HeapItem], entry: Entry, rank: tuple[float, float, Key]) -> None:
+    def _push(self, heap: list[HeapItem], entry: Entry, rank: tuple[float, float, int]) -> None:
         self._last_number += 1  # never the same twice, so that no two entries are ever compared
         entry.heap_number = self._last_number
         heappush(heap, HeapItem(*rank, entry.heap_number, entry))

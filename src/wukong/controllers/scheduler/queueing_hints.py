@@ -3,7 +3,7 @@
 Called by the scheduler for every pod it has parked. A wrong yes costs one more attempt, a wrong no up to five minutes:
 where kube-scheduler is exact and we are not, we say yes. So a pod's end may help whomever its own anti-affinity kept
 away (1.36 does this, 1.35 waits), and whatever changes may help a pod that an extender refused. A scheduler that stands
-for the stock one gives its `Version`, and what that version overlooks is overlooked: its pods wait as they would there.
+for the stock one gives its `Version`, and is answered by stock_hints.py: its pods wait as they would there.
 
 A pod counts as gone when it is finished. Not modelled: storage classes, CSI and device classes, resizing in place.
 """
@@ -12,15 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from wukong.api.core import Node, Pod, PodAffinityTerm
+from wukong.api.core import Node, Pod
 from wukong.api.meta import Object
-from wukong.api.resources import Key
 from wukong.api.versions import Version
+from wukong.controllers.scheduler.stock_hints import (
+    domains_of,
+    has_more_room,
+    node_may_help,
+    pod_may_help,
+    required_terms,
+    term_selects,
+)
 from wukong.engine.nodes import NodeRow
-from wukong.engine.requests import read_requests
 from wukong.semantics.host_ports import has_conflict, host_ports_of
 from wukong.semantics.node_selectors import allows_node
-from wukong.semantics.pod_affinity import compile_pod_term
 from wukong.semantics.selectors import compile_selector, selects
 from wukong.semantics.tolerations import tolerates_node
 from wukong.state import Change, State
@@ -34,11 +39,13 @@ def may_help(pod: Pod, refused_by: Set[str], change: Change, state: State, stock
         return True
     old, new = change.old, change.new
     if isinstance(old, Node) or isinstance(new, Node):
-        return _node_helps(pod, refused_by, _as_node(old), _as_node(new))
+        return (_node_helps if stock is None else node_may_help)(pod, refused_by, _as_node(old), _as_node(new))
     if isinstance(old, Pod) or isinstance(new, Pod):
+        if stock is not None:
+            return pod_may_help(pod, refused_by, _as_pod(old), _as_pod(new), state, stock)
         if _is_nomination_below(old, new, pod.spec.priority or 0):
             return False
-        return _pod_helps(pod, refused_by, _as_placed_pod(old), _as_placed_pod(new), state, stock)
+        return _pod_helps(pod, refused_by, _as_placed_pod(old), _as_placed_pod(new), state)
     return "VolumeBinding" in refused_by and new is not None
 
 
@@ -69,7 +76,7 @@ def _node_helps(pod: Pod, plugins: Set[str], old: Node | None, new: Node | None)
         return True
     if "NodeAffinity" in plugins and allows_node(pod, new) and (old is None or not allows_node(pod, old)):
         return True
-    if "NodeResourcesFit" in plugins and _has_more_room(pod, old, new):
+    if "NodeResourcesFit" in plugins and has_more_room(pod, old, new):
         return True
     if "InterPodAffinity" in plugins and _changes_domains(pod, old, new):
         return True
@@ -78,34 +85,16 @@ def _node_helps(pod: Pod, plugins: Set[str], old: Node | None, new: Node | None)
     return old is None and bool(plugins & {"NodePorts", "NodeName"})
 
 
-def _has_more_room(pod: Pod, old: Node | None, new: Node) -> bool:
-    """Tell whether the empty node would hold the pod, and has more of something the pod requests than before."""
-    row, needed = NodeRow(new), read_requests(pod).needed
-    if row.allowed_pods < 1 or any(row.allocatable.get(name, 0) < amount for name, amount in needed.items()):
-        return False
-    if old is None:
-        return True
-    before = NodeRow(old)
-    grown = (name for name in needed if row.allocatable.get(name, 0) > before.allocatable.get(name, 0))
-    return row.allowed_pods > before.allowed_pods or any(grown)
-
-
 def _changes_spread(pod: Pod, old: Node | None, new: Node | None) -> bool:
     """Tell whether domains appear, go or change; or taints or labels, which may take a node out of its domain."""
     keys = [constraint.topology_key for constraint in pod.spec.topology_spread_constraints]
     if not keys:  # the profile's constraints refused it
         return True
-    old_domains, new_domains = _domains(old, keys), _domains(new, keys)
+    old_domains, new_domains = domains_of(old, keys), domains_of(new, keys)
     if old_domains != new_domains or old is None or new is None:
         return old_domains != new_domains
     is_counted_anew = old.spec.taints != new.spec.taints or allows_node(pod, old) != allows_node(pod, new)
     return new_domains is not None and is_counted_anew
-
-
-def _domains(node: Node | None, keys: list[str]) -> list[str] | None:
-    """Return the node's domains; None if it lacks one of the labels: then it is not counted."""
-    labels = {} if node is None else node.metadata.labels
-    return [labels[key] for key in keys] if node is not None and all(key in labels for key in keys) else None
 
 
 def _changes_domains(pod: Pod, old: Node | None, new: Node) -> bool:
@@ -113,7 +102,7 @@ def _changes_domains(pod: Pod, old: Node | None, new: Node) -> bool:
 
     The anti-affinity of other pods is not looked up: a new node may help where the pod itself has no terms.
     """
-    together, apart = _terms(pod)
+    together, apart = required_terms(pod)
     new_labels, old_labels = new.metadata.labels, {} if old is None else old.metadata.labels
     joined = any(
         term.topology_key in new_labels and new_labels[term.topology_key] != old_labels.get(term.topology_key)
@@ -126,9 +115,7 @@ def _changes_domains(pod: Pod, old: Node | None, new: Node) -> bool:
     return joined or left or (old is None and not together)
 
 
-def _pod_helps(
-    pod: Pod, plugins: Set[str], old: Pod | None, new: Pod | None, state: State, stock: Version | None
-) -> bool:
+def _pod_helps(pod: Pod, plugins: Set[str], old: Pod | None, new: Pod | None, state: State) -> bool:
     if old is None and new is None:
         return False
     if new is None and "NodeResourcesFit" in plugins:
@@ -142,11 +129,7 @@ def _pod_helps(
         return True
     if "PodTopologySpread" in plugins and _counts_differ(pod, old, new):
         return True
-    if "InterPodAffinity" not in plugins:
-        return False
-    if stock is not None:
-        return _stock_affinity_changes(pod, _as_bound_pod(old), _as_bound_pod(new), state, stock)
-    return _affinity_changes(pod, old, new, state)
+    return "InterPodAffinity" in plugins and _affinity_changes(pod, old, new, state)
 
 
 def _counts_differ(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
@@ -165,66 +148,28 @@ def _affinity_changes(pod: Pod, old: Pod | None, new: Pod | None, state: State) 
 
     When no pod is left that its affinity selects, a pod that matches its own terms may be the first of its kind.
     """
-    together, apart = _terms(pod)
+    together, apart = required_terms(pod)
 
     def suits(placed_pod: Pod | None) -> bool:
         if placed_pod is None or not together:
             return False
-        return all(_matches(pod, term, placed_pod, state) for term in together)
+        return all(term_selects(pod, term, placed_pod, state) for term in together)
 
     def hinders(placed_pod: Pod | None) -> bool:
         if placed_pod is None:
             return False
-        own = any(_matches(pod, term, placed_pod, state) for term in apart)
-        return own or any(_matches(placed_pod, term, pod, state) for term in _terms(placed_pod)[1])
+        own = any(term_selects(pod, term, placed_pod, state) for term in apart)
+        return own or any(term_selects(placed_pod, term, pod, state) for term in required_terms(placed_pod)[1])
 
     return suits(new) != suits(old) or (hinders(old) and not hinders(new))
-
-
-def _stock_affinity_changes(pod: Pod, old: Pod | None, new: Pod | None, state: State, stock: Version) -> bool:
-    """As interpodaffinity's isSchedulableAfterPodChange: a pod without terms matches none of them."""
-    together, apart = _terms(pod)
-    enough = any if stock.one_term_wakes else all
-
-    def suits(placed_pod: Pod | None) -> bool:
-        if placed_pod is None or not together:
-            return False
-        return all(_matches(pod, term, placed_pod, state) for term in together)
-
-    def keeps_away(owner: Pod, terms: list[PodAffinityTerm], selected: Pod | None) -> bool:
-        return selected is not None and bool(terms) and enough(_matches(owner, term, selected, state) for term in terms)
-
-    if new is not None:
-        return (suits(new) and not suits(old)) or (keeps_away(pod, apart, old) and not keeps_away(pod, apart, new))
-    if old is None:
-        return False
-    is_theirs = stock.leaving_pods_wake_by_their_terms and keeps_away(old, _terms(old)[1], pod)
-    return keeps_away(pod, apart, old) or is_theirs
-
-
-def _matches(owner: Pod, term: PodAffinityTerm, other: Pod, state: State) -> bool:
-    """Asked without labels of the namespace too: so 1.35 reads the terms of a pod that is to be placed."""
-    namespace = state.objects.get("Namespace", {}).get(Key("", other.metadata.namespace))
-    compiled, meta = compile_pod_term(term, owner.metadata.namespace), other.metadata
-    return compiled.selects(meta.namespace, meta.labels, {}) or (
-        namespace is not None and compiled.selects(meta.namespace, meta.labels, namespace.metadata.labels)
-    )
-
-
-def _terms(pod: Pod) -> tuple[list[PodAffinityTerm], list[PodAffinityTerm]]:
-    """Return the terms of required affinity and of required anti-affinity."""
-    affinity = pod.spec.affinity
-    together = None if affinity is None else affinity.pod_affinity
-    apart = None if affinity is None else affinity.pod_anti_affinity
-    return ([] if together is None else together.required), ([] if apart is None else apart.required)
 
 
 def _as_node(subject: Object | None) -> Node | None:
     return subject if isinstance(subject, Node) else None
 
 
-def _as_bound_pod(pod: Pod | None) -> Pod | None:
-    return pod if pod is not None and pod.spec.node_name else None
+def _as_pod(subject: Object | None) -> Pod | None:
+    return subject if isinstance(subject, Pod) else None
 
 
 def _is_nomination_below(old: Object | None, new: Object | None, priority: int) -> bool:

@@ -14,7 +14,7 @@ from wukong.api.core import Pod as AnyPod
 from wukong.api.kinds import PODS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
-from wukong.embedded.actors.pods import is_active, is_ready, ready_since
+from wukong.embedded.actors.pods import condition, ready_since
 from wukong.embedded.actors.replica_set.ranking import DeletionRanking
 from wukong.embedded.world.objects import Pod
 from wukong.engine.copy_on_write import CopyOnWriteEntries
@@ -69,9 +69,10 @@ class OwnedPods:
         least = min((wait for wait in waits if wait > 0), default=inf)
         return None if least == inf else least
 
-    def put(self, key: Key, pod: Pod) -> None:
+    def put(self, key: Key, pod: Pod, *, has_same_labels: bool = False) -> None:
+        """A pod came or changed. `has_same_labels`: it was put with the same labels before."""
         before = self.pods.get(key)
-        after = _summarize(pod, before)
+        after = _summarize(pod, before if has_same_labels else None)
         self.ranking.put(key, pod if after.is_active else None)
         if after == before:
             return
@@ -115,7 +116,8 @@ class OwnedPodsIndex:
         if after and isinstance(new, Pod):
             if after not in self._by_controller:
                 self._by_controller[after] = OwnedPods()
-            self._by_controller.own(after).put(key, new)
+            has_same_labels = old is not None and old.metadata.labels is new.metadata.labels
+            self._by_controller.own(after).put(key, new, has_same_labels=has_same_labels)
 
     def fork(self) -> OwnedPodsIndex:
         copy = OwnedPodsIndex()
@@ -123,15 +125,14 @@ class OwnedPodsIndex:
         return copy
 
 
-def _summarize(pod: Pod, before: CountedPod | None) -> CountedPod:
-    labels = pod.metadata.labels
-    has_same_labels = before is not None and dict(before.labels) == labels
+def _summarize(pod: Pod, labelled_alike: CountedPod | None) -> CountedPod:
+    is_ending, is_finished, ready = pod.is_terminating, pod.is_finished, condition(pod, "Ready")
     return CountedPod(
-        is_active(pod),
-        pod.is_terminating and not pod.is_finished,
-        ready_since(pod) if is_ready(pod) else None,
+        not is_finished and not is_ending,
+        is_ending and not is_finished,
+        ready_since(pod) if ready is not None and ready.status == "True" else None,
         pod.spec.node_name,
-        before.labels if has_same_labels and before is not None else label_class(pod),
+        labelled_alike.labels if labelled_alike is not None else label_class(pod),
     )
 
 

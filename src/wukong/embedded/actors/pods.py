@@ -38,7 +38,10 @@ def is_active(pod: AnyPod) -> bool:
 
 
 def condition(pod: AnyPod, kind: str) -> PodCondition | None:
-    return next((condition for condition in pod.status.conditions if condition.type == kind), None)
+    for condition in pod.status.conditions:
+        if condition.type == kind:
+            return condition
+    return None
 
 
 def is_ready(pod: AnyPod) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wukong.api.apps import Workload
+from wukong.api.core import Pod
 from wukong.api.kinds import KINDS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key, Resource, key_of, refers_to
@@ -27,6 +28,22 @@ def controller_key(owned: Object, resource: Resource) -> Key | None:
     return Key(owned.metadata.namespace, owner.name) if owner is not None and refers_to(owner, resource) else None
 
 
+def has_same_node(old: Object, new: Object) -> bool:
+    """Whether a pod is on the same node in two versions, or on none."""
+    assert isinstance(old, Pod)
+    assert isinstance(new, Pod)
+    return old.spec is new.spec or old.spec.node_name == new.spec.node_name
+
+
+def has_same_labels(old: Object, new: Object) -> bool:
+    return old.metadata.labels == new.metadata.labels
+
+
+def has_same_owners(old: Object, new: Object) -> bool:
+    owners = old.metadata.owner_references
+    return owners is new.metadata.owner_references or owners == new.metadata.owner_references
+
+
 def keys_of_controller(resource: Resource) -> KeysOf:
     """The key of a changed object's controller, if that is of this kind."""
 
@@ -41,11 +58,13 @@ def keys_of_owners(struct: type[Workload]) -> KeysOf:
     """The key of a changed object's controller; if it has none, those of the workloads that may adopt it."""
     entry = KINDS.of_struct(struct)
     assert entry is not None, f"{struct.__name__} is not in the table of kinds"
+    resource, kind = entry.resource, entry.resource.kind
 
     def find_keys(owned: Object, state: State) -> Iterable[Key]:
-        controller = controller_of(owned.metadata)
-        if controller is None:
-            return [key_of(workload) for workload in state.all(struct) if may_own(workload, owned)]
-        return (Key(owned.metadata.namespace, controller.name),) if refers_to(controller, entry.resource) else ()
+        for owner in owned.metadata.owner_references:
+            if owner.controller:
+                is_ours = owner.kind == kind and refers_to(owner, resource)
+                return (Key(owned.metadata.namespace, owner.name),) if is_ours else ()
+        return tuple(key_of(workload) for workload in state.all(struct) if may_own(workload, owned))
 
     return each_side(find_keys)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from wukong.embedded.world.process import Process
 from wukong.embedded.world.world import World
+from wukong.state import State
 from wukong.state.controller import PodRight, pod_rights_of
 
 
@@ -13,6 +14,16 @@ class ActingController(NamedTuple):
     process: Process
     name: str
     pod_rights: frozenset[PodRight]
+
+    @property
+    def decision(self) -> tuple[Process, int]:
+        """Which decision it carries out: the process, and its turn."""
+        decision = self.process.acting_decision
+        return self.process, self.process.turns if decision is None else decision.turn
+
+    def mirror(self) -> State:
+        """What it decided on: the mirror of its process, as it was then. A copy where that has changed meanwhile."""
+        return self.process.mirror_at_decision()
 
 
 def acting_controller(world: World) -> ActingController | None:

@@ -1,10 +1,11 @@
 """No pod is bound against a required rule or beyond a node's capacity: asked of wukong.rules, one object at a time.
 
 A scheduler decides on what it has seen, in any cluster: nodes may be tainted, and pods be bound by another instance,
-before its watch shows it. So a binding is right if it is right now, or by the mirror of the process that made it, with
-all that this process bound itself, or tried to, on top: that much it must know. Rules that only the target node and its
-pods decide are asked about every binding; those about pods elsewhere (inter-pod rules, spread) about every one up to a
-hundred pods, and the more rarely the more pods there are, for each look then costs more. What people bind is their own.
+before its watch shows it. So a binding is right if it is right now, or by the mirror of the process that made it, as it
+is or as it was at the decision, with all that this process bound itself, or tried to, on top: that much it must know.
+Rules that only the target node and its pods decide are asked about every binding; those about pods elsewhere (inter-pod
+rules, spread) about every one up to a hundred pods, and the more rarely the more pods there are, for each look then
+costs more. What people bind is their own.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from wukong.api.kinds import (
 from wukong.api.objects import Objects
 from wukong.api.profile import default_profile
 from wukong.api.resources import Key
-from wukong.embedded.checkers.acting_controller import acting_controller
+from wukong.embedded.checkers.acting_controller import ActingController, acting_controller
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.world.process import Process
 from wukong.rules.cluster import Cluster
@@ -79,7 +80,7 @@ class Bindings:
         if actor is None:
             return
         bound_nodes = self._bound_nodes.setdefault(actor.process, {})
-        self._check(change.key, old, new.spec.node_name, actor.process, bound_nodes)
+        self._check(change.key, old, new.spec.node_name, actor, bound_nodes)
         bound_nodes[new.metadata.uid] = new.spec.node_name
 
     def _forget(self, uid: str) -> None:
@@ -87,7 +88,7 @@ class Bindings:
         for bound_nodes in self._bound_nodes.values():
             bound_nodes.pop(uid, None)
 
-    def _check(self, key: Key, pod: Pod, node: str, process: Process, bound_nodes: Mapping[str, str]) -> None:
+    def _check(self, key: Key, pod: Pod, node: str, actor: ActingController, bound_nodes: Mapping[str, str]) -> None:
         self._bindings += 1
         state = self.world.state
         is_sampled = self._bindings % max(1, len(state.of(Pod)) // FEW) == 0
@@ -95,9 +96,21 @@ class Bindings:
         reason = self._refusal(state, key, pod, node, {}, is_whole=is_whole)
         if not reason:
             return
-        known = {**_assumed_nodes(process.state), **bound_nodes}
-        if process.state is state or self._refusal(process.state, key, pod, node, known, is_whole=is_whole):
+        if not self._was_right(key, pod, node, actor, bound_nodes, is_whole=is_whole):
             self.findings.report(f"pod {key}", f"bound to {node} although {reason}")
+
+    def _was_right(
+        self, key: Key, pod: Pod, node: str, actor: ActingController, bound_nodes: Mapping[str, str], *, is_whole: bool
+    ) -> bool:
+        """Whether the pod fits there by what the process knows, or knew when it decided."""
+        process = actor.process
+        if process.state is self.world.state and process.acting_decision is None:
+            return False  # it decided on the truth, right now
+        known = {**_assumed_nodes(process.state), **bound_nodes}
+        if not self._refusal(process.state, key, pod, node, known, is_whole=is_whole):
+            return True
+        mirror = actor.mirror()
+        return mirror is not process.state and not self._refusal(mirror, key, pod, node, known, is_whole=is_whole)
 
     def _refusal(
         self, state: State, key: Key, pod: Pod, node_name: str, bound_nodes: Mapping[str, str], *, is_whole: bool

@@ -2,15 +2,17 @@
 
 A budget is kept by a controller that counts late: pods may become unready, be deleted or be asked for between its last
 count and an eviction, in any cluster. So an eviction is right if enough healthy pods are left without it, either now or
-by what that controller could see when it wrote the budget's status last; those evicted since never count. Pods that
+by what that controller saw when it decided on the status that it wrote last; those evicted since never count. Pods that
 have not started, and unready ones under AlwaysAllow, count for no budget; two budgets on one pod the server refuses.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
 
+from wukong.actions import Action, Patch
 from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import Pod
 from wukong.api.kinds import POD_DISRUPTION_BUDGETS, PODS
@@ -20,6 +22,7 @@ from wukong.embedded.checkers.acting_controller import acting_controller
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.checkers.pods import EVICTED, is_disrupted, is_ready, replicas_of
 from wukong.rules.selectors import Requirements, requirements, selects
+from wukong.runtime.dispatch import Item
 from wukong.state import Change, State
 from wukong.state.controller import PodRight
 
@@ -39,6 +42,7 @@ class Budgets:
         self.findings, self.world = findings, findings.world
         self._selectors: dict[Key, Requirements] = {}
         self._last_counts: dict[Key, BudgetCount] = {}  # by what its controller saw when it last wrote
+        self._decided_counts: dict[Key, BudgetCount] = {}  # by what it saw when it decided on a status not yet written
         self._evicted: set[str] = set()
         self._evicted_since: dict[Key, set[str]] = {}  # budget → those evicted since its controller last wrote
         for key, budget in self.world.state.of(PodDisruptionBudget).items():
@@ -49,7 +53,7 @@ class Budgets:
         copy = Budgets.__new__(Budgets)
         copy.findings, copy.world = findings, findings.world
         copy._selectors, copy._last_counts = dict(self._selectors), dict(self._last_counts)
-        copy._evicted = set(self._evicted)
+        copy._decided_counts, copy._evicted = dict(self._decided_counts), set(self._evicted)
         copy._evicted_since = {key: set(uids) for key, uids in self._evicted_since.items()}
         return copy
 
@@ -58,6 +62,15 @@ class Budgets:
             self._observe_budget(change)
         elif self._selectors and change.group_kind == PODS.group_kind:
             self._observe_pod(change)
+
+    def observe_decision(self, item: Item, actions: Sequence[Action]) -> None:
+        """Count what a controller sees that is going to write a budget's status; it writes some milliseconds later."""
+        state = self.world.state
+        for action in actions:
+            if isinstance(action, Patch) and action.resource == POD_DISRUPTION_BUDGETS:
+                budget = state.get(PodDisruptionBudget, action.key)
+                if budget is not None:
+                    self._decided_counts[action.key] = _count_undisrupted(state, budget)
 
     def _observe_pod(self, change: Change) -> None:
         old, new = change.old, change.new
@@ -74,6 +87,7 @@ class Budgets:
             self._selectors.pop(change.key, None)
             self._last_counts.pop(change.key, None)
             self._evicted_since.pop(change.key, None)
+            self._decided_counts.pop(change.key, None)
             return
         self._selectors[change.key] = requirements(change.new.spec.selector)
         actor = acting_controller(self.world)
@@ -82,7 +96,8 @@ class Budgets:
         if is_counted and actor is not None and PodRight.EVICT not in actor.pod_rights:
             mirror = actor.process.state
             budget = mirror.get(PodDisruptionBudget, change.key) or change.new
-            self._last_counts[change.key] = count_budget(mirror, budget).without(_disrupted_uids(mirror, budget))
+            decided = self._decided_counts.pop(change.key, None)
+            self._last_counts[change.key] = decided or _count_undisrupted(mirror, budget)
             self._evicted_since[change.key] = set()
 
     def _check(self, key: Key, pod: Pod) -> None:
@@ -103,6 +118,11 @@ class Budgets:
             return
         text = f"evicted although budget {budget.key} asks for {now.desired} healthy pods and only {left} are left"
         self.findings.report(f"pod {key}", text)
+
+
+def _count_undisrupted(mirror: State, budget: PodDisruptionBudget) -> BudgetCount:
+    """Count a budget's pods as its controller does: without those that are evicted and not yet seen to go."""
+    return count_budget(mirror, budget).without(_disrupted_uids(mirror, budget))
 
 
 def _disrupted_uids(mirror: State, budget: PodDisruptionBudget) -> frozenset[str]:

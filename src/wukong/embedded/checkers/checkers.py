@@ -23,7 +23,8 @@ class Checkers:
         self._pod_count, self._touched = counts.PodCount(world), TouchedObjects()
         world.state.index_of(ActivePods)  # made now, so that a fork of the world has it
         self._touched.include((kind, objects) for kind, objects in world.state.objects.items())
-        self._checkers = [make(self._findings) for make in (Histories, Budgets, Bindings, PodCreations, PodDeletions)]
+        self._budgets = Budgets(self._findings)
+        self._checkers = [make(self._findings) for make in (Histories, Bindings, PodCreations, PodDeletions)]
         self._checked_version: int | None = None  # up to which the mirror is known to be right
         self._listen()
         if faults is not None:
@@ -32,14 +33,18 @@ class Checkers:
             faults.write_listeners.append(own_writes.observe_write)
 
     def _listen(self) -> None:
-        self._observers = [checker.observe for checker in (*self._checkers, self._pod_count, self._touched)]
+        checkers = (self._budgets, *self._checkers, self._pod_count, self._touched)
+        self._observers = [checker.observe for checker in checkers]
         self._world.listen(self._observe)
+        if self._world.takes_time:
+            self._world.listen_to_decisions(self._budgets.observe_decision)
 
     def fork(self, world: World) -> Checkers:
         """The same for a copy of a world without faults. Begins without findings."""
         copy = Checkers.__new__(Checkers)
         copy._world, copy._findings = world, Findings(world)
         copy._pod_count, copy._touched = self._pod_count.fork(world), self._touched.fork()
+        copy._budgets = self._budgets.fork(copy._findings)
         copy._checkers = [checker.fork(copy._findings) for checker in self._checkers]
         copy._checked_version = self._checked_version
         copy._listen()

@@ -5,8 +5,9 @@
     CREATE_ORDINALS       ordinals within a StatefulSet's replicas; that each is there once the server sees to itself
     CREATE_JOB_PODS       no more active at once than parallelism, none while suspended; completions are not judged
 
-A pod is missing if it is missing now, or by the mirror of the process that creates it, less those this process has
-created in the same decision: who has not heard yet that somebody else created them may do it again, in any cluster.
+A pod is missing if it is missing now, or by the mirror of the process that creates it as it was when that decided, less
+those created in the same decision: who has not heard yet that somebody else created them may do it again, and who
+creates many one after the other goes on though fewer are asked for meanwhile, in any cluster.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from wukong.embedded.world.objects import Job
 from wukong.embedded.world.process import Process
 from wukong.state import Change, State
 from wukong.state.controller import PodRight
+
+MOST_DECISIONS = 256  # remembered: many more than create pods at the same time
 
 
 class Siblings:
@@ -47,12 +50,14 @@ Rule = Callable[[Pod, Object, Siblings], bool]  # whether this new pod of this o
 class PodCreations:
     def __init__(self, findings: Findings) -> None:
         self.findings, self.world = findings, findings.world
-        self._decision: tuple[Process | None, int] = (None, 0)
-        self._created: list[Pod] = []  # in this decision
+        self._created: dict[tuple[Process, int], list[Pod]] = {}  # decision → its pods
 
     def fork(self, findings: Findings) -> PodCreations:
-        """What was created in a decision under way is not copied: a world is forked between decisions."""
-        return PodCreations(findings)
+        """For a copy of a world with one process."""
+        copy = PodCreations(findings)
+        copies = dict(zip(self.world.processes, copy.world.processes, strict=True))
+        copy._created = {(copies[process], turn): list(pods) for (process, turn), pods in self._created.items()}
+        return copy
 
     def observe(self, change: Change) -> None:
         pod = change.new
@@ -61,20 +66,26 @@ class PodCreations:
         actor = acting_controller(self.world)
         if actor is None:
             return
-        if self._decision != (actor.process, actor.process.turns):
-            self._decision, self._created = (actor.process, actor.process.turns), []
+        created = self._created_in(actor.decision)
         rules = [rule for right, rule in RULES.items() if right in actor.pod_rights]
         if not rules:
             self.findings.report(f"pod {change.key}", f"made by {actor.name}, whose business it is not")
-        elif not any(self._is_missing(pod, actor, rule) for rule in rules):
+        elif not any(self._is_missing(pod, actor, rule, created) for rule in rules):
             self.findings.report(f"pod {change.key}", f"made by {actor.name} although there were enough")
-        self._created.append(pod)
+        created.append(pod)
 
-    def _is_missing(self, pod: Pod, actor: ActingController, rule: Rule) -> bool:
-        truth, mirror = self.world.state, actor.process.state
-        return _is_missing(pod, truth, [], rule) or (
-            mirror is not truth and _is_missing(pod, mirror, self._created, rule)
-        )
+    def _created_in(self, decision: tuple[Process, int]) -> list[Pod]:
+        created = self._created.setdefault(decision, [])
+        if len(self._created) > MOST_DECISIONS:
+            del self._created[next(iter(self._created))]
+        return created
+
+    def _is_missing(self, pod: Pod, actor: ActingController, rule: Rule, created: list[Pod]) -> bool:
+        truth = self.world.state
+        if _is_missing(pod, truth, [], rule):
+            return True
+        mirror = actor.mirror()
+        return mirror is not truth and _is_missing(pod, mirror, created, rule)
 
 
 def _is_missing(pod: Pod, state: State, created: list[Pod], rule: Rule) -> bool:

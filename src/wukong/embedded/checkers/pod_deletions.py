@@ -1,8 +1,8 @@
 """No controller deletes a pod without the right to, or where its right does not hold.
 
-A right holds if it holds now, or by the mirror of the process that acted: who has not heard yet that a reason is gone
-may still act on it, in any cluster. What people do (the scenario, disturbances) needs no right. Of a Job's pods it is
-only judged that they are a Job's.
+A right holds if it holds now, or by the mirror of the process that acted, as it was when that decided: who has not
+heard yet that a reason is gone may still act on it, in any cluster. What people do (the scenario, disturbances) needs
+no right. Of a Job's pods it is only judged that they are a Job's.
 """
 
 from __future__ import annotations
@@ -59,11 +59,13 @@ class PodDeletions:
             self.findings.report(f"pod {change.key}", f"deleted by {actor.name} without a reason")
 
     def _holds(self, rule: Rule, key: Key, pod: Pod, actor: ActingController) -> bool:
-        mirror = actor.process.state
+        if rule(pod, self.world.state):
+            return True
+        mirror = actor.mirror()
         mirrored = mirror.get(Pod, key)
         if mirrored is None or mirrored.metadata.uid != pod.metadata.uid:
             mirrored = pod
-        return rule(pod, self.world.state) or rule(mirrored, mirror)
+        return rule(mirrored, mirror)
 
 
 def _is_surplus(pod: Pod, state: State) -> bool:

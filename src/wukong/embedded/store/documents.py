@@ -117,8 +117,11 @@ def is_terminating(document: Document) -> bool:
 
 
 def condition_of(document: Document, type_: str) -> Document | None:
-    conditions: list[Document] = value_at(document, "status.conditions") or []
-    return next((condition for condition in conditions if condition.get("type") == type_), None)
+    conditions: list[Document] = (document.get("status") or {}).get("conditions") or []
+    for condition in conditions:
+        if condition.get("type") == type_:
+            return condition
+    return None
 
 
 def with_condition(document: Document, condition: Document, now: float) -> Document:

@@ -65,6 +65,8 @@ class GarbageCandidates:
         return ref in self._refs or any(candidate in dependents for candidate in self._refs)
 
     def _follow_change(self, name: str, change: Change) -> None:
+        if change.type == "MODIFIED" and change.before is not None and _is_alike(change.before, change.document):
+            return
         self._update(ObjectRef(name, change.key))
         after = None if change.type == "DELETED" else change.document
         if _is_solid(change.before) != _is_solid(after):
@@ -84,6 +86,14 @@ class GarbageCandidates:
         if is_terminating(document):
             return bool({ORPHAN, FOREGROUND} & {*(meta_of(document).get("finalizers") or ())})
         return any(_owner_state(self._database, ref, uid) != "solid" for uid in owners_of(document))
+
+
+def _is_alike(before: Document, after: Document) -> bool:
+    """Whether two versions of an object are alike in all that makes it, or its dependents, candidates."""
+    old, new = meta_of(before), meta_of(after)
+    return old.get("uid") == new.get("uid") and all(
+        old.get(name) is new.get(name) for name in ("ownerReferences", "finalizers", "deletionTimestamp")
+    )
 
 
 def _is_solid(owner: Document | None) -> bool:

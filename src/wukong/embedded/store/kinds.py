@@ -7,6 +7,7 @@ deletion may be graceful. Whoever asks for another kind is told, as by a real se
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import msgspec
 
@@ -21,7 +22,7 @@ OwnKeys = tuple[tuple[str, tuple[str, ...]], ...]  # merge keys of one built-in 
 _NAME_AND_NAMESPACE = frozenset({"metadata.name", "metadata.namespace"})
 
 
-class ServedKind(msgspec.Struct, frozen=True):
+class ServedKind(msgspec.Struct, frozen=True, dict=True):
     """A kind as the store serves it."""
 
     resource: Resource
@@ -33,7 +34,7 @@ class ServedKind(msgspec.Struct, frozen=True):
     merge_keys: OwnKeys = ()
     since: int = 0  # the version before which no watch of this kind can begin
 
-    @property
+    @cached_property
     def name(self) -> str:
         """`pods`, `deployments.apps`: as in messages, and as the key of its objects."""
         return store_name(self.resource)
@@ -47,7 +48,7 @@ class ServedKind(msgspec.Struct, frozen=True):
     def is_custom(self) -> bool:
         return self.schema is not None
 
-    @property
+    @cached_property
     def is_graceful(self) -> bool:
         """Of the kinds here only a pod has a kubelet to wait for."""
         return self.resource == PODS

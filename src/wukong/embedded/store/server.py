@@ -186,7 +186,7 @@ class Server:
     def patch(self, resource: Resource, key: Key, patch: PatchBody, subresource: str = "") -> Document:
         kind = self.kinds.of(resource)
         key = _scope_key(kind, key)
-        if subresource not in ("", *(["status"] if kind.has_status else []), *(["scale"] if kind.has_scale else [])):
+        if subresource and not _has_subresource(kind, subresource):
             raise no_such_kind()
         live = self.database.get(kind.name, key)
         if patch.type == "apply" and subresource != "scale":
@@ -251,6 +251,11 @@ class Server:
             custom_resources.stop_serving(self.database, self.kinds, after)
         else:
             custom_resources.serve(self.kinds, after, self.database.version)
+
+
+def _has_subresource(kind: ServedKind, name: str) -> bool:
+    """Whether the kind has this subresource that can be patched."""
+    return (name == "status" and kind.has_status) or (name == "scale" and kind.has_scale)
 
 
 def _scope_key(kind: ServedKind, key: Key) -> Key:

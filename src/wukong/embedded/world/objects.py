@@ -98,17 +98,10 @@ def whole_struct_of(struct: type[Object]) -> type[Object]:
     return cast(type[Object], msgspec.defstruct(struct.__name__, fields, bases=(struct,), rename="camel", kw_only=True))
 
 
-def read(
-    group_kind: str, document: Document, struct: type[Object] | None = None, before: Object | None = None
-) -> Object:
-    """Read a document into the object that the mirror holds. `struct` is for kinds the table of kinds does not have.
-
-    `before` is the object's previous version: a spec that is the same in both documents is not read again.
-    """
+def read(group_kind: str, document: Document, struct: type[Object] | None = None) -> Object:
+    """Read a document into the object that the mirror holds. `struct` is for kinds the table of kinds does not have."""
     entry = KINDS.find(group_kind)
     target = whole_struct_of(entry.struct if entry is not None else struct or Object)
-    if isinstance(before, Pod) and before.document.get("spec") is document.get("spec") and target is Pod:
-        return _read_around_spec(document, before)
     try:
         subject = msgspec.convert(document, target)
     except msgspec.ValidationError:

@@ -4,18 +4,21 @@
 
 What it does with an outcome is what runtime.loop does, by the same code (runtime.work_cycle): a key rests until the
 process has seen its own write; an action whose answer got lost is looked at before its key is decided again; what
-failed comes back after a backoff.
+failed comes back after a backoff. Without `workers` it decides and writes in no time; with them (workers.py) a decision
+is carried out over some milliseconds, and others are made meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from wukong.actions import Action
+from wukong.actions import Action, Note
 from wukong.api.resources import Resource
 from wukong.embedded.store.kinds import store_name
 from wukong.embedded.world.clock import Chance, VirtualClock
+from wukong.embedded.world.recent_changes import RecentChanges
+from wukong.embedded.world.workers import Decision, Freed, Workers, count_together
 from wukong.errors import ClusterError, GateRefusal
 from wukong.runtime.delivery import describe_action
 from wukong.runtime.dispatch import Dispatch, Item
@@ -23,7 +26,7 @@ from wukong.runtime.gate import Allow, Gate, note_of, refusal_of
 from wukong.runtime.pending_writes import WrittenVersion
 from wukong.runtime.watch_table import merge_watches
 from wukong.runtime.work_cycle import Work, WorkCycle, is_dispensable
-from wukong.state import State
+from wukong.state import Change, State
 from wukong.state.controller import Controller, Watch, copy_memory
 
 WatchesByKind = dict[str, Watch]  # name of a kind → how it is mirrored
@@ -77,29 +80,58 @@ def by_kind(table: Mapping[Resource, Watch]) -> WatchesByKind:
 
 class Process:
     def __init__(
-        self, role: Role, state: State | None = None, *, clock: VirtualClock, trace: list[Step], chance: Chance
+        self,
+        role: Role,
+        state: State | None = None,
+        *,
+        clock: VirtualClock,
+        trace: list[Step],
+        chance: Chance,
+        workers: Workers | None = None,
     ) -> None:
         self.role, self.name, self.state = role, role.name, state or State()
         self.dispatch = Dispatch(role.make(self.state), self.state)
         self.transport: Transport  # set by the world
         self.clock, self.trace, self.chance = clock, trace, chance
+        self.recent_changes = RecentChanges()  # of its mirror, while decisions are carried out
         self.skew = 0.0  # seconds by which its clock is ahead
         self.acting: Item | None = None  # what it is carrying out
+        self.acting_decision: Decision | None = None  # the decision about that, where it takes time
         self.latest: Item | None = None  # what it decided last
         self.turns = 0  # how often it has decided something
         self.was_due = 0.0  # when that was to be taken, by its own clock
         self.watches = by_kind(merge_watches(self.dispatch.controllers.values(), role.also))
         gated = self.dispatch.controllers if role.gated is None else role.gated
         self._cycle = WorkCycle(self.dispatch, dict.fromkeys(gated, Gate()))
+        self.use_workers(workers)
 
-    def fork(self, role: Role, state: State, *, clock: VirtualClock, trace: list[Step], chance: Chance) -> Process:
-        """An independent copy for a copy of the state. `role` makes controllers, which then remember what ours do."""
+    def use_workers(self, workers: Workers | None) -> None:
+        """Let these workers take their time from now on; None: everything is decided and written in no time."""
+        self.workers = workers
+        self.dispatch.hearing_time = None if workers is None else workers.timing.hearing_time
+
+    def fork(
+        self,
+        role: Role,
+        state: State,
+        *,
+        clock: VirtualClock,
+        trace: list[Step],
+        chance: Chance,
+        seed: int | None,
+    ) -> Process:
+        """An independent copy for a copy of the state. `role` makes controllers, which then remember what ours do.
+
+        With a `seed` its controllers take other times from now on.
+        """
         copy = Process(role, state, clock=clock, trace=trace, chance=chance)
         controllers = copy.dispatch.controllers
         for name, controller in controllers.items():
             copy_memory(self.dispatch.controllers[name], controller, state)
         copy.dispatch = self.dispatch.fork(controllers.values(), state)
         copy._cycle = self._cycle.fork(copy.dispatch)
+        copy.use_workers(None if self.workers is None else self.workers.fork(seed))
+        copy.recent_changes = self.recent_changes.fork()
         copy.skew, copy.latest, copy.turns, copy.was_due = self.skew, self.latest, self.turns, self.was_due
         return copy
 
@@ -110,33 +142,107 @@ class Process:
     def next_due(self) -> float | None:
         """When it has something to do, by everybody's clock."""
         due = self.dispatch.next_due()
+        if self.workers is not None and (next_write := self.workers.next_due()) is not None:
+            due = next_write if due is None else min(due, next_write)
         return None if due is None else due - self.skew
 
+    def list_due(self) -> Iterator[tuple[Item, float]]:
+        """What it will decide or go on with, and when, by its own clock."""
+        yield from self.dispatch.queue.waiting.items()
+        if self.workers is not None:
+            yield from self.workers.list_due()
+
+    def observe(self, changes: list[Change]) -> None:
+        """Queue what these changes of its mirror concern."""
+        self.dispatch.observe(changes, self.now)
+        if self.workers is not None and not self.workers.is_idle:
+            for change in changes:
+                self.recent_changes.add(change)
+
+    def mirror_at_decision(self) -> State:
+        """What the decision that it is carrying out was based on. May be a copy: only for those who look on."""
+        decision = self.acting_decision
+        return self.state if decision is None else self.recent_changes.restore(self.state, decision.change_count)
+
     def step(self) -> bool:
-        """Play one decision that is due now; False if there is none."""
+        """Play one decision that is due now, or the next writes of one; False if there is none."""
         now = self.now
         self.dispatch.expire(now)
+        return self._continue_work(now) or self._take_item(now)
+
+    def _take_item(self, now: float) -> bool:
         self.was_due = self.dispatch.queue.next_due() or 0.0
         for item in self.dispatch.queue.take_due(now, limit=1):
-            self.acting = self.latest = item
-            self.turns += 1
-            try:
-                self._work_on(self._cycle.take(item, now))
-            finally:
-                self.acting = None
+            if self.workers is None or self.workers.occupy(item):
+                self._decide(item, now)
             return True
         return False
 
-    def _work_on(self, work: Work) -> None:
-        if not work.only_looks:
-            self.transport.begin(work.item, work.outcome.actions)
+    def _continue_work(self, now: float) -> bool:
+        """Go on with what a worker has due."""
+        if self.workers is None:
+            return False
+        match self.workers.pop_due(now):
+            case None:
+                return False
+            case Decision() as decision:
+                self._write(decision, self.workers)
+            case Freed(controller):
+                self.workers.release(controller, now)
+            case Item() as item:  # it has waited for a worker
+                self.dispatch.queue.restart(item, now)
+                self._decide(item, now)
+        if self.workers.is_idle:
+            self.recent_changes.clear()
+        return True
+
+    def _decide(self, item: Item, now: float) -> None:
+        self.acting = self.latest = item
+        self.turns += 1
         try:
-            while (action := work.next_action) is not None:
+            work = self._cycle.take(item, now)
+            if not work.only_looks:
+                self.transport.begin(item, work.outcome.actions)
+            if self.workers is None:
+                self._work_on(work, len(work.outcome.actions))
+            elif all(isinstance(action, Note) for action in work.outcome.actions):
+                self._work_on(work, len(work.outcome.actions))
+                self.workers.release(item.controller, now)
+            else:
+                self.workers.begin(Decision(work, now, self.turns, self.recent_changes.count), now)
+        finally:
+            self.acting = None
+
+    def _write(self, decision: Decision, workers: Workers) -> None:
+        """Perform the actions of a decision that come next."""
+        work, now = decision.work, self.now
+        self.acting, self.acting_decision = work.item, decision
+        try:
+            is_over = self._work_on(work, count_together(work.outcome.actions, work.position), decision.at)
+        finally:
+            self.acting = self.acting_decision = None
+        if is_over:
+            workers.end(decision, now)
+        else:
+            workers.proceed(decision, now)
+
+    def _work_on(self, work: Work, count: int, decided_at: float | None = None) -> bool:
+        """Perform so many actions. Returns whether nothing is left to do: all is done, or something failed.
+
+        When to look again counts from the decision; where its time is not given, from the end of its writes.
+        """
+        try:
+            for _ in range(count):
+                action = work.next_action
+                assert action is not None
                 work.advance(self.transport.look_again(action) if work.only_looks else self._perform(work.item, action))
         except (ClusterError, GateRefusal) as error:
             self._cycle.fail(work, error, self.now, self._jitter(work.item))
-        else:
-            self._cycle.finish(work, self.now)  # writes may have taken a while
+            return True
+        if work.next_action is not None:
+            return False
+        self._cycle.finish(work, self.now if decided_at is None else decided_at)
+        return True
 
     def _perform(self, item: Item, action: Action) -> WrittenVersion | None:
         try:

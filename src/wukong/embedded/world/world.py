@@ -5,13 +5,16 @@
 
 Built by app/embedded.py and by tests. Nothing sleeps and nothing is drawn from a global source: the same seed and the
 same calls give the same trace, byte for byte. With one process its mirror is current after every write, so no decision
-is taken on a stale one. With several, each has a mirror of its own, fed by watches that faults may delay or break, and
-the world keeps one more that is always current: `state` is the truth, for stories and checkers.
+is taken on a stale one; but with `timing` a controller hears of a change some milliseconds later, and takes as long for
+each write, so that which of two controllers is first is drawn, too. With several processes, each has a mirror of its
+own, fed by watches that faults may delay or break, and the world keeps one more that is always current: `state` is the
+truth, for stories and checkers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Literal, NamedTuple, Protocol
 
@@ -20,14 +23,17 @@ from wukong.api.resources import Key
 from wukong.embedded.store import Server
 from wukong.embedded.world import objects
 from wukong.embedded.world.clock import Chance, VirtualClock
+from wukong.embedded.world.object_reader import ObjectReader
 from wukong.embedded.world.process import Crashed, Process, Role, Step, Transport, WatchesByKind, by_kind
 from wukong.embedded.world.progress_guard import ProgressGuard
 from wukong.embedded.world.rare_collection import collect_rarely
 from wukong.embedded.world.timers import Timers
+from wukong.embedded.world.timing import Timing
 from wukong.embedded.world.trace import Trace
 from wukong.embedded.world.transport import RetryingTransport, perform
 from wukong.embedded.world.watch_selection import list_selected, selected_type
 from wukong.embedded.world.watch_stream import StreamEvent, WatchStream
+from wukong.embedded.world.workers import Workers
 from wukong.ports import EVERYTHING
 from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.pending_writes import WrittenVersion
@@ -38,10 +44,11 @@ from wukong.state.controller import Controller, Watch
 __all__ = ["Ending", "Role", "Step", "World"]
 Ending = Literal["held", "quiet", "deadline"]
 MakeControllers = Callable[[Server, VirtualClock, State], Iterable[Controller]]
+DecisionListener = Callable[[Item, Sequence[Action]], None]
 
 
 class QueuedItem(NamedTuple):
-    """An item that a process will decide, and when; `is_retry`: again, because it failed."""
+    """An item that a process will decide or go on with, and when; `is_retry`: again, because it failed."""
 
     item: Item
     at: float
@@ -73,15 +80,19 @@ class World:
         state: State | None = None,
         gated: Iterable[str] = (),
         also: Iterable[Watch] = (),
+        timing: Timing | None = None,
     ) -> None:
         """`controllers` run in one process that sees every change at once, in this `state` if one is given; those named
-        `gated` ask the gate, and `also` are kinds that none of them watches. Of `roles` each runs in a process of its
-        own, with watches, which may suffer from the `fault_injection`."""
+        `gated` ask the gate, and `also` are kinds that none of them watches. They decide and write in no time, or as
+        the `timing` draws it. Of `roles` each runs in a process of its own, with watches, which may suffer from the
+        `fault_injection`: that draws what is late there."""
         self.server, self.clock, self.trace = server, clock, Trace()
         self.timers = Timers()
+        self._reader = ObjectReader()
         self._fault_injection = fault_injection
         self._chance = Chance(seed, "backoff")
         self._listeners: list[Callable[[Change], None]] = []
+        self._decision_listeners: list[DecisionListener] = []
         self._is_timer_turn = False  # timers and decisions of one moment take turns: neither kind comes wholly first
         self._seen_versions: dict[str, int] = {}  # kind → the version up to which the truth is current
         self._streams: dict[str, list[WatchStream]] = {}  # by kind
@@ -97,7 +108,7 @@ class World:
         else:
             all_controllers = tuple(controllers)
             role = Role("all", lambda _: all_controllers, also=tuple(also), gated=frozenset(gated))
-            self._only_process = self._make_process(role, state)
+            self._only_process = self._make_process(role, state, Workers(timing) if timing is not None else None)
             self.state, self.processes = self._only_process.state, [self._only_process]
         self._watches = self._watches_of_truth()
         self._begin()
@@ -114,16 +125,21 @@ class World:
         clock, role = VirtualClock(self.clock.now()), self._only_process.role
         copy = World.__new__(World)
         copy.server, copy.clock, copy.trace = self.server.fork(clock, seed), clock, self.trace.fork()
-        copy.timers, copy._fault_injection = Timers(), None
+        copy.timers, copy._reader, copy._fault_injection = Timers(), ObjectReader(), None
         copy._chance = self._chance if seed is None else Chance(seed, "backoff")
-        copy._listeners, copy._streams = [], {}
+        copy._listeners, copy._decision_listeners, copy._streams = [], [], {}
         copy._is_timer_turn, copy._seen_versions = self._is_timer_turn, dict(self._seen_versions)
         copy.state, copy.acting, copy.latest = self.state.fork(), None, self.latest
         controllers = tuple(make(copy.server, clock, copy.state))
         process = self._only_process.fork(
-            role._replace(make=lambda _: controllers), copy.state, clock=clock, trace=copy.trace, chance=copy._chance
+            role._replace(make=lambda _: controllers),
+            copy.state,
+            clock=clock,
+            trace=copy.trace,
+            chance=copy._chance,
+            seed=seed,
         )
-        process.transport = DirectTransport(copy.server)
+        process.transport = DirectTransport(copy.server, copy._decision_listeners)
         copy._only_process, copy.processes, copy._watches = process, [process], process.watches
         copy.server.database.listen(copy._follow)
         return copy
@@ -138,15 +154,39 @@ class World:
         assert self._only_process is not None, "each process has its own"
         return self._only_process.dispatch
 
+    @property
+    def takes_time(self) -> bool:
+        """Whether controllers hear of changes later, and their writes take time."""
+        return self._only_process is not None and self._only_process.workers is not None
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Let everybody decide and write in no time: for what is prepared before a story begins."""
+        process = self._only_process
+        if process is None or process.workers is None:
+            yield
+            return
+        workers = process.workers
+        assert workers.is_idle, "what is under way takes the time it takes"
+        process.use_workers(None)
+        try:
+            yield
+        finally:
+            process.use_workers(workers)
+
+    def listen_to_decisions(self, listener: DecisionListener) -> None:
+        """Call `listener` with every decision of the only process, before anything of it is carried out."""
+        self._decision_listeners.append(listener)
+
     def listen(self, listener: Callable[[Change], None]) -> None:
         """Call `listener` with every change of the truth, in order: for stories and checkers."""
         self._listeners.append(listener)
 
     def queued_items(self) -> Iterator[QueuedItem]:
-        """All that processes have in their queues."""
+        """All that processes have in their queues, and what their workers are busy with."""
         for process in self.processes:
             attempts = process.state.attempts
-            for item, at in process.dispatch.queue.waiting.items():
+            for item, at in process.list_due():
                 yield QueuedItem(item, at - process.skew, attempts.get(item.controller, item.key) is not None)
 
     def attempt(self, item: Item) -> Attempt | None:
@@ -252,12 +292,12 @@ class World:
             stream for _, streams in sorted(self._streams.items()) for stream in streams if stream.process is process
         ]
 
-    def _make_process(self, role: Role, state: State | None = None) -> Process:
-        process = Process(role, state, clock=self.clock, trace=self.trace, chance=self._chance)
+    def _make_process(self, role: Role, state: State | None = None, workers: Workers | None = None) -> Process:
+        process = Process(role, state, clock=self.clock, trace=self.trace, chance=self._chance, workers=workers)
         process.transport = (
             self._fault_injection.transport(process)
             if self._fault_injection is not None
-            else DirectTransport(self.server)
+            else DirectTransport(self.server, self._decision_listeners)
         )
         return process
 
@@ -289,7 +329,9 @@ class World:
             documents = list_selected(self.server, watch)
             self._seen_versions[name] = self.server.database.version
             kind, struct = watch.resource.group_kind, watch.struct
-            self._observe(self.state.replace(kind, objects.read_all(kind, documents, struct)))
+            changes = self.state.replace(kind, objects.read_all(kind, documents, struct))
+            if self._only_process is not None:
+                self._only_process.dispatch.observe_first(changes, self.clock.now())
         if self._only_process is None:
             for process in self.processes:
                 self._connect(process)
@@ -309,7 +351,7 @@ class World:
         for change in self.server.database.changes_since(name, self._seen_versions[name]):
             self._seen_versions[name] = change.version
             before = self.state.objects.get(kind, {}).get(change.key)
-            subject = objects.read(kind, change.document, watch.struct, before)
+            subject = self._reader.read(kind, change.document, watch.struct, before)
             if event_type := selected_type(self.server, watch, change):
                 self._observe(self.state.apply(event_type, subject, kind))
             for stream in self._streams.get(name, ()):
@@ -318,7 +360,7 @@ class World:
 
     def _observe(self, changes: list[Change]) -> None:
         if self._only_process is not None:
-            self._only_process.dispatch.observe(changes, self.clock.now())
+            self._only_process.observe(changes)
         for change in changes:
             for listener in self._listeners:
                 listener(change)
@@ -336,11 +378,12 @@ def _whole(watches: Iterable[Watch]) -> tuple[Watch, ...]:
 class DirectTransport:
     """How the only process reaches the server: it sees every write at once and nothing is lost, so it never waits."""
 
-    def __init__(self, server: Server) -> None:
-        self.server = server
+    def __init__(self, server: Server, decision_listeners: Sequence[DecisionListener] = ()) -> None:
+        self.server, self._decision_listeners = server, decision_listeners
 
     def begin(self, item: Item, actions: Sequence[Action]) -> None:
-        pass
+        for listener in self._decision_listeners:
+            listener(item, actions)
 
     def perform(self, action: Action) -> None:
         perform(self.server, action)

@@ -4,6 +4,9 @@ Follows kube-controller-manager 1.35: pods name their node by affinity and toler
 binds them. Pods on ineligible nodes are deleted, unless only a NoSchedule taint speaks against them. Bound pods of
 nodes that are gone are left to the pod garbage collector. Revisions are not stored as objects: a hash of the template
 is enough. Failed pods are replaced at once, where the real one waits a little longer each time.
+
+It hears of nodes only where a pod has to come or go, or one is counted as misscheduled (syncNodeUpdate). So a taint
+that only keeps away changes no status, and nobody tells it of a node that is gone: its pod's deletion does.
 """
 
 from __future__ import annotations
@@ -12,30 +15,56 @@ from typing import ClassVar
 
 from wukong.actions import DONE, Action, Outcome
 from wukong.api.kinds import DAEMON_SETS, NODES, PODS
+from wukong.api.meta import controller_of
 from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.adoption import claim_pods
 from wukong.embedded.actors.controller_revisions import find_revision_hash
-from wukong.embedded.actors.daemon_set.eligibility import EligibilityCache
+from wukong.embedded.actors.daemon_set.eligibility import EligibilityCache, assess_node
 from wukong.embedded.actors.daemon_set.pods import create_pod
 from wukong.embedded.actors.daemon_set.sync import DaemonSetSync
 from wukong.embedded.actors.events import CreatedPods, delete_pods
 from wukong.embedded.actors.replica_set.controller import BURST
 from wukong.embedded.actors.status_patch import patch_status
 from wukong.embedded.actors.watch_keys import keys_of_owners
-from wukong.embedded.world.objects import DaemonSet
+from wukong.embedded.store.documents import value_at
+from wukong.embedded.world.objects import DaemonSet, Node
 from wukong.state import Change, State
 from wukong.state.controller import PodRight, Watch
 
 
-def _all_keys(_: Change, state: State) -> list[Key]:
-    return [key_of(daemon_set) for daemon_set in state.all(DaemonSet)]
+def _keys_of_node(change: Change, state: State) -> list[Key]:
+    """The DaemonSets that a new node concerns, or one whose labels or taints have changed."""
+    old, node = change.old, change.new
+    if not isinstance(node, Node) or (isinstance(old, Node) and _facts_of(old) == _facts_of(node)):
+        return []
+    owners = {owner.uid for pod in state.pods_on(node.metadata.name) if (owner := controller_of(pod.metadata))}
+    return [
+        key_of(daemon_set)
+        for daemon_set in state.all(DaemonSet)
+        if _is_concerned(daemon_set, node, has_pod=daemon_set.metadata.uid in owners)
+    ]
+
+
+def _facts_of(node: Node) -> tuple[object, ...]:
+    return node.metadata.labels, node.spec.taints
+
+
+def _is_concerned(daemon_set: DaemonSet, node: Node, *, has_pod: bool) -> bool:
+    should_run, may_stay = assess_node(node, daemon_set)
+    if not has_pod:
+        return should_run
+    return not may_stay or bool(value_at(daemon_set.document, "status.numberMisscheduled"))
 
 
 class DaemonSets:
     name = "daemonset"
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_ONE_PER_NODE, PodRight.DELETE_DAEMON_PODS})
-    watches = (Watch(DAEMON_SETS), Watch(PODS, keys_of_owners(DaemonSet)), Watch(NODES, _all_keys))
+    watches = (
+        Watch(DAEMON_SETS),
+        Watch(PODS, keys_of_owners(DaemonSet), is_secondary=True),
+        Watch(NODES, _keys_of_node),
+    )
 
     def __init__(self) -> None:
         self._created_pods, self._eligibility = CreatedPods(DAEMON_SETS), EligibilityCache()

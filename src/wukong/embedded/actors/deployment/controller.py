@@ -10,35 +10,58 @@ writes a ReplicaSet leaves the rest to the next.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from wukong.actions import DONE, Outcome
 from wukong.api.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.embedded.actors.adoption import adopt_replica_sets
 from wukong.embedded.actors.deployment.sync import DeploymentSync, strategy_of
-from wukong.embedded.actors.watch_keys import controller_key, keys_of_owners
+from wukong.embedded.actors.watch_keys import controller_key, has_same_owners, keys_of_owners
 from wukong.embedded.world.objects import Deployment, ReplicaSet
 from wukong.state import State
-from wukong.state.controller import Watch, each_side
+from wukong.state.controller import Watch, each_side_unless
 
 
-@each_side
+class RecreateIndex:
+    """The Deployments with the strategy Recreate. A derived index of the mirror: most clusters have none."""
+
+    kinds: ClassVar[frozenset[str]] = frozenset({DEPLOYMENTS.group_kind})
+
+    def __init__(self) -> None:
+        self.keys: set[Key] = set()
+
+    def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
+        if isinstance(new, Deployment) and strategy_of(new) == "Recreate":
+            self.keys.add(key)
+        else:
+            self.keys.discard(key)
+
+    def fork(self) -> RecreateIndex:
+        copy = RecreateIndex()
+        copy.keys = set(self.keys)
+        return copy
+
+
+@each_side_unless(has_same_owners)
 def _key_of_recreated(pod: Object, state: State) -> list[Key]:
     """The key of the pod's Deployment if that recreates: only then does it wait for the last old pod to go."""
+    recreating = state.index_of(RecreateIndex).keys
+    if not recreating:
+        return []
     owner = controller_key(pod, REPLICA_SETS)
     replica_set = state.get(ReplicaSet, owner) if owner is not None else None
     key = controller_key(replica_set, DEPLOYMENTS) if replica_set is not None else None
-    deployment = state.get(Deployment, key) if key is not None else None
-    is_waiting = deployment is not None and strategy_of(deployment) == "Recreate"
-    return [key] if key is not None and is_waiting else []
+    return [key] if key is not None and key in recreating else []
 
 
 class Deployments:
     name = "deployment"
     watches = (
         Watch(DEPLOYMENTS),
-        Watch(REPLICA_SETS, keys_of_owners(Deployment)),
-        Watch(PODS, _key_of_recreated),
+        Watch(REPLICA_SETS, keys_of_owners(Deployment), is_secondary=True),
+        Watch(PODS, _key_of_recreated, is_secondary=True),
     )
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:

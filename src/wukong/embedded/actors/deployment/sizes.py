@@ -61,23 +61,36 @@ def grow_new(limits: Limits, new: int, total: int) -> int:
 
 
 def shrink_old(limits: Limits, new: Version, old: Sequence[Version]) -> dict[str, int]:
-    """The new sizes of old versions, where they change: first unavailable pods go, then as many as are not needed."""
+    """The new sizes of old versions, where they change: first unavailable pods go, then as many as are not needed.
+
+    A version with more available pods than it may have was shrunk a moment ago, and its status does not show it yet.
+    Kubernetes stops there (cleanupUnhealthyReplicas fails): else those pods would count as available once more.
+    """
     sizes = {version.name: version.replicas for version in old}
     total = new.replicas + sum(sizes.values())
     budget = total - limits.min_available - (new.replicas - new.available)
     if budget <= 0 or not any(sizes.values()):
         return {}
-    for version in old:
-        unavailable = min(budget, version.replicas - version.available)
-        if unavailable > 0:
-            sizes[version.name] -= unavailable
-            budget -= unavailable
+    is_current = _remove_unavailable(sizes, old, budget)
     spare = new.available + sum(version.available for version in old) - limits.min_available
-    for version in old:
+    for version in old if is_current else ():
         surplus = min(sizes[version.name], max(0, spare))
         sizes[version.name] -= surplus
         spare -= surplus
     return {version.name: sizes[version.name] for version in old if sizes[version.name] != version.replicas}
+
+
+def _remove_unavailable(sizes: dict[str, int], old: Sequence[Version], budget: int) -> bool:
+    """Take unavailable pods from the sizes, within the budget. Returns False where a status is behind its size."""
+    for version in old:
+        if budget <= 0:
+            break
+        if version.replicas and version.available > version.replicas:
+            return False
+        unavailable = min(budget, version.replicas - version.available)
+        sizes[version.name] -= max(0, unavailable)
+        budget -= max(0, unavailable)
+    return True
 
 
 def scale_in_proportion(limits: Limits, versions: Sequence[Version], total_before: int) -> dict[str, int]:

@@ -39,6 +39,8 @@ class BudgetIndex:
 
     def of(self, pod: Pod) -> list[Key]:
         """The budgets of its namespace that select it. Sorted."""
+        if not self._budgets:
+            return []
         place = (pod.metadata.namespace, label_class(pod))
         keys = self._keys_by_labels.get(place)
         if keys is None:

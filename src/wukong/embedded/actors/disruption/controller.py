@@ -20,11 +20,12 @@ from wukong.embedded.actors import pods
 from wukong.embedded.actors.deployment.sizes import resolve_percent
 from wukong.embedded.actors.disruption.budget_index import BudgetIndex
 from wukong.embedded.actors.status_patch import null_removed_entries, patch_status
+from wukong.embedded.actors.watch_keys import has_same_labels
 from wukong.embedded.store.documents import format_time, parse_time
 from wukong.embedded.world.objects import Deployment, Pod, PodDisruptionBudget, ReplicaSet, StatefulSet
 from wukong.ports import Document
 from wukong.state import Change, State
-from wukong.state.controller import Watch, each_side
+from wukong.state.controller import Watch, each_side_unless
 
 DISRUPTED_SECONDS = 120.0
 
@@ -33,7 +34,7 @@ class UncountableBudgetError(Exception):
     """A budget whose pods cannot be counted; its condition says why."""
 
 
-@each_side
+@each_side_unless(has_same_labels)
 def _budgets_of_pod(pod: Object, state: State) -> Iterable[Key]:
     assert isinstance(pod, AnyPod)
     return state.index_of(BudgetIndex).of(pod)
@@ -47,8 +48,11 @@ class Disruption:
     name = "disruption"
     watches = (
         Watch(POD_DISRUPTION_BUDGETS),
-        Watch(PODS, _budgets_of_pod),
-        *(Watch(resource, _budgets_in_namespace) for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS)),
+        Watch(PODS, _budgets_of_pod, is_secondary=True),
+        *(
+            Watch(resource, _budgets_in_namespace, is_secondary=True)
+            for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS)
+        ),
     )
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
@@ -161,6 +165,7 @@ def _build_failed_status(budget: PodDisruptionBudget, message: str, now: float) 
 def _build_condition(budget: PodDisruptionBudget, status: str, reason: str, message: str, now: float) -> Document:
     before: Document = next(iter((budget.document.get("status") or {}).get("conditions") or []), {})
     since = before.get("lastTransitionTime") if before.get("status") == status else None
-    condition = {"type": "DisruptionAllowed", "status": status, "reason": reason, "message": message}
+    condition: Document = {"type": "DisruptionAllowed", "status": status, "reason": reason}
+    condition |= {"message": message} if message else {}  # as the server stores it: else every count looks new
     times = {"observedGeneration": budget.metadata.generation, "lastTransitionTime": since or format_time(now)}
     return {**condition, **times}

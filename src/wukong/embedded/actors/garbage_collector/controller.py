@@ -13,9 +13,10 @@ from wukong.actions import DONE, Outcome
 from wukong.api.kinds import EVENTS, LEASES
 from wukong.api.meta import Object
 from wukong.api.resources import Key
+from wukong.embedded.actors.watch_keys import has_same_owners
 from wukong.embedded.store import Server, garbage_collection
 from wukong.state import State
-from wukong.state.controller import PodRight, Watch, each_side
+from wukong.state.controller import PodRight, Watch, each_side_unless
 
 
 class GarbageCollector:
@@ -26,7 +27,8 @@ class GarbageCollector:
         self.database, self.kinds = server.database, server.kinds
         self._candidates = server.garbage_candidates
         watched = [kind.resource for kind in server.kinds if kind.resource not in (EVENTS, LEASES)]
-        self.watches = tuple(Watch(resource, each_side(self._find_keys)) for resource in watched)
+        find_keys = each_side_unless(has_same_owners)(self._find_keys)  # an object of another uid is another change
+        self.watches = tuple(Watch(resource, find_keys) for resource in watched)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         refs = self._candidates.list_near(key.name)
@@ -34,5 +36,9 @@ class GarbageCollector:
 
     def _find_keys(self, subject: Object, _: State) -> Iterable[Key]:
         """The uids, of the object and its owners, that have garbage candidates near. Most changes have none."""
-        uids = (subject.metadata.uid, *(owner.uid for owner in subject.metadata.owner_references))
-        return [Key("", uid) for uid in uids if self._candidates.has_near(uid)]
+        meta, has_near = subject.metadata, self._candidates.has_near
+        keys = [Key("", meta.uid)] if has_near(meta.uid) else []
+        for owner in meta.owner_references:
+            if has_near(owner.uid):
+                keys.append(Key("", owner.uid))
+        return keys

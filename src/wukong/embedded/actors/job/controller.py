@@ -3,11 +3,15 @@
 Follows kube-controller-manager 1.35 for completions, parallelism, backoffLimit, activeDeadlineSeconds and suspend, and
 deletes a Job ttlSecondsAfterFinished after its end. Not implemented: indexes, pod failure and success policies, and
 podReplacementPolicy Failed. One sync of a Job is in sync.py; finished pods are counted by finished_pods.py.
+
+A Job is synced at once when it is new or its spec has changed. Whatever happens to its pods or its status is looked at
+a second later, all of it together (SyncJobBatchPeriod): so a pod follows another after a second.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from math import inf
+from typing import ClassVar, NamedTuple
 
 from wukong.actions import Action, Delete, Outcome, Patch
 from wukong.api.kinds import JOBS, PODS
@@ -26,24 +30,54 @@ from wukong.ports import Document, PatchBody
 from wukong.state import State
 from wukong.state.controller import PodRight, Watch
 
+BATCH_SECONDS = 1.0
+
+
+class NextSync(NamedTuple):
+    """When a Job is synced next, unless its spec changes before."""
+
+    uid: str
+    generation: int
+    at: float
+
 
 class Jobs:
     name = "job"
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_JOB_PODS, PodRight.DELETE_JOB_PODS})
-    watches = (Watch(JOBS), Watch(PODS, keys_of_controller(JOBS)))
+    watches = (Watch(JOBS), Watch(PODS, keys_of_controller(JOBS), is_secondary=True))
 
     def __init__(self) -> None:
         self._created_pods = CreatedPods(JOBS)
         self._backoffs: dict[str, BackoffRecord] = {}  # by uid of a Job; lost with us, as the real one's are
+        self._next_syncs: dict[Key, NextSync] = {}
 
     def copy_memory(self, source: Jobs, _: State) -> None:
         self._created_pods.copy_memory(source._created_pods)
-        self._backoffs = dict(source._backoffs)
+        self._backoffs, self._next_syncs = dict(source._backoffs), dict(source._next_syncs)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         job = state.get(Job, key)
         if job is None or job.metadata.deletion_timestamp is not None:
+            self._next_syncs.pop(key, None)
             return Outcome(tuple(finished_pods.remove_finalizers(_find_remaining_pods(key, state))))
+        wait = self._seconds_to_sync(key, job, now)
+        if wait > 0:
+            return Outcome(requeue_after=wait)
+        outcome = self._sync(key, job, state, now)
+        after = inf if outcome.requeue_after is None else outcome.requeue_after
+        self._next_syncs[key] = NextSync(job.metadata.uid, job.metadata.generation, now + after)
+        return outcome
+
+    def _seconds_to_sync(self, key: Key, job: Job, now: float) -> float:
+        """Seconds until the Job is synced. If that is not due, a change is why this is called: it brings it forward."""
+        planned = self._next_syncs.get(key)
+        is_known = planned is not None and planned[:2] == (job.metadata.uid, job.metadata.generation)
+        if planned is None or not is_known or planned.at <= now:
+            return 0.0
+        self._next_syncs[key] = planned._replace(at=min(planned.at, now + BATCH_SECONDS))
+        return self._next_syncs[key].at - now
+
+    def _sync(self, key: Key, job: Job, state: State, now: float) -> Outcome:
         owned = pods.list_owned(state, job)
         actions: list[Action] = [*self._created_pods.note_created(job, map(key_of, owned))]
         if _find_finish(job) is not None:

@@ -52,7 +52,7 @@ class Stage(msgspec.Struct, frozen=True):
     exit_code: int | None = None
 
 
-Timeline = list[tuple[Stage, float]]  # stages and the seconds that each lasts
+Timeline = tuple[tuple[Stage, float], ...]  # stages and the seconds that each lasts
 PULLING = Stage("Pending", waiting="ContainerCreating")
 PULL_FAILED = Stage("Pending", waiting="ImagePullBackOff")
 STARTING = Stage("Pending", waiting="ContainerCreating")
@@ -66,16 +66,20 @@ class BadAnnotationError(ValueError):
     """An annotation that cannot be read; the pod's status will say so."""
 
 
+@lru_cache(4096)
 def build_timeline(behaviour: Behaviour, *, may_exit: bool, chance: float = 0.0) -> Timeline:
     """The stages and how long each lasts; the last one lasts for ever. `chance` in [0, 1) stretches the first three."""
     stretch = 1.0 + behaviour.spread * chance
     pull, start = behaviour.pull_seconds * stretch, behaviour.start_seconds * stretch
     if behaviour.pull_fails:
-        return [(PULLING, pull), (PULL_FAILED, inf)]
-    timeline = [(PULLING, pull), (STARTING, start)]
-    timeline.append((WARMING, inf if behaviour.never_ready else behaviour.ready_seconds * stretch))
-    timeline.append((READY, inf if behaviour.unready_after_seconds is None else behaviour.unready_after_seconds))
-    timeline.append((FAILING, inf))
+        return ((PULLING, pull), (PULL_FAILED, inf))
+    timeline = (
+        (PULLING, pull),
+        (STARTING, start),
+        (WARMING, inf if behaviour.never_ready else behaviour.ready_seconds * stretch),
+        (READY, inf if behaviour.unready_after_seconds is None else behaviour.unready_after_seconds),
+        (FAILING, inf),
+    )
     if behaviour.run_seconds is None or not may_exit:
         return timeline
     return _end_at(timeline, pull + start + behaviour.run_seconds, _build_exit_stage(behaviour.exit_code))
@@ -141,7 +145,7 @@ def _end_at(timeline: Timeline, age: float, last: Stage) -> Timeline:
             break
         shortened.append((stage, min(seconds, left)))
         left -= seconds
-    return [*shortened, (last, inf)]
+    return (*shortened, (last, inf))
 
 
 def _build_exit_stage(code: int) -> Stage:

@@ -109,12 +109,12 @@ class Kubelets:
                     del times[uid]
 
     def _write_stage(self, key: Key, pod: Pod, behaviour: Behaviour, since: float, now: float) -> Outcome:
-        policy = value_at(pod.document, "spec.restartPolicy") or "Always"
-        chance = self.chance.share(pod.metadata.uid)
+        policy = pod.document["spec"].get("restartPolicy") or "Always"
+        chance = self.chance.share(pod.metadata.uid) if behaviour.spread else 0.0
         timeline = build_timeline(behaviour, may_exit=may_exit(policy, behaviour.exit_code), chance=chance)
         stage, left = stage_at(timeline, now - since)
         requeue_after = None if left == inf else left
-        if pod_status.is_written(pod.document, stage):
+        if pod_status.is_written(pod, stage):
             return Outcome(requeue_after=requeue_after)
         host_address = address_of(pod.spec.node_name)
         pod_address = host_address if pod.spec.host_network else _pod_address_of(pod)

@@ -6,9 +6,12 @@ The same fields as the test bed's hollow kubelets write.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 
 from wukong.embedded.actors.kubelet.behaviour import Stage
+from wukong.embedded.actors.pods import condition
 from wukong.embedded.store.documents import condition_of, format_time, meta_of, value_at
+from wukong.embedded.world.objects import Pod
 from wukong.ports import Document
 
 
@@ -39,17 +42,23 @@ def build_refusal(pod: Document, message: str) -> Document:
     return {"metadata": {"uid": meta_of(pod)["uid"]}, "status": status}
 
 
-def is_written(pod: Document, stage: Stage) -> bool:
+def is_written(pod: Pod, stage: Stage) -> bool:
     """Whether the pod's status already says what this stage says."""
-    ready = condition_of(pod, "Ready")
-    statuses = value_at(pod, "status.containerStatuses") or ()
-    reasons = [value_at(status, "state.waiting.reason") or "" for status in statuses]
-    return (
-        value_at(pod, "status.phase") == stage.phase
-        and ready is not None
-        and (ready["status"] == "True") == (stage.is_ready and _gates_are_open(pod))
-        and reasons == [stage.waiting] * len(pod["spec"]["containers"])
+    if pod.status.phase != stage.phase:
+        return False
+    ready = condition(pod, "Ready")
+    if ready is None or (ready.status == "True") != (stage.is_ready and _gates_are_open(pod.document)):
+        return False
+    statuses = pod.document["status"].get("containerStatuses") or ()
+    return len(statuses) == len(pod.document["spec"]["containers"]) and all(
+        _waiting_reason_of(status) == stage.waiting for status in statuses
     )
+
+
+def _waiting_reason_of(status: Document) -> str:
+    waiting = (status.get("state") or {}).get("waiting") or {}
+    reason: str = waiting.get("reason") or ""
+    return reason
 
 
 def _build_conditions(pod: Document, stage: Stage, now: float) -> list[Document]:
@@ -57,25 +66,34 @@ def _build_conditions(pod: Document, stage: Stage, now: float) -> list[Document]
     reason = "PodCompleted" if stage.phase == "Succeeded" else "ContainersNotReady"
     are_ready, is_ready = stage.is_ready, stage.is_ready and _gates_are_open(pod)
     is_initialized = not stage.waiting or not pod["spec"].get("initContainers")
+    present = {entry.get("type"): entry for entry in reversed(value_at(pod, "status.conditions") or [])}
+    generation, time = meta_of(pod).get("generation", 0), format_time(now)
+
+    def build(kind: str, is_true: bool, reason: str | None = None) -> Document:
+        text, before = "True" if is_true else "False", present.get(kind)
+        since = before.get("lastTransitionTime") if before is not None and before.get("status") == text else None
+        return {
+            "type": kind,
+            "status": text,
+            "lastTransitionTime": since or time,
+            # A reason that is there from before (the node controller's NodeNotReady) is removed by null.
+            "reason": reason,
+            "message": None,
+            "observedGeneration": generation,
+        }
+
     return [
-        _build_condition(pod, "PodReadyToStartContainers", has_sandbox, now),
-        _build_condition(pod, "Initialized", is_initialized, now),
-        _build_condition(pod, "Ready", is_ready, now, reason=None if is_ready else reason),
-        _build_condition(pod, "ContainersReady", are_ready, now, reason=None if are_ready else reason),
-        _build_condition(pod, "PodScheduled", True, now),
+        build("PodReadyToStartContainers", has_sandbox),
+        build("Initialized", is_initialized),
+        build("Ready", is_ready, None if is_ready else reason),
+        build("ContainersReady", are_ready, None if are_ready else reason),
+        build("PodScheduled", True),
     ]
 
 
-def _build_condition(pod: Document, kind: str, is_true: bool, now: float, reason: str | None = None) -> Document:
-    text = "True" if is_true else "False"
-    before = condition_of(pod, kind) or {}
-    since = before.get("lastTransitionTime") if before.get("status") == text else None
-    condition = {"type": kind, "status": text, "lastTransitionTime": since or format_time(now)}
-    # A reason that is there from before (the node controller's NodeNotReady) is removed by null.
-    return {**condition, "reason": reason, "message": None, "observedGeneration": meta_of(pod).get("generation", 0)}
-
-
 def _gates_are_open(pod: Document) -> bool:
+    if "readinessGates" not in pod["spec"]:
+        return True
     conditions = [condition_of(pod, gate["conditionType"]) for gate in pod["spec"].get("readinessGates") or ()]
     return all(condition is not None and condition["status"] == "True" for condition in conditions)
 
@@ -119,10 +137,13 @@ def _build_terminated(code: int, started: str, now: float) -> Document:
 
 
 def _build_identifiers(pod: Document, container: Document) -> Document:
-    image = container.get("image", "")
+    container_hash = hashlib.sha256(f"{meta_of(pod)['uid']}/{container['name']}".encode()).hexdigest()
+    return {"imageID": _image_id_of(container.get("image", "")), "containerID": f"hollow://{container_hash}"}
+
+
+@lru_cache(1024)
+def _image_id_of(image: str) -> str:
     repository = image.partition("@")[0]
     name, _, tag = repository.rpartition(":")
     repository = name if name and "/" not in tag else repository  # a colon before a slash is a registry's port
-    container_hash = hashlib.sha256(f"{meta_of(pod)['uid']}/{container['name']}".encode()).hexdigest()
-    digest = hashlib.sha256(image.encode()).hexdigest()
-    return {"imageID": f"{repository}@sha256:{digest}", "containerID": f"hollow://{container_hash}"}
+    return f"{repository}@sha256:{hashlib.sha256(image.encode()).hexdigest()}"

@@ -23,23 +23,24 @@ from wukong.embedded.actors.events import note_about, note_about_pod
 from wukong.embedded.actors.kubelet.controller import is_silent
 from wukong.embedded.actors.node_lifecycle import taints, zones
 from wukong.embedded.actors.node_lifecycle.zones import ZoneIndex
+from wukong.embedded.actors.watch_keys import has_same_node
 from wukong.embedded.store.documents import condition_of, format_time, value_at
 from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import Node, Pod
 from wukong.ports import Document, PatchBody
 from wukong.state import Change, State
-from wukong.state.controller import Watch, each_side
+from wukong.state.controller import Watch, each_side_unless
 
 GRACE, HEARTBEAT, MONITOR = 50.0, 10.0, 5.0
 
 
-@each_side
+@each_side_unless(has_same_node)
 def _key_of_unready_node(pod: Object, state: State) -> Iterable[Key]:
     """The key of the pod's node if that is not ready: then the pod must not be ready, either."""
     assert isinstance(pod, Pod)
-    key = Key("", pod.spec.node_name)
-    node = state.get(Node, key)
-    return (key,) if node is not None and not zones.is_ready(node) else ()
+    name = pod.spec.node_name
+    is_unready = any(name in names for names in state.index_of(ZoneIndex).unready.values())
+    return (Key("", name),) if is_unready else ()
 
 
 class NodeLifecycle:

@@ -16,17 +16,23 @@ from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.embedded.actors.node_lifecycle.zones import is_ready
 from wukong.embedded.actors.pods import MANAGER
-from wukong.embedded.actors.watch_keys import keys_on_node
+from wukong.embedded.actors.watch_keys import has_same_node, keys_on_node
 from wukong.embedded.world.objects import Node
 from wukong.ports import PatchBody
 from wukong.state import State
-from wukong.state.controller import PodRight, Watch, each_side
+from wukong.state.controller import PodRight, Watch, each_side_unless
 
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 _PERIOD, _QUARANTINE = 20.0, 40.0
 
 
-@each_side
+def _is_alike(old: Object, new: Object) -> bool:
+    assert isinstance(old, Pod)
+    assert isinstance(new, Pod)
+    return has_same_node(old, new) and old.is_terminating == new.is_terminating
+
+
+@each_side_unless(_is_alike)
 def _key_without_node(pod: Object, state: State) -> Iterable[Key]:
     """The key of a pod whose node is not there, or of a terminating one that has none."""
     assert isinstance(pod, Pod)

@@ -36,6 +36,7 @@ from wukong.embedded.scenario.record.recorder import Recorder
 from wukong.embedded.scenario.record.recording import Lines, Recording, StoryTrace
 from wukong.embedded.scenario.record.refused_evictions import RefusedEvictions
 from wukong.embedded.scenario.record.story import Story
+from wukong.embedded.world.latencies import PASSING_SECONDS
 from wukong.embedded.world.transport import perform
 from wukong.embedded.world.world import Step, World
 from wukong.errors import ClusterError, InputError
@@ -44,6 +45,7 @@ from wukong.runtime.dispatch import Item
 __all__ = ["Interrupted", "Lines", "Observers", "Spectator", "WorldPlayer", "play", "trace_line"]
 REST_SECONDS = 360.0  # within which everybody who failed has tried again: the scheduler after five minutes at most
 SCHEDULER = "scheduler"  # its name as a controller
+_encode = msgspec.json.Encoder(order="sorted").encode
 KEPT_STEPS = 10_000  # of the world's trace, for whoever looks at what happened last
 
 
@@ -83,6 +85,14 @@ def play(
     return player.play()
 
 
+def record(world: World, lines: Lines | None = None) -> Recording:
+    """A recording that knows what the world holds now."""
+    passing_seconds = PASSING_SECONDS if world.takes_time else 0.0
+    recording = Recording(world, StoryTrace(lines), passing_seconds=passing_seconds)
+    recording.include_present_objects()
+    return recording
+
+
 class WorldPlayer:
     """Drives the course of one scenario on a world. Spectators read it."""
 
@@ -98,8 +108,7 @@ class WorldPlayer:
         """`observers` know the world already; without them it is looked at as a whole first."""
         self.world, self.scenario, self.drains, self.faults = world, scenario, drains, faults
         if observers is None:
-            self.recording, self.checkers = Recording(world, StoryTrace(lines)), Checkers(world, faults)
-            self.recording.include_present_objects()
+            self.recording, self.checkers = record(world, lines), Checkers(world, faults)
         else:
             self.recording, self.checkers = observers
         self.is_resting = False  # after the last entry of the timeline
@@ -143,7 +152,7 @@ class WorldPlayer:
     def _carry_out(self, request: Request) -> None:
         match request:
             case Milestone.PREPARE:
-                self._perform(steps.create_nodes(self.scenario.nodes), "$.nodes")
+                self._prepare_nodes()
             case Milestone.BEGIN:
                 pass  # on virtual time nothing has taken any
             case Perform(actions, place):
@@ -155,6 +164,15 @@ class WorldPlayer:
             case WaitForRest(limit):
                 self.is_resting = True
                 self._has_nothing_due = self.world.run(deadline=min(limit, self._last_chance())) == "quiet"
+
+    def _prepare_nodes(self) -> None:
+        """Create the nodes, and let them lose the taint of new ones, as app/sim_live waits until they are ready."""
+        if not self.world.takes_time:
+            self._perform(steps.create_nodes(self.scenario.nodes), "$.nodes")
+            return
+        with self.world.at_once():
+            self._perform(steps.create_nodes(self.scenario.nodes), "$.nodes")
+            self.world.run(deadline=self.started_at)
 
     def _perform(self, actions: list[Action], place: str) -> None:
         item = Item(SCENARIO, Key("", place))
@@ -205,7 +223,8 @@ def trace_line(step: Step, started_at: float) -> str:
         "at": round(step.at - started_at, 3),
         "by": step.item.controller,
         "key": str(step.item.key),
-        "action": msgspec.to_builtins(step.action),
-        **({"error": step.error} if step.error else {}),
+        "action": step.action,
     }
-    return msgspec.json.encode(document, order="deterministic").decode() + "\n"
+    if step.error:
+        document["error"] = step.error
+    return _encode(document).decode() + "\n"

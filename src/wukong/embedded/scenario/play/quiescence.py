@@ -17,7 +17,7 @@ from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.actors.deployment.rollout_status import AVAILABLE, TIMED_OUT
 from wukong.embedded.actors.kubelet.controller import is_silent
-from wukong.embedded.actors.taint_eviction.controller import seconds_left
+from wukong.embedded.actors.taint_eviction.controller import tolerated_seconds
 from wukong.embedded.scenario.play.steps import Drains
 from wukong.embedded.scenario.record import workload_status
 from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
@@ -81,4 +81,4 @@ def _awaits_deadline(deployment: Deployment) -> bool:
 
 def _evicts(node: Node, pod: Pod) -> bool:
     """Whether a taint of the node will end the pod: not tolerated, or not for ever."""
-    return seconds_left(pod, node, 0.0) != inf
+    return tolerated_seconds(pod, node) != inf

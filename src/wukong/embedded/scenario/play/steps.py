@@ -15,6 +15,7 @@ from wukong.api.kinds import NODE_USAGES, NODES, POD_DISRUPTION_BUDGETS, PODS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
 from wukong.embedded.actors.kubelet.behaviour import FORMER_SILENT, SILENT
+from wukong.embedded.actors.watch_keys import has_same_node
 from wukong.embedded.scenario.format.fields import (
     NodeGroup,
     Target,
@@ -26,7 +27,7 @@ from wukong.embedded.scenario.format.fields import (
 from wukong.placement.capacity import OWN_LABEL
 from wukong.ports import Document, PatchBody
 from wukong.state import Change, State
-from wukong.state.controller import PodRight, Watch, each_side
+from wukong.state.controller import PodRight, Watch, each_side_unless
 
 MANAGER = "scenario"
 DEFAULT_CAPACITY = {"cpu": "4", "memory": "16Gi", "pods": "110"}
@@ -44,7 +45,7 @@ class Drains:
         self.nodes: set[str] = set()
         self.is_ours = is_ours
         self.watches = (
-            Watch(PODS, each_side(self._pod_to_evict)),
+            Watch(PODS, each_side_unless(has_same_node)(self._pod_to_evict)),
             Watch(POD_DISRUPTION_BUDGETS, self._pods_to_retry),
         )
 

@@ -1,12 +1,12 @@
 """How many pods a workload had at once: those that neither stop nor have ended, for more than a passing moment.
 
-Called by the recorder. Two things would make that number one of luck on a real cluster, where controllers work side by
-side, so both are left out:
+Called by the recorder. Two things would make that number one of luck, for controllers work side by side, so both are
+left out:
 
 - A ReplicaSet that was scaled down is about to delete some of its pods: from then on they do not count. So two
   ReplicaSets of a Deployment never have more than it asked for, whichever of them comes to act first.
 - What lasts no longer than a passing moment is only how controllers get from one state to the next: a Deployment makes
-  its new ReplicaSet, and shrinks the old one right afterwards. On virtual time controllers take none.
+  its new ReplicaSet, and shrinks the old one right afterwards. How long a moment is depends on how long they take.
 
 On a real cluster each kind comes by a watch of its own, so a pod may be heard of before its owner: it counts as soon as
 the owner is known.

@@ -1,0 +1,1 @@
+"""How long the controllers of a real control plane take: measured here, drawn by the embedded cluster."""
