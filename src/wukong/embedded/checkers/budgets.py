@@ -2,7 +2,8 @@
 
 A budget is kept by a controller that counts late: pods may become unready, be deleted or be asked for between its last
 count and an eviction, in any cluster. So an eviction is right if enough healthy pods are left without it, either now or
-by what that controller saw when it decided on the status that it wrote last; those evicted since never count. Pods that
+by what that controller saw when it decided on the status that it wrote last; those that were ready when they were
+evicted since never count. An unready one leaves without a charge, so the controller's count holds as it was. Pods that
 have not started, and unready ones under AlwaysAllow, count for no budget; two budgets on one pod the server refuses.
 """
 
@@ -23,10 +24,13 @@ from wukong.embedded.checkers.covered_pods import CoveredPods, CoveredPodsIndex,
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.checkers.pods import EVICTED, is_disrupted, is_ready, replicas_of
 from wukong.embedded.checkers.uid_sets import UidSet
+from wukong.embedded.store.documents import parse_time
 from wukong.rules.selectors import Requirements, requirements, selects
 from wukong.runtime.dispatch import Item
 from wukong.state import Change, State
 from wukong.state.controller import PodRight
+
+_EXPECTED_TO_GO_SECONDS = 120.0  # an evicted pod that is still there then counts again (DeletionTimeout)
 
 
 class BudgetCount(NamedTuple):
@@ -46,7 +50,9 @@ class Budgets:
         self._last_counts: dict[Key, BudgetCount] = {}  # by what its controller saw when it last wrote
         self._decided_counts: dict[Key, BudgetCount] = {}  # by what it saw when it decided on a status not yet written
         self._evicted: set[str] = set()
-        self._evicted_since: dict[Key, set[str]] = {}  # budget → those evicted since its controller last wrote
+        self._evicted_since: dict[
+            Key, set[str]
+        ] = {}  # budget → those evicted, while ready, since its controller last wrote
         for key, budget in self.world.state.of(PodDisruptionBudget).items():
             if isinstance(budget, PodDisruptionBudget):
                 self._selectors[key] = requirements(budget.spec.selector)
@@ -72,7 +78,7 @@ class Budgets:
             if isinstance(action, Patch) and action.resource == POD_DISRUPTION_BUDGETS:
                 budget = state.get(PodDisruptionBudget, action.key)
                 if budget is not None:
-                    self._decided_counts[action.key] = _count_undisrupted(state, budget)
+                    self._decided_counts[action.key] = _count_undisrupted(state, budget, self.world.clock.now())
 
     def _observe_pod(self, change: Change) -> None:
         old, new = change.old, change.new
@@ -83,7 +89,7 @@ class Budgets:
         if is_disrupted(new, EVICTED) and not is_disrupted(old, EVICTED):
             self._check(change.key, old)
             self._evicted.add(new.metadata.uid)
-            for evicted in self._evicted_since.values():
+            for evicted in self._evicted_since.values() if is_ready(old) else ():
                 evicted.add(new.metadata.uid)
 
     def _observe_budget(self, change: Change) -> None:
@@ -101,7 +107,7 @@ class Budgets:
             mirror = actor.process.state
             budget = mirror.get(PodDisruptionBudget, change.key) or change.new
             decided = self._decided_counts.pop(change.key, None)
-            self._last_counts[change.key] = decided or _count_undisrupted(mirror, budget)
+            self._last_counts[change.key] = decided or _count_undisrupted(mirror, budget, actor.process.now)
             self._evicted_since[change.key] = set()
 
     def _check(self, key: Key, pod: Pod) -> None:
@@ -124,14 +130,16 @@ class Budgets:
         self.findings.report(f"pod {key}", text)
 
 
-def _count_undisrupted(mirror: State, budget: PodDisruptionBudget) -> BudgetCount:
+def _count_undisrupted(mirror: State, budget: PodDisruptionBudget, now: float) -> BudgetCount:
     """Count a budget's pods as its controller does: without those that are evicted and not yet seen to go."""
-    return count_budget(mirror, budget).without(_disrupted_uids(mirror, budget))
+    return count_budget(mirror, budget).without(_disrupted_uids(mirror, budget, now))
 
 
-def _disrupted_uids(mirror: State, budget: PodDisruptionBudget) -> frozenset[str]:
-    """The pods that the budget's status names as evicted: its controller does not count them."""
-    keys = (Key(budget.metadata.namespace, name) for name in budget.status.disrupted_pods)
+def _disrupted_uids(mirror: State, budget: PodDisruptionBudget, now: float) -> frozenset[str]:
+    """The pods that the budget's status names as evicted lately: its controller does not count them."""
+    times = budget.status.disrupted_pods.items()
+    names = [name for name, at in times if at and parse_time(at) + _EXPECTED_TO_GO_SECONDS > now]
+    keys = (Key(budget.metadata.namespace, name) for name in names)
     return frozenset(pod.metadata.uid for key in keys if (pod := mirror.get(Pod, key)) is not None)
 
 

@@ -49,8 +49,11 @@ class Disruption:
     name = "disruption"
     watches = (
         Watch(POD_DISRUPTION_BUDGETS),
-        Watch(PODS, _budgets_of_pod),
-        *(Watch(resource, _budgets_in_namespace) for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS)),
+        Watch(PODS, _budgets_of_pod, is_secondary=True),
+        *(
+            Watch(resource, _budgets_in_namespace, is_secondary=True)
+            for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS)
+        ),
     )
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
