@@ -29,7 +29,7 @@ class Checkers:
         self._listen()
         if faults is not None:
             own_writes = OwnWrites(self._findings)
-            faults.decision_listeners.append(own_writes.observe_decision)
+            world.listen_to_decisions(own_writes.observe_decision)
             faults.write_listeners.append(own_writes.observe_write)
 
     def _listen(self) -> None:

@@ -1,9 +1,10 @@
-"""The workers of the world's only process: which controllers are busy, and what each of them writes next, and when.
+"""The workers of a process: which controllers are busy, and what each of them writes next, and when.
 
     item due ─► a worker is free ─► decision ─► its writes, one batch after the other ─► the worker is free again
              └► all are busy ─► waits for one
 
-Asked by process.py, which decides and writes. All of it is plain data, so that a world can be copied at any moment.
+Asked by process.py, which decides and writes. Times are the world's, also where the clock of the process is ahead.
+All of it is plain data, so that a world can be copied at any moment; it is lost with its process.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from wukong.runtime.work_cycle import Work
 
 
 class Decision(NamedTuple):
-    """What a worker carries out, and when it was decided: the number of the turn and of changes until then."""
+    """What a worker carries out, and when it was decided, by the clock of its process: at what time, in which of its
+    turns, and after how many changes of its mirror."""
 
     work: Work
     at: float
