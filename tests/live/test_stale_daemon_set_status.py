@@ -25,8 +25,8 @@ async def test_a_node_that_comes_again_under_its_pod_is_not_counted_until_someth
             await create_daemon_set(client, "agent", {})
             await create_daemon_set(client, "other", {"came": "again"})
             await wait_for_count(client, "agent", 1)
-            (pod,) = (await client.get(PODS))["items"]
-            await client.wait_until(f"{PODS}/{pod['metadata']['name']}", lambda pod: pod["spec"].get("nodeName") == "n0")
+            (agent,) = (await client.get(PODS))["items"]
+            await client.wait_until(f"{PODS}/{agent['metadata']['name']}", lambda pod: "nodeName" in pod["spec"])
             await client.delete(f"{NODES}/n0")
             await touch(client, "agent", "node is gone")
             await wait_for_count(client, "agent", 0)

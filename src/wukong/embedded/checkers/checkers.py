@@ -12,6 +12,7 @@ from wukong.embedded.checkers.own_writes import OwnWrites
 from wukong.embedded.checkers.pod_creations import PodCreations
 from wukong.embedded.checkers.pod_deletions import PodDeletions
 from wukong.embedded.checkers.touched_objects import TouchedObjects
+from wukong.embedded.checkers.unseen_nodes import UnseenNodes
 from wukong.embedded.faults import Faults
 from wukong.embedded.world.world import World
 from wukong.state import Change
@@ -21,6 +22,7 @@ class Checkers:
     def __init__(self, world: World, faults: Faults | None = None) -> None:
         self._world, self._findings = world, Findings(world)
         self._pod_count, self._touched = counts.PodCount(world), TouchedObjects()
+        self._unseen_nodes = UnseenNodes(world)
         world.state.index_of(ActivePods)  # made now, so that a fork of the world has it
         self._touched.include((kind, objects) for kind, objects in world.state.objects.items())
         self._budgets = Budgets(self._findings)
@@ -33,9 +35,10 @@ class Checkers:
             faults.write_listeners.append(own_writes.observe_write)
 
     def _listen(self) -> None:
-        checkers = (self._budgets, *self._checkers, self._pod_count, self._touched)
+        checkers = (self._budgets, *self._checkers, self._pod_count, self._touched, self._unseen_nodes)
         self._observers = [checker.observe for checker in checkers]
         self._world.listen(self._observe)
+        self._world.listen_to_decisions(self._unseen_nodes.observe_decision)
         if self._world.takes_time:
             self._world.listen_to_decisions(self._budgets.observe_decision)
 
@@ -44,6 +47,7 @@ class Checkers:
         copy = Checkers.__new__(Checkers)
         copy._world, copy._findings = world, Findings(world)
         copy._pod_count, copy._touched = self._pod_count.fork(world), self._touched.fork()
+        copy._unseen_nodes = self._unseen_nodes.fork(world)
         copy._budgets = self._budgets.fork(copy._findings)
         copy._checkers = [checker.fork(copy._findings) for checker in self._checkers]
         copy._checked_version = self._checked_version
@@ -60,7 +64,7 @@ class Checkers:
         self._pod_count.check(self._findings)
         if is_at_rest:
             mirrors.check(self._findings, self._checked_version)
-            counts.check(self._findings, self._touched)
+            counts.check(self._findings, self._touched, self._unseen_nodes)
             self._touched.clear()
             if len(self._world.processes) == 1:
                 self._checked_version = self._world.server.database.version
