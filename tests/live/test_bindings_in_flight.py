@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
@@ -65,7 +66,7 @@ async def add_node(client: Client) -> None:
     await client.patch(f"{NODES}/n0", {"spec": {"taints": None}})
 
 
-async def create_pod(client: Client, name: str, affinity: dict[str, object]) -> None:
+async def create_pod(client: Client, name: str, affinity: Mapping[str, object]) -> None:
     spec = {"containers": [{"name": "main", "image": "main:1"}], "affinity": affinity}
     await client.create(PODS, {"metadata": {"name": name, "labels": {"app": name}}, "spec": spec})
 

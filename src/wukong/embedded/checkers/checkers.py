@@ -25,8 +25,8 @@ class Checkers:
         self._unseen_nodes = UnseenNodes(world)
         world.state.index_of(ActivePods)  # made now, so that a fork of the world has it
         self._touched.include((kind, objects) for kind, objects in world.state.objects.items())
-        self._budgets = Budgets(self._findings)
-        self._checkers = [make(self._findings) for make in (Histories, Bindings, PodCreations, PodDeletions)]
+        self._budgets, self._bindings = Budgets(self._findings), Bindings(self._findings)
+        self._checkers = [make(self._findings) for make in (Histories, PodCreations, PodDeletions)]
         self._checked_version: int | None = None  # up to which the mirror is known to be right
         self._listen()
         if faults is not None:
@@ -35,9 +35,10 @@ class Checkers:
             faults.write_listeners.append(own_writes.observe_write)
 
     def _listen(self) -> None:
-        checkers = (self._budgets, *self._checkers, self._pod_count, self._touched, self._unseen_nodes)
+        checkers = (self._budgets, self._bindings, *self._checkers, self._pod_count, self._touched, self._unseen_nodes)
         self._observers = [checker.observe for checker in checkers]
         self._world.listen(self._observe)
+        self._world.listen_to_decisions(self._bindings.observe_decision)
         self._world.listen_to_decisions(self._unseen_nodes.observe_decision)
         if self._world.takes_time:
             self._world.listen_to_decisions(self._budgets.observe_decision)
@@ -48,7 +49,7 @@ class Checkers:
         copy._world, copy._findings = world, Findings(world)
         copy._pod_count, copy._touched = self._pod_count.fork(world), self._touched.fork()
         copy._unseen_nodes = self._unseen_nodes.fork(world)
-        copy._budgets = self._budgets.fork(copy._findings)
+        copy._budgets, copy._bindings = self._budgets.fork(copy._findings), self._bindings.fork(copy._findings)
         copy._checkers = [checker.fork(copy._findings) for checker in self._checkers]
         copy._checked_version = self._checked_version
         copy._listen()
