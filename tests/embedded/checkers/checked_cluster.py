@@ -17,7 +17,7 @@ from wukong.embedded.world.timing import Timing
 from wukong.embedded.world.world import World
 from wukong.ports import Document
 from wukong.state import State
-from wukong.state.controller import PodRight, Watch
+from wukong.state.controller import Controller, PodRight, Watch
 
 HOST = "kubernetes.io/hostname"
 
@@ -38,7 +38,7 @@ class PodController:
 class CheckedCluster:
     """The built-in controllers, less those whose name a controller of the test's own has taken."""
 
-    def __init__(self, *controllers: PodController, timing: Timing | None = None) -> None:
+    def __init__(self, *controllers: Controller, timing: Timing | None = None) -> None:
         clock = VirtualClock()
         self.server = Server(clock)
         names = {controller.name for controller in controllers}
