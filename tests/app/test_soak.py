@@ -40,7 +40,7 @@ def test_a_type_that_makes_no_difference_is_named() -> None:
 
 
 def test_all_faults_at_once_are_overcome_and_none_is_without_effect() -> None:
-    result = soak(a_scenario(), range(1, 9), list(TYPES), 1, quiet)
+    result = soak(a_scenario(), range(1, 11), list(TYPES), 1, quiet)
     assert result.failures == []
     assert result.ineffective == []
 

@@ -156,6 +156,7 @@ def build_cluster(
 
     One process that knows everything at once; with faults those of a real cluster, each with its own mirror.
     """
+    timing = Timing(settings.seed) if settings.takes_time else None
     clock = VirtualClock(start.now) if start else VirtualClock()
     server = Server(clock, seed=settings.seed)
     processes = Processes(settings, server, clock, drains, fault_injection, start.stuck_pods if start else frozenset())
@@ -163,7 +164,12 @@ def build_cluster(
         server.restore(resource, documents)
     if fault_injection is not None:
         world = World(
-            server=server, clock=clock, seed=settings.seed, roles=processes.roles(), fault_injection=fault_injection
+            server=server,
+            clock=clock,
+            seed=settings.seed,
+            roles=processes.roles(),
+            fault_injection=fault_injection,
+            timing=timing,
         )
         return EmbeddedCluster(world, drains, processes)
     state = State()
@@ -177,7 +183,7 @@ def build_cluster(
         state=state,
         gated=ours,
         also=also,
-        timing=Timing(settings.seed) if settings.takes_time else None,
+        timing=timing,
     )
     return EmbeddedCluster(world, drains, processes)
 

@@ -111,12 +111,22 @@ class Dispatch:
             if isinstance(action, Bind):
                 self.state.keep_assumed(action.key, action.node)
 
-    def finish(self, item: Item, outcome: Outcome, now: float, written: Iterable[WrittenVersion] = ()) -> None:
-        """All of it is done. The item rests until what we have `written` shows in the state."""
+    def finish(
+        self,
+        item: Item,
+        outcome: Outcome,
+        now: float,
+        written: Iterable[WrittenVersion] = (),
+        decided_at: float | None = None,
+    ) -> None:
+        """All of it is done. The item rests until what we have `written` shows in the state.
+
+        When to look again counts from `decided_at`, or from now; how long it rests always from now.
+        """
         self.queue.forget(item)
         self.state.attempts.record_success(item.controller, item.key)
         if outcome.requeue_after is not None:
-            self.queue.add_after(item, outcome.requeue_after, now)
+            self.queue.add_after(item, outcome.requeue_after, now if decided_at is None else decided_at)
         self._rest(item, written, now)
 
     def fail(

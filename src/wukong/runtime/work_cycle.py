@@ -84,12 +84,15 @@ class WorkCycle:
         gate = self.gates.get(item.controller)
         return ALLOW if gate is None else gate.check(action, self.dispatch.state, now)
 
-    def finish(self, work: Work, now: float) -> None:
-        """All of it is done. After a look the item is decided at once, or when what was found shows in the state."""
+    def finish(self, work: Work, now: float, decided_at: float | None = None) -> None:
+        """All of it is done. After a look the item is decided at once, or when what was found shows in the state.
+
+        When to look again counts from `decided_at`, or from now.
+        """
         if work.only_looks:
             del self._doubts[work.item]
         self.dispatch.confirm(work.performed)
-        self.dispatch.finish(work.item, work.outcome, now, work.written)
+        self.dispatch.finish(work.item, work.outcome, now, work.written, decided_at)
 
     def fail(self, work: Work, error: Exception, now: float, jitter: float) -> float:
         """The next action failed. Returns the seconds after which the item comes back."""

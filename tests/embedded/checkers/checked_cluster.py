@@ -13,10 +13,11 @@ from wukong.embedded.actors import make_actors
 from wukong.embedded.checkers import Checkers
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import VirtualClock
+from wukong.embedded.world.timing import Timing
 from wukong.embedded.world.world import World
 from wukong.ports import Document
 from wukong.state import State
-from wukong.state.controller import PodRight, Watch
+from wukong.state.controller import Controller, PodRight, Watch
 
 HOST = "kubernetes.io/hostname"
 
@@ -37,12 +38,12 @@ class PodController:
 class CheckedCluster:
     """The built-in controllers, less those whose name a controller of the test's own has taken."""
 
-    def __init__(self, *controllers: PodController) -> None:
+    def __init__(self, *controllers: Controller, timing: Timing | None = None) -> None:
         clock = VirtualClock()
         self.server = Server(clock)
         names = {controller.name for controller in controllers}
         others = [controller for controller in make_actors(self.server) if controller.name not in names]
-        self.world = World([*others, *controllers], server=self.server, clock=clock)
+        self.world = World([*others, *controllers], server=self.server, clock=clock, timing=timing)
         self.checkers = Checkers(self.world)
 
     def node(self, name: str, *, cpu: str = "4", labels: dict[str, str] | None = None, **spec: Any) -> None:

@@ -10,9 +10,18 @@ from embedded.checkers.checked_cluster import HOST, CheckedCluster, PodControlle
 from wukong.actions import DONE, Bind, Outcome
 from wukong.api.core import Pod
 from wukong.api.resources import Key
+from wukong.embedded.world.latencies import Latency, Spread
+from wukong.embedded.world.timing import Timing
 
 KEEPS_OFF = {
     "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "web"}}}
+        ]
+    }
+}
+BESIDE_WEB = {
+    "podAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": [
             {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "web"}}}
         ]
@@ -95,3 +104,36 @@ def test_a_node_that_is_not_there() -> None:
     cluster = CheckedCluster(PodController("scheduler", bind_to_first))
     cluster.pod("one")
     assert cluster.findings()[0].startswith("pod default/one: bound to n0 although there is no such node")
+
+
+def a_cluster_whose_first_binding_fails() -> CheckedCluster:
+    """Its scheduler decides every millisecond, and is answered after five."""
+
+    def bind(key: Key, pod: Pod, now: float) -> Outcome:
+        uid = "another" if key.name == "one" else pod.metadata.uid
+        return DONE if pod.spec.node_name else Outcome((Bind(key, "n0", uid),))
+
+    latency = Latency(Spread(1, 1, 1, 1, 1), Spread(5, 5, 5, 5, 5), deciding=1, workers=1, writes_aside=True)
+    timing = Timing(0, {"scheduler": latency})
+    cluster = CheckedCluster(PodController("scheduler", bind), timing=timing)
+    cluster.node("n0")
+    cluster.pod("one")
+    return cluster
+
+
+def test_a_binding_beside_a_pod_whose_own_binding_fails_meanwhile_is_no_finding() -> None:
+    """tests/live/test_bindings_in_flight.py shows that kube-scheduler binds so, too."""
+    cluster = a_cluster_whose_first_binding_fails()
+    cluster.pod("two", app="other", affinity=BESIDE_WEB)
+    cluster.world.run(seconds=0.02)
+    assert [pod.metadata.name for pod in cluster.world.state.pods_on("n0")] == ["two"]
+    assert cluster.checkers.finish(is_at_rest=False) == []
+
+
+def test_a_binding_beside_a_pod_whose_own_binding_has_failed_is_found() -> None:
+    cluster = a_cluster_whose_first_binding_fails()
+    cluster.world.run(seconds=0.1)
+    cluster.pod("two", app="other", affinity=BESIDE_WEB)
+    cluster.world.run(seconds=0.02)
+    (finding,) = cluster.checkers.finish(is_at_rest=False)
+    assert "bound to n0 although InterPodAffinity says" in str(finding)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from embedded.checkers.checked_cluster import CheckedCluster, PodController
 from wukong.actions import DONE, Delete, Evict, Outcome
 from wukong.api.core import Pod
-from wukong.api.kinds import JOBS, KINDS, PODS
-from wukong.api.resources import Key
+from wukong.api.kinds import JOBS, KINDS, PODS, REPLICA_SETS
+from wukong.api.resources import Key, key_of
 from wukong.embedded.checkers import pod_creations, pod_deletions
-from wukong.state.controller import PodRight
+from wukong.embedded.world.timing import Timing
+from wukong.state import State
+from wukong.state.controller import PodRight, Watch
 
 DELETION_RIGHTS = list(pod_deletions.RULES)
 
@@ -99,6 +101,38 @@ def test_a_pod_that_its_workload_wants_is_no_workload_controllers_to_delete(kind
     cluster.world.run()
     texts = cluster.findings()
     assert [text for text in texts if "deleted by mine without a reason" in text], texts
+
+
+class DeletesAll:
+    """Deletes all pods of a ReplicaSet in one decision, once there are three."""
+
+    name = "replicaset"
+    watches = (Watch(PODS), Watch(REPLICA_SETS))
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.DELETE_SURPLUS_REPLICAS})
+
+    def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        pods = list(state.all(Pod))
+        if len(pods) < 3 or any(pod.is_terminating for pod in pods):
+            return DONE
+        return Outcome(tuple(Delete(PODS, key_of(pod), uid=pod.metadata.uid) for pod in pods))
+
+
+@pytest.mark.parametrize("timing", [None, Timing(1)], ids=["in no time", "taking time"])
+def test_a_decision_that_deletes_more_pods_than_are_too_many_is_found(timing: Timing | None) -> None:
+    cluster = CheckedCluster(DeletesAll(), timing=timing)
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "a"}]}}
+    body = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    replica_set = cluster.server.create(REPLICA_SETS, {"metadata": {"name": "web"}, "spec": body}, "default")
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": replica_set["metadata"]["uid"]}
+    for number in range(3):
+        meta = {"name": f"web-{number}", "labels": {"app": "web"}, "ownerReferences": [{**owner, "controller": True}]}
+        cluster.server.create(PODS, {"metadata": meta, "spec": template["spec"]}, "default")
+    cluster.world.run(seconds=10)
+    findings = [str(finding) for finding in cluster.checkers.finish(is_at_rest=False)]
+    assert [finding.partition(" (")[0] for finding in findings] == [
+        "pod default/web-1: deleted by replicaset without a reason",
+        "pod default/web-2: deleted by replicaset without a reason",
+    ]
 
 
 def test_a_jobs_pod_is_the_job_controllers_to_delete_and_nobody_elses() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 
@@ -19,7 +19,6 @@ from wukong.embedded.world.transport import perform
 from wukong.embedded.world.watch_stream import Arrival, StreamEvent, WatchStream
 from wukong.embedded.world.world import DirectTransport, World
 from wukong.errors import OutcomeUnknown
-from wukong.runtime.dispatch import Item
 from wukong.runtime.pending_writes import PATIENCE, WrittenVersion
 from wukong.state import State
 from wukong.state.controller import Watch
@@ -69,9 +68,6 @@ class FailingTransport(DirectTransport):
     def __init__(self, fault_injection: FaultInjection) -> None:
         super().__init__(fault_injection.world.server)
         self.fault_injection = fault_injection
-
-    def begin(self, item: Item, actions: Sequence[Action]) -> None:
-        pass
 
     def perform(self, action: Action) -> WrittenVersion | None:  # type: ignore[override]
         written = perform(self.server, action)

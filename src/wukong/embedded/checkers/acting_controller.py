@@ -9,6 +9,8 @@ from wukong.embedded.world.world import World
 from wukong.state import State
 from wukong.state.controller import PodRight, pod_rights_of
 
+Decision = tuple[Process, int]  # a process, and its turn
+
 
 class ActingController(NamedTuple):
     process: Process
@@ -16,7 +18,7 @@ class ActingController(NamedTuple):
     pod_rights: frozenset[PodRight]
 
     @property
-    def decision(self) -> tuple[Process, int]:
+    def decision(self) -> Decision:
         """Which decision it carries out: the process, and its turn."""
         decision = self.process.acting_decision
         return self.process, self.process.turns if decision is None else decision.turn

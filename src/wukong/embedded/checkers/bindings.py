@@ -2,7 +2,8 @@
 
 A scheduler decides on what it has seen, in any cluster: nodes may be tainted, and pods be bound by another instance,
 before its watch shows it. So a binding is right if it is right now, or by the mirror of the process that made it, as it
-is or as it was at the decision, with all that this process bound itself, or tried to, on top: that much it must know.
+is or as it was at the decision, with all that this process had bound itself by then, or tried to, on top: that much it
+must know. What it tried to bind may have failed since (tests/live/test_bindings_in_flight.py shows that in Kubernetes).
 Rules that only the target node and its pods decide are asked about every binding; those about pods elsewhere (inter-pod
 rules, spread) about every one up to a hundred pods, and the more rarely the more pods there are, for each look then
 costs more. What people bind is their own.
@@ -10,10 +11,12 @@ costs more. What people bind is their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
+from wukong.actions import Action, Bind
 from wukong.api.core import Node, Pod
 from wukong.api.kinds import (
     NAMESPACES,
@@ -26,11 +29,12 @@ from wukong.api.kinds import (
 from wukong.api.objects import Objects
 from wukong.api.profile import default_profile
 from wukong.api.resources import Key
-from wukong.embedded.checkers.acting_controller import ActingController, acting_controller
+from wukong.embedded.checkers.acting_controller import ActingController, Decision, acting_controller
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.world.process import Process
 from wukong.rules.cluster import Cluster
 from wukong.rules.filters import Filters
+from wukong.runtime.dispatch import Item
 from wukong.state import Change, State
 
 FEW = 50  # up to so many pods every binding is checked in full, up to twice as many every other …
@@ -42,6 +46,21 @@ _LOCAL = frozenset(
     {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"}
 )
 replace = msgspec.structs.replace
+MOST_DECISIONS = 4096  # remembered: many more than are under way at the same time
+
+
+class BoundPod(NamedTuple):
+    """A pod that a process bound: where, and as the how many-th binding of all."""
+
+    node: str
+    number: int
+
+
+class KnownPlacements(NamedTuple):
+    """What a process knew besides its mirror when it decided."""
+
+    assumed: Mapping[str, str]  # uid of a pod → node
+    bindings: int  # how many bindings there had been
 
 
 class Bindings:
@@ -50,7 +69,8 @@ class Bindings:
         self.profile = default_profile()
         local_filters = tuple(name for name in self.profile.filters if name in _LOCAL)
         self.local_profile = replace(self.profile, filters=local_filters)
-        self._bound_nodes: dict[Process, dict[str, str]] = {}  # process → uid of a pod it bound → node
+        self._bound_pods: dict[Process, dict[str, BoundPod]] = {}  # process → uid of a pod that it bound
+        self._known: dict[Decision, KnownPlacements] = {}  # of decisions to bind
         self._bindings = 0
         pods = (pod for pod in self.world.state.of(Pod).values() if isinstance(pod, Pod))
         # uids of pods with required anti-affinity
@@ -63,7 +83,8 @@ class Bindings:
         copy.profile, copy.local_profile = self.profile, self.local_profile
         copy._bindings, copy._exclusive = self._bindings, set(self._exclusive)
         copies = dict(zip(self.world.processes, copy.world.processes, strict=True))
-        copy._bound_nodes = {copies[process]: dict(nodes) for process, nodes in self._bound_nodes.items()}
+        copy._bound_pods = {copies[process]: dict(pods) for process, pods in self._bound_pods.items()}
+        copy._known = {(copies[process], turn): known for (process, turn), known in self._known.items()}
         return copy
 
     def observe(self, change: Change) -> None:
@@ -79,16 +100,23 @@ class Bindings:
         actor = acting_controller(self.world)
         if actor is None:
             return
-        bound_nodes = self._bound_nodes.setdefault(actor.process, {})
-        self._check(change.key, old, new.spec.node_name, actor, bound_nodes)
-        bound_nodes[new.metadata.uid] = new.spec.node_name
+        self._check(change.key, old, new.spec.node_name, actor)
+        bound_pods = self._bound_pods.setdefault(actor.process, {})
+        bound_pods[new.metadata.uid] = BoundPod(new.spec.node_name, self._bindings)
+
+    def observe_decision(self, process: Process, _: Item, actions: Sequence[Action]) -> None:
+        """Remember what a process knows that is going to bind a pod."""
+        if any(isinstance(action, Bind) for action in actions):
+            self._known[process, process.turns] = KnownPlacements(_assumed_nodes(process.state), self._bindings)
+            if len(self._known) > MOST_DECISIONS:
+                del self._known[next(iter(self._known))]
 
     def _forget(self, uid: str) -> None:
         self._exclusive.discard(uid)
-        for bound_nodes in self._bound_nodes.values():
-            bound_nodes.pop(uid, None)
+        for bound_pods in self._bound_pods.values():
+            bound_pods.pop(uid, None)
 
-    def _check(self, key: Key, pod: Pod, node: str, actor: ActingController, bound_nodes: Mapping[str, str]) -> None:
+    def _check(self, key: Key, pod: Pod, node: str, actor: ActingController) -> None:
         self._bindings += 1
         state = self.world.state
         is_sampled = self._bindings % max(1, len(state.of(Pod)) // FEW) == 0
@@ -96,21 +124,26 @@ class Bindings:
         reason = self._refusal(state, key, pod, node, {}, is_whole=is_whole)
         if not reason:
             return
-        if not self._was_right(key, pod, node, actor, bound_nodes, is_whole=is_whole):
+        if not self._was_right(key, pod, node, actor, is_whole=is_whole):
             self.findings.report(f"pod {key}", f"bound to {node} although {reason}")
 
-    def _was_right(
-        self, key: Key, pod: Pod, node: str, actor: ActingController, bound_nodes: Mapping[str, str], *, is_whole: bool
-    ) -> bool:
+    def _was_right(self, key: Key, pod: Pod, node: str, actor: ActingController, *, is_whole: bool) -> bool:
         """Whether the pod fits there by what the process knows, or knew when it decided."""
         process = actor.process
         if process.state is self.world.state and process.acting_decision is None:
             return False  # it decided on the truth, right now
-        known = {**_assumed_nodes(process.state), **bound_nodes}
-        if not self._refusal(process.state, key, pod, node, known, is_whole=is_whole):
+        known_now = KnownPlacements(_assumed_nodes(process.state), self._bindings)
+        if not self._refusal(process.state, key, pod, node, self._list_known(process, known_now), is_whole=is_whole):
             return True
-        mirror = actor.mirror()
-        return mirror is not process.state and not self._refusal(mirror, key, pod, node, known, is_whole=is_whole)
+        known = self._known.get(actor.decision)
+        if known is None:
+            return False
+        return not self._refusal(actor.mirror(), key, pod, node, self._list_known(process, known), is_whole=is_whole)
+
+    def _list_known(self, process: Process, known: KnownPlacements) -> dict[str, str]:
+        """The pods that a process knew to be placed, or to be placed soon: uid → node."""
+        bound_pods = self._bound_pods.get(process, {})
+        return {**known.assumed, **{uid: pod.node for uid, pod in bound_pods.items() if pod.number <= known.bindings}}
 
     def _refusal(
         self, state: State, key: Key, pod: Pod, node_name: str, bound_nodes: Mapping[str, str], *, is_whole: bool

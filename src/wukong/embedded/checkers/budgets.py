@@ -25,6 +25,7 @@ from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.checkers.pods import EVICTED, is_disrupted, is_ready, replicas_of
 from wukong.embedded.checkers.uid_sets import UidSet
 from wukong.embedded.store.documents import parse_time
+from wukong.embedded.world.process import Process
 from wukong.rules.selectors import Requirements, requirements, selects
 from wukong.runtime.dispatch import Item
 from wukong.state import Change, State
@@ -48,7 +49,8 @@ class Budgets:
         self.findings, self.world = findings, findings.world
         self._selectors: dict[Key, Requirements] = {}
         self._last_counts: dict[Key, BudgetCount] = {}  # by what its controller saw when it last wrote
-        self._decided_counts: dict[Key, BudgetCount] = {}  # by what it saw when it decided on a status not yet written
+        # By what the controller of a process saw when it decided on a status that it has not written yet.
+        self._decided_counts: dict[tuple[Process, Key], BudgetCount] = {}
         self._evicted: set[str] = set()
         self._evicted_since: dict[
             Key, set[str]
@@ -61,7 +63,9 @@ class Budgets:
         copy = Budgets.__new__(Budgets)
         copy.findings, copy.world = findings, findings.world
         copy._selectors, copy._last_counts = dict(self._selectors), dict(self._last_counts)
-        copy._decided_counts, copy._evicted = dict(self._decided_counts), set(self._evicted)
+        copies = dict(zip(self.world.processes, copy.world.processes, strict=True))
+        copy._decided_counts = {(copies[process], key): count for (process, key), count in self._decided_counts.items()}
+        copy._evicted = set(self._evicted)
         copy._evicted_since = {key: set(uids) for key, uids in self._evicted_since.items()}
         return copy
 
@@ -71,14 +75,14 @@ class Budgets:
         elif self._selectors and change.group_kind == PODS.group_kind:
             self._observe_pod(change)
 
-    def observe_decision(self, item: Item, actions: Sequence[Action]) -> None:
+    def observe_decision(self, process: Process, _: Item, actions: Sequence[Action]) -> None:
         """Count what a controller sees that is going to write a budget's status; it writes some milliseconds later."""
-        state = self.world.state
         for action in actions:
             if isinstance(action, Patch) and action.resource == POD_DISRUPTION_BUDGETS:
-                budget = state.get(PodDisruptionBudget, action.key)
+                budget = process.state.get(PodDisruptionBudget, action.key)
                 if budget is not None:
-                    self._decided_counts[action.key] = _count_undisrupted(state, budget, self.world.clock.now())
+                    count = _count_undisrupted(process.state, budget, process.now)
+                    self._decided_counts[process, action.key] = count
 
     def _observe_pod(self, change: Change) -> None:
         old, new = change.old, change.new
@@ -97,7 +101,6 @@ class Budgets:
             self._selectors.pop(change.key, None)
             self._last_counts.pop(change.key, None)
             self._evicted_since.pop(change.key, None)
-            self._decided_counts.pop(change.key, None)
             return
         self._selectors[change.key] = requirements(change.new.spec.selector)
         actor = acting_controller(self.world)
@@ -106,7 +109,7 @@ class Budgets:
         if is_counted and actor is not None and PodRight.EVICT not in actor.pod_rights:
             mirror = actor.process.state
             budget = mirror.get(PodDisruptionBudget, change.key) or change.new
-            decided = self._decided_counts.pop(change.key, None)
+            decided = self._decided_counts.pop((actor.process, change.key), None)
             self._last_counts[change.key] = decided or _count_undisrupted(mirror, budget, actor.process.now)
             self._evicted_since[change.key] = set()
 

@@ -13,6 +13,7 @@ from wukong.embedded.checkers.own_writes import OwnWrites
 from wukong.embedded.checkers.pod_creations import PodCreations
 from wukong.embedded.checkers.pod_deletions import PodDeletions
 from wukong.embedded.checkers.touched_objects import TouchedObjects
+from wukong.embedded.checkers.unseen_nodes import UnseenNodes
 from wukong.embedded.faults import Faults
 from wukong.embedded.world.world import World
 from wukong.state import Change
@@ -22,22 +23,25 @@ class Checkers:
     def __init__(self, world: World, faults: Faults | None = None) -> None:
         self._world, self._findings = world, Findings(world)
         self._pod_count, self._touched = counts.PodCount(world), TouchedObjects()
+        self._unseen_nodes = UnseenNodes(world)
         for index in (ActivePods, CoveredPodsIndex):
             world.state.index_of(index)  # made now, so that a fork of the world has it
         self._touched.include((kind, objects) for kind, objects in world.state.objects.items())
-        self._budgets = Budgets(self._findings)
-        self._checkers = [make(self._findings) for make in (Histories, Bindings, PodCreations, PodDeletions)]
+        self._budgets, self._bindings = Budgets(self._findings), Bindings(self._findings)
+        self._checkers = [make(self._findings) for make in (Histories, PodCreations, PodDeletions)]
         self._checked_version: int | None = None  # up to which the mirror is known to be right
         self._listen()
         if faults is not None:
             own_writes = OwnWrites(self._findings)
-            faults.decision_listeners.append(own_writes.observe_decision)
+            world.listen_to_decisions(own_writes.observe_decision)
             faults.write_listeners.append(own_writes.observe_write)
 
     def _listen(self) -> None:
-        checkers = (self._budgets, *self._checkers, self._pod_count, self._touched)
+        checkers = (self._budgets, self._bindings, *self._checkers, self._pod_count, self._touched, self._unseen_nodes)
         self._observers = [checker.observe for checker in checkers]
         self._world.listen(self._observe)
+        self._world.listen_to_decisions(self._bindings.observe_decision)
+        self._world.listen_to_decisions(self._unseen_nodes.observe_decision)
         if self._world.takes_time:
             self._world.listen_to_decisions(self._budgets.observe_decision)
 
@@ -46,7 +50,8 @@ class Checkers:
         copy = Checkers.__new__(Checkers)
         copy._world, copy._findings = world, Findings(world)
         copy._pod_count, copy._touched = self._pod_count.fork(world), self._touched.fork()
-        copy._budgets = self._budgets.fork(copy._findings)
+        copy._unseen_nodes = self._unseen_nodes.fork(world)
+        copy._budgets, copy._bindings = self._budgets.fork(copy._findings), self._bindings.fork(copy._findings)
         copy._checkers = [checker.fork(copy._findings) for checker in self._checkers]
         copy._checked_version = self._checked_version
         copy._listen()
@@ -62,7 +67,7 @@ class Checkers:
         self._pod_count.check(self._findings)
         if is_at_rest:
             mirrors.check(self._findings, self._checked_version)
-            counts.check(self._findings, self._touched)
+            counts.check(self._findings, self._touched, self._unseen_nodes)
             self._touched.clear()
             if len(self._world.processes) == 1:
                 self._checked_version = self._world.server.database.version

@@ -11,12 +11,13 @@ from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import Node, Pod
 from wukong.api.kinds import PODS, REPLICA_SETS
 from wukong.api.meta import Object
-from wukong.api.resources import Key
+from wukong.api.resources import Key, key_of
 from wukong.embedded.actors.kubelet.controller import is_silent
 from wukong.embedded.checkers.budgets import count_budget
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.checkers.pods import is_active, is_ready, owned_pods, replicas_of, target_node_of
 from wukong.embedded.checkers.touched_objects import TouchedObjects
+from wukong.embedded.checkers.unseen_nodes import UnseenNodes
 from wukong.embedded.world.objects import DaemonSet, Deployment, ReplicaSet, StatefulSet
 from wukong.embedded.world.world import World
 from wukong.ports import Document
@@ -49,7 +50,7 @@ class PodCount:
             findings.report("pods", f"created less removed are {self.expected}, but {stored} are there")
 
 
-def check(findings: Findings, touched: TouchedObjects) -> None:
+def check(findings: Findings, touched: TouchedObjects, unseen_nodes: UnseenNodes) -> None:
     """What must hold at rest, of the objects that were touched since this was last asked."""
     state = findings.world.state
     for replica_set in touched.list_all(ReplicaSet, state):
@@ -59,7 +60,7 @@ def check(findings: Findings, touched: TouchedObjects) -> None:
     for stateful_set in touched.list_all(StatefulSet, state):
         _check_status(findings, stateful_set, _compare_stateful_set(stateful_set, state))
     for daemon_set in touched.list_all(DaemonSet, state):
-        _check_status(findings, daemon_set, _compare_daemon_set(daemon_set, state))
+        _check_status(findings, daemon_set, _compare_daemon_set(daemon_set, state, unseen_nodes.of(key_of(daemon_set))))
     for budget in touched.list_all(PodDisruptionBudget, state):
         _check_status(findings, budget, _compare_budget(budget, state))
     for pod in touched.list_all(Pod, state):
@@ -122,12 +123,13 @@ def _compare_stateful_set(stateful_set: StatefulSet, state: State) -> Iterator[C
     yield "status.readyReplicas", stateful_set.status.ready_replicas, ready
 
 
-def _compare_daemon_set(daemon_set: DaemonSet, state: State) -> Iterator[Comparison]:
+def _compare_daemon_set(daemon_set: DaemonSet, state: State, unseen_nodes: frozenset[str]) -> Iterator[Comparison]:
     status: Document = daemon_set.document.get("status") or {}
     first: dict[str, Pod] = {}  # of each node the pod that counts: the oldest, even a terminating one
     for pod in sorted(owned_pods(state, daemon_set.metadata.uid), key=_age_order):
         node = target_node_of(pod)
-        if not (pod.is_terminating and pod.is_finished) and state.get(Node, Key("", node)) is not None:
+        is_present = node not in unseen_nodes and state.get(Node, Key("", node)) is not None
+        if is_present and not (pod.is_terminating and pod.is_finished):
             first.setdefault(node, pod)
     yield "status.observedGeneration", status.get("observedGeneration", 0), daemon_set.metadata.generation
     uncounted = [pod for name, pod in first.items() if _came_before(pod, state.get(Node, Key("", name)))]

@@ -7,8 +7,10 @@ by that clock.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from wukong.actions import Action
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.world.process import Process
 from wukong.runtime.dispatch import Item
@@ -28,7 +30,7 @@ class OwnWrites:
     def observe_write(self, process: Process, item: Item, written: WrittenVersion) -> None:
         self._writes.setdefault((process, item, process.skew), []).append(OwnWrite(process.now, written))
 
-    def observe_decision(self, process: Process, item: Item) -> None:
+    def observe_decision(self, process: Process, item: Item, _: Sequence[Action] = ()) -> None:
         writes = self._writes.pop((process, item, process.skew), ())
         recent = [write.written for write in writes if process.now - write.at < PATIENCE]
         if not recent:

@@ -17,12 +17,11 @@ from collections.abc import Callable
 from wukong.api.apps import DaemonSet, StatefulSet
 from wukong.api.core import Pod
 from wukong.api.meta import Object, controller_of
-from wukong.embedded.checkers.acting_controller import ActingController, acting_controller
+from wukong.embedded.checkers.acting_controller import ActingController, Decision, acting_controller
 from wukong.embedded.checkers.active_pods import active_siblings
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.checkers.pods import ordinal_of, ordinals_of, owner_of, replicas_of, target_node_of
 from wukong.embedded.world.objects import Job
-from wukong.embedded.world.process import Process
 from wukong.state import Change, State
 from wukong.state.controller import PodRight
 
@@ -50,7 +49,7 @@ Rule = Callable[[Pod, Object, Siblings], bool]  # whether this new pod of this o
 class PodCreations:
     def __init__(self, findings: Findings) -> None:
         self.findings, self.world = findings, findings.world
-        self._created: dict[tuple[Process, int], list[Pod]] = {}  # decision → its pods
+        self._created: dict[Decision, list[Pod]] = {}
 
     def fork(self, findings: Findings) -> PodCreations:
         """For a copy of a world with one process."""
@@ -74,7 +73,7 @@ class PodCreations:
             self.findings.report(f"pod {change.key}", f"made by {actor.name} although there were enough")
         created.append(pod)
 
-    def _created_in(self, decision: tuple[Process, int]) -> list[Pod]:
+    def _created_in(self, decision: Decision) -> list[Pod]:
         created = self._created.setdefault(decision, [])
         if len(self._created) > MOST_DECISIONS:
             del self._created[next(iter(self._created))]

@@ -1,20 +1,20 @@
 """No controller deletes a pod without the right to, or where its right does not hold.
 
-A right holds if it holds now, or by the mirror of the process that acted, as it was when that decided: who has not
-heard yet that a reason is gone may still act on it, in any cluster. What people do (the scenario, disturbances) needs
-no right. Of a Job's pods it is only judged that they are a Job's.
+A right holds if it holds now, or by the mirror of the process that acted, as it was when that decided, less the pods
+deleted in the same decision: who has not heard yet that a reason is gone may still act on it, in any cluster. What
+people do (the scenario, disturbances) needs no right. Of a Job's pods it is only judged that they are a Job's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 from wukong.api.apps import DaemonSet, StatefulSet
 from wukong.api.core import Namespace, Node, Pod
 from wukong.api.kinds import DAEMON_SETS, JOBS, STATEFUL_SETS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key, Resource, refers_to
-from wukong.embedded.checkers.acting_controller import ActingController, acting_controller
+from wukong.embedded.checkers.acting_controller import ActingController, Decision, acting_controller
 from wukong.embedded.checkers.active_pods import active_siblings
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.checkers.pods import (
@@ -33,15 +33,22 @@ from wukong.runtime.effect_check import contains
 from wukong.state import Change, State
 from wukong.state.controller import PodRight
 
-Rule = Callable[[Pod, State], bool]
+Deleted = Set[str]  # uids of the pods deleted in the same decision
+Rule = Callable[[Pod, State, Deleted], bool]
+MOST_DECISIONS = 256  # remembered: many more than delete pods at the same time
 
 
 class PodDeletions:
     def __init__(self, findings: Findings) -> None:
         self.findings, self.world = findings, findings.world
+        self._deleted: dict[Decision, set[str]] = {}
 
     def fork(self, findings: Findings) -> PodDeletions:
-        return PodDeletions(findings)
+        """For a copy of a world with one process."""
+        copy = PodDeletions(findings)
+        copies = dict(zip(self.world.processes, copy.world.processes, strict=True))
+        copy._deleted = {(copies[process], turn): set(uids) for (process, turn), uids in self._deleted.items()}
+        return copy
 
     def observe(self, change: Change) -> None:
         old, new = change.old, change.new
@@ -52,34 +59,42 @@ class PodDeletions:
         actor = acting_controller(self.world)
         if actor is None:
             return
+        deleted = self._deleted_in(actor.decision)
         rules = [rule for right, rule in RULES.items() if right in actor.pod_rights]
         if not rules:
             self.findings.report(f"pod {change.key}", f"deleted by {actor.name}, whose business it is not")
-        elif not any(self._holds(rule, change.key, old, actor) for rule in rules):
+        elif not any(self._holds(rule, change.key, old, actor, deleted) for rule in rules):
             self.findings.report(f"pod {change.key}", f"deleted by {actor.name} without a reason")
+        deleted.add(old.metadata.uid)
 
-    def _holds(self, rule: Rule, key: Key, pod: Pod, actor: ActingController) -> bool:
-        if rule(pod, self.world.state):
+    def _deleted_in(self, decision: Decision) -> set[str]:
+        deleted = self._deleted.setdefault(decision, set())
+        if len(self._deleted) > MOST_DECISIONS:
+            del self._deleted[next(iter(self._deleted))]
+        return deleted
+
+    def _holds(self, rule: Rule, key: Key, pod: Pod, actor: ActingController, deleted: Deleted) -> bool:
+        if rule(pod, self.world.state, deleted):
             return True
         mirror = actor.mirror()
         mirrored = mirror.get(Pod, key)
         if mirrored is None or mirrored.metadata.uid != pod.metadata.uid:
             mirrored = pod
-        return rule(mirrored, mirror)
+        return rule(mirrored, mirror, deleted)
 
 
-def _is_surplus(pod: Pod, state: State) -> bool:
+def _is_surplus(pod: Pod, state: State, deleted: Deleted) -> bool:
     """There are more of them than the owner's spec.replicas. The pod itself may be shown as terminating already."""
     owner = owner_of(pod, state)
     if owner is None:
         return controller_of(pod.metadata) is not None
     replicas = replicas_of(owner)
     siblings = active_siblings(pod, state)
-    others = len(siblings) - (pod.metadata.uid in siblings)
+    others = len(siblings) - (pod.metadata.uid in siblings) - sum(uid in siblings for uid in deleted)
     return replicas is not None and others + 1 > replicas
 
 
-def _is_out_of_order(pod: Pod, state: State) -> bool:
+def _is_out_of_order(pod: Pod, state: State, _: Deleted) -> bool:
     """A StatefulSet's pod: it has ended, is not as the template says, or its ordinal is not asked for."""
     if not _is_controlled_by(STATEFUL_SETS, pod):
         return False
@@ -89,7 +104,7 @@ def _is_out_of_order(pod: Pod, state: State) -> bool:
     return ordinal_of(pod, owner) not in ordinals_of(owner)
 
 
-def _is_out_of_place(pod: Pod, state: State) -> bool:
+def _is_out_of_place(pod: Pod, state: State, deleted: Deleted) -> bool:
     """A DaemonSet's pod: it has ended, is outdated, one of two, or on a node that is gone or does not take it."""
     if not _is_controlled_by(DAEMON_SETS, pod):
         return False
@@ -105,23 +120,24 @@ def _is_out_of_place(pod: Pod, state: State) -> bool:
     return any(
         target_node_of(sibling) == target_node_of(pod) and not sibling.is_terminating
         for sibling in siblings_of(pod, state)
+        if sibling.metadata.uid not in deleted
     )
 
 
-def _is_job_pod(pod: Pod, _: State) -> bool:
+def _is_job_pod(pod: Pod, _: State, __: Deleted) -> bool:
     return _is_controlled_by(JOBS, pod)
 
 
-def _is_on_tainted_node(pod: Pod, state: State) -> bool:
+def _is_on_tainted_node(pod: Pod, state: State, _: Deleted) -> bool:
     node = state.get(Node, Key("", pod.spec.node_name))
     return node is not None and any(taint.effect == "NoExecute" for taint in node.spec.taints)
 
 
-def _is_without_node(pod: Pod, state: State) -> bool:
+def _is_without_node(pod: Pod, state: State, _: Deleted) -> bool:
     return not pod.spec.node_name or state.get(Node, Key("", pod.spec.node_name)) is None
 
 
-def _is_orphaned(pod: Pod, state: State) -> bool:
+def _is_orphaned(pod: Pod, state: State, _: Deleted) -> bool:
     """An owner is gone, or is being deleted and takes its dependents along."""
     for reference in pod.metadata.owner_references:
         owner = state.owner(pod.metadata.namespace, reference)
@@ -130,16 +146,16 @@ def _is_orphaned(pod: Pod, state: State) -> bool:
     return False
 
 
-def _is_in_leaving_namespace(pod: Pod, state: State) -> bool:
+def _is_in_leaving_namespace(pod: Pod, state: State, _: Deleted) -> bool:
     namespace = state.of(Namespace).get(Key("", pod.metadata.namespace))
     return namespace is None or bool(namespace.metadata.deletion_timestamp)
 
 
-def _is_preempted(pod: Pod, _: State) -> bool:
+def _is_preempted(pod: Pod, _: State, __: Deleted) -> bool:
     return is_disrupted(pod, PREEMPTED)
 
 
-def _is_evicted(pod: Pod, _: State) -> bool:
+def _is_evicted(pod: Pod, _: State, __: Deleted) -> bool:
     return is_disrupted(pod, EVICTED)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from wukong.actions import Action
 from wukong.embedded.faults.catalogue import TYPES, Episode
 from wukong.embedded.faults.disturbances import Disturbances
 from wukong.embedded.faults.fault_counts import FaultCounts
@@ -29,7 +30,6 @@ from wukong.runtime.dispatch import Item
 from wukong.runtime.pending_writes import WrittenVersion
 
 T = TypeVar("T")
-DecisionListener = Callable[[Process, Item], None]
 WriteListener = Callable[[Process, Item, WrittenVersion], None]
 
 
@@ -37,7 +37,6 @@ class Faults:
     def __init__(self, seed: int, episodes: Iterable[Episode]) -> None:
         self.episodes, self.counts = list(episodes), FaultCounts()
         self.world: World  # set by `join`
-        self.decision_listeners: list[DecisionListener] = []
         self.write_listeners: list[WriteListener] = []
         self._chance, self._draws = Chance(seed, "faults"), 0
         self._watches, self._processes, self._disturbances = WatchFaults(self), ProcessFaults(self), Disturbances(self)
@@ -57,6 +56,7 @@ class Faults:
     def join(self, world: World) -> None:
         self.world, self._begin = world, world.clock.now()
         world.listen(self._disturbances.observe)
+        world.listen_to_decisions(self._observe_decision)
         act_of = self._processes.by_type | self._disturbances.by_type
         for index, episode in enumerate(self.episodes):
             if TYPES[episode.type].per == "minute":
@@ -108,13 +108,11 @@ class Faults:
         """All watches of the process lag for so long."""
         self._watches.slow_down(process, seconds)
 
-    def observe_decision(self, process: Process, item: Item) -> None:
+    def _observe_decision(self, process: Process, item: Item, _: Sequence[Action]) -> None:
         self.counts.observe(("decided", process.name, item))
         self.counts.observe(("about", item.key))
         self._watches.observe_decision(process)
         self._processes.observe_decision(process, process.was_due)
-        for listener in self.decision_listeners:
-            listener(process, item)
 
     def observe_write(self, process: Process, item: Item, written: WrittenVersion | None) -> None:
         self._processes.observe_write(process)

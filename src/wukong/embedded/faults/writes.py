@@ -6,7 +6,6 @@ business, by the same code as in live mode; here the fault only happens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from wukong.actions import Action, Bind, Create, Note, Patch, Scale
@@ -32,23 +31,22 @@ _LONGEST_DOWN, _LONGEST_RETRY = 10.0, 5.0
 class FaultyTransport:
     def __init__(self, faults: Faults, process: Process) -> None:
         self.faults, self.process, self.server = faults, process, faults.world.server
-        self.item: Item | None = None
-        self.writes_done = 0  # in this decision
         self._transport = RetryingTransport(self._write, self._read)
 
-    def begin(self, item: Item, actions: Sequence[Action]) -> None:
-        self.item, self.writes_done = item, 0
-        self.faults.observe_decision(self.process, item)
+    @property
+    def item(self) -> Item:
+        """The item whose actions are being performed."""
+        assert self.process.acting is not None
+        return self.process.acting
 
     def perform(self, action: Action) -> WrittenVersion | None:
         if isinstance(action, Note):
             return None
         try:
             written = self._transport.perform(action)
-        finally:  # a write takes time: two that undo each other's writes must not keep the clock from moving
-            self.faults.world.clock.move_to(self.faults.world.clock.now() + WRITE_SECONDS)
-        self.writes_done += 1
-        assert self.item is not None
+        finally:
+            if self.process.workers is None:  # two that undo each other's writes must not keep the clock from moving
+                self.faults.world.clock.move_to(self.faults.world.clock.now() + WRITE_SECONDS)
         self.faults.observe_write(self.process, self.item, written)
         return written
 
@@ -80,7 +78,8 @@ class FaultyTransport:
             case "quota":
                 return isinstance(action, Create) and action.resource == PODS
             case "crash-midway":
-                return self.writes_done > 0
+                work = self.process.acting_work
+                return work is not None and any(not isinstance(done, Note) for done in work.performed)
         return True
 
 

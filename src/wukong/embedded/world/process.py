@@ -5,7 +5,8 @@
 What it does with an outcome is what runtime.loop does, by the same code (runtime.work_cycle): a key rests until the
 process has seen its own write; an action whose answer got lost is looked at before its key is decided again; what
 failed comes back after a backoff. Without `workers` it decides and writes in no time; with them (workers.py) a decision
-is carried out over some milliseconds, and others are made meanwhile.
+is carried out over some milliseconds, and others are made meanwhile. What lasts goes by the world's clock; when a key
+is due goes by the clock of the process, which may be ahead.
 """
 
 from __future__ import annotations
@@ -64,13 +65,12 @@ class Crashed(Exception):  # noqa: N818
 class Transport(Protocol):
     """How a process reaches the server: transport.RetryingTransport, or one with faults in it."""
 
-    def begin(self, item: Item, actions: Sequence[Action]) -> None:
-        """A decision of this item is about to be carried out."""
-        ...
-
     def perform(self, action: Action) -> WrittenVersion | None: ...
 
     def look_again(self, action: Action) -> WrittenVersion | None: ...
+
+
+DecisionListener = Callable[["Process", Item, Sequence[Action]], None]
 
 
 def by_kind(table: Mapping[Resource, Watch]) -> WatchesByKind:
@@ -87,13 +87,16 @@ class Process:
         trace: list[Step],
         chance: Chance,
         workers: Workers | None = None,
+        decision_listeners: Sequence[DecisionListener] = (),
     ) -> None:
+        """`decision_listeners` hear of every decision before anything of it is carried out."""
         self.role, self.name, self.state = role, role.name, state or State()
         self.dispatch = Dispatch(role.make(self.state), self.state)
         self.transport: Transport  # set by the world
         self.clock, self.trace, self.chance = clock, trace, chance
         self.skew = 0.0  # seconds by which its clock is ahead
         self.acting: Item | None = None  # what it is carrying out
+        self.acting_work: Work | None = None  # the actions about that, and how many are performed
         self.acting_decision: Decision | None = None  # the decision about that, where it takes time
         self.latest: Item | None = None  # what it decided last
         self.turns = 0  # how often it has decided something
@@ -101,12 +104,18 @@ class Process:
         self.watches = by_kind(merge_watches(self.dispatch.controllers.values(), role.also))
         gated = self.dispatch.controllers if role.gated is None else role.gated
         self._cycle = WorkCycle(self.dispatch, dict.fromkeys(gated, Gate()))
+        self._decision_listeners = decision_listeners
         self.use_workers(workers)
 
     def use_workers(self, workers: Workers | None) -> None:
         """Let these workers take their time from now on; None: everything is decided and written in no time."""
         self.workers = workers
-        self.dispatch.hearing_time = None if workers is None else workers.timing.hearing_time
+        self.dispatch.hearing_time = None if workers is None else self._hearing_time
+
+    def _hearing_time(self, controller: str, _: float) -> float:
+        """When this controller takes up what changes now, by its own clock."""
+        assert self.workers is not None
+        return self.workers.timing.hearing_time(controller, self.clock.now()) + self.skew
 
     def fork(
         self,
@@ -117,12 +126,13 @@ class Process:
         trace: list[Step],
         chance: Chance,
         seed: int | None,
+        decision_listeners: Sequence[DecisionListener],
     ) -> Process:
         """An independent copy for a copy of the state. `role` makes controllers, which then remember what ours do.
 
         With a `seed` its controllers take other times from now on.
         """
-        copy = Process(role, state, clock=clock, trace=trace, chance=chance)
+        copy = Process(role, state, clock=clock, trace=trace, chance=chance, decision_listeners=decision_listeners)
         controllers = copy.dispatch.controllers
         for name, controller in controllers.items():
             copy_memory(self.dispatch.controllers[name], controller, state)
@@ -139,21 +149,23 @@ class Process:
     def next_due(self) -> float | None:
         """When it has something to do, by everybody's clock."""
         due = self.dispatch.next_due()
-        if self.workers is not None and (next_write := self.workers.next_due()) is not None:
-            due = next_write if due is None else min(due, next_write)
-        return None if due is None else due - self.skew
+        next_decision = None if due is None else due - self.skew
+        next_write = None if self.workers is None else self.workers.next_due()
+        if next_decision is None or next_write is None:
+            return next_write if next_decision is None else next_decision
+        return min(next_decision, next_write)
 
     def list_due(self) -> Iterator[tuple[Item, float]]:
-        """What it will decide or go on with, and when, by its own clock."""
-        yield from self.dispatch.queue.waiting.items()
+        """What it will decide or go on with, and when, by everybody's clock."""
+        yield from ((item, at - self.skew) for item, at in self.dispatch.queue.waiting.items())
         if self.workers is not None:
             yield from self.workers.list_due()
 
     def observe(self, changes: list[Change]) -> None:
         """Queue what these changes of its mirror concern."""
         self.dispatch.observe(changes, self.now)
-        if self.workers is not None:
-            self.workers.observe(changes)
+        if self.workers is not None:  # which do not know of a decision that is being written
+            self.workers.observe(changes, is_writing=self.acting_decision is not None)
 
     def mirror_at_decision(self) -> State:
         """What the decision that it is carrying out was based on. May be a copy: only for those who look on."""
@@ -179,13 +191,13 @@ class Process:
         """Go on with what a worker has due."""
         if self.workers is None:
             return False
-        match self.workers.pop_due(now):
+        match self.workers.pop_due(self.clock.now()):
             case None:
                 return False
             case Decision() as decision:
                 self._write(decision, self.workers)
             case Freed(controller):
-                self.workers.release(controller, now)
+                self.workers.release(controller, self.clock.now())
             case Item() as item:  # it has waited for a worker
                 self.dispatch.queue.restart(item, now)
                 self._decide(item, now)
@@ -198,20 +210,22 @@ class Process:
         try:
             work = self._cycle.take(item, now)
             if not work.only_looks:
-                self.transport.begin(item, work.outcome.actions)
+                for listener in self._decision_listeners:
+                    listener(self, item, work.outcome.actions)
             if self.workers is None:
                 self._work_on(work, len(work.outcome.actions))
             elif all(isinstance(action, Note) for action in work.outcome.actions):
                 self._work_on(work, len(work.outcome.actions))
-                self.workers.release(item.controller, now)
+                self.workers.release(item.controller, self.clock.now())
             else:
-                self.workers.begin(Decision(work, now, self.turns, self.workers.recent_changes.count), now)
+                decision = Decision(work, now, self.turns, self.workers.recent_changes.count)
+                self.workers.begin(decision, self.clock.now())
         finally:
             self.acting = None
 
     def _write(self, decision: Decision, workers: Workers) -> None:
         """Perform the actions of a decision that come next."""
-        work, now = decision.work, self.now
+        work, now = decision.work, self.clock.now()
         self.acting, self.acting_decision = work.item, decision
         try:
             is_over = self._work_on(work, count_together(work.outcome.actions, work.position), decision.at)
@@ -227,6 +241,7 @@ class Process:
 
         When to look again counts from the decision; where its time is not given, from the end of its writes.
         """
+        self.acting_work = work
         try:
             for _ in range(count):
                 action = work.next_action
@@ -235,9 +250,11 @@ class Process:
         except (ClusterError, GateRefusal) as error:
             self._cycle.fail(work, error, self.now, self._jitter(work.item))
             return True
+        finally:
+            self.acting_work = None
         if work.next_action is not None:
             return False
-        self._cycle.finish(work, self.now if decided_at is None else decided_at)
+        self._cycle.finish(work, self.now, decided_at)
         return True
 
     def _perform(self, item: Item, action: Action) -> WrittenVersion | None:

@@ -1,4 +1,4 @@
-"""The latest changes of a world, by which it can be told how it was a moment ago. Kept by the world.
+"""The latest changes of a process's mirror, by which it can be told how that was a moment ago. Kept by the process.
 
 A decision is carried out some milliseconds after it was made, on a mirror that has changed meanwhile. Checkers who ask
 what it was based on get a copy of the mirror with the changes since then undone.

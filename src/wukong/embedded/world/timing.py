@@ -1,4 +1,4 @@
-"""Draws when controllers hear of changes and how long their writes take. Used by the world's only process.
+"""Draws when controllers hear of changes and how long their writes take. Each process has a Timing.
 
 Every number is a hash of the seed, of the controller and of how many numbers it has drawn so far; nothing else. Times
 are whole milliseconds, and all that happens in one moment is heard of together: so a burst of changes is one decision,
@@ -28,6 +28,12 @@ class Timing:
         if seed is None:
             copy._chance, copy._draws = self._chance, dict(self._draws)
         return copy
+
+    def derive(self, name: str) -> Timing:
+        """One that draws numbers of its own, for a process of this name."""
+        derived = Timing(0, self._latencies)
+        derived._chance = self._chance.derive(name)
+        return derived
 
     def latency_of(self, controller: str) -> Latency:
         return self._latencies.get(controller, ANY)

@@ -103,7 +103,7 @@ class WatchStream:
         all_changes: list[Change] = []
         for copy in range(copies):
             changes = self.process.state.apply(event.type, event.subject, self.kind)
-            self.process.dispatch.observe(changes, self.process.now)
+            self.process.observe(changes)
             if self.on_arrival is not None:
                 self.on_arrival(self, event, changes, copy)
             all_changes += changes
@@ -142,6 +142,6 @@ class WatchStream:
         self.seen_version, self.is_connected = self._server.database.version, True
         self._arrived.clear()
         changes = self.process.state.replace(self.kind, [subject for _, subject in listed])
-        self.process.dispatch.observe(changes, self.process.now)
+        self.process.observe(changes)
         self.process.dispatch.observe_list(self.kind, self.process.now)
         return changes

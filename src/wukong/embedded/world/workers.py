@@ -1,10 +1,11 @@
-"""The workers of the world's only process: which controllers are busy, and what each of them writes next, and when.
+"""The workers of a process: which controllers are busy, and what each of them writes next, and when.
 
     item due ─► a worker is free ─► decision ─► its writes, one batch after the other ─► the worker is free again
              └► all are busy ─► waits for one
 
-Asked by process.py, which decides and writes. All of it is plain data: `fork` copies it at any moment, with the numbers
-drawn so far (timing.py) and what has changed since the decisions under way (recent_changes.py).
+Asked by process.py, which decides and writes. Times are the world's, also where the clock of the process is ahead. All
+of it is plain data: `fork` copies it at any moment, with the numbers drawn so far (timing.py) and what has changed
+since the decisions under way (recent_changes.py). It is lost with its process.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from wukong.state import Change
 
 
 class Decision(NamedTuple):
-    """What a worker carries out, and when it was decided: the number of the turn and of changes until then."""
+    """What a worker carries out, and when it was decided, by the clock of its process: at what time, in which of its
+    turns, and after how many changes of its mirror."""
 
     work: Work
     at: float
@@ -61,9 +63,12 @@ class Workers:
         copy._heap = [(at, number, due.copy() if isinstance(due, Decision) else due) for at, number, due in self._heap]
         return copy
 
-    def observe(self, changes: Iterable[Change]) -> None:
-        """Remember changes of the mirror for as long as decisions made before are under way."""
-        if not self.is_idle:
+    def observe(self, changes: Iterable[Change], *, is_writing: bool = False) -> None:
+        """Remember changes of the mirror for as long as decisions made before are under way.
+
+        `is_writing`: so is one that was taken out by `pop_due`.
+        """
+        if is_writing or not self.is_idle:
             for change in changes:
                 self.recent_changes.add(change)
 

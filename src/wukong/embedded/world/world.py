@@ -4,9 +4,9 @@
                                                   └─ nothing due now: the clock jumps to the next moment
 
 Built by app/embedded.py and by tests. Nothing sleeps and nothing is drawn from a global source: the same seed and the
-same calls give the same trace, byte for byte. With one process its mirror is current after every write, so no decision
-is taken on a stale one; but with `timing` a controller hears of a change some milliseconds later, and takes as long for
-each write, so that which of two controllers is first is drawn, too. With several processes, each has a mirror of its
+same calls give the same trace, byte for byte. With `timing` a controller hears of a change some milliseconds later,
+and takes as long for each write, so that which of two controllers is first is drawn, too. With one process its mirror
+is current after every write, so no decision is taken on a stale one. With several processes, each has a mirror of its
 own, fed by watches that faults may delay or break, and the world keeps one more that is always current: `state` is the
 truth, for stories and checkers.
 """
@@ -24,7 +24,16 @@ from wukong.embedded.store import Server
 from wukong.embedded.world import objects
 from wukong.embedded.world.clock import Chance, VirtualClock
 from wukong.embedded.world.object_reader import ObjectReader
-from wukong.embedded.world.process import Crashed, Process, Role, Step, Transport, WatchesByKind, by_kind
+from wukong.embedded.world.process import (
+    Crashed,
+    DecisionListener,
+    Process,
+    Role,
+    Step,
+    Transport,
+    WatchesByKind,
+    by_kind,
+)
 from wukong.embedded.world.progress_guard import ProgressGuard
 from wukong.embedded.world.rare_collection import collect_rarely
 from wukong.embedded.world.timers import Timers
@@ -44,7 +53,6 @@ from wukong.state.controller import Controller, Watch
 __all__ = ["Ending", "Role", "Step", "World"]
 Ending = Literal["held", "quiet", "deadline"]
 MakeControllers = Callable[[Server, VirtualClock, State], Iterable[Controller]]
-DecisionListener = Callable[[Item, Sequence[Action]], None]
 
 
 class QueuedItem(NamedTuple):
@@ -83,13 +91,16 @@ class World:
         timing: Timing | None = None,
     ) -> None:
         """`controllers` run in one process that sees every change at once, in this `state` if one is given; those named
-        `gated` ask the gate, and `also` are kinds that none of them watches. They decide and write in no time, or as
-        the `timing` draws it. Of `roles` each runs in a process of its own, with watches, which may suffer from the
-        `fault_injection`: that draws what is late there."""
+        `gated` ask the gate, and `also` are kinds that none of them watches. Of `roles` each runs in a process of its
+        own, with watches, which may suffer from the `fault_injection`. All decide and write in no time, or as the
+        `timing` draws it: for each process of several, and each that starts again, numbers of its own."""
         self.server, self.clock, self.trace = server, clock, Trace()
         self.timers = Timers()
         self._reader = ObjectReader()
         self._fault_injection = fault_injection
+        self.takes_time = timing is not None  # controllers hear of changes later, and their writes take time
+        self._timing = timing
+        self._starts: dict[str, int] = {}  # role → how often it was started
         self._chance = Chance(seed, "backoff")
         self._listeners: list[Callable[[Change], None]] = []
         self._decision_listeners: list[DecisionListener] = []
@@ -104,7 +115,7 @@ class World:
             fault_injection.join(self)
         if roles:
             self.state = State()
-            self.processes = [self._make_process(role) for role in roles]
+            self.processes = [self._make_process(role, workers=self._derive_workers(role)) for role in roles]
         else:
             all_controllers = tuple(controllers)
             role = Role("all", lambda _: all_controllers, also=tuple(also), gated=frozenset(gated))
@@ -126,6 +137,7 @@ class World:
         copy = World.__new__(World)
         copy.server, copy.clock, copy.trace = self.server.fork(clock, seed), clock, self.trace.fork()
         copy.timers, copy._reader, copy._fault_injection = Timers(), ObjectReader(), None
+        copy.takes_time, copy._timing, copy._starts = self.takes_time, None, {}
         copy._chance = self._chance if seed is None else Chance(seed, "backoff")
         copy._listeners, copy._decision_listeners, copy._streams = [], [], {}
         copy._is_timer_turn, copy._seen_versions = self._is_timer_turn, dict(self._seen_versions)
@@ -138,8 +150,9 @@ class World:
             trace=copy.trace,
             chance=copy._chance,
             seed=seed,
+            decision_listeners=copy._decision_listeners,
         )
-        process.transport = DirectTransport(copy.server, copy._decision_listeners)
+        process.transport = DirectTransport(copy.server)
         copy._only_process, copy.processes, copy._watches = process, [process], process.watches
         copy.server.database.listen(copy._follow)
         return copy
@@ -154,16 +167,13 @@ class World:
         assert self._only_process is not None, "each process has its own"
         return self._only_process.dispatch
 
-    @property
-    def takes_time(self) -> bool:
-        """Whether controllers hear of changes later, and their writes take time."""
-        return self._only_process is not None and self._only_process.workers is not None
-
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Let everybody decide and write in no time: for what is prepared before a story begins."""
+        """Let everybody decide and write in no time: for what is prepared before a story begins, in a world with one
+        process."""
         process = self._only_process
-        if process is None or process.workers is None:
+        assert process is not None, "what faults strike takes time"
+        if process.workers is None:
             yield
             return
         workers = process.workers
@@ -175,7 +185,7 @@ class World:
             process.use_workers(workers)
 
     def listen_to_decisions(self, listener: DecisionListener) -> None:
-        """Call `listener` with every decision of the only process, before anything of it is carried out."""
+        """Call `listener` with every decision of every process, before anything of it is carried out."""
         self._decision_listeners.append(listener)
 
     def listen(self, listener: Callable[[Change], None]) -> None:
@@ -187,7 +197,7 @@ class World:
         for process in self.processes:
             attempts = process.state.attempts
             for item, at in process.list_due():
-                yield QueuedItem(item, at - process.skew, attempts.get(item.controller, item.key) is not None)
+                yield QueuedItem(item, at, attempts.get(item.controller, item.key) is not None)
 
     def attempt(self, item: Item) -> Attempt | None:
         """The failures of an item since it last succeeded."""
@@ -269,7 +279,7 @@ class World:
 
     def start(self, role: Role) -> Process:
         """Start a process with an empty mirror, which lists everything."""
-        process = self._make_process(role)
+        process = self._make_process(role, workers=self._derive_workers(role))
         self.processes.append(process)
         self._connect(process)
         return process
@@ -293,13 +303,28 @@ class World:
         ]
 
     def _make_process(self, role: Role, state: State | None = None, workers: Workers | None = None) -> Process:
-        process = Process(role, state, clock=self.clock, trace=self.trace, chance=self._chance, workers=workers)
+        process = Process(
+            role,
+            state,
+            clock=self.clock,
+            trace=self.trace,
+            chance=self._chance,
+            workers=workers,
+            decision_listeners=self._decision_listeners,
+        )
         process.transport = (
             self._fault_injection.transport(process)
             if self._fault_injection is not None
-            else DirectTransport(self.server, self._decision_listeners)
+            else DirectTransport(self.server)
         )
         return process
+
+    def _derive_workers(self, role: Role) -> Workers | None:
+        """Workers of one of several processes, which draw other numbers than those of any process before it."""
+        if self._timing is None:
+            return None
+        number = self._starts[role.name] = self._starts.get(role.name, 0) + 1
+        return Workers(self._timing.derive(f"{role.name} {number}"))
 
     def _connect(self, process: Process) -> None:
         for name in sorted(process.watches):
@@ -378,12 +403,8 @@ def _whole(watches: Iterable[Watch]) -> tuple[Watch, ...]:
 class DirectTransport:
     """How the only process reaches the server: it sees every write at once and nothing is lost, so it never waits."""
 
-    def __init__(self, server: Server, decision_listeners: Sequence[DecisionListener] = ()) -> None:
-        self.server, self._decision_listeners = server, decision_listeners
-
-    def begin(self, item: Item, actions: Sequence[Action]) -> None:
-        for listener in self._decision_listeners:
-            listener(item, actions)
+    def __init__(self, server: Server) -> None:
+        self.server = server
 
     def perform(self, action: Action) -> None:
         perform(self.server, action)

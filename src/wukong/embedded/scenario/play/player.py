@@ -167,7 +167,7 @@ class WorldPlayer:
 
     def _prepare_nodes(self) -> None:
         """Create the nodes, and let them lose the taint of new ones, as app/sim_live waits until they are ready."""
-        if not self.world.takes_time:
+        if self.faults is not None or not self.world.takes_time:  # faults strike from the beginning
             self._perform(steps.create_nodes(self.scenario.nodes), "$.nodes")
             return
         with self.world.at_once():
