@@ -252,7 +252,7 @@ def test_another_seed_draws_other_names_after_a_fork_and_none_twice() -> None:
 @pytest.mark.slow
 def test_a_fork_is_the_same_in_another_process_with_another_hash_seed() -> None:
     code = "from embedded import test_fork as it; print(it.a_baseline().play(it.an_image_change(), 5).digest)"
-    paths = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
+    paths = os.pathsep.join(str(ROOT / folder) for folder in ("src", "tests", ""))
     digests = {
         subprocess.run(
             [sys.executable, "-c", code],

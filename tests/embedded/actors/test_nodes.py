@@ -187,7 +187,11 @@ def test_the_same_seed_gives_the_same_trace_in_another_process() -> None:
     )
     tests = Path(__file__).parents[2]
     for hash_seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": f"{tests}:{tests.parent}"}
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": hash_seed,
+            "PYTHONPATH": f"{tests.parent / 'src'}:{tests}:{tests.parent}",
+        }
         ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         assert ran.stdout.strip() == own
 
