@@ -167,8 +167,7 @@ class Process:
     def observe(self, changes: list[Change]) -> None:
         """Queue what these changes of its mirror concern."""
         self.dispatch.observe(changes, self.now)
-        is_writing = self.acting_decision is not None  # then its workers do not know of that decision
-        if self.workers is not None and (is_writing or not self.workers.is_idle):
+        if self.workers is not None and not self.workers.is_idle:
             for change in changes:
                 self.recent_changes.add(change)
 

@@ -48,6 +48,7 @@ class Workers:
         self.timing = timing
         self._busy: dict[str, int] = {}  # controller → how many of its workers are busy
         self._waiting: dict[str, deque[Item]] = {}  # controller → items that wait for one of its workers
+        self._under_way: dict[str, dict[Item, Decision]] = {}  # controller → what its workers carry out
         self._heap: list[tuple[float, int, Due]] = []
         self._sequence = 0  # of two at the same moment, the one that was added first
 
@@ -56,13 +57,17 @@ class Workers:
         copy = Workers(self.timing.fork(seed))
         copy._busy, copy._sequence = dict(self._busy), self._sequence
         copy._waiting = {controller: deque(items) for controller, items in self._waiting.items()}
-        copy._heap = [(at, number, due.copy() if isinstance(due, Decision) else due) for at, number, due in self._heap]
+        for at, number, due in self._heap:
+            copied = due.copy() if isinstance(due, Decision) else due
+            copy._heap.append((at, number, copied))
+            if isinstance(copied, Decision):
+                copy._add_under_way(copied)
         return copy
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing is under way."""
-        return not self._heap
+        return not self._heap and not self._under_way
 
     def next_due(self) -> float | None:
         return self._heap[0][0] if self._heap else None
@@ -72,6 +77,10 @@ class Workers:
         for at, _, due in self._heap:
             if not isinstance(due, Freed):
                 yield due.work.item if isinstance(due, Decision) else due, at
+
+    def list_under_way(self, controller: str) -> Iterator[Decision]:
+        """The decisions that this controller has taken and not carried out yet, or only in part."""
+        yield from self._under_way.get(controller, {}).values()
 
     def pop_due(self, now: float) -> Due | None:
         """Take what is due first, if its moment has come."""
@@ -89,6 +98,7 @@ class Workers:
 
     def begin(self, decision: Decision, now: float) -> None:
         """Schedule the first writes of a decision."""
+        self._add_under_way(decision)
         controller = decision.work.item.controller
         latency = self.timing.latency_of(controller)
         decided_at = round(now + latency.deciding / 1000.0, 3)
@@ -103,6 +113,10 @@ class Workers:
     def end(self, decision: Decision, now: float) -> None:
         """A decision that had writes is carried out, or has failed."""
         controller = decision.work.item.controller
+        decisions = self._under_way[controller]
+        del decisions[decision.work.item]
+        if not decisions:
+            del self._under_way[controller]
         if not self.timing.latency_of(controller).writes_aside:
             self.release(controller, now)
 
@@ -112,6 +126,10 @@ class Workers:
             self._push(now, waiting.popleft())
         else:
             self._busy[controller] -= 1
+
+    def _add_under_way(self, decision: Decision) -> None:
+        item = decision.work.item
+        self._under_way.setdefault(item.controller, {})[item] = decision
 
     def _push(self, at: float, due: Due) -> None:
         self._sequence += 1
