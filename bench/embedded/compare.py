@@ -1,4 +1,5 @@
-"""`make bench ARGS=--embedded`: rollouts of growing size, a cluster with churn, memory, and where the time goes.
+"""`make bench ARGS=--embedded`: rollouts of growing size, a cluster with churn, memory, and where the time goes; and
+changes of single pods where ever more are counted together.
 
 Each row is a process of its own (measure.py). Nothing is asserted about time: machines differ, and this one is shared.
 Processor seconds are printed beside seconds, and every write beside what msgspec needs to decode one pod in the same
@@ -12,6 +13,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
+
+from bench.embedded.growth import SIZES
 
 ROLLOUTS = ((100, 500), (200, 1_000), (500, 2_500), (1_000, 5_000))  # nodes and pods
 CHURN = (100, 1_000)
@@ -33,6 +36,12 @@ def main(say: Say, hours: int = HOURS) -> None:
     nodes, pods = CHURN
     say(f"churn among {pods:,} pods on {nodes} nodes, {hours} virtual hours")
     tell_churn(nodes, pods, hours, run("churn", str(nodes), str(pods), str(hours * 3600)))
+    print(HEAD)
+    for kind, sizes in SIZES.items():
+        for size in sizes:
+            say(f"changes of single pods among {size:,} ({kind})")
+            found = run("growth", kind, str(size))
+            row(f"{kind}, {size:,} pods", found["changing"], found["decode_us"])
 
 
 def run(*arguments: str) -> Figures:

@@ -2,6 +2,7 @@
 
 python -m bench.embedded.measure rollout NODES PODS alike|spread
 python -m bench.embedded.measure churn NODES PODS VIRTUAL_SECONDS
+python -m bench.embedded.measure growth budget|daemons|stateful PODS
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import msgspec
 
 from bench.building import peak_megabytes
 from bench.embedded.clusters import ANNOTATIONS, PER_DEPLOYMENT, Cluster
+from bench.embedded.growth import build_cluster, change_pods
 from bench.embedded.shares import Shares
 from wukong.api.core import Pod
 from wukong.api.kinds import PODS
@@ -29,6 +31,8 @@ def main() -> None:
     verb, *numbers = sys.argv[1:]
     if verb == "rollout":
         figures = rollout(int(numbers[0]), int(numbers[1]), numbers[2])
+    elif verb == "growth":
+        figures = growth(numbers[0], int(numbers[1]))
     else:
         figures = churn(*map(int, numbers))
     print(json.dumps(figures))
@@ -79,6 +83,14 @@ def churn(nodes: int, pods: int, seconds: int) -> Figures:
         "quarters_mb": weights,
         "peak_mb": peak_megabytes(),
     }
+
+
+def growth(kind: str, size: int) -> Figures:
+    """What a change of one pod costs among so many that are counted together."""
+    cluster = build_cluster(kind, size)
+    with Shares() as shares:
+        figures = _stage(cluster, lambda: change_pods(cluster))
+    return {"changing": figures, "shares": shares.found, "decode_us": decoding_microseconds(cluster)}
 
 
 def _stage(cluster: Cluster, act: Callable[[], None], *, is_final: bool = True) -> Figures:

@@ -109,6 +109,17 @@ async def test_status_and_spec_are_written_apart(cluster: Cluster, namespace: st
     assert by_spec["status"]["message"] == "written"
 
 
+async def test_a_finished_pod_may_be_said_to_wait_again_as_by_a_kubelet_that_is_behind(
+    cluster: Cluster, namespace: str
+) -> None:
+    """A kubelet merges what it knows into the pod as it is, and keeps no phase that it has not heard of."""
+    pod = await cluster.create(PODS, a_pod("web", schedulerName="nobody"), namespace)
+    key, meta = Key(namespace, "web"), {"uid": pod["metadata"]["uid"]}
+    for phase in ("Failed", "Pending", "Succeeded", "Running"):
+        patch = PatchBody("strategic", {"metadata": meta, "status": {"phase": phase}})
+        assert (await cluster.patch(PODS, key, patch, "status"))["status"]["phase"] == phase
+
+
 async def test_to_patch_what_is_not_there_is_not_found_but_apply_makes_it(cluster: Cluster, namespace: str) -> None:
     key = Key(namespace, "one")
     for kind, body in (("merge", a_map("one")), ("strategic", a_map("one")), ("json", [])):

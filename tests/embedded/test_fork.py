@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import deque
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -16,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedded.test_snapshot_load import list_everything, play_document, scenarios, with_image, workload
+from wukong.api.resources import Key
 from wukong.app.component_choice import EMBEDDED_COMPONENTS
 from wukong.app.embedded import EmbeddedCluster, Settings, build_cluster, choose_components
 from wukong.app.snapshots import Baseline, load, play_on
@@ -26,9 +28,11 @@ from wukong.embedded.scenario.play import steps
 from wukong.embedded.scenario.play.player import trace_line
 from wukong.embedded.scenario.record.recording import Recording, StoryTrace
 from wukong.embedded.store import Server
-from wukong.embedded.world.clock import VirtualClock
+from wukong.embedded.world.clock import Chance, VirtualClock
+from wukong.embedded.world.process import Process
 from wukong.embedded.world.transport import perform
 from wukong.embedded.world.world import Step
+from wukong.engine.copy_on_write import CopyOnWriteEntries
 from wukong.errors import ClusterError
 from wukong.ports import Document
 
@@ -133,8 +137,78 @@ def test_every_example_goes_on_alike_on_a_fork(path: Path) -> None:
     parent = a_play(scenario, 3)
     parent.go_on(scenario, 0, cut)
     fork = parent.fork()
+    assert list_differences(parent, fork) == []
     fork.go_on(scenario, cut, end)
     assert fork.end() == whole.end()
+
+
+# What a fork does not take over: who listens, where things are looked up, what is worked out again when it is needed.
+NOT_COPIED = frozenset({
+    "_listeners", "_decision_listeners", "_followers", "_observers", "_reader", "_snapshot", "_chooser", "_live",
+    "watches", "_watches", "_watchers", "_primary_watchers", "hearing_time", "role", "transport", "metrics", "trace",
+    "findings", "_findings",
+})  # fmt: skip
+PARTS = ("wukong.embedded", "wukong.runtime", "wukong.controllers", "wukong.state", "wukong.app")
+
+
+def list_differences(parent: Play, fork: Play) -> list[str]:
+    """Where the data of two plays differ, or are one object that both would change; walks all they are made of."""
+    differences: list[str] = []
+    seen: set[int] = set()
+
+    def walk(left: object, right: object, place: str) -> None:
+        if id(left) in seen or callable(left) or len(differences) > 5:
+            return
+        if isinstance(left, dict | set | list | deque) or _has_parts(left):
+            seen.add(id(left))
+            if left is right and not _is_frozen(left):
+                differences.append(f"{place}: shared")
+                return
+        if isinstance(left, dict) and isinstance(right, dict):
+            if len(left) != len(right):
+                differences.append(f"{place}: {len(left)} entries and {len(right)}")
+            for (name, value), (other_name, other) in zip(left.items(), right.items(), strict=False):
+                if isinstance(name, str | Key | tuple | int) and not _has_process(name) and name != other_name:
+                    differences.append(f"{place}: {name} and {other_name}")
+                if not (value is other and isinstance(left, CopyOnWriteEntries)):
+                    walk(value, other, f"{place}[{name}]")
+        elif isinstance(left, list | tuple | deque) and isinstance(right, list | tuple | deque):
+            if len(left) != len(right):
+                differences.append(f"{place}: {len(left)} and {len(right)}")
+            for index, (value, other) in enumerate(zip(left, right, strict=False)):
+                walk(value, other, f"{place}[{index}]")
+        elif _has_parts(left):
+            names = vars(left).keys() - NOT_COPIED
+            differences.extend(f"{place}.{name}: missing" for name in names - vars(right).keys())
+            for name in sorted(names & vars(right).keys()):
+                walk(vars(left)[name], vars(right)[name], f"{place}.{name}")
+        elif left is not right and left != right:
+            differences.append(f"{place}: {left!r:.80} and {right!r:.80}")
+
+    for name in ("cluster", "recording", "checkers"):
+        walk(getattr(parent, name), getattr(fork, name), name)
+    return differences
+
+
+def _has_parts(value: object) -> bool:
+    return (
+        hasattr(value, "__dict__")
+        and type(value).__module__.startswith(PARTS)
+        and not isinstance(value, type | msgspec.Struct)
+    )
+
+
+def _has_process(name: object) -> bool:
+    return isinstance(name, tuple) and any(isinstance(part, Process) for part in name)
+
+
+def _is_frozen(value: object) -> bool:
+    """Shared on purpose: never changed in place."""
+    return isinstance(value, Chance) or _is_document(value)
+
+
+def _is_document(value: object) -> bool:
+    return isinstance(value, dict | list)  # of copy-on-write dicts and of documents; the plays that follow tell
 
 
 def a_baseline() -> Baseline:

@@ -1,13 +1,16 @@
 """The embedded cluster tells the truth: every example and random scenarios, played there and on a real control plane.
 
-All of them side by side, for a real one takes real time. What is compared, and what not: docs/fidelity.md.
+Most of them side by side, for a real one takes real time. What is compared, and what not: docs/fidelity.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from testbed.fidelity.command import read_examples
+from testbed.fidelity.mixed_scenarios import a_mixed_scenario
 from testbed.fidelity.run import Comparison, compare_all, describe
 from testbed.fidelity.scenarios import a_scenario
 from testbed.pytest_plugin import OwnBed
@@ -16,6 +19,7 @@ from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 
 SEEDS = range(1, 23)
+MIXED_SEEDS = (2, 22, 31, 42)  # of which chance decides nothing; taints, drains, late nodes, preemption, going back
 MUST_SHOW = {
     *("deadlock", "deadlock-two", "four-on-four", "match-label-keys", "no-surge"),
     *("versions-apart", "versions-apart-no-room", "node-silent", "stateful-set-dead-node"),
@@ -32,9 +36,22 @@ async def test_scenarios_tell_the_same_story_embedded_and_on_a_real_control_plan
     scenarios = {**examples, **{f"seed {seed}": a_scenario(seed) for seed in SEEDS}}
     found: list[Comparison] = [each async for each in compare_all([bed.kubeconfig], scenarios, len(scenarios))]
     assert len(found) == len(scenarios)
-    differing = [line for each in found if each.differences for line in describe(each)]
-    assert not differing, "\n".join(differing)
+    assert_alike(found)
     async with Kube(load(str(bed.kubeconfig))) as cluster:
         for kind in ("Node", "Namespace", "PriorityClass"):
             names = [it["metadata"]["name"] for it in (await cluster.list(KINDS.resource_named(kind), dict)).items]
             assert not [name for name in names if name.startswith("fid-")]  # nothing is left behind
+
+
+@pytest.mark.slow(real_time=True)
+async def test_mixed_scenarios_tell_the_same_story_word_for_word_where_each_is_alone(own_bed: OwnBed) -> None:
+    kubeconfigs = [own_bed(nodes=0).kubeconfig for _ in range(2)]
+    scenarios = {f"seed {seed}": a_mixed_scenario(seed) for seed in MIXED_SEEDS}
+    comparisons = [comparison async for comparison in compare_all(kubeconfigs, scenarios)]
+    assert len(comparisons) == len(scenarios)
+    assert_alike(comparisons)
+
+
+def assert_alike(comparisons: Iterable[Comparison]) -> None:
+    lines = [line for comparison in comparisons if comparison.differences for line in describe(comparison)]
+    assert not lines, "\n".join(lines)

@@ -38,9 +38,13 @@ class Dispatch:
         self._pending_writes: PendingWrites[Item] = PendingWrites()
         self._expired_at = -inf
         self._watchers: dict[str, list[tuple[str, KeysOf]]] = {}  # group and kind → who watches it
+        self._primary_watchers: dict[str, list[tuple[str, KeysOf]]] = {}  # the same without secondary watches
         for controller in self.controllers.values():
             for watch in controller.watches:
                 self._watchers.setdefault(watch.resource.group_kind, []).append((controller.name, watch.keys))
+                if not watch.is_secondary:
+                    watchers = self._primary_watchers.setdefault(watch.resource.group_kind, [])
+                    watchers.append((controller.name, watch.keys))
 
     def fork(self, controllers: Iterable[Controller], state: State) -> Dispatch:
         """An independent copy, with `controllers` of the same names for a copy of the state."""
@@ -49,17 +53,25 @@ class Dispatch:
         copy._expired_at = self._expired_at
         return copy
 
+    def observe_first(self, changes: Iterable[Change], now: float) -> None:
+        """Queue every key that these changes concern, at the beginning, when every object of every kind is new."""
+        for change in changes:
+            self._queue_keys(change, self._primary_watchers.get(change.group_kind, ()), now)
+
     def observe(self, changes: Iterable[Change], now: float) -> None:
         """Queue every key that these changes concern."""
         changes = list(changes)
         for change in changes:
-            for name, keys in self._watchers.get(change.group_kind, ()):
-                concerned_keys = (change.key,) if keys is own_key else keys(change, self.state)
-                for key in concerned_keys:
-                    at = now if self.hearing_time is None else self.hearing_time(name, now)
-                    self.queue.add(Item(name, key), at)
+            self._queue_keys(change, self._watchers.get(change.group_kind, ()), now)
         for item in self._pending_writes.observe(changes):
             self.queue.finish(item)
+
+    def _queue_keys(self, change: Change, watchers: Iterable[tuple[str, KeysOf]], now: float) -> None:
+        for name, keys in watchers:
+            concerned_keys = (change.key,) if keys is own_key else keys(change, self.state)
+            for key in concerned_keys:
+                at = now if self.hearing_time is None else self.hearing_time(name, now)
+                self.queue.add(Item(name, key), at)
 
     def observe_list(self, group_kind: str, now: float) -> None:
         """Queue every key whose own write to this kind may have been undone unseen. Called after a list's changes.

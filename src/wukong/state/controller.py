@@ -66,7 +66,8 @@ class Watch(NamedTuple):
     """A kind whose changes concern a controller, and which of its keys a change stands for.
 
     `read` is for kinds that the table of kinds does not have. Only the objects of the `selection` are mirrored. An
-    `optional` kind may not be installed: then there are none of it.
+    `optional` kind may not be installed: then there are none of it. `is_secondary`: its keys are those of objects that
+    the controller watches, too, so that nobody need ask for them when all objects are new.
     """
 
     resource: Resource
@@ -74,6 +75,7 @@ class Watch(NamedTuple):
     read: type[Object] | None = None
     selection: Selection = EVERYTHING
     optional: bool = False
+    is_secondary: bool = False
 
     @property
     def struct(self) -> type[Object]:

@@ -132,6 +132,18 @@ def test_daemons_tolerate_what_befalls_nodes() -> None:
     ]
 
 
+def test_which_node_is_updated_first_is_a_matter_of_chance() -> None:
+    """kube-controller-manager takes nodes as a Go map gives them."""
+    first = set()
+    for seed in range(12):
+        world = a_world(3, seed=seed)
+        create_daemons(world)
+        merge(world, DAEMON_SETS, "web", {"spec": {"template": a_template("app:2", **SLOW)}})
+        world.run(seconds=1)
+        first |= {pod["spec"]["nodeName"] for pod in list_pods(world) if not is_ready(pod)}
+    assert first == {"n0", "n1", "n2"}
+
+
 def update_all(world: World) -> tuple[int, int]:
     """Update all pods. Returns the fewest nodes with a ready pod, and the most pods that stay."""
     fewest, most = len(nodes_with_daemons(world)), 0

@@ -35,7 +35,7 @@ from wukong.state import Change, State
 from wukong.state.attempts import Attempt
 
 SYNC_SECONDS = 60.0
-PASSING_SECONDS = 2.0  # between two states of a rollout controllers are faster than that, pods are not
+PASSING_SECONDS = 1.5  # between two states of a rollout controllers are faster, pods and entries of a timeline are not
 HOLLOW_LABEL, KWOK = "sim.novasphere.dev/hollow", "kwok.x-k8s.io/node"
 
 

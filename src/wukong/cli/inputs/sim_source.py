@@ -11,7 +11,7 @@ from pathlib import Path
 
 from wukong.app.snapshots import load
 from wukong.cli.inputs.source import note_skipped
-from wukong.cli.views.console import count, note
+from wukong.cli.views.console import busy, count, note
 from wukong.cluster import place_name, read_text
 from wukong.cluster.reduction import reduce_document
 from wukong.cluster.snapshot_documents import read_documents
@@ -40,9 +40,10 @@ def read_scenario_file(path: str) -> Scenario:
 def read_start(path: str, scenario: Scenario, changes: Sequence[str]) -> LoadedSnapshot:
     """The snapshot made fit to be played on; `scenario` gets what -f names before its own manifests."""
     skipped: Tally[str] = Tally()
-    snapshot = read_documents(path, skipped)
+    with busy(f"Reading {place_name(path)} …"):
+        snapshot = read_documents(path, skipped)
+        start = load(snapshot.items, parse_time(snapshot.taken_at) if snapshot.taken_at else None)
     note_skipped(path, skipped)
-    start = load(snapshot.items, parse_time(snapshot.taken_at) if snapshot.taken_at else None)
     for remark in start.notes:
         note(f"{place_name(path)}: {remark}")
     manifests = _read_manifest_files(changes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from contextlib import nullcontext
 from typing import Any
 
 import click
@@ -15,13 +16,13 @@ import msgspec
 
 from wukong.app.embedded import play_scenario
 from wukong.app.endings import ending_player, find_endings
-from wukong.app.snapshots import play_on
+from wukong.app.snapshots import make_baseline
 from wukong.cli.inputs import options
 from wukong.cli.inputs.seeds import read_seeds
 from wukong.cli.inputs.sim_cluster import add_cluster_options, play_on_cluster, refuse_without_cluster
 from wukong.cli.inputs.sim_source import add_changes, note_unrest, read_scenario_file, read_start
 from wukong.cli.main import INTERRUPTED
-from wukong.cli.views.console import is_terminal, progress, show, show_document
+from wukong.cli.views.console import busy, is_terminal, progress, show, show_document
 from wukong.cli.views.endings import build_document, render_endings
 from wukong.cli.views.spectator import LiveSpectator, read_speed
 from wukong.cli.views.story import render_story
@@ -150,12 +151,13 @@ def _show_endings(inputs: Inputs, seeds: range, types: list[str], faults: str, o
     start = read_start(snapshot, scenario, inputs.changes) if snapshot is not None else None
     if start is None:
         add_changes(scenario, inputs.changes)
-    with progress("seeds") as report:
-        try:
+    try:
+        with busy("Letting the cluster come to rest …") if start is not None else nullcontext():
             play = ending_player(scenario, start, types)
+        with progress("seeds") as report:
             endings = find_endings(play, seeds, os.cpu_count() or 1, lambda so_far: report(so_far.seeds, len(seeds)))
-        except InputError as error:
-            raise error.at(inputs.name) from None
+    except InputError as error:
+        raise error.at(inputs.name) from None
     replay = _build_replay(inputs, faults)
     if output is not None:
         show_document(build_document(endings, len(seeds), replay), output)
@@ -181,7 +183,9 @@ def _play_embedded(inputs: Inputs, spectator: LiveSpectator, faults: list[str], 
     try:
         with spectator.handle_interrupts():
             if start is not None:
-                return play_on(start, scenario, inputs.seed, spectator, file.write)
+                with busy("Letting the cluster come to rest …"):
+                    baseline = make_baseline(start, scenario)
+                return baseline.play(scenario, inputs.seed, spectator, file.write)
             return play_scenario(scenario, inputs.seed, spectator, file.write, faults=faults)
     except InputError as error:
         raise error.at(inputs.name) from None

@@ -10,7 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import click
 import yaml
@@ -110,6 +110,14 @@ def is_terminal() -> bool:
     """Tell whether there is a terminal that can be drawn on."""
     console = Console(stderr=not sys.stdout.isatty())
     return console.is_terminal and not console.is_dumb_terminal
+
+
+@contextmanager
+def busy(title: str) -> Iterator[None]:
+    """Show on stderr what takes a while, if that is a terminal. Nothing else may be written there meanwhile."""
+    console = Console(stderr=True)
+    with console.status(title) if console.is_terminal else nullcontext():
+        yield
 
 
 @contextmanager

@@ -87,12 +87,13 @@ class Queue:
             return copies[id(entry)]
 
         def copy_heap(heap: list[HeapItem]) -> list[HeapItem]:
-            return sorted(item._replace(entry=copy_of(item.entry)) for item in heap if item.is_current)
+            return [item._replace(entry=copy_of(item.entry)) for item in heap]
 
         copy = Queue()
         copy.entries = {key: copy_of(entry) for key, entry in self.entries.items()}
         copy.parked = {key: copy_of(entry) for key, entry in self.parked.items()}
-        copy.nominated, copy._last_number = dict(self.nominated), self._last_number
+        copy.nominated = dict(self.nominated)
+        copy._last_number, copy._arrivals = self._last_number, self._arrivals
         copy._active, copy._backing_off = copy_heap(self._active), copy_heap(self._backing_off)
         copy._parked = copy_heap(self._parked)
         return copy, copy_of

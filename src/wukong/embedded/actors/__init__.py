@@ -35,7 +35,7 @@ def make_actors(
         Deployments(),
         ReplicaSets(),
         StatefulSets(),
-        DaemonSets(),
+        DaemonSets(chance.derive("daemonset")),
         Jobs(),
         Disruption(),
         Kubelets(behaviour, chance.derive("kubelet"), stuck_pods),

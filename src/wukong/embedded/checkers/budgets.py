@@ -2,13 +2,14 @@
 
 A budget is kept by a controller that counts late: pods may become unready, be deleted or be asked for between its last
 count and an eviction, in any cluster. So an eviction is right if enough healthy pods are left without it, either now or
-by what that controller saw when it decided on the status that it wrote last; those evicted since never count. Pods that
+by what that controller saw when it decided on the status that it wrote last; those that were ready when they were
+evicted since never count. An unready one leaves without a charge, so the controller's count holds as it was. Pods that
 have not started, and unready ones under AlwaysAllow, count for no budget; two budgets on one pod the server refuses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import ceil
 from typing import NamedTuple
 
@@ -16,26 +17,31 @@ from wukong.actions import Action, Patch
 from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import Pod
 from wukong.api.kinds import POD_DISRUPTION_BUDGETS, PODS
-from wukong.api.meta import Object, controller_of
+from wukong.api.meta import Object, OwnerReference, controller_of
 from wukong.api.resources import Key
 from wukong.embedded.checkers.acting_controller import acting_controller
+from wukong.embedded.checkers.covered_pods import CoveredPods, CoveredPodsIndex, Reference
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.checkers.pods import EVICTED, is_disrupted, is_ready, replicas_of
+from wukong.embedded.checkers.uid_sets import UidSet
+from wukong.embedded.store.documents import parse_time
 from wukong.embedded.world.process import Process
 from wukong.rules.selectors import Requirements, requirements, selects
 from wukong.runtime.dispatch import Item
 from wukong.state import Change, State
 from wukong.state.controller import PodRight
 
+_EXPECTED_TO_GO_SECONDS = 120.0  # an evicted pod that is still there then counts again (DeletionTimeout)
+
 
 class BudgetCount(NamedTuple):
     """The uids of the healthy pods, and how many the budget asks for."""
 
-    healthy: frozenset[str]
+    healthy: UidSet
     desired: int
 
-    def without(self, uids: frozenset[str]) -> BudgetCount:
-        return self._replace(healthy=self.healthy - uids)
+    def without(self, uids: Collection[str]) -> BudgetCount:
+        return self._replace(healthy=self.healthy.without(uids))
 
 
 class Budgets:
@@ -46,7 +52,9 @@ class Budgets:
         # By what the controller of a process saw when it decided on a status that it has not written yet.
         self._decided_counts: dict[tuple[Process, Key], BudgetCount] = {}
         self._evicted: set[str] = set()
-        self._evicted_since: dict[Key, set[str]] = {}  # budget → those evicted since its controller last wrote
+        self._evicted_since: dict[
+            Key, set[str]
+        ] = {}  # budget → those evicted, while ready, since its controller last wrote
         for key, budget in self.world.state.of(PodDisruptionBudget).items():
             if isinstance(budget, PodDisruptionBudget):
                 self._selectors[key] = requirements(budget.spec.selector)
@@ -73,16 +81,19 @@ class Budgets:
             if isinstance(action, Patch) and action.resource == POD_DISRUPTION_BUDGETS:
                 budget = process.state.get(PodDisruptionBudget, action.key)
                 if budget is not None:
-                    self._decided_counts[process, action.key] = _count_undisrupted(process.state, budget)
+                    count = _count_undisrupted(process.state, budget, process.now)
+                    self._decided_counts[process, action.key] = count
 
     def _observe_pod(self, change: Change) -> None:
         old, new = change.old, change.new
+        if isinstance(old, Pod) and new is None:
+            self._evicted.discard(old.metadata.uid)  # no longer healthy anyway
         if not isinstance(old, Pod) or not isinstance(new, Pod):
             return
         if is_disrupted(new, EVICTED) and not is_disrupted(old, EVICTED):
             self._check(change.key, old)
             self._evicted.add(new.metadata.uid)
-            for evicted in self._evicted_since.values():
+            for evicted in self._evicted_since.values() if is_ready(old) else ():
                 evicted.add(new.metadata.uid)
 
     def _observe_budget(self, change: Change) -> None:
@@ -99,7 +110,7 @@ class Budgets:
             mirror = actor.process.state
             budget = mirror.get(PodDisruptionBudget, change.key) or change.new
             decided = self._decided_counts.pop((actor.process, change.key), None)
-            self._last_counts[change.key] = decided or _count_undisrupted(mirror, budget)
+            self._last_counts[change.key] = decided or _count_undisrupted(mirror, budget, actor.process.now)
             self._evicted_since[change.key] = set()
 
     def _check(self, key: Key, pod: Pod) -> None:
@@ -113,39 +124,40 @@ class Budgets:
             return
         now, before = count_budget(self.world.state, budget), self._last_counts.get(covering[0])
         leaving = {pod.metadata.uid} if is_ready(pod) else set()  # an unready pod was not counted as healthy
-        left = len(now.healthy - self._evicted - leaving)
+        left = len(now.healthy.without(self._evicted | leaving))
         # A second leader behind the times counts whom another has seen leave: evictions go by what was written last.
         since = self._evicted_since.get(covering[0], set())
-        if left >= now.desired or (before and len(before.healthy - since - leaving) >= before.desired):
+        if left >= now.desired or (before and len(before.healthy.without(since | leaving)) >= before.desired):
             return
         text = f"evicted although budget {budget.key} asks for {now.desired} healthy pods and only {left} are left"
         self.findings.report(f"pod {key}", text)
 
 
-def _count_undisrupted(mirror: State, budget: PodDisruptionBudget) -> BudgetCount:
+def _count_undisrupted(mirror: State, budget: PodDisruptionBudget, now: float) -> BudgetCount:
     """Count a budget's pods as its controller does: without those that are evicted and not yet seen to go."""
-    return count_budget(mirror, budget).without(_disrupted_uids(mirror, budget))
+    return count_budget(mirror, budget).without(_disrupted_uids(mirror, budget, now))
 
 
-def _disrupted_uids(mirror: State, budget: PodDisruptionBudget) -> frozenset[str]:
-    """The pods that the budget's status names as evicted: its controller does not count them."""
-    keys = (Key(budget.metadata.namespace, name) for name in budget.status.disrupted_pods)
+def _disrupted_uids(mirror: State, budget: PodDisruptionBudget, now: float) -> frozenset[str]:
+    """The pods that the budget's status names as evicted lately: its controller does not count them."""
+    times = budget.status.disrupted_pods.items()
+    names = [name for name, at in times if at and parse_time(at) + _EXPECTED_TO_GO_SECONDS > now]
+    keys = (Key(budget.metadata.namespace, name) for name in names)
     return frozenset(pod.metadata.uid for key in keys if (pod := mirror.get(Pod, key)) is not None)
 
 
 def count_budget(state: State, budget: PodDisruptionBudget) -> BudgetCount:
     """Count a budget's pods as a mirror shows them."""
-    keys = state.pods.list_matching(budget.metadata.namespace, budget.spec.selector)
-    pods = [pod for key in keys if (pod := state.get(Pod, key)) is not None and not pod.is_finished]
-    healthy = frozenset(pod.metadata.uid for pod in pods if is_ready(pod) and not pod.is_terminating)
-    return BudgetCount(healthy, _count_desired(state, budget, pods))
+    covered = state.index_of(CoveredPodsIndex).of(budget, state)
+    return BudgetCount(covered.healthy, _count_desired(state, budget, covered))
 
 
-def _count_desired(state: State, budget: PodDisruptionBudget, pods: list[Pod]) -> int:
-    spec = budget.spec
+def _count_desired(state: State, budget: PodDisruptionBudget, covered: CoveredPods) -> int:
+    spec, namespace = budget.spec, budget.metadata.namespace
     if spec.max_unavailable is None and not isinstance(spec.min_available, str):
         return spec.min_available or 0
-    workloads = {workload.metadata.uid: workload for pod in pods if (workload := _workload_of(state, pod))}
+    found = (_workload_of(state, namespace, reference) for reference in covered.controllers)
+    workloads = {workload.metadata.uid: workload for workload in found if workload is not None}
     expected = sum(_count_replicas(workload) for workload in workloads.values())
     if spec.max_unavailable is not None:
         return max(0, expected - _scale_value(spec.max_unavailable, expected))
@@ -157,12 +169,15 @@ def _scale_value(value: int | str, total: int) -> int:
     return value if isinstance(value, int) else ceil(int(value.removesuffix("%")) * total / 100)
 
 
-def _workload_of(state: State, pod: Pod) -> Object | None:
-    """The workload whose size counts: of a ReplicaSet its Deployment."""
-    workload: Object | None = pod
-    while workload is not None and (owner := controller_of(workload.metadata)) is not None:
-        workload = state.owner(pod.metadata.namespace, owner)
-    return None if workload is pod else workload
+def _workload_of(state: State, namespace: str, controller: Reference) -> Object | None:
+    """The workload whose size counts: of a ReplicaSet its Deployment. None if it, or what controls it, is gone."""
+    kind, api_version, name, uid = controller
+    reference: OwnerReference | None = OwnerReference(name=name, kind=kind, api_version=api_version, uid=uid)
+    workload: Object | None = None
+    while reference is not None:
+        workload = state.owner(namespace, reference)
+        reference = controller_of(workload.metadata) if workload is not None else None
+    return workload
 
 
 def _count_replicas(workload: Object) -> int:

@@ -1,9 +1,15 @@
-"""Histories of objects only go forward."""
+"""Histories of objects only go forward.
+
+A pod that has finished stays so, but for who has not heard of it: neither the API server nor a kubelet that is behind
+keeps the phase that another has written, in any cluster.
+"""
 
 from __future__ import annotations
 
 from wukong.api.core import Pod
 from wukong.api.meta import Object
+from wukong.api.resources import Key
+from wukong.embedded.checkers.acting_controller import acting_controller
 from wukong.embedded.checkers.findings import Findings
 from wukong.state import Change
 
@@ -44,10 +50,18 @@ class Histories:
         if before.deletion_timestamp and not after.deletion_timestamp:
             self._report(change, "was being deleted and is no more")
         if isinstance(old, Pod) and isinstance(new, Pod):
-            if old.is_finished and new.status.phase != old.status.phase:
+            if old.is_finished and new.status.phase != old.status.phase and not self._is_unaware(change.key, old):
                 self._report(change, f"was over ({old.status.phase}) and is {new.status.phase} again")
             if old.spec.node_name and new.spec.node_name != old.spec.node_name:
                 self._report(change, f'moved from node {old.spec.node_name} to "{new.spec.node_name}"')
+
+    def _is_unaware(self, key: Key, pod: Pod) -> bool:
+        """Whether a process writes whose own mirror does not show yet that this pod has finished."""
+        actor, world = acting_controller(self.findings.world), self.findings.world
+        if actor is None or actor.process.state is world.state:
+            return False
+        mirrored = actor.process.state.get(Pod, key)
+        return mirrored is None or mirrored.metadata.uid != pod.metadata.uid or not mirrored.is_finished
 
     def _report(self, change: Change, text: str) -> None:
         self.findings.report(f"{change.kind.lower()} {change.key}", text)

@@ -18,7 +18,6 @@ from wukong.actions import Action, Note
 from wukong.api.resources import Resource
 from wukong.embedded.store.kinds import store_name
 from wukong.embedded.world.clock import Chance, VirtualClock
-from wukong.embedded.world.recent_changes import RecentChanges
 from wukong.embedded.world.workers import Decision, Freed, Workers, count_together
 from wukong.errors import ClusterError, GateRefusal
 from wukong.runtime.delivery import describe_action
@@ -95,7 +94,6 @@ class Process:
         self.dispatch = Dispatch(role.make(self.state), self.state)
         self.transport: Transport  # set by the world
         self.clock, self.trace, self.chance = clock, trace, chance
-        self.recent_changes = RecentChanges()  # of its mirror, while decisions are carried out
         self.skew = 0.0  # seconds by which its clock is ahead
         self.acting: Item | None = None  # what it is carrying out
         self.acting_work: Work | None = None  # the actions about that, and how many are performed
@@ -141,7 +139,6 @@ class Process:
         copy.dispatch = self.dispatch.fork(controllers.values(), state)
         copy._cycle = self._cycle.fork(copy.dispatch)
         copy.use_workers(None if self.workers is None else self.workers.fork(seed))
-        copy.recent_changes = self.recent_changes.fork()
         copy.skew, copy.latest, copy.turns, copy.was_due = self.skew, self.latest, self.turns, self.was_due
         return copy
 
@@ -167,14 +164,14 @@ class Process:
     def observe(self, changes: list[Change]) -> None:
         """Queue what these changes of its mirror concern."""
         self.dispatch.observe(changes, self.now)
-        if self.workers is not None and not self.workers.is_idle:
-            for change in changes:
-                self.recent_changes.add(change)
+        if self.workers is not None:
+            self.workers.observe(changes)
 
     def mirror_at_decision(self) -> State:
         """What the decision that it is carrying out was based on. May be a copy: only for those who look on."""
-        decision = self.acting_decision
-        return self.state if decision is None else self.recent_changes.restore(self.state, decision.change_count)
+        if self.workers is None or self.acting_decision is None:
+            return self.state
+        return self.workers.recent_changes.restore(self.state, self.acting_decision.change_count)
 
     def step(self) -> bool:
         """Play one decision that is due now, or the next writes of one; False if there is none."""
@@ -204,8 +201,7 @@ class Process:
             case Item() as item:  # it has waited for a worker
                 self.dispatch.queue.restart(item, now)
                 self._decide(item, now)
-        if self.workers.is_idle:
-            self.recent_changes.clear()
+        self.workers.forget_changes()
         return True
 
     def _decide(self, item: Item, now: float) -> None:
@@ -222,7 +218,7 @@ class Process:
                 self._work_on(work, len(work.outcome.actions))
                 self.workers.release(item.controller, self.clock.now())
             else:
-                decision = Decision(work, now, self.turns, self.recent_changes.count)
+                decision = Decision(work, now, self.turns, self.workers.recent_changes.count)
                 self.workers.begin(decision, self.clock.now())
         finally:
             self.acting = None

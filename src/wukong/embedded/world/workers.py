@@ -3,22 +3,25 @@
     item due ─► a worker is free ─► decision ─► its writes, one batch after the other ─► the worker is free again
              └► all are busy ─► waits for one
 
-Asked by process.py, which decides and writes. Times are the world's, also where the clock of the process is ahead.
-All of it is plain data, so that a world can be copied at any moment; it is lost with its process.
+Asked by process.py, which decides and writes. Times are the world's, also where the clock of the process is ahead. All
+of it is plain data: `fork` copies it at any moment, with the numbers drawn so far (timing.py) and what has changed
+since the decisions under way (recent_changes.py). It is lost with its process.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 from wukong.actions import Action, Create, Delete, Evict, Note
 from wukong.api.kinds import PODS
+from wukong.embedded.world.recent_changes import RecentChanges
 from wukong.embedded.world.timing import Timing
 from wukong.runtime.dispatch import Item
 from wukong.runtime.work_cycle import Work
+from wukong.state import Change
 
 
 class Decision(NamedTuple):
@@ -45,7 +48,7 @@ Due = Decision | Item | Freed  # to go on with, to begin with a worker that is k
 
 class Workers:
     def __init__(self, timing: Timing) -> None:
-        self.timing = timing
+        self.timing, self.recent_changes = timing, RecentChanges()
         self._busy: dict[str, int] = {}  # controller → how many of its workers are busy
         self._waiting: dict[str, deque[Item]] = {}  # controller → items that wait for one of its workers
         self._under_way: dict[str, dict[Item, Decision]] = {}  # controller → what its workers carry out
@@ -55,6 +58,7 @@ class Workers:
     def fork(self, seed: int | None = None) -> Workers:
         """An independent copy; with a `seed` other times are drawn from now on."""
         copy = Workers(self.timing.fork(seed))
+        copy.recent_changes = self.recent_changes.fork()
         copy._busy, copy._sequence = dict(self._busy), self._sequence
         copy._waiting = {controller: deque(items) for controller, items in self._waiting.items()}
         for at, number, due in self._heap:
@@ -63,6 +67,12 @@ class Workers:
             if isinstance(copied, Decision):
                 copy._add_under_way(copied)
         return copy
+
+    def observe(self, changes: Iterable[Change]) -> None:
+        """Remember changes of the mirror for as long as decisions made before are under way."""
+        if not self.is_idle:
+            for change in changes:
+                self.recent_changes.add(change)
 
     @property
     def is_idle(self) -> bool:
@@ -85,6 +95,11 @@ class Workers:
     def pop_due(self, now: float) -> Due | None:
         """Take what is due first, if its moment has come."""
         return heappop(self._heap)[2] if self._heap and self._heap[0][0] <= now else None
+
+    def forget_changes(self) -> None:
+        """Forget the changes so far once nothing is under way: nobody will ask for them."""
+        if self.is_idle:
+            self.recent_changes.clear()
 
     def occupy(self, item: Item) -> bool:
         """Find a worker for an item. Returns False if all are busy: then the item waits and comes by `pop_due`."""

@@ -354,7 +354,9 @@ class World:
             documents = list_selected(self.server, watch)
             self._seen_versions[name] = self.server.database.version
             kind, struct = watch.resource.group_kind, watch.struct
-            self._observe(self.state.replace(kind, objects.read_all(kind, documents, struct)))
+            changes = self.state.replace(kind, objects.read_all(kind, documents, struct))
+            if self._only_process is not None:
+                self._only_process.dispatch.observe_first(changes, self.clock.now())
         if self._only_process is None:
             for process in self.processes:
                 self._connect(process)

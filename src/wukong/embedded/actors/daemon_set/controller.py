@@ -11,6 +11,7 @@ that only keeps away changes no status, and nobody tells it of a node that is go
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 from wukong.actions import DONE, Action, Outcome
@@ -28,6 +29,7 @@ from wukong.embedded.actors.replica_set.controller import BURST
 from wukong.embedded.actors.status_patch import patch_status
 from wukong.embedded.actors.watch_keys import keys_of_owners
 from wukong.embedded.store.documents import value_at
+from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import DaemonSet, Node
 from wukong.state import Change, State
 from wukong.state.controller import PodRight, Watch
@@ -60,9 +62,14 @@ def _is_concerned(daemon_set: DaemonSet, node: Node, *, has_pod: bool) -> bool:
 class DaemonSets:
     name = "daemonset"
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_ONE_PER_NODE, PodRight.DELETE_DAEMON_PODS})
-    watches = (Watch(DAEMON_SETS), Watch(PODS, keys_of_owners(DaemonSet)), Watch(NODES, _keys_of_node))
+    watches = (
+        Watch(DAEMON_SETS),
+        Watch(PODS, keys_of_owners(DaemonSet), is_secondary=True),
+        Watch(NODES, _keys_of_node),
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, chance: Chance | None = None) -> None:
+        self.chance = chance or Chance()
         self._created_pods, self._eligibility = CreatedPods(DAEMON_SETS), EligibilityCache()
 
     def copy_memory(self, source: DaemonSets, _: State) -> None:
@@ -79,7 +86,8 @@ class DaemonSets:
         if patches := claim_pods(DAEMON_SETS, daemon_set, state):
             return Outcome((*actions, *patches))
         revision = find_revision_hash(daemon_set, state)
-        sync = DaemonSetSync(daemon_set, revision, self._eligibility.assess(daemon_set, state), owned, now)
+        draw = partial(self.chance.share, key, now)
+        sync = DaemonSetSync(daemon_set, revision, self._eligibility.assess(daemon_set, state), owned, now, draw)
         plan = sync.plan()
         if plan.nodes_to_fill:
             self._created_pods.remember(daemon_set, map(key_of, owned))

@@ -3,18 +3,21 @@
     no surge:  an old pod goes, and only then is there a new one: at most maxUnavailable nodes are without a daemon
     surge:     a new pod comes beside the old one, which goes when the new one is available: at most maxSurge nodes
 
-Called by sync.py. Follows kube-controller-manager's daemon/update.go; nodes are taken by name, where the real one takes
-them as a Go map gives them. Old pods that are not available cost nothing and are replaced at once.
+Called by sync.py. Follows kube-controller-manager's daemon/update.go. Which nodes come first is drawn: the real one
+takes them as a Go map gives them. Old pods that are not available cost nothing and are replaced at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.controller_revisions import revision_of
 from wukong.embedded.actors.deployment.sizes import resolve_percent
 from wukong.embedded.world.objects import DaemonSet, Pod
+
+Draw = Callable[[str], float]  # node → number
 
 
 class PodPair(NamedTuple):
@@ -63,12 +66,21 @@ def pair_pods(on_node: list[Pod], revision: str) -> PodPair | None:
 
 
 class RollingUpdate:
-    """One step of an update. `by_node` has the pods of each node, `eligible` the nodes that should have one."""
+    """One step of an update. `by_node` has the pods of each node, `eligible` the nodes that should have one.
+
+    `draw` gives each node its number: where not all may be updated now, the lowest are.
+    """
 
     def __init__(
-        self, daemon_set: DaemonSet, by_node: dict[str, list[Pod]], eligible: set[str], revision: str, now: float
+        self,
+        daemon_set: DaemonSet,
+        by_node: dict[str, list[Pod]],
+        eligible: set[str],
+        revision: str,
+        now: float,
+        draw: Draw,
     ):
-        self.set, self.eligible, self.now = daemon_set, eligible, now
+        self.set, self.eligible, self.now, self.draw = daemon_set, eligible, now, draw
         self.limits = limits_of(daemon_set, len(eligible))
         self.pairs = {node: pair_pods(by_node.get(node, []), revision) for node in sorted({*by_node, *eligible})}
 
@@ -78,9 +90,15 @@ class RollingUpdate:
     def _is_available(self, pod: Pod) -> bool:
         return pods.is_available(pod, self.set.spec.min_ready_seconds, self.now)
 
+    def _take_first(self, nodes: list[str], count: int) -> list[str]:
+        """As many of these nodes as may be updated now."""
+        return nodes if len(nodes) <= count else sorted(nodes, key=self.draw)[: max(0, count)]
+
     def _replace(self) -> Plan:
-        unavailable, unavailable_old, candidates = 0, [], []
-        for pair in self.pairs.values():
+        unavailable = 0
+        unavailable_old: list[Pod] = []
+        candidates: dict[str, Pod] = {}
+        for node, pair in self.pairs.items():
             if pair is None or (pair.old is None) == (pair.new is None):
                 unavailable += 1
             elif pair.new is not None:
@@ -89,12 +107,13 @@ class RollingUpdate:
                 unavailable_old.append(pair.old)
                 unavailable += 1
             elif pair.old is not None:
-                candidates.append(pair.old)
-        return Plan([*unavailable_old, *candidates[: max(0, self.limits.unavailable - unavailable)]], [])
+                candidates[node] = pair.old
+        first = self._take_first([*candidates], self.limits.unavailable - unavailable)
+        return Plan([*unavailable_old, *(candidates[node] for node in first)], [])
 
     def _surge(self) -> Plan:
         to_delete: list[Pod] = []
-        on_ineligible: list[Pod] = []  # available pods on ineligible nodes: they go when enough others are available
+        on_ineligible: dict[str, Pod] = {}  # available pods there: they go when enough others are available
         to_fill: list[str] = []
         candidates: list[str] = []
         surging = available = 0
@@ -112,10 +131,14 @@ class RollingUpdate:
                 else:
                     surging += 1
             elif self._is_available(pair.old):
-                (candidates.append(node) if node in self.eligible else on_ineligible.append(pair.old))
+                if node in self.eligible:
+                    candidates.append(node)
+                else:
+                    on_ineligible[node] = pair.old
             elif node in self.eligible:
                 to_fill.append(node)
             else:
                 to_delete.append(pair.old)
-        to_delete += on_ineligible[: max(0, available - len(self.eligible))]
-        return Plan(to_delete, [*to_fill, *candidates[: max(0, self.limits.surge - surging)]])
+        leaving = self._take_first([*on_ineligible], available - len(self.eligible))
+        to_delete += [on_ineligible[node] for node in leaving]
+        return Plan(to_delete, [*to_fill, *self._take_first(candidates, self.limits.surge - surging)])

@@ -6,7 +6,7 @@ from wukong.embedded.actors import pods
 from wukong.embedded.actors.controller_revisions import revision_of
 from wukong.embedded.actors.daemon_set.eligibility import NodeEligibility
 from wukong.embedded.actors.daemon_set.pods import node_of
-from wukong.embedded.actors.daemon_set.rolling_update import Plan, RollingUpdate, is_rolling, limits_of
+from wukong.embedded.actors.daemon_set.rolling_update import Draw, Plan, RollingUpdate, is_rolling, limits_of
 from wukong.embedded.store.documents import parse_time
 from wukong.embedded.world.objects import DaemonSet, Pod
 from wukong.ports import Document
@@ -14,9 +14,15 @@ from wukong.ports import Document
 
 class DaemonSetSync:
     def __init__(
-        self, daemon_set: DaemonSet, revision: str, nodes: dict[str, NodeEligibility], owned: list[Pod], now: float
+        self,
+        daemon_set: DaemonSet,
+        revision: str,
+        nodes: dict[str, NodeEligibility],
+        owned: list[Pod],
+        now: float,
+        draw: Draw,
     ) -> None:
-        self.set, self.revision, self.nodes, self.now = daemon_set, revision, nodes, now
+        self.set, self.revision, self.nodes, self.now, self.draw = daemon_set, revision, nodes, now, draw
         self.eligible = {name for name, eligibility in nodes.items() if eligibility.should_run}
         self.by_node: dict[str, list[Pod]] = {}
         for pod in owned:
@@ -30,7 +36,7 @@ class DaemonSetSync:
         plan = self._plan_maintenance()
         if plan.pods_to_delete or plan.nodes_to_fill or not is_rolling(self.set):
             return plan
-        return RollingUpdate(self.set, self.by_node, self.eligible, self.revision, self.now).plan()
+        return RollingUpdate(self.set, self.by_node, self.eligible, self.revision, self.now, self.draw).plan()
 
     def _plan_maintenance(self) -> Plan:
         to_delete: list[Pod] = []

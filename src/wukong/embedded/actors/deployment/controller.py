@@ -60,8 +60,8 @@ class Deployments:
     name = "deployment"
     watches = (
         Watch(DEPLOYMENTS),
-        Watch(REPLICA_SETS, keys_of_owners(Deployment)),
-        Watch(PODS, _key_of_recreated),
+        Watch(REPLICA_SETS, keys_of_owners(Deployment), is_secondary=True),
+        Watch(PODS, _key_of_recreated, is_secondary=True),
     )
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:

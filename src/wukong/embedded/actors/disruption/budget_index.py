@@ -1,7 +1,7 @@
 """Which budgets select a pod. Looked up for every change of a pod, so the answer for the same labels is remembered.
 
-A derived index of the mirror (state/derived_indexes.py), read by controller.py. Most changes of a budget are of its
-status and change nothing here.
+A derived index of the mirror (state/derived_indexes.py), read by controller.py and covered_pods.py. Most changes of a
+budget are of its status and change nothing here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class BudgetIndex:
         else:
             budgets.pop(key, None)
             self._budgets.drop_if_empty(key.namespace)
-        if _selector_of(old) != _selector_of(new):
+        if selector_of(old) != selector_of(new):
             self._keys_by_labels.clear()
 
     def of(self, pod: Pod) -> list[Key]:
@@ -64,6 +64,6 @@ class BudgetIndex:
         return copy
 
 
-def _selector_of(subject: Object | None) -> object:
+def selector_of(subject: Object | None) -> object:
     """The budget's selector in a tuple; None where there is no budget, which is unlike any selector."""
     return (subject.spec.selector,) if isinstance(subject, PodDisruptionBudget) else None

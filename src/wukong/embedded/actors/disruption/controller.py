@@ -8,17 +8,18 @@ minutes at most. Pods of ReplicaSets count for their Deployment's replicas, as t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from wukong.actions import DONE, Outcome
 from wukong.api.core import Pod as AnyPod
 from wukong.api.kinds import DEPLOYMENTS, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS, STATEFUL_SETS
-from wukong.api.meta import Object, controller_of
+from wukong.api.meta import Object, OwnerReference, controller_of
 from wukong.api.resources import Key, refers_to
-from wukong.embedded.actors import pods
 from wukong.embedded.actors.deployment.sizes import resolve_percent
 from wukong.embedded.actors.disruption.budget_index import BudgetIndex
+from wukong.embedded.actors.disruption.covered_pods import CoveredPods, CoveredPodsIndex
 from wukong.embedded.actors.status_patch import null_removed_entries, patch_status
 from wukong.embedded.actors.watch_keys import has_same_labels
 from wukong.embedded.store.documents import format_time, parse_time
@@ -48,25 +49,27 @@ class Disruption:
     name = "disruption"
     watches = (
         Watch(POD_DISRUPTION_BUDGETS),
-        Watch(PODS, _budgets_of_pod),
-        *(Watch(resource, _budgets_in_namespace) for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS)),
+        Watch(PODS, _budgets_of_pod, is_secondary=True),
+        *(
+            Watch(resource, _budgets_in_namespace, is_secondary=True)
+            for resource in (DEPLOYMENTS, STATEFUL_SETS, REPLICA_SETS)
+        ),
     )
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         budget = state.get(PodDisruptionBudget, key)
         if budget is None:
             return DONE
-        covered = _find_pods(budget, state)
-        disrupted = dict(_find_disrupted(budget, covered, now))
+        covered = state.index_of(CoveredPodsIndex).of(budget, state)
+        disrupted = dict(_find_disrupted(budget, covered, state, now))
         requeue_after = min((parse_time(at) + DISRUPTED_SECONDS - now for at in disrupted.values()), default=None)
         try:
             expected, desired = _count_expected(budget, covered, state)
         except UncountableBudgetError as error:
             status = _build_failed_status(budget, str(error), now)
         else:
-            healthy = sum(
-                pods.is_ready(pod) and not pod.is_terminating and pod.metadata.name not in disrupted for pod in covered
-            )
+            evicted = [covered.pods[Key(key.namespace, name)] for name in disrupted]
+            healthy = covered.healthy - sum(pod.is_healthy for pod in evicted)
             status = _build_status(budget, healthy, desired, expected, disrupted, now)
         before = budget.document.get("status") or {}
         if status == before:
@@ -78,21 +81,18 @@ class Disruption:
         return Outcome((replace(patch, patch=replace(patch.patch, body=body)),), requeue_after)
 
 
-def _find_pods(budget: PodDisruptionBudget, state: State) -> list[Pod]:
-    keys = state.pods.list_matching(budget.metadata.namespace, budget.spec.selector)
-    return [pod for key in keys if (pod := state.get(Pod, key)) is not None and not pod.is_finished]
-
-
-def _find_disrupted(budget: PodDisruptionBudget, covered: list[Pod], now: float) -> Iterable[tuple[str, str]]:
+def _find_disrupted(
+    budget: PodDisruptionBudget, covered: CoveredPods, state: State, now: float
+) -> Iterable[tuple[str, str]]:
     """Names of evicted pods that are not seen to terminate yet, and when they were evicted."""
-    by_name = {pod.metadata.name: pod for pod in covered}
     for name, at in sorted(budget.status.disrupted_pods.items()):
-        pod = by_name.get(name)
+        key = Key(budget.metadata.namespace, name)
+        pod = state.get(Pod, key) if key in covered.pods else None
         if pod is not None and not pod.is_terminating and at and parse_time(at) + DISRUPTED_SECONDS > now:
             yield name, at
 
 
-def _count_expected(budget: PodDisruptionBudget, covered: list[Pod], state: State) -> tuple[int, int]:
+def _count_expected(budget: PodDisruptionBudget, covered: CoveredPods, state: State) -> tuple[int, int]:
     """How many pods there should be, and how many of them healthy. Raises UncountableBudgetError."""
     spec = budget.spec
     if spec.max_unavailable is not None:
@@ -101,37 +101,47 @@ def _count_expected(budget: PodDisruptionBudget, covered: list[Pod], state: Stat
     if isinstance(spec.min_available, str):
         expected = _sum_scales(covered, state)
         return expected, resolve_percent(spec.min_available, expected, up=True)
-    return len(covered), spec.min_available or 0
+    return len(covered.pods), spec.min_available or 0
 
 
-def _sum_scales(covered: list[Pod], state: State) -> int:
-    scales: dict[str, int] = {}  # uid of a controller → its spec.replicas
-    for pod in covered:
-        owner = controller_of(pod.metadata)
+def _sum_scales(covered: CoveredPods, state: State) -> int:
+    """The sum of the replicas of the workloads. Raises UncountableBudgetError about the first pod that has none."""
+    scales: dict[str, int] = {}  # uid of a workload → its spec.replicas
+    problems: list[tuple[Key, str]] = []
+    for owner, keys in covered.by_owner.items():
         if owner is None:
-            raise UncountableBudgetError(f'found no controller ref for pod "{pod.metadata.name}"')
-        if owner.uid in scales:
+            problems.append((keys.first(), f'found no controller ref for pod "{keys.first().name}"'))
             continue
-        uid, scale = _find_scale(pod, state)
-        scales[uid] = scale
+        scale = _find_scale(keys.first().namespace, owner.reference, state)
+        if scale is not None:
+            scales[scale.uid] = scale.replicas
+        else:
+            group = owner.api_version.partition("/")[0]
+            problems.append((keys.first(), f"{owner.kind}.{group} does not implement the scale subresource"))
+    if problems:
+        raise UncountableBudgetError(min(problems)[1])
     return sum(scales.values())
 
 
-def _find_scale(pod: AnyPod, state: State) -> tuple[str, int]:
-    """The uid and the spec.replicas of the workload that the pod belongs to in the end."""
-    owner = controller_of(pod.metadata)
-    assert owner is not None
-    key = Key(pod.metadata.namespace, owner.name)
+class Scale(NamedTuple):
+    """How many pods a workload should have."""
+
+    uid: str
+    replicas: int
+
+
+def _find_scale(namespace: str, owner: OwnerReference, state: State) -> Scale | None:
+    """The scale of the workload that the pods of this owner belong to in the end; None if it has none."""
+    key = Key(namespace, owner.name)
     if refers_to(owner, REPLICA_SETS) and (replica_set := state.get(ReplicaSet, key)) is not None:
         above = controller_of(replica_set.metadata)
         if above is None or not refers_to(above, DEPLOYMENTS):
-            return owner.uid, replica_set.spec.replicas or 0
-        deployment = state.get(Deployment, Key(key.namespace, above.name))
-        return above.uid, (deployment.spec.replicas or 0) if deployment is not None else 0
+            return Scale(owner.uid, replica_set.spec.replicas or 0)
+        deployment = state.get(Deployment, Key(namespace, above.name))
+        return Scale(above.uid, (deployment.spec.replicas or 0) if deployment is not None else 0)
     if refers_to(owner, STATEFUL_SETS) and (stateful_set := state.get(StatefulSet, key)) is not None:
-        return owner.uid, stateful_set.spec.replicas or 0
-    group = owner.api_version.partition("/")[0]
-    raise UncountableBudgetError(f"{owner.kind}.{group} does not implement the scale subresource")
+        return Scale(owner.uid, stateful_set.spec.replicas or 0)
+    return None
 
 
 def _build_status(

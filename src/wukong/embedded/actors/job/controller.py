@@ -44,7 +44,7 @@ class NextSync(NamedTuple):
 class Jobs:
     name = "job"
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_JOB_PODS, PodRight.DELETE_JOB_PODS})
-    watches = (Watch(JOBS), Watch(PODS, keys_of_controller(JOBS)))
+    watches = (Watch(JOBS), Watch(PODS, keys_of_controller(JOBS), is_secondary=True))
 
     def __init__(self) -> None:
         self._created_pods = CreatedPods(JOBS)
@@ -53,7 +53,7 @@ class Jobs:
 
     def copy_memory(self, source: Jobs, _: State) -> None:
         self._created_pods.copy_memory(source._created_pods)
-        self._backoffs = dict(source._backoffs)
+        self._backoffs, self._next_syncs = dict(source._backoffs), dict(source._next_syncs)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         job = state.get(Job, key)

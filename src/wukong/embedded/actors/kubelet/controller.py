@@ -25,6 +25,7 @@ from wukong.embedded.actors.kubelet import pod_status
 from wukong.embedded.actors.kubelet.behaviour import (
     BadAnnotationError,
     Behaviour,
+    Timeline,
     apply_annotations,
     build_timeline,
     has_annotations,
@@ -112,7 +113,7 @@ class Kubelets:
         policy = pod.document["spec"].get("restartPolicy") or "Always"
         chance = self.chance.share(pod.metadata.uid) if behaviour.spread else 0.0
         timeline = build_timeline(behaviour, may_exit=may_exit(policy, behaviour.exit_code), chance=chance)
-        stage, left = stage_at(timeline, now - since)
+        stage, left = stage_at(timeline, self._age_of(pod, timeline, since, now))
         requeue_after = None if left == inf else left
         if pod_status.is_written(pod, stage):
             return Outcome(requeue_after=requeue_after)
@@ -120,6 +121,20 @@ class Kubelets:
         pod_address = host_address if pod.spec.host_network else _pod_address_of(pod)
         patch = pod_status.build_patch(pod.document, stage, now, pod_address=pod_address, host_address=host_address)
         return _patch_status(key, patch, requeue_after)
+
+    def _age_of(self, pod: Pod, timeline: Timeline, since: float, now: float) -> float:
+        """How long the pod has run. Where the clock was set back, its containers go on from where they are."""
+        if now >= since:
+            return now - since
+        age = 0.0
+        for stage, seconds in timeline:
+            if pod_status.is_written(pod, stage):
+                self._running_since[pod.metadata.uid] = now - age
+                return age
+            if seconds == inf:
+                break
+            age += seconds
+        return 0.0
 
     def _terminate(self, key: Key, pod: Pod, behaviour: Behaviour, now: float) -> Outcome:
         """Wait for the containers to stop, within the grace period; then remove the pod."""

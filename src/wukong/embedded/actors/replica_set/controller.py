@@ -34,7 +34,7 @@ BURST = 500  # pods created or deleted in one go
 class ReplicaSets:
     name = "replicaset"
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_REPLICAS, PodRight.DELETE_SURPLUS_REPLICAS})
-    watches = (Watch(REPLICA_SETS), Watch(PODS, keys_of_owners(ReplicaSet)))
+    watches = (Watch(REPLICA_SETS), Watch(PODS, keys_of_owners(ReplicaSet), is_secondary=True))
 
     def __init__(self) -> None:
         self._created_pods = CreatedPods(REPLICA_SETS)

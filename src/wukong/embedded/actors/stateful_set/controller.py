@@ -32,8 +32,8 @@ class StatefulSets:
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_ORDINALS, PodRight.DELETE_ORDINALS})
     watches = (
         Watch(STATEFUL_SETS),
-        Watch(PODS, keys_of_owners(StatefulSet)),
-        Watch(CONTROLLER_REVISIONS, keys_of_controller(STATEFUL_SETS)),
+        Watch(PODS, keys_of_owners(StatefulSet), is_secondary=True),
+        Watch(CONTROLLER_REVISIONS, keys_of_controller(STATEFUL_SETS), is_secondary=True),
         Watch(PERSISTENT_VOLUME_CLAIMS, no_keys),
     )
 
