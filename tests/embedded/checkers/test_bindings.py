@@ -12,6 +12,7 @@ from wukong.api.core import Pod
 from wukong.api.resources import Key
 from wukong.embedded.world.latencies import Latency, Spread
 from wukong.embedded.world.timing import Timing
+from wukong.runtime.dispatch import Dispatch
 
 KEEPS_OFF = {
     "podAntiAffinity": {
@@ -26,6 +27,10 @@ BESIDE_WEB = {
             {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": "web"}}}
         ]
     }
+}
+# Decides every millisecond, and is answered after five.
+SCHEDULER_LATENCY = {
+    "scheduler": Latency(Spread(1, 1, 1, 1, 1), Spread(5, 5, 5, 5, 5), deciding=1, workers=1, writes_aside=True)
 }
 SPREAD = [
     {
@@ -107,15 +112,11 @@ def test_a_node_that_is_not_there() -> None:
 
 
 def a_cluster_whose_first_binding_fails() -> CheckedCluster:
-    """Its scheduler decides every millisecond, and is answered after five."""
-
     def bind(key: Key, pod: Pod, now: float) -> Outcome:
         uid = "another" if key.name == "one" else pod.metadata.uid
         return DONE if pod.spec.node_name else Outcome((Bind(key, "n0", uid),))
 
-    latency = Latency(Spread(1, 1, 1, 1, 1), Spread(5, 5, 5, 5, 5), deciding=1, workers=1, writes_aside=True)
-    timing = Timing(0, {"scheduler": latency})
-    cluster = CheckedCluster(PodController("scheduler", bind), timing=timing)
+    cluster = CheckedCluster(PodController("scheduler", bind), timing=Timing(0, SCHEDULER_LATENCY))
     cluster.node("n0")
     cluster.pod("one")
     return cluster
@@ -137,3 +138,17 @@ def test_a_binding_beside_a_pod_whose_own_binding_has_failed_is_found() -> None:
     cluster.world.run(seconds=0.02)
     (finding,) = cluster.checkers.finish(is_at_rest=False)
     assert "bound to n0 although InterPodAffinity says" in str(finding)
+
+
+@pytest.mark.parametrize("assumes", [True, False], ids=["that is assumed", "that is not"])
+def test_a_binding_against_one_that_is_still_under_way_is_found(assumes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process must know what it is about to bind, whether it keeps that in mind or not."""
+    if not assumes:
+        monkeypatch.setattr(Dispatch, "_assume", lambda *_: None)
+    cluster = CheckedCluster(PodController("scheduler", bind_to_first), timing=Timing(0, SCHEDULER_LATENCY))
+    cluster.node("n0")
+    cluster.pod("one", affinity=KEEPS_OFF)
+    cluster.pod("two", affinity=KEEPS_OFF)
+    cluster.world.run(seconds=0.02)
+    (finding,) = cluster.checkers.finish(is_at_rest=False)
+    assert finding.subject == "pod default/two"

@@ -1,6 +1,6 @@
 """A DaemonSet's status that is wrong at rest is found, unless its controller was not told what would set it right.
 
-tests/live/test_stale_daemon_set_status.py shows the same of kube-controller-manager.
+tests/live/test_late_daemon_sets.py shows the same of kube-controller-manager.
 """
 
 from __future__ import annotations

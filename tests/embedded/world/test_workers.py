@@ -102,4 +102,17 @@ def test_a_copy_goes_on_by_itself() -> None:
     original = workers.pop_due(due)
     assert isinstance(original, Decision)
     assert (original.work.item, original.work.position, copied.work.position) == (copied.work.item, 0, 1)
+    assert [list(program.list_under_way("daemonset")) for program in (workers, copy)] == [[original], []]
+
+
+def test_a_decision_is_under_way_until_its_last_write() -> None:
+    workers, decision = Workers(Timing(1)), a_decision()
+    workers.occupy(decision.work.item)
+    workers.begin(decision, 10.0)
+    assert workers.pop_due(11.0) == decision
+    assert not workers.is_idle
+    workers.proceed(decision, 11.0)
+    assert workers.pop_due(12.0) == decision
+    assert list(workers.list_under_way("daemonset")) == [decision]
+    workers.end(decision, 12.0)
     assert workers.is_idle

@@ -57,9 +57,9 @@ class BoundPod(NamedTuple):
 
 
 class KnownPlacements(NamedTuple):
-    """What a process knew besides its mirror when it decided."""
+    """What a process had to know besides its mirror when it decided."""
 
-    assumed: Mapping[str, str]  # uid of a pod → node
+    placed: Mapping[str, str]  # uid of a pod that it was about to bind → node
     bindings: int  # how many bindings there had been
 
 
@@ -104,10 +104,11 @@ class Bindings:
         bound_pods = self._bound_pods.setdefault(actor.process, {})
         bound_pods[new.metadata.uid] = BoundPod(new.spec.node_name, self._bindings)
 
-    def observe_decision(self, process: Process, _: Item, actions: Sequence[Action]) -> None:
-        """Remember what a process knows that is going to bind a pod."""
+    def observe_decision(self, process: Process, item: Item, actions: Sequence[Action]) -> None:
+        """Remember what a process must know that is going to bind a pod."""
         if any(isinstance(action, Bind) for action in actions):
-            self._known[process, process.turns] = KnownPlacements(_assumed_nodes(process.state), self._bindings)
+            placed = {**_assumed_nodes(process.state), **_nodes_under_way(process, item.controller)}
+            self._known[process, process.turns] = KnownPlacements(placed, self._bindings)
             if len(self._known) > MOST_DECISIONS:
                 del self._known[next(iter(self._known))]
 
@@ -143,7 +144,7 @@ class Bindings:
     def _list_known(self, process: Process, known: KnownPlacements) -> dict[str, str]:
         """The pods that a process knew to be placed, or to be placed soon: uid → node."""
         bound_pods = self._bound_pods.get(process, {})
-        return {**known.assumed, **{uid: pod.node for uid, pod in bound_pods.items() if pod.number <= known.bindings}}
+        return {**known.placed, **{uid: pod.node for uid, pod in bound_pods.items() if pod.number <= known.bindings}}
 
     def _refusal(
         self, state: State, key: Key, pod: Pod, node_name: str, bound_nodes: Mapping[str, str], *, is_whole: bool
@@ -186,6 +187,14 @@ def _assumed_nodes(state: State) -> dict[str, str]:
     """What the process tried to bind and its watch has not shown yet: uid of a pod → node."""
     placements = (state.placements.get(key) for key in state.placements)
     return {placement.pod.metadata.uid: placement.node for placement in placements if placement is not None}
+
+
+def _nodes_under_way(process: Process, controller: str) -> dict[str, str]:
+    """What the process has decided to bind, and not been answered yet: uid of a pod → node."""
+    decisions = process.workers.list_under_way(controller) if process.workers is not None else ()
+    works = (decision.work for decision in decisions)
+    pending = (action for work in works for action in work.outcome.actions[work.position :])
+    return {action.uid: action.node for action in pending if isinstance(action, Bind)}
 
 
 def _has_required_anti_affinity(pod: Pod) -> bool:

@@ -132,25 +132,9 @@ def _compare_daemon_set(daemon_set: DaemonSet, state: State, unseen_nodes: froze
         if is_present and not (pod.is_terminating and pod.is_finished):
             first.setdefault(node, pod)
     yield "status.observedGeneration", status.get("observedGeneration", 0), daemon_set.metadata.generation
-    uncounted = [pod for name, pod in first.items() if _came_before(pod, state.get(Node, Key("", name)))]
     misscheduled, ready = status.get("numberMisscheduled", 0), status.get("numberReady", 0)
-    scheduled = status.get("currentNumberScheduled", 0) + misscheduled
-    yield "status.currentNumberScheduled", scheduled, _allow(scheduled, len(first), less=len(uncounted))
-    are_ready, may_be_uncounted = sum(map(is_ready, first.values())), sum(map(is_ready, uncounted))
-    yield "status.numberReady", ready, ready if misscheduled else _allow(ready, are_ready, less=may_be_uncounted)
-
-
-def _came_before(pod: Pod, node: Node | None) -> bool:
-    """Whether the node came again under a pod that stayed: its DaemonSet may not have been counted since.
-
-    kube-controller-manager looks at a DaemonSet for a node only where a pod has to come or go.
-    """
-    return node is not None and (pod.metadata.creation_timestamp or "") < (node.metadata.creation_timestamp or "")
-
-
-def _allow(actual: int, expected: int, *, less: int) -> int:
-    """What is expected, or what is there if that is less by no more than so many."""
-    return actual if expected - less <= actual <= expected else expected
+    yield "status.currentNumberScheduled", status.get("currentNumberScheduled", 0) + misscheduled, len(first)
+    yield "status.numberReady", ready, ready if misscheduled else sum(map(is_ready, first.values()))
 
 
 def _compare_budget(budget: PodDisruptionBudget, state: State) -> Iterator[Comparison]:

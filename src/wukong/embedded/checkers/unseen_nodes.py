@@ -2,7 +2,7 @@
 
 Asked by counts.py at rest. kube-controller-manager tells a DaemonSet of a node only where a pod has to come or go, or
 one is misscheduled. A node that was removed and comes again before its pods are is neither, so the status stays as it
-was without the node: tests/live/test_stale_daemon_set_status.py shows it.
+was without the node: tests/live/test_late_daemon_sets.py shows it.
 """
 
 from __future__ import annotations

@@ -164,8 +164,8 @@ class Process:
     def observe(self, changes: list[Change]) -> None:
         """Queue what these changes of its mirror concern."""
         self.dispatch.observe(changes, self.now)
-        if self.workers is not None:  # which do not know of a decision that is being written
-            self.workers.observe(changes, is_writing=self.acting_decision is not None)
+        if self.workers is not None:
+            self.workers.observe(changes)
 
     def mirror_at_decision(self) -> State:
         """What the decision that it is carrying out was based on. May be a copy: only for those who look on."""

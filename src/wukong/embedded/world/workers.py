@@ -51,6 +51,7 @@ class Workers:
         self.timing, self.recent_changes = timing, RecentChanges()
         self._busy: dict[str, int] = {}  # controller → how many of its workers are busy
         self._waiting: dict[str, deque[Item]] = {}  # controller → items that wait for one of its workers
+        self._under_way: dict[str, dict[Item, Decision]] = {}  # controller → what its workers carry out
         self._heap: list[tuple[float, int, Due]] = []
         self._sequence = 0  # of two at the same moment, the one that was added first
 
@@ -60,22 +61,23 @@ class Workers:
         copy.recent_changes = self.recent_changes.fork()
         copy._busy, copy._sequence = dict(self._busy), self._sequence
         copy._waiting = {controller: deque(items) for controller, items in self._waiting.items()}
-        copy._heap = [(at, number, due.copy() if isinstance(due, Decision) else due) for at, number, due in self._heap]
+        for at, number, due in self._heap:
+            copied = due.copy() if isinstance(due, Decision) else due
+            copy._heap.append((at, number, copied))
+            if isinstance(copied, Decision):
+                copy._add_under_way(copied)
         return copy
 
-    def observe(self, changes: Iterable[Change], *, is_writing: bool = False) -> None:
-        """Remember changes of the mirror for as long as decisions made before are under way.
-
-        `is_writing`: so is one that was taken out by `pop_due`.
-        """
-        if is_writing or not self.is_idle:
+    def observe(self, changes: Iterable[Change]) -> None:
+        """Remember changes of the mirror for as long as decisions made before are under way."""
+        if not self.is_idle:
             for change in changes:
                 self.recent_changes.add(change)
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing is under way."""
-        return not self._heap
+        return not self._heap and not self._under_way
 
     def next_due(self) -> float | None:
         return self._heap[0][0] if self._heap else None
@@ -85,6 +87,10 @@ class Workers:
         for at, _, due in self._heap:
             if not isinstance(due, Freed):
                 yield due.work.item if isinstance(due, Decision) else due, at
+
+    def list_under_way(self, controller: str) -> Iterator[Decision]:
+        """The decisions that this controller has taken and not carried out yet, or only in part."""
+        yield from self._under_way.get(controller, {}).values()
 
     def pop_due(self, now: float) -> Due | None:
         """Take what is due first, if its moment has come."""
@@ -107,6 +113,7 @@ class Workers:
 
     def begin(self, decision: Decision, now: float) -> None:
         """Schedule the first writes of a decision."""
+        self._add_under_way(decision)
         controller = decision.work.item.controller
         latency = self.timing.latency_of(controller)
         decided_at = round(now + latency.deciding / 1000.0, 3)
@@ -121,6 +128,10 @@ class Workers:
     def end(self, decision: Decision, now: float) -> None:
         """A decision that had writes is carried out, or has failed."""
         controller = decision.work.item.controller
+        decisions = self._under_way[controller]
+        del decisions[decision.work.item]
+        if not decisions:
+            del self._under_way[controller]
         if not self.timing.latency_of(controller).writes_aside:
             self.release(controller, now)
 
@@ -130,6 +141,10 @@ class Workers:
             self._push(now, waiting.popleft())
         else:
             self._busy[controller] -= 1
+
+    def _add_under_way(self, decision: Decision) -> None:
+        item = decision.work.item
+        self._under_way.setdefault(item.controller, {})[item] = decision
 
     def _push(self, at: float, due: Due) -> None:
         self._sequence += 1
