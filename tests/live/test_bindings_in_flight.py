@@ -29,10 +29,11 @@ class RefusingProxy(HoldingProxy):
 
     def __init__(self, plane: ControlPlane) -> None:
         super().__init__(plane)
-        self._second_came, self._first_refused = asyncio.Event(), asyncio.Event()
+        self.first_came, self._second_came, self._first_refused = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def _pass_on(self, request: web.Request) -> web.StreamResponse:
         if request.path == f"{PODS}/first/binding":
+            self.first_came.set()
             await self._second_came.wait()
             self._first_refused.set()
             status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Conflict", "code": 409}
@@ -49,11 +50,14 @@ async def test_a_pod_is_bound_beside_one_whose_own_binding_failed_meanwhile(
     """The second decision counts on the first, which is assumed; nobody takes it back when that fails."""
     with own_control_plane() as plane:
         plane.end("scheduler")
-        async with Client.of(plane.kubeconfig) as client, RefusingProxy(plane).kubeconfig(tmp_path) as kubeconfig:
+        proxy = RefusingProxy(plane)
+        async with Client.of(plane.kubeconfig) as client, proxy.kubeconfig(tmp_path) as kubeconfig:
             await add_node(client)
             await create_pod(client, "first", {})
-            await create_pod(client, "second", BESIDE_FIRST)
             launch_scheduler(plane, kubeconfig)
+            async with asyncio.timeout(60):
+                await proxy.first_came.wait()
+            await create_pod(client, "second", BESIDE_FIRST)
             await client.wait_until(f"{PODS}/second", lambda pod: pod["spec"].get("nodeName") == "n0")
             assert "nodeName" not in (await client.get(f"{PODS}/first"))["spec"]
 
