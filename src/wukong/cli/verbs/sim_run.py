@@ -27,7 +27,7 @@ from wukong.cli.views.endings import build_document, render_endings
 from wukong.cli.views.spectator import LiveSpectator, read_speed
 from wukong.cli.views.story import render_story
 from wukong.cli.views.trace_file import TraceFile
-from wukong.cluster import place_name
+from wukong.cluster import pause_garbage_collector, place_name
 from wukong.embedded.faults import read_types
 from wukong.embedded.scenario import Scenario, Story
 from wukong.embedded.scenario.expectations import find_differences, find_differences_under_faults
@@ -177,16 +177,24 @@ def _build_replay(inputs: Inputs, faults: str) -> str:
 
 def _play_embedded(inputs: Inputs, spectator: LiveSpectator, faults: list[str], file: TraceFile) -> Story:
     scenario, snapshot = inputs.scenario, inputs.snapshot
-    start = read_start(snapshot, scenario, inputs.changes) if snapshot is not None else None
-    if start is None:
-        add_changes(scenario, inputs.changes)
+    if snapshot is not None:
+        with pause_garbage_collector():  # hardly anything of a large cluster is garbage before the process ends
+            return _play_on_snapshot(snapshot, inputs, spectator, file)
+    add_changes(scenario, inputs.changes)
     try:
         with spectator.handle_interrupts():
-            if start is not None:
-                with busy("Letting the cluster come to rest …"):
-                    baseline = make_baseline(start, scenario)
-                return baseline.play(scenario, inputs.seed, spectator, file.write)
             return play_scenario(scenario, inputs.seed, spectator, file.write, faults=faults)
+    except InputError as error:
+        raise error.at(inputs.name) from None
+
+
+def _play_on_snapshot(snapshot: str, inputs: Inputs, spectator: LiveSpectator, file: TraceFile) -> Story:
+    start = read_start(snapshot, inputs.scenario, inputs.changes)
+    try:
+        with spectator.handle_interrupts():
+            with busy("Letting the cluster come to rest …"):
+                baseline = make_baseline(start, inputs.scenario)
+            return baseline.play(inputs.scenario, inputs.seed, spectator, file.write)
     except InputError as error:
         raise error.at(inputs.name) from None
 
