@@ -127,6 +127,7 @@ EXAMPLES = sorted(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_goes_on_alike_on_a_fork(path: Path) -> None:
     scenario = read_scenario(path.read_bytes())
