@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Hashable, Mapping
+from itertools import takewhile
 from math import inf
 from typing import ClassVar, NamedTuple, TypeVar
 
@@ -43,13 +44,21 @@ class OwnedPods:
         self.nodes: Tally[str] = Tally()  # "" for those that wait for one
         self.labels: Tally[LabelClass] = Tally()
         self.ranking = DeletionRanking()
+        self.arrived = 0  # how many have come so far
+        self._arrivals: dict[Key, int] = {}  # the how manieth each was, in that order
 
     def fork(self) -> OwnedPods:
         copy = OwnedPods()
         copy.pods, copy.ranking = dict(self.pods), self.ranking.fork()
         copy.active, copy.terminating, copy.ready = self.active, self.terminating, self.ready
         copy.ready_times, copy.nodes, copy.labels = self.ready_times.copy(), self.nodes.copy(), self.labels.copy()
+        copy.arrived, copy._arrivals = self.arrived, dict(self._arrivals)
         return copy
+
+    def list_arrived_since(self, number: int) -> list[Key]:
+        """Those that have come since so many had, and are still there. Sorted."""
+        since = takewhile(lambda arrival: arrival[1] > number, reversed(self._arrivals.items()))
+        return sorted(key for key, _ in since)
 
     def count_labelled(self, labels: Mapping[str, str]) -> int:
         """How many have all of these labels."""
@@ -78,11 +87,15 @@ class OwnedPods:
             return
         if before is not None:
             self._count(before, -1)
+        else:
+            self.arrived += 1
+            self._arrivals[key] = self.arrived
         self._count(after, 1)
         self.pods[key] = after
 
     def remove(self, key: Key) -> None:
         self._count(self.pods.pop(key), -1)
+        del self._arrivals[key]
         self.ranking.put(key, None)
 
     def _count(self, pod: CountedPod, change: int) -> None:
