@@ -25,7 +25,6 @@ from wukong.embedded.actors.daemon_set.eligibility import assess_node
 from wukong.embedded.actors.daemon_set.pods import create_pod
 from wukong.embedded.actors.daemon_set.sync import DaemonSetSync
 from wukong.embedded.actors.events import CreatedPods, delete_pods
-from wukong.embedded.actors.owned_pods import OwnedPodsIndex
 from wukong.embedded.actors.replica_set.controller import BURST
 from wukong.embedded.actors.status_patch import patch_status
 from wukong.embedded.actors.watch_keys import keys_of_owners
@@ -80,8 +79,7 @@ class DaemonSets:
         daemon_set = state.get(DaemonSet, key)
         if daemon_set is None or daemon_set.metadata.deletion_timestamp is not None:
             return DONE
-        owned = state.index_of(OwnedPodsIndex).of(daemon_set)
-        actions: list[Action] = [*self._created_pods.note_created(daemon_set, owned)]
+        actions: list[Action] = [*self._created_pods.note_created(daemon_set, state)]
         if patches := claim_pods(DAEMON_SETS, daemon_set, state):
             return Outcome((*actions, *patches))
         revision, daemons = find_revision_hash(daemon_set, state), state.index_of(DaemonIndex).of(daemon_set)
@@ -89,7 +87,7 @@ class DaemonSets:
         sync = DaemonSetSync(daemon_set, revision, daemons, state, now, draw)
         plan = sync.plan()
         if plan.nodes_to_fill:
-            self._created_pods.remember(daemon_set, owned)
+            self._created_pods.remember(daemon_set, state)
         actions += [create_pod(daemon_set, node, revision) for node in plan.nodes_to_fill[:BURST]]
         actions += delete_pods(DAEMON_SETS, daemon_set, plan.pods_to_delete[:BURST])
         status, before = sync.build_status(), daemon_set.document.get("status") or {}

@@ -108,7 +108,7 @@ class NodeReview:
             marks.add(NodeMark.LACKING)
         if self.find_surplus():
             marks.add(NodeMark.STRANDED if self.eligibility is None else NodeMark.SURPLUS)
-        if any(map(self._is_maturing, self.on_node)):
+        if any(pods.is_maturing(pod, self.min_ready_seconds, self.now) for pod in self.on_node):
             marks.add(NodeMark.MATURING)
         if self.on_node or self.should_run:
             pair = self.find_pair()
@@ -153,10 +153,3 @@ class NodeReview:
 
     def _is_available(self, pod: Pod) -> bool:
         return pods.is_available(pod, self.min_ready_seconds, self.now)
-
-    def _is_maturing(self, pod: Pod) -> bool:
-        """Whether waiting alone makes this pod available."""
-        if not self.min_ready_seconds or not pods.is_ready(pod):
-            return False
-        since = pods.ready_since(pod)
-        return since > 0 and since + self.min_ready_seconds > self.now

@@ -22,7 +22,6 @@ from wukong.embedded.actors.events import CreatedPods
 from wukong.embedded.actors.job import finished_pods
 from wukong.embedded.actors.job.finished_pods import BackoffRecord
 from wukong.embedded.actors.job.sync import JobSync
-from wukong.embedded.actors.owned_pods import OwnedPodsIndex
 from wukong.embedded.actors.status_patch import null_removed_entries, patch_status
 from wukong.embedded.actors.watch_keys import keys_of_controller
 from wukong.embedded.store.documents import parse_time, value_at
@@ -79,8 +78,8 @@ class Jobs:
         return self._next_syncs[key].at - now
 
     def _sync(self, key: Key, job: Job, state: State, now: float) -> Outcome:
-        owned, owned_pods = pods.list_owned(state, job), state.index_of(OwnedPodsIndex).of(job)
-        actions: list[Action] = [*self._created_pods.note_created(job, owned_pods)]
+        owned = pods.list_owned(state, job)
+        actions: list[Action] = [*self._created_pods.note_created(job, state)]
         if _find_finish(job) is not None:
             self._backoffs.pop(job.metadata.uid, None)
             deletions, requeue_after = _delete_after_ttl(job, now)
@@ -90,7 +89,7 @@ class Jobs:
         self._backoffs[job.metadata.uid] = sync.backoff
         pod_actions = sync.run()
         if sync.is_creating:
-            self._created_pods.remember(job, owned_pods)
+            self._created_pods.remember(job, state)
         before = job.document.get("status") or {}
         if sync.status != before:
             null_removed_entries(before, sync.status, "uncountedTerminatedPods")
