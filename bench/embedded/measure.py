@@ -7,6 +7,7 @@ python -m bench.embedded.measure growth budget|daemons|stateful PODS
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import time
@@ -88,6 +89,8 @@ def churn(nodes: int, pods: int, seconds: int) -> Figures:
 def growth(kind: str, size: int) -> Figures:
     """What a change of one pod costs among so many that are counted together."""
     cluster = build_cluster(kind, size)
+    gc.collect()
+    gc.freeze()  # else one collection of all that was built would be taken for the cost of a few changes
     with Shares() as shares:
         figures = _stage(cluster, lambda: change_pods(cluster))
     return {"changing": figures, "shares": shares.found, "decode_us": decoding_microseconds(cluster)}

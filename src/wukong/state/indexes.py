@@ -62,20 +62,20 @@ class OwnerIndex:
     """Objects of every kind by the uid of each of their owners."""
 
     def __init__(self) -> None:
-        self.by_owner: CopyOnWriteDicts[str, tuple[str, Key], None] = CopyOnWriteDicts()
+        # uid of an owner, and group and kind of what it owns → their keys
+        self.by_owner: CopyOnWriteDicts[tuple[str, str], Key, None] = CopyOnWriteDicts()
 
     def owned_by(self, uid: str, resource: Resource) -> list[Key]:
         """The objects of a kind that name this owner, as their controller or otherwise."""
-        group_kind = resource.group_kind
-        return sorted(key for other, key in self.by_owner.get(uid, ()) if other == group_kind)
+        return sorted(self.by_owner.get((uid, resource.group_kind), ()))
 
     def add(self, group_kind: str, key: Key, owned: Object) -> None:
         for uid in _owner_uids(owned):
-            self.by_owner.own(uid)[group_kind, key] = None
+            self.by_owner.own((uid, group_kind))[key] = None
 
     def remove(self, group_kind: str, key: Key, owned: Object) -> None:
         for uid in _owner_uids(owned):
-            _discard(self.by_owner, uid, (group_kind, key))
+            _discard(self.by_owner, (uid, group_kind), key)
 
     def fork(self) -> OwnerIndex:
         copy = OwnerIndex()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.actors.random_pods import NAMES, START, histories, pods, take_in
-from wukong.api.meta import Object, ObjectMeta
+from wukong.api.meta import LabelSelector, LabelSelectorRequirement, Object, ObjectMeta
 from wukong.api.resources import key_of
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.actors.owned_pods import OwnedPods, OwnedPodsIndex
@@ -17,10 +17,16 @@ from wukong.embedded.actors.replica_set.ranking import DeletionRanking, deletion
 from wukong.embedded.store.documents import parse_time
 from wukong.embedded.world.objects import Pod, read
 from wukong.ports import Document
+from wukong.rules.selectors import requirements, selects
 from wukong.state import State
 
 Steps = list[tuple[str, list[Document]]]
 NOW = START + 45.0
+SELECTORS = (
+    None,
+    LabelSelector(match_labels={"app": "web"}),
+    LabelSelector(match_expressions=[LabelSelectorRequirement(key="tier", operator="Exists")]),
+)
 
 
 def owner_of(uid: str) -> Object:
@@ -40,6 +46,7 @@ def count(owned: OwnedPods) -> tuple[object, ...]:
         *(owned.count_labelled(labels) for labels in label_sets),
         *(owned.count_available(least, NOW) for least in (0, 6)),
         *(owned.seconds_to_next_available(least, NOW) for least in (0, 40)),
+        *(owned.find_unselected(selector) for selector in SELECTORS),
     )
 
 
@@ -57,6 +64,10 @@ def count_by_walking(state: State, uid: str) -> tuple[object, ...]:
         sum({"app": "web", "tier": "1"}.items() <= pod_labels for pod_labels in labels),
         *(sum(podlike.is_available(pod, least, NOW) for pod in active) for least in (0, 6)),
         *(podlike.seconds_to_next_available(active, least, NOW) for least in (0, 40)),
+        *(
+            [key_of(pod) for pod in active if not selects(requirements(selector), pod.metadata.labels)]
+            for selector in SELECTORS
+        ),
     )
 
 
@@ -70,6 +81,25 @@ def test_what_is_counted_change_by_change_is_what_a_walk_counts(steps: Steps) ->
             expected = count_by_walking(state, uid)
             assert count(index.of(owner_of(uid))) == expected
             assert count(state.fork().index_of(OwnedPodsIndex).of(owner_of(uid))) == expected
+
+
+@given(histories(), st.integers(0, 13))
+def test_pods_that_came_since_are_known_though_all_others_went(steps: Steps, cut: int) -> None:
+    state = State()
+    index = state.index_of(OwnedPodsIndex)
+    arrived, uids_before = 0, set[str]()
+    for number, step in enumerate(steps):
+        take_in(state, step, number)
+        if number == cut:
+            arrived = index.arrived
+            uids_before = {pod.metadata.uid for pod in state.all(Pod)}
+        for uid in ("u1", "u2"):
+            owned = podlike.list_owned(state, owner_of(uid))
+            new = {key_of(pod) for pod in owned if pod.metadata.uid not in uids_before}
+            came = index.of(owner_of(uid)).list_arrived_since(arrived)
+            assert came == state.fork().index_of(OwnedPodsIndex).of(owner_of(uid)).list_arrived_since(arrived)
+            assert number != cut or came == []
+            assert new <= {*came}  # and those that were there and got this owner, or went and came back, meanwhile
 
 
 @pytest.mark.slow

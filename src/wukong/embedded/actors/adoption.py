@@ -16,10 +16,9 @@ from wukong.api.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key, Resource, key_of
 from wukong.embedded.actors import pods
-from wukong.embedded.actors.owned_pods import OwnedPodsIndex
+from wukong.embedded.actors.owned_pods import OwnedPodsIndex, selects_labels
 from wukong.embedded.world.objects import Pod, ReplicaSet
 from wukong.ports import Document, PatchBody
-from wukong.semantics.selectors import compile_selector, selects
 from wukong.state import State
 
 
@@ -78,7 +77,7 @@ def adopt_replica_sets(deployment: Workload, state: State) -> list[Patch]:
 def may_own(owner: Workload, subject: Object) -> bool:
     """Whether the owner selects an object of its own namespace, and is not being deleted."""
     is_in_reach = owner.metadata.namespace == subject.metadata.namespace and owner.metadata.deletion_timestamp is None
-    return is_in_reach and _selects(owner, subject.metadata.labels)
+    return is_in_reach and selects_labels(owner.spec.selector, subject.metadata.labels)
 
 
 def _find_orphans(owner: Workload, state: State) -> list[Pod]:
@@ -87,20 +86,9 @@ def _find_orphans(owner: Workload, state: State) -> list[Pod]:
 
 
 def _find_unselected(owner: Workload, state: State) -> list[Pod]:
-    """The owner's active pods that it does not select. Labels that several pods have are looked at once."""
-    owned = state.index_of(OwnedPodsIndex).of(owner)
-    unselected = {labels for labels in owned.labels if not _selects(owner, dict(labels))}
-    if not unselected:
-        return []
-    keys = sorted(key for key, pod in owned.pods.items() if pod.is_active and pod.labels in unselected)
+    """The owner's active pods that it does not select."""
+    keys = state.index_of(OwnedPodsIndex).of(owner).find_unselected(owner.spec.selector)
     return [pod for key in keys if (pod := state.get(Pod, key)) is not None]
-
-
-def _selects(owner: Workload, labels: dict[str, str]) -> bool:
-    selector = owner.spec.selector
-    if selector is not None and not selector.match_expressions:  # nearly always
-        return selector.match_labels.items() <= labels.items()
-    return selects(compile_selector(selector), labels)
 
 
 def _patch_owners(subject: Pod | ReplicaSet, reference: Document) -> Patch:

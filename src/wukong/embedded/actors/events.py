@@ -13,9 +13,11 @@ from wukong.actions import Delete, Note
 from wukong.api.core import Pod as AnyPod
 from wukong.api.kinds import PODS
 from wukong.api.meta import Object
-from wukong.api.resources import Key, Resource, key_of
+from wukong.api.resources import Resource, key_of
+from wukong.embedded.actors.owned_pods import OwnedPodsIndex
 from wukong.embedded.actors.pods import delete_pod
 from wukong.embedded.world.objects import Pod
+from wukong.state import State
 
 
 def note_about(resource: Resource, subject: Object, reason: str, text: str, *, is_warning: bool = False) -> Note:
@@ -46,19 +48,17 @@ class CreatedPods:
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
-        self._pods_before: dict[str, frozenset[Key]] = {}  # uid of an owner → its pods when it asked for more
+        self._arrived_before: dict[str, int] = {}  # uid of an owner → how many pods had come when it asked for more
 
     def copy_memory(self, source: CreatedPods) -> None:
-        self._pods_before = dict(source._pods_before)
+        self._arrived_before = dict(source._arrived_before)
 
-    def remember(self, owner: Object, owned: Iterable[Key]) -> None:
-        """Call this with the owner's present pods when it asks for more."""
-        self._pods_before[owner.metadata.uid] = frozenset(owned)
+    def remember(self, owner: Object, state: State) -> None:
+        """Call this when the owner asks for more pods."""
+        self._arrived_before[owner.metadata.uid] = state.index_of(OwnedPodsIndex).arrived
 
-    def note_created(self, owner: Object, owned: Iterable[Key]) -> list[Note]:
+    def note_created(self, owner: Object, state: State) -> list[Note]:
         """Notes about the owner's pods that were not there when it asked for more. Each is written once."""
-        before = self._pods_before.pop(owner.metadata.uid, None)
-        if before is None:
-            return []
-        created = sorted(set(owned) - before)
+        before = self._arrived_before.pop(owner.metadata.uid, None)
+        created = state.index_of(OwnedPodsIndex).of(owner).list_arrived_since(before) if before is not None else []
         return [note_about(self.resource, owner, "SuccessfulCreate", f"Created pod: {key.name}") for key in created]

@@ -62,6 +62,14 @@ def is_available(pod: AnyPod, min_ready_seconds: int, now: float) -> bool:
     return min_ready_seconds == 0 or (since > 0 and since + min_ready_seconds <= now)
 
 
+def is_maturing(pod: AnyPod, min_ready_seconds: int, now: float) -> bool:
+    """Whether waiting alone makes it available."""
+    if not min_ready_seconds or not is_ready(pod):
+        return False
+    since = ready_since(pod)
+    return since > 0 and since + min_ready_seconds > now
+
+
 def seconds_to_next_available(pods: Iterable[AnyPod], min_ready_seconds: int, now: float) -> float | None:
     """Seconds until the next of these pods becomes available by waiting alone. None if none will."""
     if not min_ready_seconds:

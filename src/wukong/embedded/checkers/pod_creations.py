@@ -19,6 +19,7 @@ from wukong.api.core import Pod
 from wukong.api.meta import Object, controller_of
 from wukong.embedded.checkers.acting_controller import ActingController, Decision, acting_controller
 from wukong.embedded.checkers.active_pods import active_siblings
+from wukong.embedded.checkers.daemon_pods import siblings_on_node
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.checkers.pods import ordinal_of, ordinals_of, owner_of, replicas_of, target_node_of
 from wukong.embedded.world.objects import Job
@@ -32,6 +33,7 @@ class Siblings:
     """The other active pods of a new pod's owner: those a mirror shows, and those created in the same decision."""
 
     def __init__(self, pod: Pod, state: State, created: list[Pod]) -> None:
+        self._pod, self._state = pod, state
         self._uid, self._shown = pod.metadata.uid, active_siblings(pod, state)
         self._unseen = [sibling for sibling in created if sibling.metadata.uid not in self._shown]
 
@@ -39,8 +41,11 @@ class Siblings:
         """Without a walk over them: there may be thousands."""
         return len(self._shown) + len(self._unseen) - (self._uid in self._shown)
 
-    def list_all(self) -> list[Pod]:
-        return [sibling for uid, sibling in self._shown.items() if uid != self._uid] + self._unseen
+    def list_on_node(self) -> list[Pod]:
+        """Of a DaemonSet's pod those on the same node, or meant for it."""
+        shown = [sibling for sibling in siblings_on_node(self._pod, self._state) if sibling.metadata.uid in self._shown]
+        node = target_node_of(self._pod)
+        return shown + [sibling for sibling in self._unseen if target_node_of(sibling) == node]
 
 
 Rule = Callable[[Pod, Object, Siblings], bool]  # whether this new pod of this owner is missing
@@ -104,7 +109,7 @@ def _lacks_replica(pod: Pod, owner: Object, siblings: Siblings) -> bool:
 def _lacks_daemon_pod(pod: Pod, owner: Object, siblings: Siblings) -> bool:
     if not isinstance(owner, DaemonSet):
         return False
-    beside = [sibling for sibling in siblings.list_all() if target_node_of(sibling) == target_node_of(pod)]
+    beside = siblings.list_on_node()
     return not beside or (_surges(owner) and all(_revision_of(sibling) != _revision_of(pod) for sibling in beside))
 
 

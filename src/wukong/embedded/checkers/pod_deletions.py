@@ -16,6 +16,7 @@ from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key, Resource, refers_to
 from wukong.embedded.checkers.acting_controller import ActingController, Decision, acting_controller
 from wukong.embedded.checkers.active_pods import active_siblings
+from wukong.embedded.checkers.daemon_pods import siblings_on_node
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.checkers.pods import (
     EVICTED,
@@ -25,7 +26,6 @@ from wukong.embedded.checkers.pods import (
     ordinals_of,
     owner_of,
     replicas_of,
-    siblings_of,
     target_node_of,
 )
 from wukong.embedded.world.objects import template_of
@@ -118,9 +118,7 @@ def _is_out_of_place(pod: Pod, state: State, deleted: Deleted) -> bool:
     if not selector.items() <= node.metadata.labels.items():
         return True
     return any(
-        target_node_of(sibling) == target_node_of(pod) and not sibling.is_terminating
-        for sibling in siblings_of(pod, state)
-        if sibling.metadata.uid not in deleted
+        not sibling.is_terminating and sibling.metadata.uid not in deleted for sibling in siblings_on_node(pod, state)
     )
 
 

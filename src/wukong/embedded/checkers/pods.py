@@ -46,13 +46,6 @@ def owned_pods(state: State, uid: str) -> list[Pod]:
     ]
 
 
-def siblings_of(pod: Pod, state: State) -> list[Pod]:
-    """The other pods of its controller."""
-    reference = controller_of(pod.metadata)
-    pods = owned_pods(state, reference.uid) if reference is not None else []
-    return [sibling for sibling in pods if sibling.metadata.uid != pod.metadata.uid]
-
-
 def replicas_of(owner: Object) -> int | None:
     """How many pods its spec.replicas asks for, 1 unless it says; None for a kind without that field."""
     spec: object = getattr(owner, "spec", None)

@@ -64,9 +64,10 @@ def has_same_items(left: list[Any], right: list[Any]) -> bool:
 
 def has_same_desired_state(before: Document, after: Document) -> bool:
     """Whether two documents share all but metadata and status, as identical objects."""
-    if not before.keys() <= after.keys():
-        return False
-    return all(before.get(name) is value for name, value in after.items() if name not in ("metadata", "status"))
+    for name, value in after.items():
+        if before.get(name) is not value and name not in ("metadata", "status"):
+            return False
+    return before.keys() <= after.keys()
 
 
 def meta_of(document: Document) -> Document:

@@ -91,8 +91,11 @@ class GarbageCandidates:
 def _is_alike(before: Document, after: Document) -> bool:
     """Whether two versions of an object are alike in all that makes it, or its dependents, candidates."""
     old, new = meta_of(before), meta_of(after)
-    return old.get("uid") == new.get("uid") and all(
-        old.get(name) is new.get(name) for name in ("ownerReferences", "finalizers", "deletionTimestamp")
+    return (
+        old.get("ownerReferences") is new.get("ownerReferences")
+        and old.get("finalizers") is new.get("finalizers")
+        and old.get("deletionTimestamp") is new.get("deletionTimestamp")
+        and old.get("uid") == new.get("uid")
     )
 
 

@@ -34,6 +34,7 @@ class Chance:
 
     def __init__(self, seed: int | str = 0, name: str = "") -> None:
         self.seed, self.name = seed, name
+        self._prefix = f"{seed}/{name}"
 
     def derive(self, name: str) -> Chance:
         """A stream of numbers of its own."""
@@ -41,5 +42,5 @@ class Chance:
 
     def share(self, *purpose: object) -> float:
         """The number for this purpose, between 0 and 1, 1 excluded."""
-        text = "/".join(map(str, (self.seed, self.name, *purpose)))
+        text = "/".join((self._prefix, *map(str, purpose)))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48

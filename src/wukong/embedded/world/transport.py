@@ -25,14 +25,20 @@ Look = Callable[[Resource, Key], Document]
 
 
 def perform(server: Server, action: Action) -> WrittenVersion | None:
+    """Perform an action. Returns the version it wrote, where that is known."""
+    document = write(server, action)
+    return written_version_of(action.resource, document) if isinstance(action, Create | Patch) and document else None
+
+
+def write(server: Server, action: Action) -> Document | None:
+    """Do the same, and return the object that was created or patched."""
     match action:
         case Create(resource, body, namespace):
-            document = server.create(resource, body, namespace or (body.get("metadata") or {}).get("namespace", ""))
-            return written_version_of(resource, document)
+            return server.create(resource, body, namespace or (body.get("metadata") or {}).get("namespace", ""))
         case Patch(_, key, _, subresource) if subresource == FINALIZE:
             server.finalize(key.name)
         case Patch(resource, key, patch, subresource):
-            return written_version_of(resource, server.patch(resource, key, patch, subresource))
+            return server.patch(resource, key, patch, subresource)
         case Delete() | Evict():
             _remove(server, action)
         case Bind(key, node, uid):

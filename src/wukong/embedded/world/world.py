@@ -39,7 +39,7 @@ from wukong.embedded.world.rare_collection import collect_rarely
 from wukong.embedded.world.timers import Timers
 from wukong.embedded.world.timing import Timing
 from wukong.embedded.world.trace import Trace
-from wukong.embedded.world.transport import RetryingTransport, perform
+from wukong.embedded.world.transport import RetryingTransport, perform, write
 from wukong.embedded.world.watch_selection import list_selected, selected_type
 from wukong.embedded.world.watch_stream import StreamEvent, WatchStream
 from wukong.embedded.world.workers import Workers
@@ -407,7 +407,7 @@ class DirectTransport:
         self.server = server
 
     def perform(self, action: Action) -> None:
-        perform(self.server, action)
+        write(self.server, action)
 
     def look_again(self, action: Action) -> WrittenVersion | None:
         return RetryingTransport(lambda write: perform(self.server, write), self.server.get).look_again(action)

@@ -18,10 +18,10 @@ from wukong.actions import DONE, Action, Outcome
 from wukong.api.kinds import DAEMON_SETS, NODES, PODS
 from wukong.api.meta import controller_of
 from wukong.api.resources import Key, key_of
-from wukong.embedded.actors import pods
 from wukong.embedded.actors.adoption import claim_pods
 from wukong.embedded.actors.controller_revisions import find_revision_hash
-from wukong.embedded.actors.daemon_set.eligibility import EligibilityCache, assess_node
+from wukong.embedded.actors.daemon_set.daemon_index import DaemonIndex
+from wukong.embedded.actors.daemon_set.eligibility import assess_node
 from wukong.embedded.actors.daemon_set.pods import create_pod
 from wukong.embedded.actors.daemon_set.sync import DaemonSetSync
 from wukong.embedded.actors.events import CreatedPods, delete_pods
@@ -70,31 +70,28 @@ class DaemonSets:
 
     def __init__(self, chance: Chance | None = None) -> None:
         self.chance = chance or Chance()
-        self._created_pods, self._eligibility = CreatedPods(DAEMON_SETS), EligibilityCache()
+        self._created_pods = CreatedPods(DAEMON_SETS)
 
     def copy_memory(self, source: DaemonSets, _: State) -> None:
         self._created_pods.copy_memory(source._created_pods)
-        self._eligibility.copy_memory(source._eligibility)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         daemon_set = state.get(DaemonSet, key)
         if daemon_set is None or daemon_set.metadata.deletion_timestamp is not None:
-            self._eligibility.forget(key)
             return DONE
-        owned = pods.list_owned(state, daemon_set)
-        actions: list[Action] = [*self._created_pods.note_created(daemon_set, map(key_of, owned))]
+        actions: list[Action] = [*self._created_pods.note_created(daemon_set, state)]
         if patches := claim_pods(DAEMON_SETS, daemon_set, state):
             return Outcome((*actions, *patches))
-        revision = find_revision_hash(daemon_set, state)
+        revision, daemons = find_revision_hash(daemon_set, state), state.index_of(DaemonIndex).of(daemon_set)
         draw = partial(self.chance.share, key, now)
-        sync = DaemonSetSync(daemon_set, revision, self._eligibility.assess(daemon_set, state), owned, now, draw)
+        sync = DaemonSetSync(daemon_set, revision, daemons, state, now, draw)
         plan = sync.plan()
         if plan.nodes_to_fill:
-            self._created_pods.remember(daemon_set, map(key_of, owned))
+            self._created_pods.remember(daemon_set, state)
         actions += [create_pod(daemon_set, node, revision) for node in plan.nodes_to_fill[:BURST]]
         actions += delete_pods(DAEMON_SETS, daemon_set, plan.pods_to_delete[:BURST])
         status, before = sync.build_status(), daemon_set.document.get("status") or {}
         if status != before:
             actions.append(patch_status(DAEMON_SETS, key, before, status))
-        requeue_after = pods.seconds_to_next_available(owned, daemon_set.spec.min_ready_seconds, now)
+        requeue_after = daemons.seconds_to_next_available(daemon_set.spec.min_ready_seconds, now)
         return Outcome(tuple(actions), requeue_after)

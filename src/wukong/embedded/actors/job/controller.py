@@ -79,7 +79,7 @@ class Jobs:
 
     def _sync(self, key: Key, job: Job, state: State, now: float) -> Outcome:
         owned = pods.list_owned(state, job)
-        actions: list[Action] = [*self._created_pods.note_created(job, map(key_of, owned))]
+        actions: list[Action] = [*self._created_pods.note_created(job, state)]
         if _find_finish(job) is not None:
             self._backoffs.pop(job.metadata.uid, None)
             deletions, requeue_after = _delete_after_ttl(job, now)
@@ -89,7 +89,7 @@ class Jobs:
         self._backoffs[job.metadata.uid] = sync.backoff
         pod_actions = sync.run()
         if sync.is_creating:
-            self._created_pods.remember(job, map(key_of, owned))
+            self._created_pods.remember(job, state)
         before = job.document.get("status") or {}
         if sync.status != before:
             null_removed_entries(before, sync.status, "uncountedTerminatedPods")

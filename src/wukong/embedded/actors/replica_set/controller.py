@@ -47,14 +47,14 @@ class ReplicaSets:
         if replica_set is None:
             return DONE
         owned = state.index_of(OwnedPodsIndex).of(replica_set)
-        actions: list[Action] = [*self._created_pods.note_created(replica_set, owned.pods)]
+        actions: list[Action] = [*self._created_pods.note_created(replica_set, state)]
         if patches := claim_pods(REPLICA_SETS, replica_set, state):
             return Outcome((*actions, *patches))
         pod_actions: list[Action] = []
         if replica_set.metadata.deletion_timestamp is None:
             pod_actions = _manage(replica_set, owned, state, now)
         if pod_actions and isinstance(pod_actions[0], Create):
-            self._created_pods.remember(replica_set, owned.pods)
+            self._created_pods.remember(replica_set, state)
         failure = state.attempts.get(self.name, key) if pod_actions else None
         if failure is not None:
             text = f"Error creating: {_message_of(failure)}"

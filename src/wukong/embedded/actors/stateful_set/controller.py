@@ -15,9 +15,8 @@ from typing import ClassVar
 from wukong.actions import DONE, Action, Outcome
 from wukong.api.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 from wukong.api.resources import Key
-from wukong.embedded.actors import pods
 from wukong.embedded.actors.adoption import claim_pods
-from wukong.embedded.actors.controller_revisions import revision_of
+from wukong.embedded.actors.stateful_set.ordinal_index import OrdinalIndex
 from wukong.embedded.actors.stateful_set.ordinals import ordinal_of
 from wukong.embedded.actors.stateful_set.sync import StatefulSetSync
 from wukong.embedded.actors.status_patch import patch_status
@@ -43,8 +42,8 @@ class StatefulSets:
             return DONE
         if patches := claim_pods(STATEFUL_SETS, stateful_set, state, lambda pod: ordinal_of(stateful_set, pod) >= 0):
             return Outcome(tuple(patches))
-        owned = pods.list_owned(state, stateful_set)
-        sync = StatefulSetSync(stateful_set, state, owned, now)
+        ordered = state.index_of(OrdinalIndex).of(stateful_set)
+        sync = StatefulSetSync(stateful_set, state, ordered, now)
         actions: list[Action] = []
         if stateful_set.metadata.deletion_timestamp is None:
             actions += [*sync.history.record_update(), *sync.plan_pods()]
@@ -52,6 +51,6 @@ class StatefulSets:
         if status != before:
             actions.append(patch_status(STATEFUL_SETS, key, before, status))
         if stateful_set.metadata.deletion_timestamp is None:
-            actions += sync.history.truncate({revision_of(pod) for pod in owned})
-        requeue_after = pods.seconds_to_next_available(owned, stateful_set.spec.min_ready_seconds, now)
+            actions += sync.history.truncate(set(ordered.revisions))
+        requeue_after = ordered.seconds_to_next_available(stateful_set.spec.min_ready_seconds, now)
         return Outcome(tuple(actions), requeue_after)

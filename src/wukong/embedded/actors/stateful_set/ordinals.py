@@ -17,8 +17,13 @@ _POD_NAME = re.compile(r"(.*)-([0-9]+)")
 
 def ordinal_of(stateful_set: StatefulSet, pod: Pod) -> int:
     """The ordinal in a pod's name; -1 if the name is not of this StatefulSet."""
-    match = _POD_NAME.fullmatch(pod.metadata.name)
-    return int(match[2]) if match and match[1] == stateful_set.metadata.name else -1
+    return parse_ordinal(stateful_set.metadata.name, pod.metadata.name)
+
+
+def parse_ordinal(set_name: str, pod_name: str) -> int:
+    """The same by their names."""
+    match = _POD_NAME.fullmatch(pod_name)
+    return int(match[2]) if match and match[1] == set_name else -1
 
 
 def create_pod(stateful_set: StatefulSet, ordinal: int, template: Document, revision: str) -> Create:

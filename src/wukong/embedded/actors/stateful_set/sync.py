@@ -9,45 +9,47 @@ from wukong.embedded.actors.controller_revisions import revision_of
 from wukong.embedded.actors.events import note_about
 from wukong.embedded.actors.stateful_set import ordinals, volume_claims
 from wukong.embedded.actors.stateful_set.history import History
+from wukong.embedded.actors.stateful_set.ordinal_index import OrderedPods, OrdinalMark, Revision, Version
 from wukong.embedded.world.objects import Pod, StatefulSet
 from wukong.ports import Document
 from wukong.state import State
 
 
 class StatefulSetSync:
-    def __init__(self, stateful_set: StatefulSet, state: State, owned: list[Pod], now: float) -> None:
-        self.set, self.state, self.now = stateful_set, state, now
+    def __init__(self, stateful_set: StatefulSet, state: State, ordered: OrderedPods, now: float) -> None:
+        self.set, self.state, self.ordered, self.now = stateful_set, state, ordered, now
         self.history = History(stateful_set, state)
         self.replicas = 1 if stateful_set.spec.replicas is None else stateful_set.spec.replicas
         self.start = (stateful_set.document["spec"].get("ordinals") or {}).get("start", 0)
-        self.range = range(self.start, self.start + self.replicas)
-        all_ordinals = {ordinals.ordinal_of(stateful_set, pod): pod for pod in owned}
-        self.by_ordinal = {ordinal: pod for ordinal, pod in sorted(all_ordinals.items()) if ordinal >= 0}
-        self.condemned = [pod for ordinal, pod in reversed(self.by_ordinal.items()) if ordinal not in self.range]
         strategy = stateful_set.spec.update_strategy
         self.is_rolling = strategy is None or strategy.type in ("", "RollingUpdate")
         self.rolling = strategy.rolling_update if strategy else None
         self.is_ordered = stateful_set.spec.pod_management_policy != "Parallel"
+        wanted = range(self.start, self.start + self.replicas)
+        version = Version(stateful_set.metadata.generation, self.history.update, wanted)
+        ordered.update_marks(stateful_set, version, state, now)
+        self.marks = ordered.marks
 
     def _is_available(self, pod: Pod) -> bool:
         return pods.is_available(pod, self.set.spec.min_ready_seconds, self.now)
-
-    def _is_healthy(self, pod: Pod) -> bool:
-        return self._is_available(pod) and not pod.is_terminating
 
     # ---- pods
 
     def plan_pods(self) -> list[Action]:
         """What to do next with pods and claims: create what is missing, then scale down, then update."""
         actions: list[Action] = []
-        for ordinal in self.range:
-            pod = self.by_ordinal.get(ordinal)
-            actions += self._maintain_ordinal(ordinal, pod)
-            if self.is_ordered and (pod is None or pod.is_finished or not self._is_healthy(pod)):
-                return actions
-        for pod in self.condemned:
+        stopping = self.marks.names(OrdinalMark.STOPPING) if self.is_ordered else ()
+        for ordinal in self.marks.names(OrdinalMark.LACKING):
+            if stopping and ordinal > stopping[0]:
+                break
+            actions += self._maintain_ordinal(ordinal, self.ordered.get(ordinal))
+        if stopping:
+            return actions
+        ordinals_to_leave = reversed(self.marks.names(OrdinalMark.CONDEMNED))
+        condemned = [pod for ordinal in ordinals_to_leave if (pod := self.ordered.get(ordinal)) is not None]
+        for pod in condemned:
             actions += volume_claims.update_owners(self.set, pod, self.state, is_condemned=True)
-        for pod in self.condemned:
+        for pod in condemned:
             if self.is_ordered:
                 return [*actions, *self._scale_down(pod)]
             actions += [] if pod.is_terminating else self._delete_pod(pod)
@@ -64,9 +66,7 @@ class StatefulSetSync:
             return [*volume_claims.create_missing(self.set, name, self.state), creation, note]
         if pod.is_finished:
             return [] if pod.is_terminating else self._delete_pod(pod)
-        is_pending = pod.status.phase == "Pending"
-        claims = volume_claims.create_missing(self.set, name, self.state) if is_pending else []
-        return [*claims, *volume_claims.update_owners(self.set, pod, self.state, is_condemned=False)]
+        return volume_claims.maintain_claims(self.set, pod, self.state)
 
     def _is_updated(self, ordinal: int) -> bool:
         """Whether a new pod of this ordinal gets the new revision.
@@ -81,8 +81,8 @@ class StatefulSetSync:
         """Delete the highest condemned pod; one that is not available only if no lower pod is unhealthy."""
         if pod.is_terminating:
             return []
-        unhealthy = [other for other in self.by_ordinal.values() if not self._is_healthy(other)]
-        is_next = self._is_available(pod) or (bool(unhealthy) and unhealthy[0] is pod)
+        unhealthy = self.marks.names(OrdinalMark.UNHEALTHY)
+        is_next = self._is_available(pod) or (bool(unhealthy) and self.ordered.get(unhealthy[0]) is pod)
         return self._delete_pod(pod) if is_next else []
 
     def _delete_pod(self, pod: Pod) -> list[Action]:
@@ -92,32 +92,28 @@ class StatefulSetSync:
     def _roll(self) -> list[Action]:
         """Delete one pod of an old revision, and only while those above it are healthy."""
         lowest = self.start + ((self.rolling.partition or 0) if self.rolling is not None else 0)
-        for ordinal in reversed(self.range) if self.is_rolling else ():
-            pod = self.by_ordinal.get(ordinal)
-            if ordinal < lowest or pod is None or pod.is_finished or pod.is_terminating:
-                return []
-            if revision_of(pod) != self.history.update:
-                return self._delete_pod(pod)
-            if not self._is_available(pod):
-                return []
-        return []
+        holding = self.marks.names(OrdinalMark.HOLDING) if self.is_rolling else ()
+        if not holding or holding[-1] < lowest:
+            return []
+        pod = self.ordered.get(holding[-1])
+        if pod is None or pod.is_finished or pod.is_terminating or revision_of(pod) == self.history.update:
+            return []
+        return self._delete_pod(pod)
 
     # ---- status
 
     def build_status(self) -> Document:
         """Terminating pods count as ready while they are; they no longer count for a revision."""
-        created = [pod for pod in self.by_ordinal.values() if pod.status.phase]
-        revisions = [revision_of(pod) for pod in created if not pod.is_terminating]
-        ready = sum(pod.status.phase == "Running" and pods.is_ready(pod) for pod in created)
-        updated = revisions.count(self.history.update)
-        is_complete = self.is_rolling and updated == ready == len(created) == self.replicas
+        created, ready = self.marks.count(OrdinalMark.CREATED), self.marks.count(OrdinalMark.READY)
+        updated = self.marks.count(Revision(self.history.update))
+        is_complete = self.is_rolling and updated == ready == created == self.replicas
         current = self.history.update if is_complete else self.history.current
         counts = {
             "observedGeneration": self.set.metadata.generation,
-            "replicas": len(created),
+            "replicas": created,
             "readyReplicas": ready,
-            "availableReplicas": sum(map(self._is_available, created)),
-            "currentReplicas": revisions.count(current),
+            "availableReplicas": self.marks.count(OrdinalMark.AVAILABLE),
+            "currentReplicas": self.marks.count(Revision(current)),
             "updatedReplicas": updated,
         }
         always = ("replicas", "availableReplicas")

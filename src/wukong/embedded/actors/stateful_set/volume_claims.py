@@ -1,7 +1,7 @@
 """The volume claims of a StatefulSet's pods: created before the pod, kept or deleted by its retention policy. Pure.
 
-Called by sync.py and ordinals.py. Claims are not bound here: a pod with one that is not bound is placed as if it had
-none, as in a cluster whose storage is at hand on every node.
+Called by sync.py, ordinals.py and ordinal_index.py. Claims are not bound here: a pod with one that is not bound is
+placed as if it had none, as in a cluster whose storage is at hand on every node.
 """
 
 from __future__ import annotations
@@ -27,6 +27,22 @@ def build_volumes(stateful_set: StatefulSet, pod: str, volumes: list[Document]) 
     names = [template["metadata"]["name"] for template in _claim_templates_of(stateful_set)]
     claimed = {name: {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}} for name in names}
     return [*claimed.values(), *(volume for volume in volumes if volume.get("name") not in claimed)]
+
+
+def build_prefixes(stateful_set: StatefulSet) -> tuple[Key, ...]:
+    """What the keys of its claims begin with, before the ordinal."""
+    meta = stateful_set.metadata
+    names = [template["metadata"]["name"] for template in _claim_templates_of(stateful_set)]
+    return tuple(Key(meta.namespace, f"{name}-{meta.name}-") for name in names)
+
+
+def maintain_claims(stateful_set: StatefulSet, pod: Pod, state: State) -> list[Action]:
+    """What the claims of a pod that stays need: those that a pending one lacks, and their owners."""
+    if not _claim_templates_of(stateful_set):
+        return []
+    is_pending = pod.status.phase == "Pending"
+    claims = create_missing(stateful_set, pod.metadata.name, state) if is_pending else []
+    return [*claims, *update_owners(stateful_set, pod, state, is_condemned=False)]
 
 
 def create_missing(stateful_set: StatefulSet, pod: str, state: State) -> list[Action]:
