@@ -1,8 +1,6 @@
 """`python -m wukong`: the command line without its installed script. Holds nothing else."""
 
-import sys
-
-from wukong.cli import main
+from wukong.cli import run_script
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_script()

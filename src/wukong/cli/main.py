@@ -6,10 +6,14 @@ and with it numpy, msgspec, rich and yaml, is imported when the verb is run. It 
 A verb module `wukong.cli.verbs.<verb>` exposes `command: click.Command`. The command returns None or an exit code.
 """
 
+import atexit
 import io
 import os
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import NoReturn
 
 import click
 
@@ -30,7 +34,27 @@ VERBS: dict[str, Verb] = {
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 MOST_PROBLEMS = 20
+_kept: list[object] = []
 PIPE_CLOSED = 141  # 128 + SIGPIPE; not 1, which a verb may use for an answer (`kubectl diff`: 1 = differs)
+
+
+def run_script() -> NoReturn:
+    """Run the command line of this process, then end it.
+
+    The memory of a large cluster is left to the system: to free it object by object takes a fifth of a whole forecast.
+    """
+    code = main()
+    if threading.active_count() > 1:
+        sys.exit(code)  # which waits for the others
+    atexit._run_exitfuncs()
+    with suppress(OSError, ValueError):  # a closed stream: main has said what there was to say
+        sys.stderr.flush()
+    os._exit(code)
+
+
+def keep_until_exit(large: object) -> None:
+    """Keep something large until the process ends, so that nobody spends time on freeing it before."""
+    _kept[:] = [large]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

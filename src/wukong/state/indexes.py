@@ -20,7 +20,7 @@ LabelClass = tuple[tuple[str, str], ...]  # all labels of a pod, sorted: pods al
 
 
 class PodIndex:
-    """Pods by the node they are bound to (finished ones too, as in the API), and by namespace and labels."""
+    """Pods by the node they are bound to (finished ones too, as in the API), "" if none; by namespace and labels."""
 
     def __init__(self) -> None:
         self.by_node: CopyOnWriteDicts[str, Key, None] = CopyOnWriteDicts()
@@ -37,16 +37,14 @@ class PodIndex:
         return sorted(key for labels in chosen for key in self.by_class[namespace, labels])
 
     def add(self, key: Key, pod: Pod) -> None:
-        if pod.spec.node_name:
-            self.by_node.own(pod.spec.node_name)[key] = None
+        self.by_node.own(pod.spec.node_name)[key] = None
         labels = label_class(pod)
         self.by_class.own((key.namespace, labels))[key] = None
         if labels not in self.classes.get(key.namespace, ()):
             self.classes.own(key.namespace)[labels] = None
 
     def remove(self, key: Key, pod: Pod) -> None:
-        if pod.spec.node_name:
-            _discard(self.by_node, pod.spec.node_name, key)
+        _discard(self.by_node, pod.spec.node_name, key)
         labels = label_class(pod)
         _discard(self.by_class, (key.namespace, labels), key)
         if (key.namespace, labels) not in self.by_class:

@@ -83,7 +83,7 @@ class State:
         return mirrored if mirrored is not None and mirrored.metadata.uid == reference.uid else None
 
     def pods_on(self, node: str) -> list[Pod]:
-        """The pods bound to a node, finished ones too. Assumed ones are only in the snapshot."""
+        """The pods bound to a node, or to none (""), finished ones too. Assumed ones are only in the snapshot."""
         return [pod for key in self.pods.on_node(node) if (pod := self.get(Pod, key)) is not None]
 
     def index_of(self, make: type[I]) -> I:

@@ -21,7 +21,7 @@ from wukong.cli.inputs import options
 from wukong.cli.inputs.seeds import read_seeds
 from wukong.cli.inputs.sim_cluster import add_cluster_options, play_on_cluster, refuse_without_cluster
 from wukong.cli.inputs.sim_source import add_changes, note_unrest, read_scenario_file, read_start
-from wukong.cli.main import INTERRUPTED
+from wukong.cli.main import INTERRUPTED, keep_until_exit
 from wukong.cli.views.console import busy, is_terminal, progress, show, show_document
 from wukong.cli.views.endings import build_document, render_endings
 from wukong.cli.views.spectator import LiveSpectator, read_speed
@@ -194,6 +194,7 @@ def _play_on_snapshot(snapshot: str, inputs: Inputs, spectator: LiveSpectator, f
         with spectator.handle_interrupts():
             with busy("Letting the cluster come to rest …"):
                 baseline = make_baseline(start, inputs.scenario)
+            keep_until_exit(baseline)
             return baseline.play(inputs.scenario, inputs.seed, spectator, file.write)
     except InputError as error:
         raise error.at(inputs.name) from None

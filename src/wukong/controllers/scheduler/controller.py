@@ -172,7 +172,7 @@ class Scheduler:
         if state is self._state:
             return
         self._state, self._queue, self._decided, self._requeue = state, Queue(), {}, None
-        for pod in state.all(Pod):
+        for pod in state.pods_on(""):
             if self._wants_node(pod) and state.placements.get(key_of(pod)) is None:
                 self._queue.add(pod)
 

@@ -5,7 +5,7 @@ At rest means that nothing has happened for minutes though everybody who failed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import Node, Pod
@@ -13,9 +13,10 @@ from wukong.api.kinds import PODS, REPLICA_SETS
 from wukong.api.meta import Object
 from wukong.api.resources import Key, key_of
 from wukong.embedded.actors.kubelet.controller import is_silent
+from wukong.embedded.checkers.active_pods import ActivePods
 from wukong.embedded.checkers.budgets import count_budget
 from wukong.embedded.checkers.findings import Findings
-from wukong.embedded.checkers.pods import is_active, is_ready, owned_pods, replicas_of, target_node_of
+from wukong.embedded.checkers.pods import is_ready, owned_pods, replicas_of, target_node_of
 from wukong.embedded.checkers.touched_objects import TouchedObjects
 from wukong.embedded.checkers.unseen_nodes import UnseenNodes
 from wukong.embedded.world.objects import DaemonSet, Deployment, ReplicaSet, StatefulSet
@@ -77,7 +78,7 @@ def _check_status(findings: Findings, workload: Object, comparisons: Iterator[Co
 
 
 def _check_replica_set(findings: Findings, replica_set: ReplicaSet) -> None:
-    active = [pod for pod in owned_pods(findings.world.state, replica_set.metadata.uid) if is_active(pod)]
+    active = findings.world.state.index_of(ActivePods).of(replica_set.metadata.uid).values()
     _check_status(findings, replica_set, _compare_replica_set(replica_set, active))
     replicas = replicas_of(replica_set)
     if len(active) == replicas or replica_set.metadata.deletion_timestamp:
@@ -98,7 +99,7 @@ def _is_failing(world: World, key: Key) -> bool:
     return any(world.attempt(Item(name, key)) is not None for name in names)
 
 
-def _compare_replica_set(replica_set: ReplicaSet, active: list[Pod]) -> Iterator[Comparison]:
+def _compare_replica_set(replica_set: ReplicaSet, active: Collection[Pod]) -> Iterator[Comparison]:
     status = replica_set.status
     yield "status.observedGeneration", status.observed_generation, replica_set.metadata.generation
     yield "status.replicas", status.replicas, len(active)
@@ -109,7 +110,7 @@ def _compare_deployment(deployment: Deployment, state: State) -> Iterator[Compar
     keys = state.owners.owned_by(deployment.metadata.uid, REPLICA_SETS)
     replica_sets = [replica_set for key in keys if (replica_set := state.get(ReplicaSet, key))]
     active = [
-        pod for replica_set in replica_sets for pod in owned_pods(state, replica_set.metadata.uid) if is_active(pod)
+        pod for replica_set in replica_sets for pod in state.index_of(ActivePods).of(replica_set.metadata.uid).values()
     ]
     yield "status.observedGeneration", deployment.status.observed_generation, deployment.metadata.generation
     yield "status.replicas", deployment.status.replicas, len(active)

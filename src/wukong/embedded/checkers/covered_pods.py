@@ -17,7 +17,7 @@ from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key, key_of
 from wukong.embedded.checkers.pods import is_ready
 from wukong.embedded.checkers.uid_sets import UidSet
-from wukong.engine.copy_on_write import CopyOnWriteEntries
+from wukong.engine.copy_on_write import CopyOnWriteDicts, CopyOnWriteEntries
 from wukong.rules.selectors import Requirements, requirements, selects
 from wukong.state import State
 
@@ -70,6 +70,7 @@ class CoveredPodsIndex:
 
     def __init__(self) -> None:
         self._covered: CopyOnWriteEntries[Key, CoveredPods] = CopyOnWriteEntries()  # by budget
+        self._budgets: CopyOnWriteDicts[str, Key, None] = CopyOnWriteDicts()  # by namespace, those of the above
 
     def of(self, budget: PodDisruptionBudget, state: State) -> CoveredPods:
         """The pods of this budget in the mirror that this is an index of."""
@@ -77,30 +78,33 @@ class CoveredPodsIndex:
         covered = self._covered.get(key)
         if covered is None or covered.selector != selector:
             covered = self._covered[key] = CoveredPods(selector)
+            self._budgets.own(key.namespace)[key] = None
             for pod_key in state.pods.list_matching(budget.metadata.namespace, budget.spec.selector):
                 covered.put(pod_key, _describe(state.get(Pod, pod_key)))
         return covered
 
     def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         if group_kind == POD_DISRUPTION_BUDGETS.group_kind:
-            if new is None:
-                self._covered.pop(key, None)
+            if new is None and self._covered.pop(key, None) is not None:
+                del self._budgets.own(key.namespace)[key]
+                self._budgets.drop_if_empty(key.namespace)
             return
-        if not self._covered:
+        budgets = self._budgets.get(key.namespace)
+        if not budgets:
             return
         pod, is_labelled_alike = _describe(new), old is not None and new is not None and _has_same_labels(old, new)
         if is_labelled_alike and pod == _describe(old):
             return
-        for budget, covered in self._covered.items():
-            if budget.namespace == key.namespace:
-                is_covered = new is not None and selects(covered.selector, new.metadata.labels)
-                covered_pod = pod if is_covered else None
-                if covered.pods.get(key) != covered_pod:
-                    self._covered.own(budget).put(key, covered_pod)
+        for budget in budgets:
+            covered = self._covered[budget]
+            is_covered = new is not None and selects(covered.selector, new.metadata.labels)
+            covered_pod = pod if is_covered else None
+            if covered.pods.get(key) != covered_pod:
+                self._covered.own(budget).put(key, covered_pod)
 
     def fork(self) -> CoveredPodsIndex:
         copy = CoveredPodsIndex()
-        copy._covered = self._covered.fork()
+        copy._covered, copy._budgets = self._covered.fork(), self._budgets.fork()
         return copy
 
 

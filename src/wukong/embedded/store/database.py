@@ -7,6 +7,7 @@ put is stored. The log of a kind is bounded: who asks for changes it no longer h
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
@@ -22,6 +23,7 @@ LOG_SIZE = 10_000  # changes that the log of each kind keeps, at least
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # of generated names: no vowels, so that no words come out
 _SUFFIX_COUNT = len(_LETTERS) ** 5
 _UID_PREFIX, _UID_COUNT = "00000000-0000-4000-8000-", 16**12
+_HEXADECIMAL, _SUFFIX = re.compile("[0-9a-f]+"), re.compile(f"[{_LETTERS}]{{5}}")
 _STRIDE = 6_700_417  # prime, and prime to _NAMES: the suffixes differ until all of them have been used
 _INVERSE_STRIDE = pow(_STRIDE, -1, _SUFFIX_COUNT)
 
@@ -168,12 +170,12 @@ class Database:
 
     def reserve_identity(self, document: Document) -> None:
         """Never generate the uid or the name of this object, which was created elsewhere, for another one."""
-        uid, name = meta_of(document).get("uid", ""), meta_of(document).get("name", "")
-        number = uid.removeprefix(_UID_PREFIX)
-        if number != uid and all(letter in "0123456789abcdef" for letter in number):
+        meta = meta_of(document)
+        uid, name = meta.get("uid", ""), meta.get("name", "")
+        if uid.startswith(_UID_PREFIX) and _HEXADECIMAL.fullmatch(number := uid.removeprefix(_UID_PREFIX)):
             self._uids = max(self._uids, int(number, 16) * pow(self._uid_step, -1, _UID_COUNT) % _UID_COUNT)
-        suffix = name.rpartition("-")[2]
-        if len(suffix) == 5 and all(letter in _LETTERS for letter in suffix):
+        suffix = name[-5:]
+        if _SUFFIX.fullmatch(suffix) and name[-6:-5] in ("-", ""):
             value = sum(_LETTERS.index(letter) * len(_LETTERS) ** place for place, letter in enumerate(suffix))
             self._suffixes = max(self._suffixes, value * _INVERSE_STRIDE % _SUFFIX_COUNT)
 

@@ -40,8 +40,8 @@ class GarbageCandidates:
         """`refs`: the candidates where they are known already, as in a copy of a database."""
         self._database = database
         self._refs: set[ObjectRef] = set(refs or ())
-        for ref in list(database.by_uid.values()) if refs is None else ():
-            self._update(ref)
+        if refs is None:
+            self._refs.update(filter(self._is_candidate, _list_doubtful(database)))
         database.follow(self._follow_change)
 
     def fork(self, database: Database) -> GarbageCandidates:
@@ -86,6 +86,22 @@ class GarbageCandidates:
         if is_terminating(document):
             return bool({ORPHAN, FOREGROUND} & {*(meta_of(document).get("finalizers") or ())})
         return any(_owner_state(self._database, ref, uid) != "solid" for uid in owners_of(document))
+
+
+def _list_doubtful(database: Database) -> Iterator[ObjectRef]:
+    """The objects that are being deleted, and the dependents of owners that are not solid. No others are candidates."""
+    solid = set()
+    for uid, ref in database.by_uid.items():
+        document = database.get(ref.name, ref.key)
+        if document is not None and is_terminating(document):
+            yield ref
+        if _is_solid(document):
+            solid.add(uid)
+    for uid, dependents in database.dependents.items():
+        namespace = database.by_uid[uid].key.namespace if uid in solid else ""
+        for ref in dependents:
+            if uid not in solid or namespace not in ("", ref.key.namespace):
+                yield ref
 
 
 def _is_alike(before: Document, after: Document) -> bool:

@@ -37,21 +37,27 @@ _BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL = ("k", "M", "G", "T", "P", "E")
 _FRACTIONAL = ("m", "u", "n")
 _NANO = 10**9
-# What `normalize` may change, as JSON text has it: found in text that means something else, it only costs time.
-_MAY_CHANGE = re.compile(
-    '|'.join((
-        ':null', ':""', r':\[\]',
-        f'"(?:{"|".join(sorted(ZERO_IS_ABSENT))})":(?:-?0|false)',
-        f'"(?:{"|".join(sorted(MAPS))})":\\{{\\}}',
-        f'"(?:{"|".join(sorted(QUANTITIES))})":',
-    )).encode()
-)  # fmt: skip
+# Values that `normalize` may change, as JSON text has them: always, or in fields of certain names. Found in text that
+# means something else, it only costs time.
+_MAY_CHANGE = re.compile(rb'":(?:(null|""|\[\])|(\{)|(?:-?0|false))')
+_QUANTITY_NAMES = frozenset(name.encode() for name in QUANTITIES)
+_MAP_NAMES = frozenset(name.encode() for name in MAPS)
+_ZERO_NAMES = frozenset(name.encode() for name in ZERO_IS_ABSENT)
 _encode = msgspec.json.Encoder().encode
 
 
 def is_normal(value: Any) -> bool:
     """Whether `normalize` would surely leave it as it is. Quicker than to normalize it."""
-    return _MAY_CHANGE.search(_encode(value)) is None
+    text = _encode(value)
+    for match in _MAY_CHANGE.finditer(text):
+        always, opens_map = match.groups()
+        start, end = match.span()
+        name = text[text.rfind(b'"', 0, start) + 1 : start]
+        if always or (not opens_map and name in _ZERO_NAMES):
+            return False
+        if opens_map and (name in _QUANTITY_NAMES or (name in _MAP_NAMES and text.startswith(b"}", end))):
+            return False
+    return True
 
 
 def normalize(document: Document, known: Any = None) -> Document:

@@ -44,6 +44,10 @@ class Selector(NamedTuple):
     labels: tuple[Requirement, ...]
     fields: tuple[FieldRequirement, ...]
 
+    @property
+    def selects_all(self) -> bool:
+        return not (self.namespace or self.labels or self.fields)
+
     def selects(self, document: Document) -> bool:
         meta = meta_of(document)
         return (

@@ -126,11 +126,13 @@ class Server:
             documents = self.database.list_objects(kind.name, namespace)
         else:
             documents = self._list_past(kind, namespace, version, token)
-        selected = [
-            document
-            for document in documents
-            if selector.selects(document) and (not after or str(key_of(document)) > after)
-        ]
+        selected = documents
+        if after or not selector.selects_all:
+            selected = [
+                document
+                for document in documents
+                if selector.selects(document) and (not after or str(key_of(document)) > after)
+            ]
         if not limit or len(selected) <= limit:
             return ListResult(selected, version)
         last = key_of(selected[limit - 1])
