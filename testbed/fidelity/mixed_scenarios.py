@@ -92,6 +92,7 @@ class _Generator:
         self.replicas = self._draw_replicas()
         self.stop_seconds = self._pick("0.1", "0.1", "2")
         self.turns = 0  # how many nodes something happened to
+        self.lost_nodes: set[str] = set()
 
     def _choose(self, weights: dict[str, int]) -> str:
         return self.random.choices([*weights], [*weights.values()])[0]
@@ -318,13 +319,16 @@ class _Generator:
             case "late node":
                 return Happening([(0, {"apply": self._draw_late_node()})], 16)
             case "kill":
+                self.lost_nodes.add(first)
                 return Happening([(0, {"kill": first})], 60)
             case _:
                 return Happening([(0, {"notReady": first})], 75)
 
     def _next_node(self) -> str:
+        """In turn; one that was lost is never drawn again."""
         self.turns += 1
-        return f"{self.own}-{(self.turns - 1) % self.nodes + 1}"
+        name = f"{self.own}-{(self.turns - 1) % self.nodes + 1}"
+        return self._next_node() if name in self.lost_nodes else name
 
     def _draw_late_node(self) -> Json:
         node = self._draw_node(self.nodes + 1 + self.turns)

@@ -27,7 +27,7 @@ from wukong.embedded.scenario.play.steps import key_of
 from wukong.embedded.store.documents import value_at
 from wukong.ports import Document
 
-EMBEDDED_SEEDS, MORE_SEEDS = 6, 30
+EMBEDDED_SEEDS, MORE_SEEDS = 6, 120  # some of what chance brings it brings to one of thirty
 REFUSED = "TooManyRequests"
 WORKLOADS = ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "Job")
 

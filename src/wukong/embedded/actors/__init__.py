@@ -41,7 +41,7 @@ def make_actors(
         Kubelets(behaviour, chance.derive("kubelet"), stuck_pods),
         NodeLifecycle(chance.derive("nodelifecycle")),
         TaintEviction(),
-        PodGarbageCollector(),
+        PodGarbageCollector(chance.derive("podgc")),
         GarbageCollector(server),
         Namespaces(server),
     ]

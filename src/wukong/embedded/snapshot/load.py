@@ -93,7 +93,8 @@ def _list_times(by_kind: DocumentsByKind) -> Iterator[float]:
             texts.add(document["metadata"].get("creationTimestamp"))
             texts.add(status.get("startTime"))
             for condition in status.get("conditions") or ():
-                texts.update(condition.get(name) for name in _TIMES)
+                for name in _TIMES:
+                    texts.add(condition.get(name))
     return (parse_time(text) for text in texts if text)
 
 

@@ -8,6 +8,7 @@ ever be ready.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import msgspec
 
@@ -19,6 +20,7 @@ FillIn = Callable[[Document], Document]
 
 PATIENCE = 300.0  # a pod that is not ready after so many seconds is not merely starting
 _FIELDS = frozenset({"kind", "apiVersion", "metadata", "spec", "status"})
+_OWN_FIELDS = ("affinity", "hostname", "nodeName")  # that pods of one workload may have each of their own; no defaults
 _encode = msgspec.json.Encoder().encode
 _CANNOT_START = ("BackOff", "Err", "Invalid", "Config", "CreateContainerError", "RunContainerError")
 
@@ -37,21 +39,25 @@ class PodCompletion:
         if not isinstance(spec, dict) or not pod.keys() <= _FIELDS:
             pod = self._fill_in(pod)
             meta, spec, status = pod["metadata"], pod["spec"], pod.get("status")
-        node_name = spec.get("nodeName")
-        completed_spec = self._complete_spec(meta, spec, node_name)
+        completed_spec = self._complete_spec(meta, spec)
         meta = meta if is_normal(meta) else normalize(meta)
         status = {**(status if is_normal(status) else normalize(status))} if status else {}
         _complete_status(status, meta, completed_spec, now)
         return {**pod, "metadata": meta, "spec": completed_spec, "status": status}
 
-    def _complete_spec(self, meta: Document, spec: Document, node_name: str | None) -> Document:
-        rest = {name: value for name, value in spec.items() if name != "nodeName"}
+    def _complete_spec(self, meta: Document, spec: Document) -> Document:
+        rest, own = {**spec}, dict[str, Any]()
+        for name in _OWN_FIELDS:
+            if name in rest and (value := rest.pop(name)):
+                own[name] = value
         text = _encode(rest)
         shared = self._specs.get(text)
         if shared is None:
             shared = self._specs[text] = self._fill_in({"metadata": meta, "spec": rest})["spec"]
             shared.setdefault("containers", [])
-        return {**shared, "nodeName": node_name} if node_name else shared
+        if "affinity" in own and not is_normal(own["affinity"]):
+            own["affinity"] = normalize(own["affinity"])
+        return {**shared, **own} if own else shared
 
 
 def _complete_status(status: Document, meta: Document, spec: Document, now: float) -> None:

@@ -119,7 +119,9 @@ def read_all(group_kind: str, documents: Iterable[Document], struct: type[Object
     known: dict[tuple[object, ...], Pod] = {}  # the values of a spec but for nodeName, by identity → a pod that has it
     for document in documents:
         spec: Document = document.get("spec") or {}
-        place = tuple(part for name, value in spec.items() if name != "nodeName" for part in (name, id(value)))
+        rest = {**spec}
+        rest.pop("nodeName", None)
+        place = (*rest, *map(id, rest.values()))
         alike = known.get(place)
         if alike is None:
             pod = read(group_kind, document, struct)
