@@ -9,6 +9,7 @@ from typing import Any
 
 from wukong.api.kinds import NODES, POD_DISRUPTION_BUDGETS
 from wukong.api.resources import Key, Resource
+from wukong.api.unreadable import Unreadable
 from wukong.cluster.list_watch import follow
 from wukong.errors import NotFound
 from wukong.ports import Cluster, Document, Event, Listing, PatchBody, Selection, WatchUpdate
@@ -86,7 +87,13 @@ def shown_by(update: WatchUpdate[Document]) -> list[Document]:
     """The objects that are there by what a follower yields."""
     if isinstance(update, Listing):
         return update.items
-    return [update.object] if isinstance(update, Event) and update.type in ("ADDED", "MODIFIED") else []
+    return [document_of(update)] if isinstance(update, Event) and update.type in ("ADDED", "MODIFIED") else []
+
+
+def document_of(event: Event[Document] | Event[Unreadable]) -> Document:
+    """The object of an event, which must be one that can be read."""
+    assert isinstance(event.object, dict), event.object
+    return event.object
 
 
 async def next_shown(stream: AsyncIterator[WatchUpdate[Document]]) -> list[Document]:

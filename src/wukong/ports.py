@@ -12,6 +12,7 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from wukong.api.resources import Key, Resource
+from wukong.api.unreadable import Unreadable
 from wukong.api.usage import NodeUsage
 from wukong.errors import ClusterError
 
@@ -34,25 +35,38 @@ EVERYTHING = Selection()
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
-    """One page of a list. `token` is "" on the last; pass it on to get the next."""
+    """One page of a list. `token` is "" on the last; pass it on to get the next.
+
+    `unreadable` are the objects of it that could not be read, and so are not among the items.
+    """
 
     items: list[T]
     resource_version: str
     token: str = ""
+    unreadable: list[Unreadable] = []
 
 
 class Event(msgspec.Struct, Generic[T], frozen=True):
-    """One watch event. A BOOKMARK's object carries only its resourceVersion."""
+    """One watch event. A BOOKMARK's object carries only its resourceVersion.
+
+    Of an object that could not be read it is an Event[Unreadable].
+    """
 
     type: EventType
     object: T
 
 
 class Listing(msgspec.Struct, Generic[T], frozen=True):
-    """All objects of a kind, listed first or again: what is not in it is no more."""
+    """A page of all objects of a kind, listed first or again. After the last page, what was in none is no more.
+
+    A first page that comes before the last of the pages before it begins the list anew. Short lists have one page.
+    """
 
     items: list[T]
     resource_version: str
+    unreadable: list[Unreadable] = []
+    is_first: bool = True
+    is_last: bool = True
 
 
 class WatchFailure(msgspec.Struct, frozen=True):
@@ -69,7 +83,7 @@ class KindMissing(msgspec.Struct, frozen=True):
 
 
 # What comes of following a kind: all there is, each watch event after it (bookmarks too), and what went wrong.
-WatchUpdate: TypeAlias = Listing[T] | Event[T] | WatchFailure | KindMissing
+WatchUpdate: TypeAlias = Listing[T] | Event[T] | Event[Unreadable] | WatchFailure | KindMissing
 
 
 class PatchBody(msgspec.Struct, frozen=True):
@@ -101,7 +115,7 @@ class Cluster(Protocol):
 
     def watch(
         self, resource: Resource, read: type[T], selection: Selection = EVERYTHING, *, resource_version: str
-    ) -> AsyncGenerator[Event[T], None]:
+    ) -> AsyncGenerator[Event[T] | Event[Unreadable], None]:
         """Events after this version, bookmarks included, until the server ends the stream. Raises Gone when too old.
 
         Whoever stops before the end closes it (`contextlib.aclosing`).

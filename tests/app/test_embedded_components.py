@@ -123,6 +123,34 @@ def test_the_same_seed_gives_the_same_trace(seed: int) -> None:
     assert stories[0].digest == stories[1].digest
 
 
+def a_deep_rule(levels: int) -> str:
+    return f"{{name: label-match, type: filter, config: {'{a: ' * levels}1{'}' * levels}}}"
+
+
+UNREADABLE = (
+    BUSY.replace("name: bad}", "name: deep}")
+    .replace("{name: no-such-rule, type: score}", a_deep_rule(20))
+    .replace("{name: load-aware, type: score}", a_deep_rule(30))
+)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_policy_that_cannot_be_read_is_told_so_and_the_others_live_on_under_all_faults(seed: int) -> None:
+    world, story = played(read_scenario(UNREADABLE), seed, list(TYPES) if seed else None)
+    assert story.settled, story.stuck
+    assert story.findings == []
+    assert acceptance(world, "good") == "False"
+    key = Key("default", "deep")
+    assert world.state.get(PlacementPolicy, key) is None
+    unreadable = world.state.get_unreadable(PlacementPolicy, key)
+    assert unreadable is not None
+    policy = unreadable.remains
+    assert isinstance(policy, PlacementPolicy)
+    (condition,) = policy.status.conditions
+    assert (condition.status, condition.reason, condition.message) == ("False", "Unreadable", unreadable.problem)
+    assert condition.observed_generation == policy.metadata.generation == 2
+
+
 LOAD_AWARE = """
 components: [extender]
 nodes:

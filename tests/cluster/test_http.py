@@ -178,7 +178,7 @@ async def test_a_watch_and_a_list_whose_answers_never_begin_are_cut_as_well() ->
 
 
 async def test_a_proxy_is_asked_for_the_server() -> None:
-    async with served(says({"items": []})) as (direct, script):
+    async with served(says({"metadata": {"resourceVersion": "7"}, "items": []})) as (direct, script):
         cluster = ClusterEntry(server="http://api.example:6443", proxy_url=direct.credentials.server)
         async with Kube(Credentials(Login(place="p", cluster=cluster))) as kube:
             assert (await kube.list(NODES, Node)).items == []

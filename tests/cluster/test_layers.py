@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance_helpers import CONFIG_MAPS, a_deployment, a_map, a_pod, merging
+from conformance_helpers import CONFIG_MAPS, a_deployment, a_map, a_pod, document_of, merging
 from embedded.store_fixtures import NAMESPACE, key
 from runtime.test_on_a_real_cluster import Marker
 from runtime.virtual import LoopClock, play
@@ -114,7 +114,7 @@ def test_reads_pass_through_every_layer() -> None:
                 with pytest.raises(NotFound):
                     await layer.get(PODS, key("none"), dict)
                 events = layer.watch(PODS, dict, resource_version="0")
-                assert (await anext(events)).object["metadata"]["name"] == "web"
+                assert document_of(await anext(events))["metadata"]["name"] == "web"
                 await events.aclose()
 
     play(story())

@@ -10,6 +10,7 @@ import pytest
 from scripted_api_server import Answer, a_line, a_list, hangs_up, refuses, says, served, streams, waits
 from wukong.api.core import Pod
 from wukong.api.kinds import PODS
+from wukong.api.unreadable import Unreadable
 from wukong.cluster.http import STALL_SECONDS
 from wukong.cluster.list_watch import follow, retry_delay
 from wukong.errors import ClusterError, Denied, NotFound
@@ -25,6 +26,7 @@ class Followed:
 
     def __init__(self) -> None:
         self.batches: list[str] = []  # bookmarks left out
+        self.problems: list[str] = []  # of objects that cannot be read
         self.bookmarks = 0
         self.waits: list[float] = []
         self.told: list[str] = []
@@ -55,8 +57,15 @@ async def followed(
             try:
                 async for update in stream:
                     if isinstance(update, Listing):
-                        names = ",".join(pod.metadata.name for pod in update.items)
-                        result.batches.append(f"={names}@{update.resource_version}")
+                        names = ",".join(
+                            [
+                                *(pod.metadata.name for pod in update.items),
+                                *(f"!{subject.metadata.name}" for subject in update.unreadable),
+                            ]
+                        )
+                        result.problems += [subject.problem for subject in update.unreadable]
+                        begin, end = "=" if update.is_first else "…", "" if update.is_last else "…"
+                        result.batches.append(f"{begin}{names}@{update.resource_version}{end}")
                     elif isinstance(update, KindMissing):
                         result.batches.append("missing")
                     elif not isinstance(update, Event):
@@ -64,6 +73,9 @@ async def followed(
                         result.retries.append(update.retry_seconds)
                     elif update.type == "BOOKMARK":
                         result.bookmarks += 1
+                    elif isinstance(update.object, Unreadable):
+                        result.problems.append(update.object.problem)
+                        result.batches.append(f"!{update.type[0]}{update.object.metadata.name}")
                     else:
                         result.batches.append(f"{update.type[0]}{update.object.metadata.name}")
             except ScriptEndedError:
@@ -101,11 +113,71 @@ async def test_a_forgotten_version_means_a_new_list() -> None:
     assert result.retries == result.waits
 
 
-async def test_pages_make_one_list_and_pages_that_expire_are_asked_for_as_one() -> None:
+async def test_pages_are_handed_on_one_by_one_and_those_that_expire_are_asked_for_again_in_larger_ones() -> None:
     first, second = says(a_list("a", version=5, token="t")), says(a_list("b", version=5))
     result = await followed(first, second, EXPIRED, first, EXPIRED, says(a_list("a", "b", version=9)), EXPIRED)
-    assert result.batches == ["=a,b@5", "=a,b@9"]
-    assert result.limits == ["500", "500", None, "500", "500", None, None]
+    assert result.batches == ["=a@5…", "…b@5", "=a@5…", "=a,b@9"]
+    assert result.limits == ["500", "500", None, "500", "500", "1000", None]
+
+
+async def test_pages_grow_up_to_a_bound_and_never_become_one_list_whatever_else_fails() -> None:
+    first = says(a_list("a", version=5, token="t"))
+    expiring = [answer for _ in range(5) for answer in (first, EXPIRED)]
+    result = await followed(*expiring, refuses(500), first, EXPIRED, LISTED, EXPIRED, LISTED, EXPIRED)
+    sizes = [500, 1000, 2000, 4000, 4000]
+    assert result.limits == [
+        *(str(size) for size in sizes for _ in range(2)),
+        *("4000", "4000", "4000", "4000", None, "500", None),
+    ]
+
+
+DEEP = b'{"metadata":{"name":"deep","resourceVersion":"6"},"spec":{"x":' + b"[" * 1200 + b"]" * 1200 + b"}}"
+NO_UTF8 = b'{"metadata":{"name":"bytes","resourceVersion":"7"},"spec":{"nodeName":"\xff"}}'
+NO_OPERATOR = (
+    b'{"metadata":{"name":"operator","resourceVersion":"8"},"spec":{"topologySpreadConstraints":'
+    b'[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"Maybe"}]}}'
+)
+NO_NAME = b'{"metadata":{"resourceVersion":"9"}}'
+GOOD = b'{"metadata":{"name":"good","resourceVersion":"5","labels":null},"spec":null}'
+UNREADABLE = {"deep": DEEP, "bytes": NO_UTF8, "operator": NO_OPERATOR, "": NO_NAME}
+PROBLEMS = {
+    "deep": "$.spec.x[0][0]",
+    "bytes": "expected UTF-8",
+    "operator": "$.spec.topologySpreadConstraints[0].whenUnsatisfiable: expected one of",
+    "": "$.metadata.name: expected a name",
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+async def test_an_item_that_cannot_be_read_hides_no_other(name: str) -> None:
+    items = b",".join((GOOD, UNREADABLE[name], GOOD.replace(b"good", b"better")))
+    listed = says(b'{"kind":"PodList","metadata":{"resourceVersion":"5"},"items":[' + items + b"]}")
+    changed = streams(b'{"type":"MODIFIED","object":' + UNREADABLE[name] + b"}\n", a_line("ADDED", "c", 10))
+    result = await followed(listed, changed, streams())
+    assert result.batches == [f"=good,better,!{name}@5", f"!M{name}", "Ac"]
+    assert len(result.problems) == 2
+    assert all(problem.startswith(PROBLEMS[name]) for problem in result.problems)
+    assert result.told == []
+    assert result.versions == [None, "5", "10"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"<html>Bad gateway</html>",
+        b"{}",
+        b"[]",
+        b"null",
+        b'{"items":[]}',
+        b'{"metadata":{},"items":[]}',
+        b'{"items":[{',
+    ],
+)
+async def test_an_answer_that_is_no_list_is_a_failure_that_is_told_and_retried(answer: bytes) -> None:
+    result = await followed(says(answer), LISTED, says(answer), says(answer))
+    assert result.batches == ["=a,b@5"]
+    assert result.told == ["ClusterError", "ServerFailed", "ServerFailed"]  # a watch that ends within a line is cut
+    assert result.waits == [0.8, 1.6, 3.2]
 
 
 async def test_only_the_first_list_may_come_from_the_cache() -> None:

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
-from conformance_helpers import SECONDS, a_map, merging, next_listing, until
+from conformance_helpers import SECONDS, a_map, document_of, merging, next_listing, until
 from wukong.api.kinds import CONFIG_MAPS
 from wukong.api.resources import Key, Resource
 from wukong.cluster.list_watch import follow
@@ -39,7 +39,7 @@ async def events(cluster: Cluster, selection: Selection, version: str, count: in
         aclosing(cluster.watch(CONFIG_MAPS, dict, selection, resource_version=version)) as stream,
     ):
         async for event in stream:
-            found.append(event)
+            found.append(Event(event.type, document_of(event)))
             if len([each for each in found if each.type != "BOOKMARK"]) == count:
                 break
     return [each for each in found if each.type != "BOOKMARK"]
@@ -116,7 +116,7 @@ async def test_a_quiet_watch_hears_bookmarks_newer_than_its_start(cluster: Clust
     ):
         event = await anext(stream)
     assert event.type == "BOOKMARK"
-    assert int(event.object["metadata"]["resourceVersion"]) > int(before)
+    assert int(document_of(event)["metadata"]["resourceVersion"]) > int(before)
 
 
 async def test_following_sees_what_was_there_and_what_comes(cluster: Cluster, namespace: str) -> None:
@@ -131,4 +131,4 @@ async def test_following_sees_what_was_there_and_what_comes(cluster: Cluster, na
         while isinstance(second, Event) and second.type == "BOOKMARK":
             second = await anext(stream)
         assert isinstance(second, Event)
-        assert (second.type, second.object["metadata"]["name"]) == ("ADDED", "new")
+        assert (second.type, document_of(second)["metadata"]["name"]) == ("ADDED", "new")

@@ -10,6 +10,7 @@ from wukong.actions import DONE, Outcome, Patch
 from wukong.api.core import Pod
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.resources import Key
+from wukong.api.unreadable import Unreadable, read_document
 from wukong.controllers.policy.controller import LONGEST_MESSAGE, Policy, judge
 from wukong.engine.arrays import Floats
 from wukong.placement.fleet import Fleet
@@ -130,3 +131,20 @@ def test_a_message_too_long_for_a_condition_is_cut() -> None:
     message = accepted(reconcile(a_policy({"scheduling": {"schedulingPolicy": {"rules": rules}}})))["message"]
     assert len(message) == LONGEST_MESSAGE
     assert message.endswith("…")
+
+
+def test_a_policy_that_cannot_be_read_is_told_why_once() -> None:
+    meta = {"name": "web", "namespace": "shop", "uid": "u", "resourceVersion": "7", "generation": 2}
+    document: dict[str, Any] = {"metadata": meta, "spec": {"selector": {"matchExpressions": [{"operator": "Matches"}]}}}
+    unreadable = read_document(document, PlacementPolicy)
+    assert isinstance(unreadable, Unreadable)
+    state = State()
+    state.apply("ADDED", unreadable, "PlacementPolicy.placement.novasphere.dev")
+    outcome = Policy(BUILT_IN).reconcile(KEY, state, NOW)
+    told = accepted(outcome)
+    assert (told["status"], told["reason"], told["observedGeneration"]) == ("False", "Unreadable", 2)
+    assert told["message"].startswith("$.spec.selector.matchExpressions[0]")
+    assert patch_of(outcome).patch.body["metadata"] == {"resourceVersion": "7"}
+    document["status"] = status_of(outcome)
+    state.apply("MODIFIED", read_document(document, PlacementPolicy), "PlacementPolicy.placement.novasphere.dev")
+    assert Policy(BUILT_IN).reconcile(KEY, state, NOW + 60) == DONE

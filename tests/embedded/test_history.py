@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance_helpers import document_of
 from embedded.store_fixtures import CONFIG_MAPS, NAMESPACE, a_map, a_server, key, merge_patch
 from wukong.embedded.store import Server, Store
 from wukong.embedded.store.selectors import parse_selection
@@ -51,7 +52,7 @@ def replay_events(before: Maps, server: Server, selection: Selection, version: i
     known = dict(before)
     selector = parse_selection(server.kinds.of(CONFIG_MAPS), selection)
     for event in build_events(server.database.changes_since("configmaps", version), selector):
-        name = event.object["metadata"]["name"]
+        name = document_of(event)["metadata"]["name"]
         assert (event.type == "ADDED") == (name not in known)
         if event.type == "DELETED":
             del known[name]
@@ -155,7 +156,7 @@ async def test_a_watch_from_nowhere_begins_with_what_is_there() -> None:
             first = await anext(stream)
             store.server.create(CONFIG_MAPS, a_map("new"), NAMESPACE)
             second = await anext(stream)
-    assert [(event.type, event.object["metadata"]["name"]) for event in (first, second)] == [
+    assert [(event.type, document_of(event)["metadata"]["name"]) for event in (first, second)] == [
         ("ADDED", "old"),
         ("ADDED", "new"),
     ]

@@ -6,6 +6,9 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
 
 from conformance_helpers import until
 from embedded.store_fixtures import NAMESPACE, key
@@ -20,6 +23,7 @@ from wukong.controllers.policy.controller import Policy
 from wukong.embedded.store import Store
 from wukong.embedded.store.documents import condition_of
 from wukong.placement.rules import BUILT_IN
+from wukong.ports import Document, PatchBody
 from wukong.runtime import Leader, Loop
 
 POLICIES = PLACEMENT_POLICIES
@@ -90,3 +94,51 @@ def test_a_loop_survives_the_end_of_its_watches_and_a_compaction() -> None:
                 await until(store, POLICIES, key(name), lambda policy: condition_of(policy, "Accepted") is not None)
 
     play(story())
+
+
+def deep(levels: int) -> Any:
+    return {"a": deep(levels - 1)} if levels else 1
+
+
+def with_config(name: str, config: Any) -> Document:
+    rules = [{"name": "label-match", "type": "filter", "config": config}]
+    return {"metadata": {"name": name}, "spec": {"scheduling": {"schedulingPolicy": {"rules": rules}}}}
+
+
+def test_a_policy_that_cannot_be_read_is_told_so_counted_and_hides_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        async with a_store() as store:
+            await store.create(POLICIES, with_config("deep", deep(40)), NAMESPACE)
+            async with running(store, Policy(BUILT_IN)) as loop:
+                for name in ("good", "better"):
+                    await store.create(POLICIES, {"metadata": {"name": name}, "spec": {}}, NAMESPACE)
+                    await until(store, POLICIES, key(name), lambda policy: condition_of(policy, "Accepted") is not None)
+                    await store.create(POLICIES, with_config(f"deep-{name}", deep(50)), NAMESPACE)
+                for name in ("deep", "deep-good", "deep-better"):
+                    seen = await until(
+                        store, POLICIES, key(name), lambda policy: condition_of(policy, "Accepted") is not None
+                    )
+                    told = condition_of(seen, "Accepted") or {}
+                    assert (told["status"], told["reason"]) == ("False", "Unreadable")
+                    assert "rules[0]: expected a config of at most 16 levels" in told["message"]
+                await asyncio.sleep(120)
+                assert sorted(loop.state.objects[POLICIES.group_kind]) == [key("better"), key("good")]
+                text = loop.metrics.text().decode()
+                assert 'wukong_unreadable_objects{kind="PlacementPolicy"} 3.0' in text
+                version = (await store.get(POLICIES, key("deep"), dict))["metadata"]["resourceVersion"]
+                store.end_watches()
+                await asyncio.sleep(600)
+                # Nobody writes the same again, and nobody says it again.
+                assert (await store.get(POLICIES, key("deep"), dict))["metadata"]["resourceVersion"] == version
+                await store.patch(POLICIES, key("deep"), PatchBody("merge", with_config("deep", {"a": None})))
+                await until(
+                    store,
+                    POLICIES,
+                    key("deep"),
+                    lambda policy: (condition_of(policy, "Accepted") or {})["reason"] != "Unreadable",
+                )
+                assert 'wukong_unreadable_objects{kind="PlacementPolicy"} 2.0' in loop.metrics.text().decode()
+
+    play(story())
+    said = [record.__dict__["object"] for record in caplog.records if "cannot be read" in record.getMessage()]
+    assert sorted(said) == [f"{NAMESPACE}/deep", f"{NAMESPACE}/deep-better", f"{NAMESPACE}/deep-good"]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from conformance_helpers import SECONDS, a_deployment, a_map, a_pod, merging
+from conformance_helpers import SECONDS, a_deployment, a_map, a_pod, document_of, merging
 from small_cluster import a_small_cluster
 from testbed.pytest_plugin import Bed
 from wukong.api.kinds import CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, PODS
@@ -147,7 +147,7 @@ async def told(cluster: Cluster, namespace: str, story: Story) -> tuple[list[str
         async with asyncio.timeout(SECONDS), aclosing(stream):
             async for event in stream:
                 if event.type != "BOOKMARK":
-                    seen.append((event.type, *looks(event.object)))
+                    seen.append((event.type, *looks(document_of(event))))
                 if event.type == "DELETED":
                     break
     return answers, seen

@@ -143,6 +143,12 @@ REFUSED = [
         "Leave them out, or give this policy another name.",
         "ClusterPlacementPolicy",
     ),
+    Bad(
+        "config-of-many",
+        rule(config={f"field-{number}": 1 for number in range(65)}),
+        f"{POLICY}.rules[0].config",
+        "must have at most 64",
+    ),
 ]
 # The API server cannot know these: the policy is stored, and its condition Accepted says what is wrong.
 REPORTED = [

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from conformance_helpers import document_of
 from embedded.actors.actor_world import BUDGETS, LABELS, NAMESPACE, a_template, a_workload, a_world, is_ready
 from testbed import nodes
 from testbed.behaviour import SILENT
@@ -246,9 +247,9 @@ async def _becoming(cluster: Kube, resource: Resource, selection: Selection, wan
             while seen(list(held.values())) != wanted:
                 event = await anext(stream)
                 if event.type == "DELETED":
-                    held.pop(event.object["metadata"]["name"])
+                    held.pop(document_of(event)["metadata"]["name"])
                 elif event.type != "BOOKMARK":
-                    held[event.object["metadata"]["name"]] = event.object
+                    held[document_of(event)["metadata"]["name"]] = document_of(event)
     return seen(list(held.values()))
 
 

@@ -22,7 +22,7 @@ from testbed.programs import Programs
 from testbed.pytest_plugin import RUN, Bed
 from testbed.supervisor import Order
 from wukong.api.crds import build_crds
-from wukong.api.kinds import KINDS
+from wukong.api.kinds import KINDS, PLACEMENT_POLICIES
 from wukong.app.component import list_permissions
 from wukong.app.components.policy import POLICY
 
@@ -226,6 +226,66 @@ async def test_what_the_api_server_cannot_know_is_reported_with_its_path(
         finally:
             await remove(client, namespace, [(bad.kind, name) for bad, name in named])
     assert wrong == []
+
+
+def raw_policy(name: str, config: bytes) -> bytes:
+    """Text, for our own encoder cannot write what is nested so deeply."""
+    head = f'{{"apiVersion":"{PLACEMENT_POLICIES.api_version}","kind":"PlacementPolicy","metadata":{{"name":"{name}"}}'
+    rule = b'{"name":"label-match","type":"filter","config":' + config + b"}"
+    return head.encode() + b',"spec":{"scheduling":{"schedulingPolicy":{"rules":[' + rule + b"]}}}}"
+
+
+async def test_policies_that_cannot_be_read_end_nothing_and_are_told_so(
+    kinds: Bed, namespace: str, tmp_path: Path
+) -> None:
+    """Nested 1,200 deep the API server takes a config; the decoder that reads our lists does not."""
+    log, path = tmp_path / "run.log", path_of("PlacementPolicy", namespace)
+    deep = b'{"a":' * 1_200 + b"1" + b"}" * 1_200
+    hostile = {"deep": deep, "deeper": deep, "large": b'{"a":"' + b"x" * 70_000 + b'"}'}
+    async with kinds.client() as client:
+        assert client.session is not None
+
+        async def put(name: str, config: bytes) -> None:
+            assert client.session is not None
+            headers = {"Content-Type": "application/json"}
+            async with client.session.post(path, data=raw_policy(name, config), headers=headers) as response:
+                assert response.status == 201, await response.text()
+
+        async def told(name: str) -> str:
+            """Of the text, for our decoder cannot read it."""
+            assert client.session is not None
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                while True:
+                    async with client.session.get(f"{path}/{name}") as response:
+                        text = await response.text()
+                    if '"reason":"Unreadable"' in text:
+                        return text
+                    await asyncio.sleep(0.1)
+
+        try:
+            await put("deep", hostile["deep"])
+            with running(kinds.kubeconfig, namespace, log):
+                await create(client, "PlacementPolicy", namespace, "good", {})
+                good = await judged(client, "PlacementPolicy", namespace, "good")
+                assert condition(good, "Accepted")["status"] == "True"
+                for name in ("deeper", "large"):
+                    await put(name, hostile[name])
+                texts = {name: await told(name) for name in hostile}
+                await create(client, "PlacementPolicy", namespace, "late", {})
+                late = await judged(client, "PlacementPolicy", namespace, "late")
+                assert condition(late, "Accepted")["status"] == "True"
+            for words in (["snapshot", "-o", str(tmp_path / "snapshot.json")], ["explain", f"pod/{namespace}/web"]):
+                command = [sys.executable, "-m", "wukong", *words, "--kubeconfig", str(kinds.kubeconfig)]
+                result = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
+                assert "Traceback" not in result.stderr
+                assert "3 placementpolicies could not be read and were left out" in result.stderr, result.stderr
+        finally:
+            await remove(client, namespace, [("PlacementPolicy", name) for name in (*hostile, "good", "late")])
+    assert '"status":"False","type":"Accepted"' in texts["deep"]
+    assert "rules[0].config.a" in texts["deep"]
+    assert "expected a config of at most 64 KiB, got 68 KiB" in texts["large"]
+    said = [line for line in log.read_text().splitlines() if "cannot be read and is left out" in line]
+    assert len(said) == len(hostile), said
 
 
 # ---- what is right

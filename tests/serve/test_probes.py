@@ -20,6 +20,9 @@ class Status:
     def old_watches(self) -> list[OldWatch]:
         return self.old
 
+    def describe_unsynced(self) -> list[str]:
+        return [] if self.is_synced else ["Pod has not been listed yet: the answer is not JSON"]
+
 
 def test_probes() -> None:
     async def story() -> None:
@@ -29,7 +32,10 @@ def test_probes() -> None:
         async with TestClient(TestServer(build_probes_app(status, metrics))) as client:
             assert (await client.get("/healthz")).status == 200
             answer = await client.get("/readyz")
-            assert (answer.status, await answer.text()) == (503, "not every kind has been listed yet\n")
+            assert (answer.status, await answer.text()) == (
+                503,
+                "not every kind has been listed yet\nPod has not been listed yet: the answer is not JSON\n",
+            )
             status.is_synced = True
             assert (await client.get("/readyz")).status == 200
             status.old = [OldWatch("Node", 162.4, 150.0), OldWatch("Pod", 150.1, 150.0)]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from builders import a_node, a_pod
 from wukong.api.core import Pod
+from wukong.api.meta import Object, ObjectMeta
 from wukong.api.resources import Key
+from wukong.api.unreadable import Unreadable
 from wukong.state import State
 
 WEB = Key("default", "web-1")
@@ -147,3 +151,64 @@ def test_attempts_count_until_one_succeeds() -> None:
     assert attempts.get("vm", WEB) is None
     attempts.record_success("spot", WEB)
     assert attempts.get("spot", WEB) is None
+
+
+def unreadable(name: str, uid: str = "", problem: str = "broken") -> Unreadable:
+    return Unreadable(metadata=ObjectMeta(name=name, namespace="default", uid=uid), problem=problem)
+
+
+def test_an_object_that_becomes_unreadable_leaves_the_mirror_and_comes_back_when_mended() -> None:
+    state = State()
+    state.replace("Node", [a_node("n0")])
+    state.apply("ADDED", version(1, node="n0"))
+    assert len(state.snapshot.pods) == 1
+    (gone,) = state.apply("MODIFIED", unreadable("web-1", "1"), "Pod")
+    assert (gone.type, gone.new) == ("DELETED", None)
+    assert len(state.snapshot.pods) == 0
+    known = state.get_unreadable(Pod, WEB)
+    assert known is not None
+    assert known.problem == "broken"
+    assert state.fork().get_unreadable(Pod, WEB) is known
+    assert state.apply("MODIFIED", unreadable("web-1", "1", "otherwise"), "Pod") == []
+    (back,) = state.apply("MODIFIED", version(3, node="n0"))
+    assert back.type == "ADDED"
+    assert state.get_unreadable(Pod, WEB) is None
+    assert len(state.snapshot.pods) == 1
+
+
+def test_unreadable_objects_go_with_their_deletion_and_with_a_list_without_them() -> None:
+    state = State()
+    state.replace("Pod", [a_pod("a"), unreadable("b"), unreadable("c")])
+    assert [key.name for key in state.unreadable["Pod"]] == ["b", "c"]
+    state.apply("DELETED", unreadable("b"), "Pod")
+    assert [key.name for key in state.unreadable["Pod"]] == ["c"]
+    state.replace("Pod", [a_pod("a")])
+    assert state.unreadable["Pod"] == {}
+
+
+def test_pages_come_to_what_the_whole_list_comes_to() -> None:
+    chance = random.Random(4)
+    for _ in range(300):
+        names = [f"p{number}" for number in range(8)]
+
+        def some(among: list[str] = names) -> list[Object]:
+            chosen = [name for name in among if chance.random() < 0.6]
+            return [unreadable(name) if chance.random() < 0.3 else a_pod(name) for name in chosen]
+
+        before, listed = some(), some()
+        whole, paged = State(), State()
+        for state in (whole, paged):
+            state.replace("Pod", before)
+        pages = [listed[number : number + 2] for number in range(0, len(listed), 2)] or [[]]
+        if len(pages) > 1 and chance.random() < 0.3:  # one that never came to its end
+            paged.take_page("Pod", some(), is_first=True, is_last=False)
+        changes = [
+            change
+            for number, page in enumerate(pages)
+            for change in paged.take_page("Pod", page, is_first=number == 0, is_last=number == len(pages) - 1)
+        ]
+        whole.replace("Pod", listed)
+        assert sorted(whole.objects.get("Pod", {})) == sorted(paged.objects.get("Pod", {}))
+        assert sorted(whole.unreadable.get("Pod", {})) == sorted(paged.unreadable.get("Pod", {}))
+        assert len({change.key for change in changes}) == len(changes)
+        assert not paged._unlisted

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from msgspec import Meta, field
+from msgspec import Meta, field, json
 
 from wukong.api.meta import Base, LabelSelector, Object
 
+_encode = json.Encoder().encode
 GROUP = "placement.novasphere.dev"
 VERSION = "v1alpha1"
 DEFAULT = "default"  # the ClusterPlacementPolicy that holds where no other matches
@@ -20,6 +21,10 @@ STRATEGIES = ("spot-first", "spot-preferred", "on-demand-first", "on-demand-only
 MODES = ("Enforce", "Observe")
 RULE_TYPES = ("score", "filter", "prioritize")
 PREEMPTION_POLICIES = ("Never", "PreemptLowerPriority")
+# A config is somebody's own: a schema that keeps unknown fields bounds only its first level.
+CONFIG_PROPERTIES = 64
+CONFIG_DEPTH = 16
+CONFIG_BYTES = 64 << 10
 THRESHOLD = r"^(100(\.0{1,3})?|[1-9]?[0-9](\.[0-9]{1,3})?)%$"
 
 
@@ -127,9 +132,35 @@ class SchedulingRule(Base):
     weight: Annotated[Weight | None, Meta(description="How much a score counts, 1 to 100; 1 if absent.")] = None
     config: Annotated[
         dict[str, Any],
-        Meta(description="What the rule is told."),
-        _schema(**{"x-kubernetes-preserve-unknown-fields": True}),
+        Meta(
+            description=f"What the rule is told. At most {CONFIG_DEPTH} levels and {CONFIG_BYTES >> 10} KiB; a policy "
+            "with more is not accepted."
+        ),
+        _schema(maxProperties=CONFIG_PROPERTIES, **{"x-kubernetes-preserve-unknown-fields": True}),
     ] = {}
+
+    def __post_init__(self) -> None:
+        """Raises ValueError, which decoding turns into a problem with its place, for a config that is too large."""
+        if _is_deeper(self.config, CONFIG_DEPTH):
+            raise ValueError(f"expected a config of at most {CONFIG_DEPTH} levels, got more")
+        size = len(_encode(self.config))
+        if size > CONFIG_BYTES:
+            raise ValueError(f"expected a config of at most {CONFIG_BYTES >> 10} KiB, got {size >> 10} KiB")
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether a value is nested deeper than this. Level by level, for recursing would fail on what it looks for."""
+    level = [value]
+    for _ in range(levels):
+        level = [
+            entry
+            for container in level
+            for entry in (container.values() if isinstance(container, dict) else container)
+            if isinstance(entry, dict | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 _Rule = Annotated[

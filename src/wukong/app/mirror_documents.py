@@ -6,12 +6,15 @@ A component that plays forecasts sets `keeps_documents`: then live.py hands the 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 
+import msgspec
+
 from wukong.api.kinds import KINDS
-from wukong.api.meta import Object
+from wukong.api.meta import Object, ObjectMeta
 from wukong.api.resources import Resource
+from wukong.api.unreadable import Unreadable
 from wukong.cluster.list_watch import follow
 from wukong.embedded.world import objects
 from wukong.errors import InputError
@@ -35,11 +38,31 @@ async def follow_whole(
     async with aclosing(follow(cluster, resource, dict, selection, optional)) as stream:
         async for update in stream:
             if isinstance(update, Listing):
-                yield Listing(objects.read_all(kind, update.items, read), update.resource_version)
+                yield read_page(update, objects.read_all(kind, update.items, read))
             elif isinstance(update, Event):
-                yield Event(update.type, objects.read(kind, update.object, read))
+                yield read_event(update, kind, read)
             else:
                 yield update
+
+
+def read_page(page: Listing[Document], items: Iterable[Object]) -> Listing[Object]:
+    """The page with these items, those that cannot be read told from the others."""
+    subjects = list(items)
+    readable = [subject for subject in subjects if not isinstance(subject, Unreadable)]
+    unreadable = [subject for subject in subjects if isinstance(subject, Unreadable)]
+    return Listing(readable, page.resource_version, page.unreadable + unreadable, page.is_first, page.is_last)
+
+
+def read_event(
+    event: Event[Document] | Event[Unreadable], kind: str, struct: type[Object] | None = None
+) -> Event[Object]:
+    """The event of a document as that of the object that is read from it."""
+    document = event.object
+    if isinstance(document, Unreadable):
+        return Event(event.type, document)
+    if event.type == "BOOKMARK":
+        return Event(event.type, Object(metadata=msgspec.convert(document.get("metadata", {}), ObjectMeta)))
+    return Event(event.type, objects.read(kind, document, struct))
 
 
 def list_documents(state: State) -> list[Document]:

@@ -89,5 +89,6 @@ def _build_too_many_requests(message: str, status: Status, retry_after: str) -> 
 def _read_status(answer: bytes | msgspec.Raw) -> Status:
     try:
         return msgspec.json.decode(answer, type=Status)
-    except msgspec.DecodeError:  # a proxy's page, or plain text as from the API server's own early filters
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        # A proxy's page, or plain text as from the API server's own early filters.
         return Status(message=" ".join(bytes(answer)[:_MOST_CHARACTERS].decode(errors="replace").split()))

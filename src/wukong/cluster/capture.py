@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from wukong.api.kind_table import Kind
 from wukong.api.kinds import KINDS
 from wukong.api.objects import Objects
+from wukong.api.unreadable import Unreadable, read_document
 from wukong.cluster.interning import Interner
 from wukong.cluster.reduction import reduce_document
 from wukong.errors import ClusterError, Denied, NotFound
@@ -26,12 +27,16 @@ async def capture(
     report_progress: ReportProgress = lambda done, total: None,
     note: Callable[[str], object] = lambda text: None,
 ) -> Objects:
-    """Return all objects of the kinds that placement reads. A kind we may not list is left out and noted."""
+    """Return all objects of the kinds that placement reads. A kind we may not list is left out and noted.
+
+    So are objects that cannot be read: each kind's are counted in one note.
+    """
     objects, interner = Objects(), Interner()
     kinds = KINDS.list_deciding()
     for number, kind in enumerate(kinds, start=1):
         try:
-            await _capture_kind(cluster, kind, objects, interner)
+            unreadable = await _capture_kind(cluster, kind, objects, interner)
+            note_unreadable(kind, unreadable, note)
         except (Denied, NotFound) as error:
             if is_not_installed(kind, error):
                 continue
@@ -48,11 +53,16 @@ async def capture_documents(
     """Yield what a simulation needs: also Jobs, ControllerRevisions and what Kubernetes' controllers read."""
     kinds = [kind for kind in KINDS if kind.snapshot is not None]
     for number, kind in enumerate(kinds, start=1):
-        token, resource = "", kind.resource
+        token, resource, unreadable = "", kind.resource, list[Unreadable]()
         try:
             while True:
                 page = await cluster.list(resource, dict, limit=PAGE, token=token)
+                unreadable += page.unreadable
                 for document in page.items:
+                    # What our own structs cannot read would keep everybody from reading the snapshot.
+                    if isinstance(subject := read_document(document, kind.struct), Unreadable):
+                        unreadable.append(subject)
+                        continue
                     yield reduce_document({**document, "kind": resource.kind, "apiVersion": resource.api_version})
                 token = page.token
                 if not token:
@@ -60,7 +70,17 @@ async def capture_documents(
         except (Denied, NotFound) as error:
             if not is_not_installed(kind, error):
                 note(f"{resource.plural} were left out: {error}")
+        note_unreadable(kind, unreadable, note)
         report_progress(number, len(kinds))
+
+
+def note_unreadable(kind: Kind, unreadable: list[Unreadable], note: Callable[[str], object]) -> None:
+    if unreadable:
+        first = unreadable[0]
+        note(
+            f"{len(unreadable)} {kind.resource.plural} could not be read and were left out. "
+            f"The first is {first.key or 'without a name'}: {first.problem}"
+        )
 
 
 def is_not_installed(kind: Kind, error: ClusterError) -> bool:
@@ -68,15 +88,21 @@ def is_not_installed(kind: Kind, error: ClusterError) -> bool:
     return not kind.is_built_in and isinstance(error, NotFound)
 
 
-async def _capture_kind(cluster: Cluster, kind: Kind, objects: Objects, interner: Interner) -> None:
-    token = ""
+async def _capture_kind(cluster: Cluster, kind: Kind, objects: Objects, interner: Interner) -> list[Unreadable]:
+    """Return those that could not be read."""
+    token, unreadable = "", list[Unreadable]()
     while True:
         page = await cluster.list(kind.resource, kind.struct, limit=PAGE, token=token)
+        unreadable += page.unreadable
         for subject in page.items:
             subject.kind, subject.api_version = kind.resource.kind, kind.resource.api_version
             subject.metadata.resource_version = ""
-            interner.intern_object(subject)
+            try:
+                interner.intern_object(subject)
+            except OverflowError:
+                unreadable.append(Unreadable(metadata=subject.metadata, problem="a number is larger than 64 bits."))
+                continue
             objects.add(subject)
         token = page.token
         if not token:
-            return
+            return unreadable

@@ -14,10 +14,11 @@ from typing import Any, Generic, Self, TypeVar, cast
 
 import msgspec
 
-from wukong.api.decode import readable
-from wukong.api.documents import without_nulls
+from wukong.api.json_text import members_of, split_container
 from wukong.api.kinds import PODS
+from wukong.api.meta import Object
 from wukong.api.resources import Key, Resource
+from wukong.api.unreadable import READ_ERRORS, Unreadable, decode_json, decoder_of, describe_read_error, read_json
 from wukong.cluster.api_status import build_error
 from wukong.cluster.credentials import Credentials
 from wukong.cluster.http import STALL_SECONDS, Http
@@ -40,8 +41,10 @@ class _ListMeta(msgspec.Struct, rename="camel"):
 
 
 class _List(msgspec.Struct, Generic[T]):
-    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
-    items: list[T] | None = None  # Go writes null for none
+    """Without defaults: a text that lacks these is no list, and must not be taken for an empty one."""
+
+    metadata: _ListMeta
+    items: list[T] | None  # Go writes null for none
 
 
 class _Line(msgspec.Struct):
@@ -97,12 +100,11 @@ class Kube:
         # A token carries its version; the API server refuses both together.
         params |= {"continue": token} if token else _build_version_params(resource_version)
         answer = await self._http.send("GET", path, params=params)
-        response = cast("_List[T]", decode(answer, _List[read], path))  # type: ignore[valid-type]
-        return Page(response.items or [], response.metadata.resource_version, response.metadata.token)
+        return _decode_page(answer, read, path)
 
     async def watch(
         self, resource: Resource, read: type[T], selection: Selection = EVERYTHING, *, resource_version: str
-    ) -> AsyncGenerator[Event[T], None]:
+    ) -> AsyncGenerator[Event[T] | Event[Unreadable], None]:
         path = resource.path(selection.namespace)
         params = {"watch": "true", "allowWatchBookmarks": "true", "resourceVersion": resource_version}
         params |= {"timeoutSeconds": str(self._watch_seconds)} if self._watch_seconds else {}
@@ -165,40 +167,109 @@ class Kube:
         return str(decode(await self._http.send("GET", "/version"), dict, "/version").get("gitVersion", ""))
 
     async def _write(self, method: str, path: str, body: object, **options: Any) -> Document:
-        return decode(await self._http.send(method, path, body, **options), dict, path)
+        """The object as written; of one that cannot be read, its metadata: what was asked for has happened."""
+        answer = await self._http.send(method, path, body, **options)
+        try:
+            return decode_json(answer, dict)
+        except RecursionError:
+            return {"metadata": decode(members_of(answer).get("metadata", b"{}"), dict, path)}
+        except READ_ERRORS:
+            return decode(answer, dict, path)  # raises what is wrong
 
 
 def decode(data: bytes | msgspec.Raw, read: type[T], place: str) -> T:
-    """Decode into a struct or dict. Null lists, which Go writes, are read as absent."""
+    """Decode an answer into a struct or dict. Raises ClusterError if it cannot be read."""
     try:
-        try:
-            return cast(T, (_decoders.get(read) or _decoders.setdefault(read, msgspec.json.Decoder(read))).decode(data))
-        except msgspec.ValidationError:
-            return msgspec.convert(without_nulls(msgspec.json.decode(data)), read)
-    except msgspec.ValidationError as error:
-        raise ClusterError(f"the answer for {place} is not what we expect: {readable(error)}") from None
-    except msgspec.DecodeError as error:
-        raise ClusterError(f"the answer for {place} is not JSON: {error}. Is the address an API server's?") from None
+        return decode_json(data, read)
+    except READ_ERRORS as error:
+        if isinstance(error, msgspec.DecodeError) and not isinstance(error, msgspec.ValidationError):
+            message = f"the answer for {place} is not JSON: {error}. Is the address an API server's?"
+        else:
+            message = f"the answer for {place} is not what we expect: {describe_read_error(error, bytes(data))}"
+        raise ClusterError(message) from None
 
 
-_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}  # one per struct ever read
+_list_decoder = msgspec.json.Decoder(_List[msgspec.Raw])
 _line_decoder = msgspec.json.Decoder(_Line)
-_version_decoder = msgspec.json.Decoder(_Versioned)
 
 
-def _decode_event(line: bytes, read: type[T], resource: Resource) -> Event[T]:
-    place = f"a watch of {resource.plural}"
+def _decode_page(data: bytes, read: type[T], place: str) -> Page[T]:
+    """Decode a list in one go, or, where one of its items cannot be read, item by item.
+
+    Raises ClusterError where it is no list: taken for an empty one, it would take every object from the mirror.
+    """
+    page = _decode_whole(data, read) or _decode_items(data, read, place)
+    if not page.resource_version:
+        raise ClusterError(f"the answer for {place} is no list of an API server: it has no resourceVersion.")
+    return page
+
+
+def _decode_whole(data: bytes, read: type[T]) -> Page[T] | None:
+    """None if an item may be unreadable. Documents are always read one by one: their depth is to be bounded."""
+    if cast(Any, read) is dict:
+        return None
     try:
-        watch_line = _line_decoder.decode(line)
-    except msgspec.DecodeError as error:
-        raise ClusterError(f"{place} said something that is no event: {error}") from None
+        whole = cast("_List[T]", decoder_of(_List[read]).decode(data))  # type: ignore[valid-type]
+    except READ_ERRORS:
+        return None
+    items = whole.items or []
+    if any(isinstance(item, Object) and not item.metadata.name for item in items):
+        return None
+    return Page(items, whole.metadata.resource_version, whole.metadata.token)
+
+
+def _decode_items(data: bytes, read: type[T], place: str) -> Page[T]:
+    envelope = _split_list(data, place)
+    page: Page[T] = Page([], envelope.metadata.resource_version, envelope.metadata.token)
+    for item in envelope.items or ():
+        subject = read_json(item, read)
+        if isinstance(subject, Unreadable):
+            page.unreadable.append(subject)
+        else:
+            page.items.append(subject)
+    return page
+
+
+def _split_list(data: bytes, place: str) -> _List[msgspec.Raw]:
+    try:
+        return _list_decoder.decode(data)
+    except RecursionError:  # not even skipping an item succeeds
+        members = members_of(data)
+        items = [msgspec.Raw(item) for item in split_container(members.get("items", b""))]
+        return _List(decode(members.get("metadata", b"{}"), _ListMeta, place), items)
+    except READ_ERRORS:
+        return decode(data, _List[msgspec.Raw], place)  # raises what is wrong
+
+
+def _decode_event(line: bytes, read: type[T], resource: Resource) -> Event[T] | Event[Unreadable]:
+    place = f"a watch of {resource.plural}"
+    watch_line = _decode_line(line, place)
     if watch_line.type == "ERROR":
         raise build_error(0, watch_line.object)
     if watch_line.type == "BOOKMARK":  # its spec is empty, which a struct need not accept
-        version = _version_decoder.decode(watch_line.object).metadata.resource_version
+        version = decode(watch_line.object, _Versioned, place).metadata.resource_version
         head = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"resourceVersion": version}}
         return Event("BOOKMARK", msgspec.convert(head, read))
-    return Event(cast(EventType, watch_line.type), decode(watch_line.object, read, place))
+    if watch_line.type not in _CHANGES:
+        raise ClusterError(f"{place} said something that is no event: its type is {watch_line.type!r:.100}")
+    subject = read_json(watch_line.object, read)
+    event_type = cast(EventType, watch_line.type)
+    return cast("Event[T] | Event[Unreadable]", Event(event_type, subject))
+
+
+_CHANGES = ("ADDED", "MODIFIED", "DELETED")
+
+
+def _decode_line(line: bytes, place: str) -> _Line:
+    try:
+        try:
+            return _line_decoder.decode(line)
+        except RecursionError:  # not even skipping the object succeeds
+            members = members_of(line)
+            event_type = msgspec.json.decode(members.get("type", b"null"), type=str)
+            return _Line(event_type, msgspec.Raw(members.get("object", b"null")))
+    except READ_ERRORS as error:
+        raise ClusterError(f"{place} said something that is no event: {error}") from None
 
 
 def _build_selector_params(selection: Selection) -> dict[str, str]:

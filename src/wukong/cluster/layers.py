@@ -17,6 +17,7 @@ import msgspec
 from wukong.actions import Action, Bind, Create, Delete, Evict, Patch, Scale
 from wukong.api.kinds import EVENTS
 from wukong.api.resources import Key, Resource
+from wukong.api.unreadable import Unreadable
 from wukong.errors import ClusterError
 from wukong.ports import EVERYTHING, Cluster, Document, Event, Page, PatchBody, Propagation, Selection
 
@@ -56,7 +57,7 @@ class Layer:
 
     def watch(
         self, resource: Resource, read: type[T], selection: Selection = EVERYTHING, *, resource_version: str
-    ) -> AsyncGenerator[Event[T], None]:
+    ) -> AsyncGenerator[Event[T] | Event[Unreadable], None]:
         return self.cluster.watch(resource, read, selection, resource_version=resource_version)
 
     async def create(self, resource: Resource, body: Document, namespace: str = "") -> Document:

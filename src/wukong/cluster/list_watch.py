@@ -2,7 +2,7 @@
 
               ┌ Gone, not there, not allowed, silent stall ┐
               ▼                                            │
-    list in pages ──► Listing ──► watch ──► Event … ──► ended, or WatchFailure
+    list in pages ──► Listing … ──► watch ──► Event … ──► ended, or WatchFailure
         │  ▲                       ▲                       │
         │  └ KindMissing           └── from last version ──┘
         └─────┘ (an optional kind that is not installed)
@@ -22,6 +22,10 @@ which spared older servers reading etcd, only gains stale data. And the server t
 would come and be decoded in one piece, while pages of 500 stop the loop for 3 ms each. For every list but the first it
 would even be wrong: a server that lags behind would take us back in time. `from_cache` allows it for that first one,
 for short-lived views.
+
+Each page is handed on before the next is asked for, so that no more than one of them is held at a time. Pages that
+expire (410) before we have them all were too many for the time that the server keeps a version: the list is begun
+again with larger ones, up to LARGEST_PAGE. It is never asked for in one piece, which a large cluster cannot answer.
 """
 
 from __future__ import annotations
@@ -38,6 +42,7 @@ from wukong.ports import EVERYTHING, Cluster, KindMissing, Listing, Selection, W
 
 T = TypeVar("T")
 PAGE = 500
+LARGEST_PAGE = 8 * PAGE
 FIRST_SECONDS = 0.8  # client-go's reflector waits the same, and up to the same
 LAST_SECONDS = 30.0
 _HOPELESS = (Denied, Invalid, NotFound)
@@ -70,18 +75,20 @@ async def follow(
         has_heard, error = False, cast(ClusterError | None, None)
         try:
             if not version:
-                first = "0" if from_cache and not has_synced else None
-                listing = await _list(cluster, resource, read, selection, limit, first)
-                version, has_synced, limit = listing.resource_version, True, PAGE
-                yield listing
+                from_version = "0" if from_cache and not has_synced else None
+                async with aclosing(_list(cluster, resource, read, selection, limit, from_version)) as pages:
+                    async for page in pages:
+                        yield page
+                        version = page.resource_version if page.is_last else ""
+                has_synced, limit = True, PAGE
             events = cluster.watch(resource, read, selection, resource_version=version)
             async with aclosing(events):
                 async for event in events:
                     version, has_heard, failures = version_of(event.object) or version, True, 0
                     yield event
         except Gone as gone:
-            # If the pages themselves expired before we had them all, paging again may end the same way.
-            version, limit, error = "", PAGE if version else 0, gone
+            # If the pages themselves expired before we had them all, as many of them may end the same way.
+            version, limit, error = "", PAGE if version else min(2 * limit, LARGEST_PAGE), gone
         except ClusterError as failed:
             has_synced = has_synced or (optional and isinstance(failed, NotFound))
             if not has_synced and isinstance(failed, _HOPELESS):
@@ -105,14 +112,15 @@ async def follow(
 
 async def _list(
     cluster: Cluster, resource: Resource, read: type[T], selection: Selection, limit: int, version: str | None
-) -> Listing[T]:
-    limit = 0 if version == "0" else limit
-    page = await cluster.list(resource, read, selection, limit=limit, resource_version=version)
-    items = list(page.items)
-    while page.token:
-        page = await cluster.list(resource, read, selection, limit=limit, token=page.token)
-        items += page.items
-    return Listing(items, page.resource_version)
+) -> AsyncGenerator[Listing[T], None]:
+    limit, token, is_first = 0 if version == "0" else limit, "", True
+    while is_first or token:
+        page = await cluster.list(
+            resource, read, selection, limit=limit, token=token, resource_version=version if is_first else None
+        )
+        token = page.token
+        yield Listing(page.items, page.resource_version, page.unreadable, is_first, is_last=not token)
+        is_first = False
 
 
 def version_of(resource_object: Any) -> str:

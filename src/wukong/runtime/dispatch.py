@@ -66,6 +66,13 @@ class Dispatch:
         for item in self._pending_writes.observe(changes):
             self.queue.finish(item)
 
+    def observe_unreadable(self, group_kind: str, keys: Iterable[Key], now: float) -> None:
+        """Queue the keys of objects that cannot be read for the controllers whose keys they are: one may report it."""
+        for key in keys:
+            for name, keys_of in self._watchers.get(group_kind, ()):
+                if keys_of is own_key:
+                    self.queue.add(Item(name, key), now if self.hearing_time is None else self.hearing_time(name, now))
+
     def _queue_keys(self, change: Change, watchers: Iterable[tuple[str, KeysOf]], now: float) -> None:
         for name, keys in watchers:
             concerned_keys = (change.key,) if keys is own_key else keys(change, self.state)

@@ -17,7 +17,7 @@ import msgspec
 
 from wukong.actions import Action
 from wukong.api.meta import Object
-from wukong.api.resources import Resource
+from wukong.api.resources import Resource, key_of
 from wukong.errors import ClusterError, GateRefusal, WukongError
 from wukong.ports import Clock, Cluster, KindMissing, Listing
 from wukong.runtime.dispatch import Dispatch, Item
@@ -25,7 +25,7 @@ from wukong.runtime.gate import Allow, Gate, Hold, note_of, refusal_of
 from wukong.runtime.leader import Leader
 from wukong.runtime.metrics import Metrics
 from wukong.runtime.mirror_age import LIMIT_SECONDS, OldWatch
-from wukong.runtime.mirror_feed import MirrorFeed
+from wukong.runtime.mirror_feed import MirrorFeed, list_unreadable
 from wukong.runtime.pending_writes import WrittenVersion
 from wukong.runtime.performer import Performer, describe_action
 from wukong.runtime.source import is_from_outside
@@ -107,6 +107,10 @@ class Loop:
         self.metrics.mirror_objects.labels(resource.kind).set(len(self.state.objects.get(resource.group_kind, ())))
         self._observe(changes)
 
+    def describe_unsynced(self) -> list[str]:
+        """The kinds that have not been listed yet, each with the reason where one is known."""
+        return self.mirror.describe_unsynced()
+
     def enqueue(self, items: Iterable[Item]) -> None:
         """Have these looked at now: something outside the cluster changed."""
         now = self.clock.now()
@@ -135,9 +139,11 @@ class Loop:
     async def _feed_mirror(self, watch: Watch) -> None:
         source = self.follow(self.cluster, watch.resource, watch.struct, watch.selection, watch.optional)
         async for update in source:
+            group_kind = watch.resource.group_kind
             self._observe(self.mirror.take_in(watch, update))
-            if isinstance(update, Listing | KindMissing):
-                self.dispatch.observe_list(watch.resource.group_kind, self.clock.now())
+            self.dispatch.observe_unreadable(group_kind, map(key_of, list_unreadable(update)), self.clock.now())
+            if isinstance(update, KindMissing) or (isinstance(update, Listing) and update.is_last):
+                self.dispatch.observe_list(group_kind, self.clock.now())
         raise WukongError(f"following {watch.resource.plural} has ended; it should not")
 
     def _observe(self, changes: list[Change]) -> None:

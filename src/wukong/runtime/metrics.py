@@ -34,6 +34,12 @@ class Metrics:
         self.queue_length = Gauge("wukong_queue_length", "Keys waiting for their turn", registry=registry)
         self.leader = Gauge("wukong_leader", "1 while this instance leads", registry=registry)
         self.mirror_objects = Gauge("wukong_mirror_objects", "Objects mirrored, by kind", ["kind"], registry=registry)
+        self.unreadable_objects = Gauge(
+            "wukong_unreadable_objects",
+            "Objects that could not be read and so are not mirrored, by kind",
+            ["kind"],
+            registry=registry,
+        )
         self.mirror_age = Gauge(
             "wukong_mirror_age_seconds",
             "Seconds since the API server last said anything about a kind",

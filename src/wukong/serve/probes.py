@@ -24,6 +24,10 @@ class Status(Protocol):
 class Readiness(Status, Protocol):
     """What a probe asks: runtime.Loop has it."""
 
+    def describe_unsynced(self) -> Sequence[str]:
+        """The kinds that have not been listed yet, each with the reason where one is known."""
+        ...
+
     def old_watches(self) -> Sequence[object]:
         """The kinds of which nothing was heard for too long; the text of each says so."""
         ...
@@ -35,7 +39,8 @@ def build_probes_app(status: Readiness, metrics: Metrics) -> web.Application:
 
     async def readyz(_: web.Request) -> web.Response:
         if not status.is_synced:
-            return web.Response(status=503, text="not every kind has been listed yet\n")
+            reasons = "".join(f"{reason}\n" for reason in status.describe_unsynced())
+            return web.Response(status=503, text=f"not every kind has been listed yet\n{reasons}")
         problems = "".join(f"{watch}\n" for watch in status.old_watches())
         return web.Response(status=503, text=problems) if problems else web.Response(text="ok\n")
 

@@ -5,6 +5,10 @@ knows no time but what it is told, and asks nobody anything.
 
 Versions are opaque, so only equality tells: an event with the uid and resourceVersion we hold is a duplicate, one with
 another uid is the same name created again, and a deletion of another uid than we hold is old news.
+
+An object that cannot be read is not mirrored, and one that was leaves the mirror when it becomes so: what it says now
+nobody knows, and what it said before is no longer so. A policy then holds for nobody, nothing is placed on such a node,
+and what a pod asks for is not counted: the same as after a restart. `unreadable` has them, for those who report it.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from wukong.api.kinds import KINDS, PODS, group_kind_of
 from wukong.api.meta import Object, ObjectMeta, OwnerReference
 from wukong.api.objects import Objects
 from wukong.api.resources import Key, key_of
+from wukong.api.unreadable import Unreadable
 from wukong.engine import Snapshot
 from wukong.ports import EventType
 from wukong.state.assumed_placements import AssumedPlacements
@@ -50,6 +55,7 @@ class Change(NamedTuple):
 class State:
     def __init__(self) -> None:
         self.objects: dict[str, dict[Key, Object]] = {}  # group and kind → key → object
+        self.unreadable: dict[str, dict[Key, Unreadable]] = {}  # group and kind → key → what is known of it
         self.pods = PodIndex()
         self.owners = OwnerIndex()
         self.placements = AssumedPlacements()
@@ -58,6 +64,7 @@ class State:
         self.versions: Tally[str] = Tally()  # group and kind → how often something of it changed
         self._live = LiveSnapshot(self.objects)
         self._derived_indexes = DerivedIndexes()
+        self._unlisted: dict[str, dict[Key, None]] = {}  # of a list that has begun: mirrored, and in no page so far
 
     # ---- reading
 
@@ -82,6 +89,10 @@ class State:
         mirrored = owners.get(Key(namespace, reference.name))
         return mirrored if mirrored is not None and mirrored.metadata.uid == reference.uid else None
 
+    def get_unreadable(self, read: type[Object], key: Key) -> Unreadable | None:
+        """The object of this struct's kind, if it is there and cannot be read."""
+        return self.unreadable.get(KINDS.group_kinds[read], {}).get(key)
+
     def pods_on(self, node: str) -> list[Pod]:
         """The pods bound to a node, or to none (""), finished ones too. Assumed ones are only in the snapshot."""
         return [pod for key in self.pods.on_node(node) if (pod := self.get(Pod, key)) is not None]
@@ -105,6 +116,8 @@ class State:
         """An independent copy for what-if. Objects are shared: neither side changes them in place."""
         copy = State()
         copy.objects = {group_kind: dict(mirrored) for group_kind, mirrored in self.objects.items()}
+        copy.unreadable = {group_kind: dict(subjects) for group_kind, subjects in self.unreadable.items()}
+        copy._unlisted = {group_kind: dict(keys) for group_kind, keys in self._unlisted.items()}
         copy.pods, copy.owners = self.pods.fork(), self.owners.fork()
         copy.placements, copy.attempts = self.placements.fork(), self.attempts.fork()
         copy.recent, copy.versions = self.recent.fork(), Tally(self.versions)
@@ -122,6 +135,7 @@ class State:
             return []
         group_kind, key = group_kind or group_kind_of(subject), key_of(subject)
         if event_type == "DELETED":
+            self._forget_unreadable(group_kind, key)
             mirrored = self.objects.get(group_kind, {}).get(key)
             is_old_news = mirrored is None or _is_another(mirrored, subject)
             return [] if is_old_news else [self._set(group_kind, key, None)]
@@ -129,18 +143,54 @@ class State:
 
     def replace(self, group_kind: str, items: Iterable[Object]) -> list[Change]:
         """Take in a whole list, first or again; gives the changes that watching would have shown."""
-        listed = {key_of(subject): subject for subject in items}
-        for struct in {type(subject) for subject in listed.values()}:
-            entry = KINDS.of_struct(struct)
-            assert entry is None or entry.group_kind == group_kind, f"{group_kind} holds no {entry.group_kind}"
-        gone = [key for key in self.objects.get(group_kind, {}) if key not in listed]
-        changes = [self._set(group_kind, key, None) for key in gone]
+        listed = self._by_key(group_kind, items)
+        self._unlisted.pop(group_kind, None)
+        changes = self._remove_all(group_kind, [key for key in self.objects.get(group_kind, {}) if key not in listed])
+        for key in [key for key in self.unreadable.get(group_kind, {}) if key not in listed]:
+            self._forget_unreadable(group_kind, key)
         for key, subject in listed.items():
             changes += self._upsert(group_kind, key, subject)
         return changes
 
+    def take_page(self, group_kind: str, items: Iterable[Object], *, is_first: bool, is_last: bool) -> list[Change]:
+        """Take in one page of a list. What was in no page is removed with the last: until then it is still there."""
+        if is_first and is_last:
+            return self.replace(group_kind, items)
+        if is_first:
+            held = (*self.objects.get(group_kind, ()), *self.unreadable.get(group_kind, ()))
+            self._unlisted[group_kind] = dict.fromkeys(held)
+        unlisted, changes = self._unlisted[group_kind], list[Change]()
+        for key, subject in self._by_key(group_kind, items).items():
+            unlisted.pop(key, None)
+            changes += self._upsert(group_kind, key, subject)
+        if is_last:
+            del self._unlisted[group_kind]
+            for key in unlisted:
+                self._forget_unreadable(group_kind, key)
+            mirrored = self.objects.get(group_kind, {})
+            changes += self._remove_all(group_kind, [key for key in unlisted if key in mirrored])
+        return changes
+
+    def _by_key(self, group_kind: str, items: Iterable[Object]) -> dict[Key, Object]:
+        listed = {key_of(subject): subject for subject in items}
+        for struct in {type(subject) for subject in listed.values()} - {Unreadable}:
+            entry = KINDS.of_struct(struct)
+            assert entry is None or entry.group_kind == group_kind, f"{group_kind} holds no {entry.group_kind}"
+        return listed
+
+    def _remove_all(self, group_kind: str, keys: list[Key]) -> list[Change]:
+        return [self._set(group_kind, key, None) for key in keys]
+
+    def _forget_unreadable(self, group_kind: str, key: Key) -> None:
+        if group_kind in self.unreadable:
+            self.unreadable[group_kind].pop(key, None)
+
     def _upsert(self, group_kind: str, key: Key, subject: Object) -> list[Change]:
         mirrored = self.objects.get(group_kind, {}).get(key)
+        if isinstance(subject, Unreadable):
+            self.unreadable.setdefault(group_kind, {})[key] = subject
+            return [] if mirrored is None else [self._set(group_kind, key, None)]
+        self._forget_unreadable(group_kind, key)
         if mirrored is None or _is_another(mirrored, subject):
             gone = [] if mirrored is None else [self._set(group_kind, key, None)]
             return [*gone, self._set(group_kind, key, subject)]

@@ -13,6 +13,8 @@ from typing import Any
 from wukong.api.kinds import KINDS, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS
 from wukong.api.meta import Object
 from wukong.api.resources import Resource
+from wukong.api.unreadable import Unreadable
+from wukong.app.mirror_documents import read_event, read_page
 from wukong.app.sim_live.plan import Plan
 from wukong.cluster.list_watch import follow
 from wukong.embedded.world import objects
@@ -42,12 +44,15 @@ def watch_source_of(plan: Plan) -> WatchSource:
             async for update in stream:
                 if isinstance(update, Listing):
                     covered = [document for document in update.items if _is_covered(plan, resource, document)]
-                    items = [objects.read(resource.group_kind, document) for document in covered]
-                    yield Listing(items, update.resource_version)
+                    yield read_page(update, [objects.read(resource.group_kind, document) for document in covered])
                 elif not isinstance(update, Event):
                     yield update
-                elif update.type == "BOOKMARK" or _is_covered(plan, resource, update.object):
-                    yield Event(update.type, objects.read(resource.group_kind, update.object))
+                elif (
+                    update.type == "BOOKMARK"
+                    or isinstance(update.object, Unreadable)
+                    or _is_covered(plan, resource, update.object)
+                ):
+                    yield read_event(update, resource.group_kind)
 
     return follow_covered
 

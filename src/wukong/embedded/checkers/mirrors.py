@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.store.documents import meta_of
@@ -39,7 +40,9 @@ def _find_written(world: World, name: str, watch: Watch, since: int | None) -> s
 
 
 def _read_mirror(process: Process, watch: Watch, keys: set[Key] | None) -> dict[Key, str | None]:
-    objects = process.state.objects.get(watch.resource.group_kind, {})
+    """What it has seen of each, also of those that it cannot read."""
+    group_kind, state = watch.resource.group_kind, process.state
+    objects: dict[Key, Object] = {**state.objects.get(group_kind, {}), **state.unreadable.get(group_kind, {})}
     present = objects.keys() if keys is None else objects.keys() & keys
     return {key: objects[key].metadata.resource_version for key in present}
 

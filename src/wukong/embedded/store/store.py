@@ -17,6 +17,7 @@ import msgspec
 
 from wukong.api.decode import readable
 from wukong.api.resources import Key, Resource
+from wukong.api.unreadable import Unreadable, read_document
 from wukong.embedded.store import selectors, watch_events
 from wukong.embedded.store.api_errors import invalid_version, version_too_old
 from wukong.embedded.store.deletion import DeleteOptions
@@ -24,7 +25,7 @@ from wukong.embedded.store.documents import copy_document
 from wukong.embedded.store.ownership.field_managers import Writer
 from wukong.embedded.store.server import Server
 from wukong.errors import ClusterError
-from wukong.ports import EVERYTHING, Clock, Document, Event, Page, PatchBody, Propagation, Selection
+from wukong.ports import EVERYTHING, Clock, Document, Event, EventType, Page, PatchBody, Propagation, Selection
 
 T = TypeVar("T")
 
@@ -75,11 +76,18 @@ class Store:
         resource_version: str | None = None,
     ) -> Page[T]:
         result = self.server.list(resource, selection, limit=limit, token=token, resource_version=resource_version)
-        return Page([_decode(document, read, resource) for document in result.items], str(result.version), result.token)
+        page: Page[T] = Page([], str(result.version), result.token)
+        for document in result.items:
+            subject = _read(document, read)
+            if isinstance(subject, Unreadable):
+                page.unreadable.append(subject)
+            else:
+                page.items.append(subject)
+        return page
 
     async def watch(
         self, resource: Resource, read: type[T], selection: Selection = EVERYTHING, *, resource_version: str
-    ) -> AsyncGenerator[Event[T], None]:
+    ) -> AsyncGenerator[Event[T] | Event[Unreadable], None]:
         database, kind = self.server.database, self.server.kinds.of(resource)
         selector = selectors.parse_selection(kind, selection)
         if not (resource_version or "0").isdigit():
@@ -88,7 +96,7 @@ class Store:
         if version == 0:  # the current state comes first, as if it had just been created
             version = database.version
             for document in self.server.list(resource, selection).items:
-                yield Event("ADDED", _decode(document, read, resource))
+                yield _build_event("ADDED", document, read)
         elif version < kind.since:
             raise version_too_old(version, kind.since)
         epoch, wakeup = self._epoch, asyncio.Event()
@@ -100,7 +108,7 @@ class Store:
                 seen = version
                 for event in watch_events.build_events(changes, selector):
                     seen = int(event.object["metadata"]["resourceVersion"])
-                    yield Event(event.type, _decode(event.object, read, resource))
+                    yield _build_event(event.type, event.object, read)
                 if changes:
                     version = changes[-1].version
                     if seen < version:
@@ -150,3 +158,12 @@ def _decode(document: Document, read: type[T], resource: Resource) -> T:
     except msgspec.ValidationError as error:
         message = f"the answer for {resource.plural} is not what we expect: {readable(error)}"
         raise ClusterError(message) from None
+
+
+def _read(document: Document, read: type[T]) -> T | Unreadable:
+    return cast(T, copy_document(document)) if cast(Any, read) is dict else read_document(document, read)
+
+
+def _build_event(event_type: EventType, document: Document, read: type[T]) -> Event[T] | Event[Unreadable]:
+    subject = _read(document, read)
+    return cast("Event[T] | Event[Unreadable]", Event(event_type, subject))

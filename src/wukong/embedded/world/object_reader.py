@@ -46,15 +46,14 @@ class ObjectReader:
         known = self._specs.get(id(spec))
         if known is None:
             pod = objects.read("Pod", document)
-            assert isinstance(pod, Pod)
-            if spec is not None:
+            if spec is not None and isinstance(pod, Pod):
                 if len(self._specs) >= _MAX_SPECS:
                     self._specs.clear()
                 self._specs[id(spec)] = spec, pod.spec
             return pod
         pod = objects.read("Pod", {name: part for name, part in document.items() if name != "spec"})
-        assert isinstance(pod, Pod)
-        pod.spec, pod.document = known[1], document
+        if isinstance(pod, Pod):
+            pod.spec, pod.document = known[1], document
         return pod
 
 

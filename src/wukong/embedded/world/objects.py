@@ -15,9 +15,9 @@ import msgspec
 from msgspec import field
 
 from wukong.api import apps, batch, core
-from wukong.api.documents import without_nulls
 from wukong.api.kinds import KINDS
 from wukong.api.meta import Base, Object
+from wukong.api.unreadable import Unreadable, read_document
 from wukong.ports import Document
 
 
@@ -99,15 +99,16 @@ def whole_struct_of(struct: type[Object]) -> type[Object]:
 
 
 def read(group_kind: str, document: Document, struct: type[Object] | None = None) -> Object:
-    """Read a document into the object that the mirror holds. `struct` is for kinds the table of kinds does not have."""
+    """Read a document into the object that the mirror holds, or an Unreadable.
+
+    `struct` is for kinds the table of kinds does not have.
+    """
     entry = KINDS.find(group_kind)
     target = whole_struct_of(entry.struct if entry is not None else struct or Object)
-    try:
-        subject = msgspec.convert(document, target)
-    except msgspec.ValidationError:
-        subject = msgspec.convert(without_nulls(document), target)  # only then pay for the slow way
+    subject = read_document(document, target)
     subject.kind = group_kind.partition(".")[0]
-    subject.document = document  # type: ignore[attr-defined]
+    if not isinstance(subject, Unreadable):
+        subject.document = document  # type: ignore[attr-defined]
     return subject
 
 
@@ -125,23 +126,20 @@ def read_all(group_kind: str, documents: Iterable[Document], struct: type[Object
         alike = known.get(place)
         if alike is None:
             pod = read(group_kind, document, struct)
-            assert isinstance(pod, Pod)
-            known[place] = pod
+            if isinstance(pod, Pod):
+                known[place] = pod
         else:
-            pod = _read_around_spec(document, alike)
-            pod.spec = msgspec.structs.replace(alike.spec, node_name=spec.get("nodeName") or "")
+            pod = _read_around_spec(document, alike, spec.get("nodeName") or "")
         pods.append(pod)
     return pods
 
 
-def _read_around_spec(document: Document, before: Pod) -> Pod:
-    """Read everything but the spec, which is taken from the version before."""
-    rest = {name: value for name, value in document.items() if name != "spec"}
-    try:
-        pod = msgspec.convert(rest, Pod)
-    except msgspec.ValidationError:
-        pod = msgspec.convert(without_nulls(rest), Pod)
-    pod.kind, pod.spec, pod.document = "Pod", before.spec, document
+def _read_around_spec(document: Document, before: Pod, node_name: str) -> Object:
+    """Read everything but the spec, which is taken from a pod that has the same but for its node."""
+    pod = read_document({name: value for name, value in document.items() if name != "spec"}, Pod)
+    if not isinstance(pod, Unreadable):
+        pod.kind, pod.document = "Pod", document
+        pod.spec = msgspec.structs.replace(before.spec, node_name=node_name)
     return pod
 
 

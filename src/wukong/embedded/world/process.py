@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from wukong.actions import Action, Note
-from wukong.api.resources import Resource
+from wukong.api.resources import Key, Resource
 from wukong.embedded.store.kinds import store_name
 from wukong.embedded.world.clock import Chance, VirtualClock
 from wukong.embedded.world.workers import Decision, Freed, Workers, count_together
@@ -166,6 +166,10 @@ class Process:
         self.dispatch.observe(changes, self.now)
         if self.workers is not None:
             self.workers.observe(changes)
+
+    def observe_unreadable(self, group_kind: str, keys: Iterable[Key]) -> None:
+        """Queue the objects that came by and cannot be read."""
+        self.dispatch.observe_unreadable(group_kind, keys, self.now)
 
     def mirror_at_decision(self) -> State:
         """What the decision that it is carrying out was based on. May be a copy: only for those who look on."""

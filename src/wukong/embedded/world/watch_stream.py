@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from wukong.api.meta import Object
 from wukong.api.resources import Key
+from wukong.api.unreadable import Unreadable
 from wukong.embedded.store import Server
 from wukong.embedded.store.database import key_of
 from wukong.embedded.world import objects
@@ -104,6 +105,8 @@ class WatchStream:
         for copy in range(copies):
             changes = self.process.state.apply(event.type, event.subject, self.kind)
             self.process.observe(changes)
+            if isinstance(event.subject, Unreadable):
+                self.process.observe_unreadable(self.kind, [event.key])
             if self.on_arrival is not None:
                 self.on_arrival(self, event, changes, copy)
             all_changes += changes
@@ -135,7 +138,8 @@ class WatchStream:
 
     def relist(self) -> list[Change]:
         """Take in all objects, as a list gives them, and watch from there. Returns what that changed in the mirror."""
-        listed = sorted(self._truth.objects.get(self.kind, {}).items())
+        held = {**self._truth.objects.get(self.kind, {}), **self._truth.unreadable.get(self.kind, {})}
+        listed = sorted(held.items())
         if self.watch.selection != EVERYTHING:
             selected = {key_of(document) for document in list_selected(self._server, self.watch)}
             listed = [(key, subject) for key, subject in listed if key in selected]
@@ -143,5 +147,6 @@ class WatchStream:
         self._arrived.clear()
         changes = self.process.state.replace(self.kind, [subject for _, subject in listed])
         self.process.observe(changes)
+        self.process.observe_unreadable(self.kind, sorted(self.process.state.unreadable.get(self.kind, ())))
         self.process.dispatch.observe_list(self.kind, self.process.now)
         return changes

@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from wukong.actions import Action
 from wukong.api.resources import Key
+from wukong.api.unreadable import Unreadable
 from wukong.embedded.store import Server
 from wukong.embedded.world import objects
 from wukong.embedded.world.clock import Chance, VirtualClock
@@ -357,6 +358,7 @@ class World:
             changes = self.state.replace(kind, objects.read_all(kind, documents, struct))
             if self._only_process is not None:
                 self._only_process.dispatch.observe_first(changes, self.clock.now())
+                self._only_process.observe_unreadable(kind, self.state.unreadable.get(kind, ()))
         if self._only_process is None:
             for process in self.processes:
                 self._connect(process)
@@ -379,6 +381,8 @@ class World:
             subject = self._reader.read(kind, change.document, watch.struct, before)
             if event_type := selected_type(self.server, watch, change):
                 self._observe(self.state.apply(event_type, subject, kind))
+                if self._only_process is not None and isinstance(subject, Unreadable):
+                    self._only_process.observe_unreadable(kind, [change.key])
             for stream in self._streams.get(name, ()):
                 if event_type := selected_type(self.server, stream.watch, change):
                     stream.receive(StreamEvent(change.version, event_type, change.key, subject))

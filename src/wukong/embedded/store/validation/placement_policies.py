@@ -40,7 +40,7 @@ def find_policy_problems(kind: ServedKind, document: Document) -> list[str]:
     schema, messages_at = kind.schema or {}, defaultdict[str, list[str]](list)
     for place, message in _list_rules(schema, "$"):
         messages_at[place].append(message)
-    policy = msgspec.convert(document, _STRUCTS[kind.resource.kind])
+    policy = msgspec.convert(_without_configs(document), _STRUCTS[kind.resource.kind])
     findings = [problem.partition(": ")[::2] for problem in policy_compiler.find_policy_problems(policy, {})]
     return [
         *_find_default_problems(schema, document),
@@ -50,6 +50,16 @@ def find_policy_problems(kind: ServedKind, document: Document) -> list[str]:
             if (messages := messages_at.get(_INDEX.sub("[]", path)))
         ),
     ]
+
+
+def _without_configs(document: Document) -> Document:
+    """A copy without the configs of rules: no CEL rule reads them, and a struct refuses those that are too large."""
+    copy = part = dict(document)
+    for name in ("spec", "scheduling", "schedulingPolicy"):
+        part[name] = dict(part.get(name) or {})
+        part = part[name]
+    part["rules"] = [{**rule, "config": {}} for rule in part.get("rules") or ()]
+    return copy
 
 
 def _find_closest(problem: str, messages: list[str]) -> str:
