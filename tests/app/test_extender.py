@@ -7,6 +7,7 @@ import numpy as np
 from builders import a_node, a_pod, a_usage, measure
 from policies import spot, steady
 from wukong.app.components.extender.server import CountingExtender
+from wukong.placement.slices import finish
 from wukong.replies.extender.verbs import Extender
 from wukong.runtime.metrics import Metrics
 from wukong.state import State
@@ -31,7 +32,7 @@ def test_a_stale_mirror_is_shown_and_its_refusals_are_counted() -> None:
     assert figures("wukong_extender_stale_mirror") == 0
     clock.time += 163
     fleet = counting.fleet(clock.now())
-    counting.filter(a_pod(), fleet, np.arange(fleet.size, dtype=np.intp), clock.now())
+    finish(counting.filter_in_slices(a_pod(), fleet, np.arange(fleet.size, dtype=np.intp), clock.now()))
     refused = {"reason": "stale-mirror", "mode": "enforce"}
     assert figures("wukong_extender_stale_mirror") == 1
     assert figures("wukong_extender_nodes_refused_total", refused) == 1

@@ -127,7 +127,7 @@ def test_a_rule_that_cannot_be_used_as_the_type_given_is_told_what_it_can_be() -
 
 
 def test_a_message_too_long_for_a_condition_is_cut() -> None:
-    rules = [{"name": "x" * 63 + str(index), "type": "score"} for index in range(1000)]
+    rules = [{"name": "x" * 1500 + str(index), "type": "score"} for index in range(32)]
     message = accepted(reconcile(a_policy({"scheduling": {"schedulingPolicy": {"rules": rules}}})))["message"]
     assert len(message) == LONGEST_MESSAGE
     assert message.endswith("…")

@@ -96,3 +96,32 @@ def test_the_same_question_gives_the_same_plan() -> None:
     pods = [a_pod(f"web-{number}", namespace="shop", app="web", labels={"n": str(number)}) for number in range(5000)]
     assert len({id(policies.find(pod).plan) for pod in pods}) == 1
     assert policies.find(pods[0]) is policies.find(pods[0])
+
+
+def test_of_many_just_as_specific_three_are_named_and_the_others_counted() -> None:
+    policies = [ours(f"p{number:03}", app="web") for number in range(500)]
+    match = find(*policies, app="web")
+    assert match.others == tuple(f"PlacementPolicy shop/p{number:03}" for number in (1, 2, 3))
+    assert match.more == 496
+    assert match.describe_others().endswith("PlacementPolicy shop/p003 and 496 more")
+    compiled = Policies(policies, BUILT_IN, BUILT, NAMESPACES)
+    assert len(compiled.list_others(a_pod(namespace="shop", app="web"))) == 499
+
+
+def test_a_question_about_many_policies_is_answered_in_slices() -> None:
+    policies = Policies([ours(f"p{number}", app="db") for number in range(1000)], BUILT_IN, BUILT, NAMESPACES)
+    slices = list(policies.find_in_slices(a_pod(namespace="shop", app="web")))
+    assert len(slices) == 1000 // 64
+
+
+def test_what_is_known_about_pods_is_bounded_by_number_and_by_size() -> None:
+    policies = Policies([ours("web", app="web")], BUILT_IN, BUILT, NAMESPACES)
+    for number in range(10_000):
+        policies.find(a_pod(namespace=f"space-{number % 50}", app="web", labels={"n": str(number)}))
+    assert policies.count_known() <= 4096
+    known = policies.count_known()
+    policies.find(a_pod(namespace="shop", app="web", labels={f"l{number}": "" for number in range(40)}))
+    assert policies.count_known() == known
+    for number in range(50):
+        policies.put_namespace(f"space-{number}", None)
+    assert policies.count_known() == 0

@@ -121,3 +121,16 @@ def test_what_is_asked_for_later_than_work_on_an_item_begins_is_not() -> None:
     queue.restart("a", 2)
     queue.finish("a")
     assert queue.next_due() == 3
+
+
+def test_a_key_asked_for_again_and_again_leaves_nothing_behind() -> None:
+    queue: Queue[str] = Queue()
+    for number in range(10_000):
+        queue.add_after("web", 300.0, float(number))  # look again in five minutes
+        queue.add("web", float(number))  # but it changes all the time
+        assert queue.take_due(float(number)) == ["web"]
+        queue.finish("web")
+    assert len(queue._heap) <= 1100
+    queue.add("db", 1.0)
+    queue.add("web", 2.0)
+    assert queue.take_due(10_000.0) == ["db", "web"]

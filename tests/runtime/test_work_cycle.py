@@ -130,3 +130,26 @@ def test_work_that_is_abandoned_keeps_what_may_have_happened_and_waits_for_whoev
 
 def assumed(cycle: WorkCycle) -> Any:
     return cycle.dispatch.state.placements
+
+
+def test_a_key_whose_action_gets_lost_again_and_again_comes_back_ever_later() -> None:
+    cycle, marker = a_cycle(PATCH)
+    now, delays = 0.0, []
+    for _ in range(4):
+        delays.append(cycle.fail(take(cycle, now), OutcomeUnknown("lost"), now, jitter=0.0))
+        now += delays[-1]
+        look = take(cycle, now)
+        assert look.only_looks
+        look.advance(None)  # it has not happened
+        cycle.finish(look, now)
+    assert delays == [0.5, 1.0, 2.0, 4.0]
+    attempt = cycle.dispatch.state.attempts.get("marker", KEY)
+    assert attempt is not None
+    assert attempt.count == 4
+    done = take(cycle, now)
+    done.advance(None)
+    cycle.finish(done, now)
+    assert cycle.dispatch.state.attempts.get("marker", KEY) is None
+    cycle.dispatch.queue.add(ITEM, now)
+    assert cycle.fail(take(cycle, now), Conflict("changed"), now, jitter=0.0) == 0.5
+    assert marker.decisions == 6

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wukong.api.core import Node, Pod
+from wukong.placement.slices import Slices
 from wukong.serve.extender.offered_nodes import Rows
 from wukong.serve.extender.response import Mask, Scores
 
@@ -50,7 +51,8 @@ class Extender:
         self.asked_of.append(len(nodes))
         return Fleet([node.metadata.name for node in nodes])
 
-    def filter(self, pod: Pod, fleet: Fleet, rows: Rows, now: float) -> FilterResult:
+    def filter_in_slices(self, pod: Pod, fleet: Fleet, rows: Rows, now: float) -> Slices[FilterResult]:
+        yield
         if pod.metadata.name == "broken":
             raise ZeroDivisionError("a mistake of ours")
         if pod.metadata.name.startswith("any"):
@@ -58,9 +60,13 @@ class Extender:
         busy, leaving = fleet.busy[rows], fleet.leaving[rows]
         return FilterResult(~(busy | leaving), (Refusal(BUSY, busy, False), Refusal(LEAVING, leaving, True)))
 
-    def prioritize(self, pod: Pod, fleet: Fleet, rows: Rows, now: float) -> Scores:
+    def prioritize_in_slices(self, pod: Pod, fleet: Fleet, rows: Rows, now: float) -> Slices[Scores]:
+        yield
         scores: Scores = fleet.score[rows]
         return scores
 
-    def preempt(self, pod: Pod, candidates: Mapping[str, list[Pod] | list[str]], now: float) -> list[str]:
+    def preempt_in_slices(
+        self, pod: Pod, candidates: Mapping[str, list[Pod] | list[str]], now: float
+    ) -> Slices[list[str]]:
+        yield
         return [node for node in candidates if len(node) % 2]

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from serve.deciding import BUSY, LEAVING, Extender
 from serve.strict import check_filter, check_preempt, check_prioritize
 from wukong.errors import InputError
+from wukong.placement.slices import Slices, finish
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
-from wukong.serve.extender.server import RequestHandler, build_extender_app
+from wukong.serve.extender.server import Decision, RequestHandler, build_extender_app
 from wukong.serve.site import serve
 
 # "nnn" is kept, "n1nnn" is busy, "nn" leaves: see deciding.py
@@ -44,13 +45,18 @@ def a_handler() -> RequestHandler:
     return RequestHandler(Extender(KNOWN), Noon())
 
 
+def answer(slices: Slices[Decision]) -> bytes:
+    """What a request is answered, without a pause."""
+    return finish(finish(slices))
+
+
 def encode(sent: Any, *, compact: bool = True, ascii_only: bool = True) -> bytes:
     separators = (",", ":") if compact else None
     return json.dumps(sent, separators=separators, ensure_ascii=ascii_only).encode()
 
 
 def check_filtered(sent: dict[str, Any], **form: bool) -> tuple[list[str], dict[str, str], dict[str, str]]:
-    return check_filter(sent, a_handler().filter(encode(sent, **form))())
+    return check_filter(sent, answer(a_handler().filter(encode(sent, **form))))
 
 
 # Filter and prioritize ------------------------------------------------------------------------------------------------
@@ -64,10 +70,10 @@ def test_names_are_kept_or_refused_with_their_reasons() -> None:
 def test_nodes_are_echoed_byte_for_byte() -> None:
     kept, other = encode(a_node(KEPT), compact=False), encode(a_node(BUSY_ONE))
     body = b'{"Pod":%b,"Nodes":{"items":[%b, %b]},"NodeNames":null}' % (encode(POD), other, kept)
-    answer = a_handler().filter(body)()
-    check_filter(json.loads(body), answer)
-    assert kept in answer
-    assert other not in answer
+    answered = answer(a_handler().filter(body))
+    check_filter(json.loads(body), answered)
+    assert kept in answered
+    assert other not in answered
 
 
 @pytest.mark.parametrize("pod", [POD, ANY])
@@ -88,8 +94,8 @@ def test_every_list_of_nodes_is_accounted_for(pod: dict[str, Any], names: list[s
     ):
         for form in ({}, {"compact": False}, {"ascii_only": False}):
             body = encode(sent, **form)
-            check_filter(_items_spelled(sent), handler.filter(body)())
-            check_prioritize(_items_spelled(sent), handler.prioritize(body)())
+            check_filter(_items_spelled(sent), answer(handler.filter(body)))
+            check_prioritize(_items_spelled(sent), answer(handler.prioritize(body)))
 
 
 def _items_spelled(sent: dict[str, Any]) -> dict[str, Any]:
@@ -103,7 +109,8 @@ def test_a_list_of_no_nodes_written_as_null_is_empty() -> None:
 
 def test_scores_are_those_given_and_unknown_nodes_have_the_neutral_one() -> None:
     sent = {"Pod": POD, "NodeNames": [NEW, KEPT, "node-1.example"]}
-    assert check_prioritize(sent, a_handler().prioritize(encode(sent))()) == {NEW: 5, KEPT: 3, "node-1.example": 3}
+    answered = answer(a_handler().prioritize(encode(sent)))
+    assert check_prioritize(sent, answered) == {NEW: 5, KEPT: 3, "node-1.example": 3}
 
 
 def test_nodes_the_mirror_does_not_know_are_read_from_the_request() -> None:
@@ -111,19 +118,19 @@ def test_nodes_the_mirror_does_not_know_are_read_from_the_request() -> None:
     handler = RequestHandler(extender, Noon())
     for names, asked_of in (([KEPT], []), ([KEPT, "new-2", KEPT], [2])):
         sent = {"Pod": POD, "Nodes": {"items": [a_node(name) for name in names]}}
-        check_filter(sent, handler.filter(encode(sent))())
+        check_filter(sent, answer(handler.filter(encode(sent))))
         assert extender.asked_of == asked_of
     sent = {"Pod": POD, "Nodes": {"items": [a_node("new-2")]}}
-    assert check_prioritize(sent, handler.prioritize(encode(sent))()) == {"new-2": 5}
+    assert check_prioritize(sent, answer(handler.prioritize(encode(sent)))) == {"new-2": 5}
 
 
 def test_another_fleet_has_other_rows() -> None:
     extender = Extender(KNOWN)
     handler = RequestHandler(extender, Noon())
     sent = {"Pod": POD, "NodeNames": KNOWN}
-    before = check_prioritize(sent, handler.prioritize(encode(sent))())
+    before = check_prioritize(sent, answer(handler.prioritize(encode(sent))))
     extender.known = Extender([NEW, *KNOWN[::-1]]).known
-    assert check_prioritize(sent, handler.prioritize(encode(sent))()) == before
+    assert check_prioritize(sent, answer(handler.prioritize(encode(sent)))) == before
 
 
 names = st.one_of(st.sampled_from(KNOWN), st.text(st.characters(exclude_categories=["Cs"]), max_size=8))
@@ -135,8 +142,8 @@ def test_any_names_in_any_form(given: list[str], full: bool, compact: bool, pod:
     offered = {"Nodes": {"items": [a_node(name) for name in given]}} if full else {"NodeNames": given}
     sent, handler = {"Pod": pod, **offered}, a_handler()
     body = encode(sent, compact=compact, ascii_only=plain)
-    check_filter(sent, handler.filter(body)())
-    check_prioritize(sent, handler.prioritize(body)())
+    check_filter(sent, answer(handler.filter(body)))
+    check_prioritize(sent, answer(handler.prioritize(body)))
 
 
 # Preempt --------------------------------------------------------------------------------------------------------------
@@ -149,14 +156,14 @@ def test_victims_come_back_as_uids_whichever_way_they_were_sent(lower: bool) -> 
     full = {KEPT: {"Pods": pods, "NumPDBViolations": 2}, "even": {"Pods": pods}}
     for field, victims in (("NodeNameToMetaVictims", meta), ("NodeNameToVictims", full)):
         sent = {"Pod": POD, field.lower() if lower else field: victims}
-        remaining = check_preempt(sent, a_handler().preempt(encode(sent))())
+        remaining = check_preempt(sent, answer(a_handler().preempt(encode(sent))))
         assert remaining == {KEPT: ["a", "b"], **({"odd": []} if "odd" in victims else {})}
 
 
 def test_no_candidates_are_no_candidates() -> None:
     for nothing in cast("list[object]", [None, {}]):
         sent = {"Pod": POD, "NodeNameToVictims": None, "NodeNameToMetaVictims": nothing}
-        assert check_preempt(sent, a_handler().preempt(encode(sent))()) == {}
+        assert check_preempt(sent, answer(a_handler().preempt(encode(sent)))) == {}
 
 
 # Bad requests ---------------------------------------------------------------------------------------------------------
@@ -192,7 +199,7 @@ OFFER = b'"NodeNames":["nnn"]'
 def test_a_body_that_cannot_be_read_says_where(body: bytes, said: str) -> None:
     for verb in (a_handler().filter, a_handler().prioritize):
         with pytest.raises(InputError) as caught:
-            verb(body)
+            finish(verb(body))
         assert said in str(caught.value)
 
 
@@ -203,7 +210,7 @@ def test_a_body_that_cannot_be_read_says_where(body: bytes, said: str) -> None:
 def test_victims_that_cannot_be_read_are_named(victims: bytes) -> None:
     for field in (b"NodeNameToVictims", b"NodeNameToMetaVictims"):
         with pytest.raises(InputError, match=field.decode()):
-            a_handler().preempt(b'{"Pod":{},"%b":%b}' % (field, victims))
+            finish(a_handler().preempt(b'{"Pod":{},"%b":%b}' % (field, victims)))
 
 
 # Over HTTP ------------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import msgspec
 from wukong.admission.affinity_validation import find_selector_problems
 from wukong.admission.problem_text import describe_problem, format_choices
 from wukong.api.decode import readable
+from wukong.api.meta import LabelSelector
 from wukong.api.placement import (
     DEFAULT,
     MODES,
@@ -31,6 +32,7 @@ from wukong.api.placement import (
 )
 from wukong.api.quantity import parse_quantity, scheduler_amount
 from wukong.errors import InputError, nearest
+from wukong.placement.limits import find_selector_size_problems, find_size_problems
 from wukong.placement.percent import parse_percent
 from wukong.placement.rule import AnyRule, Rules
 from wukong.semantics.label_syntax import is_label_key
@@ -114,15 +116,15 @@ def title_of(policy: Policy) -> str:
 
 
 def find_policy_problems(policy: Policy, rules: Rules) -> list[str]:
-    """Everything that is wrong with a policy, each with its path."""
-    return list(_find_problems(policy, rules))
+    """What is wrong with a policy, each with its path: everything, unless it is too large to be looked at."""
+    return list(find_size_problems(policy.spec)) or list(_find_problems(policy, rules))
 
 
 def _find_problems(policy: Policy, rules: Rules) -> Iterator[str]:
     spec = policy.spec
-    yield from find_selector_problems(spec.selector, "$.spec.selector")
+    yield from _find_selector_problems(spec.selector, "$.spec.selector")
     if isinstance(spec, ClusterPlacementPolicySpec):
-        yield from find_selector_problems(spec.namespace_selector, "$.spec.namespaceSelector")
+        yield from _find_selector_problems(spec.namespace_selector, "$.spec.namespaceSelector")
         if policy.metadata.name == DEFAULT:
             yield from _find_default_problems(spec)
     if spec.capacity is not None:
@@ -131,6 +133,11 @@ def _find_problems(policy: Policy, rules: Rules) -> Iterator[str]:
     if spec.scheduling is not None:
         yield from _find_affinity_problems(spec.scheduling.resource_affinity, "$.spec.scheduling.resourceAffinity")
         yield from _find_policy_problems(spec.scheduling.scheduling_policy, rules, "$.spec.scheduling.schedulingPolicy")
+
+
+def _find_selector_problems(selector: LabelSelector | None, path: str) -> Iterator[str]:
+    too_large = list(find_selector_size_problems(selector, path))
+    yield from too_large or find_selector_problems(selector, path)
 
 
 def _find_default_problems(spec: ClusterPlacementPolicySpec) -> Iterator[str]:

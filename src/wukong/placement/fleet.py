@@ -8,17 +8,19 @@ Row -1 of what judge.py derives stands for a node that the mirror does not show 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from wukong.api.core import Node
 from wukong.api.quantity import parse_quantity
-from wukong.engine.arrays import Floats, Ints, Mask
+from wukong.engine.arrays import Floats, Index, Ints, Mask
 from wukong.errors import InputError
 from wukong.placement.capacity import is_spot
 from wukong.placement.leaving_nodes import find_leaving_reason
-from wukong.placement.prices import Prices
+from wukong.placement.prices import Prices, instance_type_of
+from wukong.semantics.selectors import Selector, holds
 
 USED = ("cpu", "memory", "storage")  # what a meter measures, in the order of `usage`
 Labels = Mapping[str, str]
@@ -34,6 +36,23 @@ class NodeFacts(NamedTuple):
     leaving: str
     price: float  # per hour
     cores: float
+
+
+class LabelCodes(NamedTuple):
+    """One label over all nodes, as numbers."""
+
+    of_nodes: Index  # [node] 0: it does not have the label; else the number of its value
+    numbers: dict[str, int]  # value → its number
+
+    def find_fitting(self, operator: str, values: frozenset[str]) -> Mask:
+        """[number] whether a requirement holds for this value, or for absence."""
+        if operator in ("In", "NotIn"):
+            present = [self.numbers[value] for value in self.numbers.keys() & values]
+            fitting: Mask = np.full(len(self.numbers) + 1, operator == "NotIn")
+            fitting[present] = operator == "In"
+            return fitting
+        labels = (None, *self.numbers)
+        return np.array([holds(operator, values, label) for label in labels], dtype=np.bool_)
 
 
 class Nodes:
@@ -53,14 +72,47 @@ class Nodes:
         # [node] 0: stays; else 1 + the position of its reason
         self.leaving_codes: Ints = np.array([numbers[reason] for reason in self.leaving], dtype=np.int64)
         _seal(self.is_spot, self.price, self.price_per_core, self.leaving_codes)
+        # By label, only of those that nodes have: which others policies ask for is up to whoever writes policies.
         self._columns: dict[str, list[str | None]] = {}
+        self._label_codes: dict[str, LabelCodes] = {}
+        self._absent: list[str | None] = [None] * len(facts)
+
+    @cached_property
+    def label_keys(self) -> frozenset[str]:
+        """Every label that some node has."""
+        return frozenset().union(*(entry.node.metadata.labels for entry in self.facts))
+
+    @cached_property
+    def instance_types(self) -> list[str]:
+        return [instance_type_of(entry.node.metadata.labels) for entry in self.facts]
 
     def column(self, label: str) -> list[str | None]:
         """One label over all nodes."""
+        if label not in self.label_keys:
+            return self._absent
         column = self._columns.get(label)
         if column is None:
             column = self._columns[label] = [entry.node.metadata.labels.get(label) for entry in self.facts]
         return column
+
+    def select(self, selector: Selector | None) -> Mask:
+        """[node] whether it has the labels a selector asks for: asked once per value of a label, not once per node."""
+        selected: Mask = np.full(len(self.facts), selector is not None)
+        for key, operator, values in selector or ():
+            if key not in self.label_keys:
+                if not holds(operator, values, None):
+                    return np.zeros_like(selected)
+                continue
+            codes = self._label_codes.get(key)
+            if codes is None:
+                codes = self._label_codes[key] = _encode_column(self.column(key))
+            fitting = codes.find_fitting(operator, values)
+            if fitting.all():
+                continue
+            selected &= fitting[codes.of_nodes]
+            if not selected.any():
+                break
+        return selected
 
 
 def read_facts(node: Node, prices: Prices) -> NodeFacts:
@@ -100,6 +152,10 @@ class Fleet:
     def column(self, label: str) -> list[str | None]:
         return self.nodes.column(label)
 
+    def select(self, selector: Selector | None) -> Mask:
+        """[node] whether it has the labels that a compiled selector (semantics.selectors) asks for."""
+        return self.nodes.select(selector)
+
     def numbers(self, label: str) -> Floats:
         """A label that holds a number, per node; NaN where it is absent or no number."""
         return np.array([_parse_number(text) for text in self.column(label)], dtype=np.float64)
@@ -109,6 +165,13 @@ class Fleet:
 
     def node(self, row: int) -> Node:
         return self.nodes.facts[row].node
+
+
+def _encode_column(column: Sequence[str | None]) -> LabelCodes:
+    distinct = dict.fromkeys(value for value in column if value is not None)
+    numbers = {value: number for number, value in enumerate(distinct, 1)}
+    of_nodes = np.array([0 if value is None else numbers[value] for value in column], dtype=np.intp)
+    return LabelCodes(of_nodes, numbers)
 
 
 def _seal(*columns: Floats | Ints | Mask) -> None:

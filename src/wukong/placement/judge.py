@@ -1,9 +1,9 @@
 """A plan on a fleet: which of the nodes offered are refused and why, and how many points the others get.
 
 Called by replies.extender and by `wukong explain`. What does not depend on the pod is worked out once per plan and
-fleet and kept until the fleet changes. Arrays over the whole fleet have one row more than it: the last stands for a
-node we have not heard of yet, which everything is neutral about. Only a strategy may refuse it: it is neither known to
-be spot nor to be on-demand.
+fleet, rule by rule (in slices: see slices.py), and kept until the fleet changes. Arrays over the whole fleet have one
+row more than it: the last stands for a node we have not heard of yet, which everything is neutral about. Only a
+strategy may refuse it: it is neither known to be spot nor to be on-demand.
 
     points  = Σ weight · points of a term / Σ weight      0–100; terms: preferences, score rules, spot-preferred
     score   = points / 10, rounded half up                0–10, what kube-scheduler takes
@@ -12,10 +12,11 @@ be spot nor to be on-demand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from math import ceil
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,11 +26,17 @@ from wukong.engine.arrays import Floats, Index, Ints, Mask
 from wukong.placement.compile import Floor, Plan, Preference, Use
 from wukong.placement.fleet import Fleet, Nodes
 from wukong.placement.rule import NEUTRAL
+from wukong.placement.slices import Slices, finish
 
 BEST = 10
 SPOT_WEIGHT = 100  # what spot-preferred counts beside the other terms
 _CHOOSE_SPOT = ("spot-only", "spot-first", "on-demand-first")  # the strategies by which a pod is sent to spot nodes
+_MOST_KEPT = 4096  # answers that are kept, of one sort
+_MOST_ROWS = 1 << 21  # of all their arrays: 400 plans on 5,000 nodes, about 35 MB
+_LONGEST_FAULT = 1000
 T = TypeVar("T", Floats, Mask)
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 
 class Reason(NamedTuple):
@@ -64,9 +71,8 @@ class Term(NamedTuple):
 
 
 class _PlanResult(NamedTuple):
-    """What holds for every pod of a plan, as long as the fleet is this one."""
+    """What holds for every pod of a plan, as long as the fleet is the same."""
 
-    fleet: Fleet
     plan: Plan
     codes: Ints  # [fleet and one] 0: not refused, else 1 + the position of its reason
     reasons: tuple[Reason, ...]
@@ -74,18 +80,63 @@ class _PlanResult(NamedTuple):
     scores: Ints  # [fleet and one] 0–10
 
 
+class _Kept(Generic[K, V]):
+    """Values with as many rows as there are nodes. If there are too many, those not asked for lately are dropped."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[K, V] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: K) -> V | None:
+        value = self._values.get(key)
+        if value is not None:
+            self._values.move_to_end(key)
+        return value
+
+    def put(self, key: K, value: V, rows: int) -> None:
+        """All values have the same number of rows: they are about one fleet."""
+        self._values[key] = value
+        self._values.move_to_end(key)
+        while len(self._values) > min(_MOST_KEPT, 1 + _MOST_ROWS // (rows + 1)):
+            self._values.popitem(last=False)
+
+    def drop(self, key: K) -> None:
+        self._values.pop(key, None)
+
+    def clear(self) -> None:
+        self._values.clear()
+
+
 class Judge:
-    """Filters and scores the nodes of a fleet by a plan. Rules that failed are noted in `faults` and left out."""
+    """Filters and scores the nodes of a fleet by a plan. Rules that failed are noted in `faults` and left out.
+
+    What is kept is of one fleet, and bounded: there may be ten thousand plans, and an array has a row for every node.
+    """
 
     def __init__(self) -> None:
         self.faults: dict[str, str] = {}  # rule → what it raised last
-        self._steady_answers: dict[tuple[int, type], tuple[Use, Nodes, npt.NDArray[Any] | None]] = {}
-        self._results: dict[tuple[int, bool], _PlanResult] = {}  # by the plan's identity, and whether nodes are stale
+        self._fleet, self._nodes = Fleet(Nodes(())), Nodes(())  # what is kept is about these
+        self._steady_answers: _Kept[tuple[int, type], tuple[Use, npt.NDArray[Any] | None]] = _Kept()
+        self._results: _Kept[tuple[int, bool], _PlanResult] = _Kept()  # by plan, and whether nodes are stale
 
     def forget(self) -> None:
-        """Drop everything kept: call it when policies changed."""
+        """Drop everything kept."""
         self._results.clear()
         self._steady_answers.clear()
+
+    def forget_plan(self, plan: Plan) -> None:
+        """Drop what is kept about a plan that nobody will ask about again."""
+        for is_stale in (False, True):
+            self._results.drop((id(plan), is_stale))
+        for use in (*plan.filters, *plan.scores, *plan.ranks):
+            for dtype in (np.bool_, np.float64):
+                self._steady_answers.drop((id(use), dtype))
+
+    def count_kept(self) -> int:
+        """How many answers are kept."""
+        return len(self._results) + len(self._steady_answers)
 
     # ---- refusing
 
@@ -99,10 +150,22 @@ class Judge:
         strategy: str,
         stale_seconds: float = 0.0,
     ) -> Judgement:
+        return finish(self.filter_in_slices(plan, fleet, rows, pod, needed, strategy, stale_seconds))
+
+    def filter_in_slices(
+        self,
+        plan: Plan,
+        fleet: Fleet,
+        rows: Index,
+        pod: Pod,
+        needed: Mapping[str, int] | None,
+        strategy: str,
+        stale_seconds: float = 0.0,
+    ) -> Slices[Judgement]:
         """`needed` is what the pod asks for, by resource (None: leave floors aside); `strategy` the plan's, or what the
         pod's priority makes of it. `stale_seconds` is how old the nodes are, where they are too old to trust a spot
         node to be there still: a strategy that would choose one refuses them all."""
-        result = self._result_of(plan, fleet, pod)
+        result = yield from self._judge_in_slices(plan, fleet, pod)
         codes, reasons = result.codes, list(result.reasons)
         for floor in plan.floors if needed is not None else ():
             # Final: kube-scheduler, which does not know the floor, would find nobody to evict, and fail on that.
@@ -117,7 +180,7 @@ class Judge:
         wanted = result.spot[rows] if strategy.startswith("spot-") else ~result.spot[rows]
         return _apply_strategy(plan, strategy, kept, wanted & (rows >= 0), refusals)
 
-    def _find_refusals(self, plan: Plan, fleet: Fleet, pod: Pod) -> tuple[Ints, tuple[Reason, ...]]:
+    def _find_refusals(self, plan: Plan, fleet: Fleet, pod: Pod) -> Slices[tuple[Ints, tuple[Reason, ...]]]:
         """The refusals that preemption cannot mend and no other pod changes: leaving nodes, then filter rules."""
         reasons = [Reason("leaving", f"node is leaving: {reason}") for reason in fleet.nodes.leaving_reasons]
         codes = np.append(fleet.nodes.leaving_codes, 0)
@@ -126,19 +189,26 @@ class Judge:
             if refused is not None:
                 reasons.append(Reason("rule", f"rule {use.rule.name}: {_reason_of(use)} ({plan.name})"))
                 codes[:-1] = np.where((codes[:-1] == 0) & refused, len(reasons), codes[:-1])
+            yield
         return codes, tuple(reasons)
 
     # ---- scoring
 
     def score(self, plan: Plan, fleet: Fleet, rows: Index, pod: Pod, is_stale: bool = False) -> Ints:
+        return finish(self.score_in_slices(plan, fleet, rows, pod, is_stale))
+
+    def score_in_slices(self, plan: Plan, fleet: Fleet, rows: Index, pod: Pod, is_stale: bool = False) -> Slices[Ints]:
         """0 to 10 for each node offered. If the nodes are stale, none gets points for being spot."""
-        scores = self._result_of(plan, fleet, pod, is_stale).scores[rows]
+        scores = (yield from self._judge_in_slices(plan, fleet, pod, is_stale)).scores[rows]
         if plan.ranks and len(scores):
-            return self._apply_ranks(plan, fleet, rows, pod, scores)
+            return (yield from self._apply_ranks(plan, fleet, rows, pod, scores))
         return scores
 
     def build_terms(self, plan: Plan, fleet: Fleet, pod: Pod, is_stale: bool = False) -> list[Term]:
         """What the points are made of."""
+        return finish(self._build_terms_in_slices(plan, fleet, pod, is_stale))
+
+    def _build_terms_in_slices(self, plan: Plan, fleet: Fleet, pod: Pod, is_stale: bool) -> Slices[list[Term]]:
         terms = [
             Term(f"preferred {preference.resource}", preference.weight, _pad(score_usage(preference, fleet)))
             for preference in plan.preferences
@@ -147,6 +217,7 @@ class Judge:
             points = self.compute_points(use, fleet, pod)
             if points is not None:
                 terms.append(Term(use.rule.name, use.weight, points))
+            yield
         if plan.strategy == "spot-preferred" and not is_stale:
             terms.append(Term(plan.strategy, SPOT_WEIGHT, _pad(np.where(fleet.is_spot, 100.0, 0.0))))
         return terms
@@ -158,7 +229,7 @@ class Judge:
             return None
         return _pad(np.where(np.isnan(answer), NEUTRAL, np.clip(answer, 0, 100)))
 
-    def _apply_ranks(self, plan: Plan, fleet: Fleet, rows: Index, pod: Pod, scores: Ints) -> Ints:
+    def _apply_ranks(self, plan: Plan, fleet: Fleet, rows: Index, pod: Pod, scores: Ints) -> Slices[Ints]:
         best = int(scores.max())
         leaders = scores == best
         tied = leaders.copy()
@@ -167,30 +238,43 @@ class Judge:
             if points is not None and tied.any():
                 here = points[rows]
                 tied &= here == here[tied].max()
+            yield
         if best == 0:  # nobody can get less: the leaders among them get more
             return np.where(tied & ~(tied.all()), 1, scores)
         return np.where(leaders & ~tied, best - 1, scores)
 
     # ---- keeping
 
-    def _result_of(self, plan: Plan, fleet: Fleet, pod: Pod, is_stale: bool = False) -> _PlanResult:
+    def _judge_in_slices(self, plan: Plan, fleet: Fleet, pod: Pod, is_stale: bool = False) -> Slices[_PlanResult]:
+        self._keep_only(fleet)
         result = self._results.get((id(plan), is_stale))
-        if result is None or result.fleet is not fleet or result.plan is not plan:
-            codes, reasons = self._find_refusals(plan, fleet, pod)
-            scores = to_scores(self.build_terms(plan, fleet, pod, is_stale), fleet.size + 1)
-            result = _PlanResult(fleet, plan, codes, reasons, _pad(fleet.is_spot, False), scores)
-            if not _is_per_pod(plan):
-                self._results[id(plan), is_stale] = result
+        if result is None or result.plan is not plan:
+            codes, reasons = yield from self._find_refusals(plan, fleet, pod)
+            terms = yield from self._build_terms_in_slices(plan, fleet, pod, is_stale)
+            scores = to_scores(terms, fleet.size + 1)
+            result = _PlanResult(plan, codes, reasons, _pad(fleet.is_spot, False), scores)
+            if self._fleet is fleet and not _is_per_pod(plan):  # another one may have come between two slices
+                self._results.put((id(plan), is_stale), result, fleet.size)
         return result
+
+    def _keep_only(self, fleet: Fleet) -> None:
+        """Drop what is about other fleets: they do not come again, and hold every node they were made of."""
+        if self._fleet is not fleet:
+            self._fleet = fleet
+            self._results.clear()
+        if self._nodes is not fleet.nodes:
+            self._nodes = fleet.nodes
+            self._steady_answers.clear()
 
     def _ask_rule(self, use: Use, fleet: Fleet, ask: Callable[[], object], dtype: type) -> npt.NDArray[Any] | None:
         """A rule's answer; None if it failed. One that depends on nodes alone is kept until they change."""
-        if not use.rule.is_steady:
+        if not use.rule.is_steady or self._nodes is not fleet.nodes:
             return self._call_rule(use, fleet, ask, dtype)
-        result = self._steady_answers.get((id(use), dtype))
-        if result is None or result[0] is not use or result[1] is not fleet.nodes:
-            result = self._steady_answers[id(use), dtype] = use, fleet.nodes, self._call_rule(use, fleet, ask, dtype)
-        return result[2]
+        kept = self._steady_answers.get((id(use), dtype))
+        if kept is None or kept[0] is not use:
+            kept = use, self._call_rule(use, fleet, ask, dtype)
+            self._steady_answers.put((id(use), dtype), kept, fleet.size)
+        return kept[1]
 
     def _call_rule(self, use: Use, fleet: Fleet, ask: Callable[[], object], dtype: type) -> npt.NDArray[Any] | None:
         """A rule may come from another package: whatever it does, the pod is placed."""
@@ -202,21 +286,32 @@ class Judge:
             if answer.shape != (fleet.size,):
                 raise ValueError(f"expected one answer for each of {fleet.size} nodes, got shape {answer.shape}")
         except Exception as error:
-            self.faults[use.rule.name] = f"{type(error).__name__}: {error}"
+            self.faults[use.rule.name] = f"{type(error).__name__}: {error}"[:_LONGEST_FAULT]
             return None
         return answer
 
 
-def meets_floor(floor: Floor, fleet: Fleet, needed: Mapping[str, int], freed: Mapping[str, int] | None = None) -> Mask:
+def meets_floor(floor: Floor, fleet: Fleet, needed: Mapping[str, int]) -> Mask:
     """[node] free ≥ max(what the floor asks, what the pod asks), for one of the floor's resources."""
     enough = np.zeros(fleet.size, dtype=np.bool_)
     for name, least in floor.amounts.items():
         free = fleet.free(name)
         if free is not None:
-            enough |= free + (freed or {}).get(name, 0) >= max(least, needed.get(name, 0))
+            enough |= free >= max(least, needed.get(name, 0))
         elif max(least, needed.get(name, 0)) == 0:
             enough[:] = True
     return enough
+
+
+def node_meets_floor(
+    floor: Floor, free: Mapping[str, Ints | None], row: int, needed: Mapping[str, int], freed: Mapping[str, int]
+) -> bool:
+    """The same of one node on which so much was `freed`. `free` is that of the fleet, by resource."""
+    for name, least in floor.amounts.items():
+        column, wanted = free[name], max(least, needed.get(name, 0))
+        if wanted == 0 if column is None else int(column[row]) + freed.get(name, 0) >= wanted:
+            return True
+    return False
 
 
 def score_usage(preference: Preference, fleet: Fleet) -> Floats:

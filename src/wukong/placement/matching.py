@@ -6,35 +6,48 @@ ask for more. Called by replies.extender.verbs and `wukong explain`. A policy wi
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from wukong.api.core import Pod
 from wukong.api.placement import DEFAULT, ClusterPlacementPolicy, ClusterPlacementPolicySpec
+from wukong.api.resources import Key, key_of
 from wukong.errors import InputError
 from wukong.placement.compile import GPU_NAMES, Plan, Policy, compile_policy
 from wukong.placement.rule import Rules
+from wukong.placement.slices import Slices, finish
 from wukong.semantics.selectors import Selector, compile_selector, selects
 
 Labels = Mapping[str, str]
-_MOST_KNOWN = 4096
+MOST_NAMED = 3  # of policies just as specific
+_MOST_KNOWN = 4096  # pods, by namespace and labels, of which the answer is kept
+_MOST_LABELS = 32  # a pod with more is looked up each time: its labels would fill the memory
+_PER_SLICE = 64  # policies compared with a pod at a time
+_OF_CLUSTER = ""  # the namespace of policies that belong to none
 
 
 class Match(NamedTuple):
     plan: Plan
-    others: tuple[str, ...] = ()  # policies just as specific that came later by name
+    others: tuple[str, ...] = ()  # policies just as specific that came later by name: the first three
+    more: int = 0  # how many there are beyond those named
+
+    def describe_others(self) -> str:
+        """`PlacementPolicy shop/b, PlacementPolicy shop/c`, followed by ` and 7 more` if there are."""
+        return ", ".join(self.others) + (f" and {self.more:,} more" if self.more else "")
 
 
 class _Candidate(NamedTuple):
-    rank: tuple[bool, int, str]  # sorts the most specific first
-    namespace: str  # "" for any
+    rank: tuple[bool, int, str]  # sorts the most specific first, then by name
     selector: Selector
     namespaces: Selector
     plan: Plan
 
 
 class Policies:
-    """Built anew whenever a policy changes. `namespaces` gives the labels of a namespace."""
+    """All policies, compiled. A change of one costs what that one costs: it is compiled, and pods it cannot select keep
+    their answers. `namespaces` gives the labels of a namespace."""
 
     def __init__(
         self,
@@ -44,52 +57,132 @@ class Policies:
         namespaces: Mapping[str, Labels],
         gpu_names: Sequence[str] = GPU_NAMES,
     ) -> None:
-        self.default_plan = default_plan
-        self._namespaces = namespaces
-        self._candidates: list[_Candidate] = []
-        self._known: dict[tuple[str, frozenset[tuple[str, str]]], Match] = {}
+        self.default_plan = self._built_in_plan = default_plan
+        self._rules, self._gpu_names = rules, gpu_names
+        self._namespaces = dict(namespaces)
+        self._by_key: dict[tuple[bool, Key], _Candidate] = {}
+        self._candidates: dict[str, list[_Candidate]] = {}  # by namespace, in order; replaced, never changed
+        self._known: dict[str, dict[frozenset[tuple[str, str]], Match]] = {}  # by namespace and labels
+        self._known_count = 0
         for policy in policies:
-            self._add(policy, rules, gpu_names)
-        self._candidates.sort(key=lambda candidate: candidate.rank)
+            self.put(policy)
 
-    def find(self, pod: Pod) -> Match:
-        """The policy that holds for this pod. Pods with the same labels and namespace are looked up once."""
-        key = pod.metadata.namespace, frozenset(pod.metadata.labels.items())
-        match = self._known.get(key)
-        if match is None:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            match = self._known[key] = self._find(pod)
-        return match
+    # ---- changes
 
-    def _add(self, policy: Policy, rules: Rules, gpu_names: Sequence[str]) -> None:
+    def put(self, policy: Policy) -> Plan | None:
+        """A policy came, or has another spec. Returns the plan it had."""
+        key, is_of_cluster = key_of(policy), isinstance(policy, ClusterPlacementPolicy)
+        old_plan = self.remove(key, is_of_cluster=is_of_cluster)
         try:
-            plan = compile_policy(policy, rules, gpu_names)
+            plan = compile_policy(policy, self._rules, self._gpu_names)
         except InputError:
-            return  # reported by the `policy` controller
-        is_of_cluster = isinstance(policy, ClusterPlacementPolicy)
-        if is_of_cluster and policy.metadata.name == DEFAULT:
+            return old_plan  # reported by the `policy` controller
+        if is_of_cluster and key.name == DEFAULT:
             self.default_plan = plan
-            return
+            return old_plan
         spec = policy.spec
         selector = compile_selector(spec.selector) or ()
         namespace_selector = spec.namespace_selector if isinstance(spec, ClusterPlacementPolicySpec) else None
         namespaces = compile_selector(namespace_selector) or ()
-        rank = is_of_cluster, -len(selector) - len(namespaces), policy.metadata.name
-        self._candidates.append(_Candidate(rank, policy.metadata.namespace, selector, namespaces, plan))
+        rank = is_of_cluster, -len(selector) - len(namespaces), key.name
+        candidate = _Candidate(rank, selector, namespaces, plan)
+        candidates = list(self._candidates.get(key.namespace, ()))
+        insort(candidates, candidate, key=_rank_of)
+        self._candidates[key.namespace] = candidates
+        self._by_key[is_of_cluster, key] = candidate
+        return old_plan
 
-    def _find(self, pod: Pod) -> Match:
+    def remove(self, key: Key, *, is_of_cluster: bool) -> Plan | None:
+        """A policy is gone. Returns the plan it had."""
+        self._forget(key.namespace)
+        if is_of_cluster and key.name == DEFAULT:
+            old_plan, self.default_plan = self.default_plan, self._built_in_plan
+            return old_plan
+        candidate = self._by_key.pop((is_of_cluster, key), None)
+        if candidate is None:
+            return None
+        candidates = list(self._candidates[key.namespace])
+        del candidates[bisect_left(candidates, candidate.rank, key=_rank_of)]
+        if candidates:
+            self._candidates[key.namespace] = candidates
+        else:
+            del self._candidates[key.namespace]
+        return candidate.plan
+
+    def put_namespace(self, name: str, labels: Labels | None) -> None:
+        """A namespace came, has other labels, or is gone (None)."""
+        if labels is None:
+            self._namespaces.pop(name, None)
+        else:
+            self._namespaces[name] = labels
+        self._known_count -= len(self._known.pop(name, ()))
+
+    def count_known(self) -> int:
+        """How many answers are kept."""
+        return sum(map(len, self._known.values()))
+
+    def _forget(self, namespace: str) -> None:
+        """Forget the answers about pods that a policy of this namespace may select."""
+        if namespace == _OF_CLUSTER:
+            self._known.clear()
+            self._known_count = 0
+        else:
+            self._known_count -= len(self._known.pop(namespace, ()))
+
+    # ---- questions
+
+    def find(self, pod: Pod) -> Match:
+        """The policy that holds for this pod. Pods with the same labels and namespace are looked up once."""
+        return finish(self.find_in_slices(pod))
+
+    def find_in_slices(self, pod: Pod) -> Slices[Match]:
+        """The same. What changes between two slices does not count."""
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels
+        if len(labels) > _MOST_LABELS:
+            return (yield from self._find(pod))
+        key = frozenset(labels.items())
+        known = self._known.get(namespace)
+        match = None if known is None else known.get(key)
+        if match is not None:
+            return match
+        if self._known_count >= _MOST_KNOWN:
+            self._forget(_OF_CLUSTER)
+        known = self._known.setdefault(namespace, {})
+        match = yield from self._find(pod)
+        if self._known.get(namespace) is known and key not in known:  # else something changed meanwhile
+            known[key] = match
+            self._known_count += 1
+        return match
+
+    def list_others(self, pod: Pod) -> list[str]:
+        """Every policy just as specific as the one that holds."""
+        return [candidate.plan.name for candidate in finish(self._find_best(pod))[1:]]
+
+    def _find(self, pod: Pod) -> Slices[Match]:
+        best = yield from self._find_best(pod)
+        if not best:
+            return Match(self.default_plan)
+        others = tuple(candidate.plan.name for candidate in islice(best, 1, 1 + MOST_NAMED))
+        return Match(best[0].plan, others, len(best) - 1 - len(others))
+
+    def _find_best(self, pod: Pod) -> Slices[list[_Candidate]]:
+        """The most specific of those that select the pod, by name."""
         labels, namespace = pod.metadata.labels, pod.metadata.namespace
         namespace_labels = self._namespaces.get(namespace, {})
-        matches = [
-            candidate
-            for candidate in self._candidates
-            if candidate.namespace in ("", namespace)
-            and selects(candidate.selector, labels)
-            and selects(candidate.namespaces, namespace_labels)
-        ]
-        if not matches:
-            return Match(self.default_plan)
-        first = matches[0]
-        others = tuple(match.plan.name for match in matches[1:] if match.rank[:2] == first.rank[:2])
-        return Match(first.plan, others)
+        lists = [self._candidates.get(place, ()) for place in dict.fromkeys((namespace, _OF_CLUSTER))]
+        for candidates in lists:
+            best: list[_Candidate] = []
+            for number, candidate in enumerate(candidates, 1):
+                if best and candidate.rank[:2] != best[0].rank[:2]:
+                    break
+                if selects(candidate.selector, labels) and selects(candidate.namespaces, namespace_labels):
+                    best.append(candidate)
+                if number % _PER_SLICE == 0:
+                    yield
+            if best:
+                return best
+        return []
+
+
+def _rank_of(candidate: _Candidate) -> tuple[bool, int, str]:
+    return candidate.rank

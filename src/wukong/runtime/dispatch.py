@@ -136,6 +136,14 @@ class Dispatch:
             self.queue.add_after(item, outcome.requeue_after, now if decided_at is None else decided_at)
         self._rest(item, written, now)
 
+    def finish_look(self, item: Item, now: float, written: Iterable[WrittenVersion] = ()) -> None:
+        """We know again what became of its action: it is decided anew, at once or when what was found shows.
+
+        That is no success yet: if what is decided then fails, or gets lost again, its backoff goes on growing.
+        """
+        self.queue.add(item, now)
+        self._rest(item, written, now)
+
     def fail(
         self,
         item: Item,

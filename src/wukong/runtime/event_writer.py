@@ -9,6 +9,8 @@ from collections import OrderedDict
 from datetime import UTC, datetime
 from hashlib import blake2b
 
+import msgspec
+
 from wukong.actions import Note
 from wukong.api.kinds import EVENTS
 from wukong.api.resources import Key
@@ -35,10 +37,14 @@ class EventWriter:
     def __init__(self, cluster: Cluster, identity: str) -> None:
         self._cluster = cluster
         self._identity = identity
-        self._series: OrderedDict[Note, _Series] = OrderedDict()
+        self._series: OrderedDict[bytes, _Series] = OrderedDict()  # by a digest of the note: texts may be long
+
+    def __len__(self) -> int:
+        """How many series it remembers."""
+        return len(self._series)
 
     async def write(self, note: Note, now: float) -> None:
-        series = self._series.get(note)
+        series = self._series.get(_digest(note))
         if series is None or now - series.seen_at > SERIES_SECONDS:
             await self._begin(note, now)
             return
@@ -56,11 +62,16 @@ class EventWriter:
     async def _begin(self, note: Note, now: float) -> None:
         body = event_of(note, self._identity, now)
         key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
-        self._series[note] = _Series(key, now)
-        self._series.move_to_end(note)
+        digest = _digest(note)
+        self._series[digest] = _Series(key, now)
+        self._series.move_to_end(digest)
         while len(self._series) > _KEPT:
             self._series.popitem(last=False)
         await self._cluster.create(EVENTS, body, key.namespace)
+
+
+def _digest(note: Note) -> bytes:
+    return blake2b(msgspec.msgpack.encode(note), digest_size=16).digest()
 
 
 def event_of(note: Note, identity: str, now: float) -> Document:

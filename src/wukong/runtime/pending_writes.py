@@ -18,6 +18,7 @@ from wukong.state import Change
 Item = TypeVar("Item", bound=Hashable)
 Place = tuple[str, Key]  # group and kind, and key
 PATIENCE = 5.0
+_MOST_OVERDUE = 1 << 14  # objects; the oldest is not waited for any longer
 _REMEMBERED = 4096  # versions seen lately: an echo may come before the answer to the write
 
 
@@ -82,10 +83,19 @@ class PendingWrites(Generic[Item]):
         """The items that have rested long enough. What they wrote is overdue."""
         expired = [item for item, until in self._until.items() if until <= now]
         for item in expired:
-            for write in sorted(self._missing[item]):
-                self._overdue.setdefault(write[:2], {})[write] = item
+            self._keep_overdue(item, sorted(self._missing[item]))
             self._release(item)
         return expired
+
+    def _keep_overdue(self, item: Item, missing: list[WrittenVersion]) -> None:
+        """What an item wrote to an object before is past: of its writes there the latest are enough."""
+        for place in dict.fromkeys(write[:2] for write in missing):
+            writes = self._overdue.pop(place, {})
+            self._overdue[place] = {write: owner for write, owner in writes.items() if owner != item}
+        for write in missing:
+            self._overdue[write[:2]][write] = item
+        while len(self._overdue) > _MOST_OVERDUE:
+            del self._overdue[next(iter(self._overdue))]
 
     def take_overdue(self, group_kind: str) -> list[Item]:
         """The items with an overdue write to this kind, which is not waited for any longer."""

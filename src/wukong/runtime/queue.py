@@ -11,12 +11,13 @@ Used by `dispatch`. Of several times asked for one item the earliest holds: whoe
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
 import msgspec
 
 Item = TypeVar("Item", bound=Hashable)
+_MOST_OUTDATED = 1024  # entries of the heap that no longer count, before it is cleared of them
 
 
 class Backoff(msgspec.Struct, frozen=True):
@@ -123,3 +124,6 @@ class Queue(Generic[Item]):
             self._waiting[item] = at
             self._sequence += 1
             heappush(self._heap, (at, self._sequence, item))
+            if len(self._heap) > 2 * len(self._waiting) + _MOST_OUTDATED:
+                self._heap = [entry for entry in self._heap if self._waiting.get(entry[2]) == entry[0]]
+                heapify(self._heap)

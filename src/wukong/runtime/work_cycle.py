@@ -74,7 +74,7 @@ class WorkCycle:
     def take_doubt(self, item: Item) -> Work | None:
         """The look that must come before the item is decided again, if there is one."""
         action = self._doubts.get(item)
-        return Work(item, Outcome((action,), requeue_after=0.0), only_looks=True) if action is not None else None
+        return Work(item, Outcome((action,)), only_looks=True) if action is not None else None
 
     def decide(self, item: Item, now: float) -> Work:
         return Work(item, self.dispatch.reconcile(item, now))
@@ -91,6 +91,8 @@ class WorkCycle:
         """
         if work.only_looks:
             del self._doubts[work.item]
+            self.dispatch.finish_look(work.item, now, work.written)
+            return
         self.dispatch.confirm(work.performed)
         self.dispatch.finish(work.item, work.outcome, now, work.written, decided_at)
 

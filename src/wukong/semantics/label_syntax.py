@@ -17,21 +17,30 @@ _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NAME_LENGTH = 63
 _SUBDOMAIN_LENGTH = 253
+_KEY_LENGTH = _SUBDOMAIN_LENGTH + 1 + _NAME_LENGTH
 _INT64 = 2**63
-_MOST_CACHED = 8192  # clusters use the same few keys and values again and again
+_MOST_CACHED = 8192  # clusters use the same few keys and values again and again; what is too long is not kept
+
+
+def is_label_key(text: str) -> bool:
+    """`name` or `prefix/name`, where the prefix is a DNS subdomain. Resource names follow the same rule."""
+    return len(text) <= _KEY_LENGTH and _is_key(text)
+
+
+def is_label_value(text: str) -> bool:
+    """Empty, or like the name of a key."""
+    return len(text) <= _NAME_LENGTH and _is_value(text)
 
 
 @lru_cache(_MOST_CACHED)
-def is_label_key(text: str) -> bool:
-    """`name` or `prefix/name`, where the prefix is a DNS subdomain. Resource names follow the same rule."""
+def _is_key(text: str) -> bool:
     prefix, slash, name = text.rpartition("/")
     return (not slash or is_subdomain(prefix)) and len(name) <= _NAME_LENGTH and _NAME.fullmatch(name) is not None
 
 
 @lru_cache(_MOST_CACHED)
-def is_label_value(text: str) -> bool:
-    """Empty, or like the name of a key."""
-    return text == "" or (len(text) <= _NAME_LENGTH and _NAME.fullmatch(text) is not None)
+def _is_value(text: str) -> bool:
+    return text == "" or _NAME.fullmatch(text) is not None
 
 
 def is_subdomain(text: str) -> bool:

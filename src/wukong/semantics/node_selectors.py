@@ -33,9 +33,11 @@ class NodeTerm(NamedTuple):
 
     def accepts(self, labels: Labels, node_name: str) -> bool:
         """Whether it accepts a node. Without a node name, as for volumes, the fields are not looked at."""
-        if not selects(self.labels, labels):
-            return False
-        return node_name == "" or all(field.holds(node_name) for field in self.fields)
+        return selects(self.labels, labels) and (node_name == "" or self.accepts_name(node_name))
+
+    def accepts_name(self, node_name: str) -> bool:
+        """Whether its requirements on fields hold for a node of this name."""
+        return all(field.holds(node_name) for field in self.fields)
 
 
 def compile_node_selector(selector: NodeSelector) -> tuple[NodeTerm, ...]:

@@ -12,8 +12,9 @@ from wukong.api.core import Pod
 from wukong.api.meta import LabelSelector, LabelSelectorRequirement
 from wukong.engine.arrays import Floats, Mask
 from wukong.placement.fleet import Fleet
+from wukong.placement.limits import find_selector_size_problems
 from wukong.placement.rule import Rule
-from wukong.semantics.selectors import compile_selector, selects
+from wukong.semantics.selectors import compile_selector
 
 
 class Config(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -33,18 +34,15 @@ class LabelMatch(Rule[Config]):
     def problems(self, config: Config, type_: str) -> Iterable[str]:
         if not config.match_labels and not config.match_expressions:
             yield "matchLabels: expected matchLabels or matchExpressions, got neither. Every node would match."
-        yield from (problem.removeprefix("$.") for problem in find_selector_problems(config.selector, "$"))
+        problems = list(find_selector_size_problems(config.selector, "$"))
+        problems = problems or list(find_selector_problems(config.selector, "$"))
+        yield from (problem.removeprefix("$.") for problem in problems)
 
     def points(self, config: Config, fleet: Fleet, pod: Pod) -> Floats:
-        return np.where(_find_matching(config, fleet), 100.0, 0.0)
+        return np.where(fleet.select(compile_selector(config.selector)), 100.0, 0.0)
 
     def refuses(self, config: Config, fleet: Fleet, pod: Pod) -> Mask:
-        return ~_find_matching(config, fleet)
+        return ~fleet.select(compile_selector(config.selector))
 
     def reason(self, config: Config) -> str:
         return "labels do not match"
-
-
-def _find_matching(config: Config, fleet: Fleet) -> Mask:
-    selector = compile_selector(config.selector)
-    return np.array([selects(selector, fleet.labels(row)) for row in range(fleet.size)], dtype=np.bool_)

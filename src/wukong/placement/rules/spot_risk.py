@@ -15,7 +15,6 @@ import numpy as np
 from wukong.api.core import Pod
 from wukong.engine.arrays import Floats, Mask
 from wukong.placement.fleet import Fleet
-from wukong.placement.prices import instance_type_of
 from wukong.placement.rule import Rule
 
 RISK_LABEL = "placement.novasphere.dev/interruption-percent"
@@ -55,7 +54,7 @@ def _compute_risk(config: Config, fleet: Fleet) -> Floats:
     labelled = fleet.numbers(RISK_LABEL)
     by_type = config.by_instance_type
     usual = np.array(
-        [by_type.get(instance_type_of(fleet.labels(row)), config.percent) for row in range(fleet.size)]
+        [by_type.get(instance_type, config.percent) for instance_type in fleet.nodes.instance_types]
         if by_type
         else np.full(fleet.size, config.percent),
         dtype=np.float64,

@@ -75,7 +75,7 @@ def build_report(plugin: ExtenderPlugin, view: View, pod: Pod, alone: Decision) 
     used = {use.rule.name for use in (*plan.filters, *plan.scores, *plan.ranks)}
     return PolicyReport(
         policy=plan.name,
-        others=match.others,
+        others=tuple(extender.list_others(pod)),
         is_enforced=plan.is_enforced,
         own_strategy=plan.strategy,
         strategy=extender.strategy_of(plan, pod),

@@ -1,7 +1,8 @@
 """The scheduler extender: what kube-scheduler asks (filter, prioritize, preempt), answered by policy, fleet and rules.
 
 Called by serve.extender with the nodes as rows of a fleet. Besides its answer, a reply carries notes about the
-pod (Events), and what to count. It never waits for anything, and never fails a pod for a bad policy.
+pod (Events), and what to count. It never waits for anything, and never fails a pod for a bad policy. Whoever has
+something else to do meanwhile takes an answer in slices (placement.slices): the fleet of a question stays what it was.
 """
 
 from __future__ import annotations
@@ -13,27 +14,30 @@ import msgspec
 import numpy as np
 
 from wukong.actions import Note
-from wukong.api.core import Node, Pod
-from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, NAMESPACES, PLACEMENT_POLICIES, PODS
-from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
+from wukong.api.core import Node, NodeSelectorTerm, Pod
+from wukong.api.kinds import PODS
 from wukong.api.resources import Key
 from wukong.engine.arrays import Index, Ints, Mask
 from wukong.engine.requests import read_requests
 from wukong.errors import InputError
-from wukong.placement.compile import GPU_NAMES, Plan, Policy
+from wukong.placement.compile import GPU_NAMES, Plan
 from wukong.placement.fleet import Fleet, Latencies
-from wukong.placement.judge import Judge, Judgement, PolicyRefusal, meets_floor
-from wukong.placement.matching import Match, Policies
+from wukong.placement.judge import Judge, Judgement, PolicyRefusal, node_meets_floor
+from wukong.placement.matching import Match
 from wukong.placement.prices import Prices
 from wukong.placement.rule import Rules
 from wukong.placement.rules import BUILT_IN
+from wukong.placement.slices import Slices, finish
 from wukong.replies.extender.fleet_cache import FleetCache
+from wukong.replies.extender.policy_cache import PolicyCache
 from wukong.replies.extender.usage import UsageSettings
-from wukong.semantics.node_selectors import accepts_node, compile_node_selector
+from wukong.semantics.node_selectors import compile_term, is_empty_term
+from wukong.semantics.selectors import require_labels
 from wukong.state import State
 
 CRITICAL = "on-demand-first"  # what critical pods get instead of a strategy that prefers spot
-_KINDS = tuple(resource.group_kind for resource in (PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES, NAMESPACES))
+_MOST_REQUIREMENTS = 2000  # of a pod's selector and affinity
+_LONGEST_NOTE = 1024  # the API server takes no more
 Victim = str | Pod  # a uid, where the scheduler keeps node details to itself
 
 
@@ -73,9 +77,10 @@ class Extender:
         self.rules: Rules = BUILT_IN if rules is None else rules
         self.judge = Judge()
         self.fleets = FleetCache(state, self.settings.usage, prices or Prices(), latencies)
-        self._default_plan = Plan(name="no policy", strategy=self.settings.strategy)
-        self._policies: Policies | None = None
-        self._policy_versions: tuple[int, ...] = ()
+        default_plan = Plan(name="no policy", strategy=self.settings.strategy)
+        self.policies = PolicyCache(
+            state, self.rules, default_plan, self.settings.gpu_names, forget=self.judge.forget_plan
+        )
 
     def fleet(self, now: float) -> Fleet:
         return self.fleets.fleet_at(now)
@@ -86,14 +91,17 @@ class Extender:
     # ---- the three verbs
 
     def filter(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> FilterResult:
-        match = self.match(pod)
+        return finish(self.filter_in_slices(pod, fleet, rows, now))
+
+    def filter_in_slices(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> Slices[FilterResult]:
+        match = yield from self._match_in_slices(pod)
         plan = match.plan
         strategy = self.strategy_of(plan, pod)
         needed, stale_seconds = _read_needed(pod) if plan.floors else {}, self.node_staleness(now)
-        judgement = self.judge.filter(plan, fleet, rows, pod, needed, strategy, stale_seconds)
+        judgement = yield from self.judge.filter_in_slices(plan, fleet, rows, pod, needed, strategy, stale_seconds)
         notes = _note_ambiguity(pod, match)
         if plan.is_enforced:
-            is_fallback = judgement.is_fallback and _may_use(pod, fleet, strategy.startswith("spot"))
+            is_fallback = judgement.is_fallback and (yield from _may_use(pod, fleet, strategy.startswith("spot")))
             notes += _note_fallback(pod, strategy, plan, is_stale=stale_seconds > 0) if is_fallback else ()
             return FilterResult(judgement.kept, judgement.refusals, plan.name, is_fallback, notes=notes)
         enforced = tuple(refusal for refusal in judgement.refusals if refusal.kind == "leaving")
@@ -103,65 +111,74 @@ class Extender:
         return FilterResult(kept, enforced, plan.name, observed=observed, notes=notes)
 
     def prioritize(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> Ints:
-        plan = self.match(pod).plan
-        scores = self.judge.score(plan, fleet, rows, pod, self.node_staleness(now) > 0)
+        return finish(self.prioritize_in_slices(pod, fleet, rows, now))
+
+    def prioritize_in_slices(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> Slices[Ints]:
+        plan = (yield from self._match_in_slices(pod)).plan
+        scores = yield from self.judge.score_in_slices(plan, fleet, rows, pod, self.node_staleness(now) > 0)
         return scores if plan.is_enforced else np.zeros_like(scores)
 
     def preempt(self, pod: Pod, candidates: Mapping[str, Sequence[Victim]], now: float) -> list[str]:
         """The nodes on which pods may be preempted for this one, of those the scheduler thinks of."""
-        plan, fleet = self.match(pod).plan, self.fleet(now)
+        return finish(self.preempt_in_slices(pod, candidates, now))
+
+    def preempt_in_slices(self, pod: Pod, candidates: Mapping[str, Sequence[Victim]], now: float) -> Slices[list[str]]:
+        plan, fleet = (yield from self._match_in_slices(pod)).plan, self.fleet(now)
         if plan.is_enforced and plan.never_preempts:
             return []
-        needed = _read_needed(pod)
         # Floors first, with the victims gone: a strategy chooses among the nodes that would really do.
-        names = [
-            name
-            for name, victims in candidates.items()
-            if not plan.is_enforced or self._would_have_room(plan, fleet, name, needed, victims)
-        ]
+        names = list(candidates)
+        if plan.is_enforced and plan.floors:
+            names = yield from self._list_with_room(plan, fleet, _read_needed(pod), candidates)
         rows = np.array([fleet.row_of.get(name, -1) for name in names], dtype=np.intp)
         strategy, stale_seconds = self.strategy_of(plan, pod), self.node_staleness(now)
-        judgement = self.judge.filter(plan, fleet, rows, pod, None, strategy, stale_seconds)
+        judgement = yield from self.judge.filter_in_slices(plan, fleet, rows, pod, None, strategy, stale_seconds)
         kept = judgement.kept if plan.is_enforced else _keep_staying(judgement.refusals, len(rows))
         return [name for name, is_kept in zip(names, kept.tolist(), strict=True) if is_kept]
 
-    def _would_have_room(
-        self, plan: Plan, fleet: Fleet, name: str, needed: Mapping[str, int], victims: Sequence[Victim]
-    ) -> bool:
-        row = fleet.row_of.get(name)
-        if row is None or not plan.floors:
-            return True
+    def _list_with_room(
+        self, plan: Plan, fleet: Fleet, needed: Mapping[str, int], candidates: Mapping[str, Sequence[Victim]]
+    ) -> Slices[list[str]]:
+        """The nodes that meet every floor once their victims are gone, or of which we know nothing."""
+        free = {resource: fleet.free(resource) for floor in plan.floors for resource in floor.amounts}
+        with_room = []
+        for name, victims in candidates.items():
+            row = fleet.row_of.get(name)
+            freed = {} if row is None else self._count_freed(name, victims)
+            if row is None or all(node_meets_floor(floor, free, row, needed, freed) for floor in plan.floors):
+                with_room.append(name)
+            yield
+        return with_room
+
+    def _count_freed(self, node: str, victims: Sequence[Victim]) -> dict[str, int]:
+        """What these victims take on a node, by resource."""
         freed: dict[str, int] = {}
-        by_uid = {pod.metadata.uid: pod for pod in self.state.pods_on(name)}
+        by_uid = {pod.metadata.uid: pod for pod in self.state.pods_on(node)}
         for victim in victims:
             victim_pod = victim if isinstance(victim, Pod) else by_uid.get(victim)
             for resource, amount in (_read_taken(victim_pod) if victim_pod is not None else {}).items():
                 freed[resource] = freed.get(resource, 0) + amount
-        return all(bool(meets_floor(floor, fleet, needed, freed)[row]) for floor in plan.floors)
+        return freed
 
     # ---- policies
 
     def match(self, pod: Pod) -> Match:
         """The policy that holds for this pod, and those that would as well."""
-        versions = tuple(self.state.versions[kind] for kind in _KINDS)
-        if self._policies is None or versions != self._policy_versions:
-            self._policies = self._read_policies()
-            self._policy_versions = versions
-            self.judge.forget()
-        return self._policies.find(pod)
+        return finish(self._match_in_slices(pod))
+
+    def list_others(self, pod: Pod) -> list[str]:
+        """Every policy that would hold for this pod as well, were the one that does not the first by name."""
+        return finish(self.policies.read_in_slices()).list_others(pod)
+
+    def _match_in_slices(self, pod: Pod) -> Slices[Match]:
+        policies = yield from self.policies.read_in_slices()
+        return (yield from policies.find_in_slices(pod))
 
     def strategy_of(self, plan: Plan, pod: Pod) -> str:
         """The plan's strategy; critical pods go on-demand first, unless their policy leaves no choice."""
         priority = plan.priority if plan.priority is not None else pod.spec.priority or 0
         is_critical = priority >= self.settings.critical_priority
         return CRITICAL if is_critical and not plan.strategy.endswith("-only") else plan.strategy
-
-    def _read_policies(self) -> Policies:
-        policies: list[Policy] = [*self.state.all(PlacementPolicy), *self.state.all(ClusterPlacementPolicy)]
-        labels = {
-            key.name: namespace.metadata.labels for key, namespace in self.state.objects.get("Namespace", {}).items()
-        }
-        return Policies(policies, self.rules, self._default_plan, labels, self.settings.gpu_names)
 
 
 def _read_needed(pod: Pod) -> Mapping[str, int]:
@@ -187,26 +204,38 @@ def _keep_staying(refusals: Sequence[PolicyRefusal], offered: int) -> Mask:
     return kept
 
 
-def _may_use(pod: Pod, fleet: Fleet, spot: bool) -> bool:
+def _may_use(pod: Pod, fleet: Fleet, spot: bool) -> Slices[bool]:
     """Whether the pod's own selector and affinity allow nodes of this kind.
 
-    A pod that they keep on other nodes, as a DaemonSet's, does not fall back: it goes where it was meant to go.
+    A pod that they keep on other nodes, as a DaemonSet's, does not fall back: it goes where it was meant to go. One
+    that asks for more than anybody writes by hand is not looked at: it is only for an Event.
     """
     affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
-    required = affinity.required if affinity else None
-    wanted = pod.spec.node_selector
-    if not wanted and required is None:
+    terms = affinity.required.node_selector_terms if affinity and affinity.required else None
+    if _count_requirements(pod.spec.node_selector, terms or ()) > _MOST_REQUIREMENTS:
         return True
-    terms = None if required is None else compile_node_selector(required)
-    return any(
-        wanted.items() <= fleet.labels(row).items()
-        and (terms is None or accepts_node(terms, fleet.labels(row), fleet.names[row]))
-        for row in np.flatnonzero(fleet.is_spot == spot).tolist()
-    )
+    selected = (fleet.is_spot == spot) & fleet.select(require_labels(pod.spec.node_selector))
+    if terms is None:
+        return not pod.spec.node_selector or bool(selected.any())
+    for term in terms:
+        yield
+        compiled = None if is_empty_term(term) else compile_term(term)
+        if compiled is not None:
+            accepted = np.flatnonzero(selected & fleet.select(compiled.labels)).tolist()
+            if any(compiled.accepts_name(fleet.names[row]) for row in accepted):
+                return True
+    return False
+
+
+def _count_requirements(labels: Mapping[str, str], terms: Sequence[NodeSelectorTerm]) -> int:
+    """Values included."""
+    expressions = [entry for term in terms for entry in (*term.match_expressions, *term.match_fields)]
+    return len(labels) + len(terms) + len(expressions) + sum(len(entry.values) for entry in expressions)
 
 
 def _build_note(pod: Pod, reason: str, text: str) -> tuple[Note, ...]:
     key = Key(pod.metadata.namespace or "default", pod.metadata.name)
+    text = text if len(text) <= _LONGEST_NOTE else f"{text[: _LONGEST_NOTE - 1]}…"
     return (Note(PODS, key, reason, text, uid=pod.metadata.uid),)
 
 
@@ -220,8 +249,7 @@ def _note_fallback(pod: Pod, strategy: str, plan: Plan, *, is_stale: bool) -> tu
 def _note_ambiguity(pod: Pod, match: Match) -> tuple[Note, ...]:
     if not match.others:
         return ()
-    others = ", ".join(match.others)
-    text = f"{match.plan.name} holds, the first by name; just as specific: {others}."
+    text = f"{match.plan.name} holds, the first by name; just as specific: {match.describe_others()}."
     return _build_note(pod, "PolicyAmbiguous", text)
 
 

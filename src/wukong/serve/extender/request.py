@@ -14,6 +14,7 @@ from msgspec import Raw
 from wukong.api.core import Pod
 from wukong.api.decode import decode_one
 from wukong.errors import InputError
+from wukong.placement.slices import Slices
 
 _T = TypeVar("_T")
 _NULL = Raw(b"null")
@@ -69,7 +70,7 @@ def read_args(body: bytes) -> ExtenderArgs:
     return ExtenderArgs(pod, bytes(args.NodeNames), None)
 
 
-def read_preemption(body: bytes) -> tuple[Pod, dict[str, Victims]]:
+def read_preemption(body: bytes) -> Slices[tuple[Pod, dict[str, Victims]]]:
     """ExtenderPreemptionArgs: the pod, and by node name the pods that would be evicted."""
     _check_text(body)
     args = _fold_keys(body, "")
@@ -77,10 +78,14 @@ def read_preemption(body: bytes) -> tuple[Pod, dict[str, Victims]]:
     full, meta = (_read_map(args, key) for key in ("NodeNameToVictims", "NodeNameToMetaVictims"))
     if full and meta:
         raise InputError("expected either NodeNameToVictims or NodeNameToMetaVictims, got both.")
-    return pod, {
-        **{node: _read_full_victims(raw, f"NodeNameToVictims[{node!r}]") for node, raw in full.items()},
-        **{node: _read_meta_victims(raw, f"NodeNameToMetaVictims[{node!r}]") for node, raw in meta.items()},
-    }
+    victims = {}
+    for node, raw in full.items():
+        yield
+        victims[node] = _read_full_victims(raw, f"NodeNameToVictims[{node!r}]")
+    for node, raw in meta.items():
+        yield
+        victims[node] = _read_meta_victims(raw, f"NodeNameToMetaVictims[{node!r}]")
+    return pod, victims
 
 
 def _read_full_victims(raw: Raw, place: str) -> Victims:

@@ -8,14 +8,18 @@ Decode, call, encode; what is decided is decided in wukong.replies.extender. Wha
     503  we cannot say: not every kind has been listed yet, or deciding failed (logged, counted)
 
 Never 500, and never a filter result with Error: that fails the pod even where the extender is `ignorable`.
+
+Whatever is asked, the event loop is held for some 10 ms at a time: what takes longer is done in slices, between which
+everybody else has a turn.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import aiohttp
 import msgspec
@@ -24,6 +28,7 @@ from aiohttp import web
 from wukong.api.core import Node, Pod
 from wukong.api.decode import decode_one
 from wukong.errors import InputError
+from wukong.placement.slices import Slices
 from wukong.ports import Clock
 from wukong.runtime.metrics import ExtenderMetrics
 from wukong.serve.extender.offered_nodes import UNKNOWN, FleetNames, FleetNamesCache, NodeRows, Offer, Rows
@@ -40,9 +45,11 @@ from wukong.serve.probes import Status
 LIMIT_BYTES = 256 << 20  # 5,000 nodes in full are about 20 MB
 VERBS = ("filter", "prioritize", "preempt")
 _PIECE = 1 << 18
+_TURN_SECONDS = 0.01
 _SYNCING = "not every kind has been listed yet"
 _FAILED = "deciding failed; the log says why"
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
@@ -53,51 +60,91 @@ class ExtenderVerbs(Protocol):
 
     def fleet_of(self, nodes: list[Node], now: float) -> Any: ...
 
-    def filter(self, pod: Pod, fleet: Any, rows: Rows, now: float) -> FilterResult: ...
+    def filter_in_slices(self, pod: Pod, fleet: Any, rows: Rows, now: float) -> Slices[FilterResult]: ...
 
-    def prioritize(self, pod: Pod, fleet: Any, rows: Rows, now: float) -> Scores: ...
+    def prioritize_in_slices(self, pod: Pod, fleet: Any, rows: Rows, now: float) -> Slices[Scores]: ...
 
-    def preempt(self, pod: Pod, candidates: Mapping[str, list[Pod] | list[str]], now: float) -> list[str]: ...
+    def preempt_in_slices(
+        self, pod: Pod, candidates: Mapping[str, list[Pod] | list[str]], now: float
+    ) -> Slices[list[str]]: ...
+
+
+Decision = Slices[bytes]  # the bytes of an answer
 
 
 class RequestHandler:
-    """From the bytes of a request to the bytes of its answer, without HTTP."""
+    """From the bytes of a request to the bytes of its answer, without HTTP: reading first, in slices, then deciding."""
 
     def __init__(self, extender: ExtenderVerbs, clock: Clock) -> None:
         self._extender = extender
         self._clock = clock
         self._fleet_names = FleetNamesCache()
 
-    def filter(self, body: bytes) -> Callable[[], bytes]:
+    def filter(self, body: bytes) -> Slices[Decision]:
         args, now = read_args(body), self._clock.now()
-        fleet, _, offer = self._read_offer(args, now)
-        return lambda: encode_filter_result(offer, self._extender.filter(args.pod, fleet, offer.rows, now))
+        fleet, _, offer = yield from self._read_offer(args, now)
 
-    def prioritize(self, body: bytes) -> Callable[[], bytes]:
+        def decide() -> Decision:
+            result = yield from self._extender.filter_in_slices(args.pod, fleet, offer.rows, now)
+            return encode_filter_result(offer, result)
+
+        return decide()
+
+    def prioritize(self, body: bytes) -> Slices[Decision]:
         args, now = read_args(body), self._clock.now()
-        fleet, fleet_names, offer = self._read_offer(args, now)
-        return lambda: encode_priorities(
-            offer, fleet_names, self._extender.prioritize(args.pod, fleet, offer.rows, now)
-        )
+        fleet, fleet_names, offer = yield from self._read_offer(args, now)
 
-    def preempt(self, body: bytes) -> Callable[[], bytes]:
-        pod, candidates = read_preemption(body)
+        def decide() -> Decision:
+            scores = yield from self._extender.prioritize_in_slices(args.pod, fleet, offer.rows, now)
+            return encode_priorities(offer, fleet_names, scores)
+
+        return decide()
+
+    def preempt(self, body: bytes) -> Slices[Decision]:
+        pod, candidates = yield from read_preemption(body)
         victims = {node: candidate.pods for node, candidate in candidates.items()}
-        return lambda: encode_preemption_result(candidates, self._extender.preempt(pod, victims, self._clock.now()))
 
-    def _read_offer(self, args: ExtenderArgs, now: float) -> tuple[NodeRows, FleetNames, Offer]:
+        def decide() -> Decision:
+            remaining = yield from self._extender.preempt_in_slices(pod, victims, self._clock.now())
+            return encode_preemption_result(candidates, remaining)
+
+        return decide()
+
+    def _read_offer(self, args: ExtenderArgs, now: float) -> Slices[tuple[NodeRows, FleetNames, Offer]]:
         fleet = self._extender.fleet(now)
+        yield
         fleet_names = self._fleet_names.of(fleet)
+        yield
         if args.names is not None:
             return fleet, fleet_names, fleet_names.offer_names(args.names)
         items = args.items or []
         offer = fleet_names.offer_items(items)
+        yield
         if (offer.rows != UNKNOWN).all():
             return fleet, fleet_names, offer
         # Some are newer than our mirror: what was sent says all about them that the mirror would.
-        fleet = self._extender.fleet_of([_read_node(item, index) for index, item in enumerate(offer.items or ())], now)
+        nodes = []
+        for index, item in enumerate(offer.items or ()):
+            nodes.append(_read_node(item, index))
+            yield
+        fleet = self._extender.fleet_of(nodes, now)
+        yield
         fleet_names = FleetNames(fleet)
         return fleet, fleet_names, fleet_names.offer_items(items)
+
+
+async def take_turns(slices: Slices[T]) -> T:
+    """Work to the end, and let others have a turn after every slice that went on for too long."""
+    began = time.perf_counter()
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        if time.perf_counter() - began > _TURN_SECONDS:
+            await asyncio.sleep(0)
+            began = time.perf_counter()
 
 
 def build_extender_app(
@@ -115,7 +162,7 @@ def build_extender_app(
 
 def _build_handler(
     verb: str,
-    prepare: Callable[[bytes], Callable[[], bytes]],
+    read: Callable[[bytes], Slices[Decision]],
     status: Status,
     metrics: ExtenderMetrics,
     limit_bytes: int,
@@ -139,13 +186,13 @@ def _build_handler(
             body = await _read_body(request, limit_bytes)
             if body is None:
                 return _too_large(limit_bytes)
-            decide = prepare(body)
+            decision = await take_turns(read(body))
         except (InputError, web.RequestPayloadError, aiohttp.ClientPayloadError) as error:
             return _error(400, str(error))
         except Exception:
             return respond_failed()
         try:
-            return web.Response(body=decide(), content_type="application/json")
+            return web.Response(body=await take_turns(decision), content_type="application/json")
         except Exception:
             return respond_failed()
 

@@ -24,6 +24,7 @@ from wukong.engine.arrays import Index, Ints
 from wukong.errors import ClusterError, InputError
 from wukong.placement.fleet import Fleet
 from wukong.placement.judge import PolicyRefusal
+from wukong.placement.slices import Slices
 from wukong.ports import Clock
 from wukong.replies.extender.verbs import Extender, FilterResult, Victim
 from wukong.runtime import Loop
@@ -84,8 +85,8 @@ class CountingExtender:
     def fleet_of(self, nodes: list[Node], now: float) -> Fleet:
         return self.extender.fleet_of(nodes, now)
 
-    def filter(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> FilterResult:
-        filtered = self.extender.filter(pod, fleet, rows, now)
+    def filter_in_slices(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> Slices[FilterResult]:
+        filtered = yield from self.extender.filter_in_slices(pod, fleet, rows, now)
         self._count(filtered.refusals, "enforce")
         self._count(filtered.observed, "observe")
         if filtered.is_fallback:
@@ -97,13 +98,13 @@ class CountingExtender:
         self._report_faults()
         return filtered
 
-    def prioritize(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> Ints:
-        scores = self.extender.prioritize(pod, fleet, rows, now)
+    def prioritize_in_slices(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> Slices[Ints]:
+        scores = yield from self.extender.prioritize_in_slices(pod, fleet, rows, now)
         self._report_faults()
         return scores
 
-    def preempt(self, pod: Pod, candidates: Mapping[str, Sequence[Victim]], now: float) -> list[str]:
-        return self.extender.preempt(pod, candidates, now)
+    def preempt_in_slices(self, pod: Pod, candidates: Mapping[str, Sequence[Victim]], now: float) -> Slices[list[str]]:
+        return self.extender.preempt_in_slices(pod, candidates, now)
 
     def _count(self, refusals: tuple[PolicyRefusal, ...], mode: str) -> None:
         for refusal in refusals:
