@@ -106,4 +106,4 @@ def test_its_rights_follow_from_its_value() -> None:
         "from wukong.app.component import list_permissions\n"
         "print([permission.resource for permission in list_permissions([COMPONENTS['greeter']])])\n"
     )
-    assert run_with_it(program=program).stdout.strip() == "['leases', 'nodes']"
+    assert run_with_it(program=program).stdout.strip() == "['leases', 'leases', 'nodes']"

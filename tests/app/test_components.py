@@ -19,7 +19,7 @@ from wukong.app.components.usage import USAGE, UsageOptions
 from wukong.app.components.usage.component import METRICS_API
 from wukong.app.live import WallClock
 from wukong.app.options import options_of
-from wukong.app.permissions import LEASE
+from wukong.app.permissions import list_lease_permissions
 from wukong.controllers.load.controller import Load
 from wukong.errors import InputError
 from wukong.placement.rules import BUILT_IN
@@ -88,10 +88,10 @@ def test_a_component_reads_the_options_of_those_it_needs() -> None:
 
 
 def test_permissions_are_of_all_and_those_of_needed_ones_come_last() -> None:
-    assert list_permissions([LOAD])[0] == LEASE
+    assert list_permissions([LOAD])[:2] == list(list_lease_permissions("wukong"))
     assert list_permissions([LOAD, POLICY])[-1] == METRICS_API
     assert METRICS_API not in list_permissions([LOAD], {"usage": UsageOptions(prometheus="http://p")})
-    assert LEASE not in list_permissions([EXTENDER])  # who only answers need not lead
+    assert not any(permission.resource == "leases" for permission in list_permissions([EXTENDER]))  # it need not lead
 
 
 def test_a_scheduler_gets_the_extensions_of_its_process_and_nobody_else_has_them_built() -> None:

@@ -174,6 +174,18 @@ def test_rights_are_the_union_of_what_components_ask_for_each_where_it_asks() ->
     ]
 
 
+def test_no_lease_but_the_own_one_may_be_read_or_written() -> None:
+    documents = installed(components=(COMPONENTS["extender"], COMPONENTS["policy"]))
+    lease = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    assert the(documents, "Role")["rules"] == [
+        {**lease, "verbs": ["create"]},
+        {**lease, "verbs": ["get", "patch"], "resourceNames": ["wukong"]},
+    ]
+    (container,) = pod_of(documents)["containers"]
+    assert "--lease=wukong-system/wukong" in container["args"]
+    assert not any(rule["resources"] == ["leases"] for rule in the(documents, "ClusterRole")["rules"])
+
+
 def test_usage_is_asked_of_the_cluster_only_without_prometheus() -> None:
     assert METRICS_API.build_rule() in the(installed(), "ClusterRole")["rules"]
     assert METRICS_API.build_rule() not in the(installed(prometheus="http://p:9090"), "ClusterRole")["rules"]

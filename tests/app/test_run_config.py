@@ -12,7 +12,7 @@ from wukong.app.components.extender import EXTENDER, ExtenderOptions
 from wukong.app.components.load import LOAD, LoadOptions
 from wukong.app.components.policy import POLICY
 from wukong.app.components.usage import UsageOptions
-from wukong.app.options import options_of
+from wukong.app.options import Option, options_of
 from wukong.app.run_config import RUN, Flags, RunConfig, RunOptions, read_run_config, sections
 from wukong.errors import InputError
 from wukong.runtime.gate import GateSettings
@@ -87,10 +87,10 @@ def test_every_problem_of_a_file_is_told_at_once_with_place_expectation_and_fix(
     """)
     assert found == [
         'run.yaml: $.lese: unknown field. Did you mean "lease"?',
-        "run.yaml: $.leaseSeconds: expected an integer from 4, got 1.",
+        "run.yaml: $.leaseSeconds: expected an integer from 4 to 3600, got 1.",
         "run.yaml: $.logFormat: expected one of text, json, got 'yaml'.",
         'run.yaml: $.extendr: unknown field. Did you mean "extender"?',
-        "run.yaml: $.usage.staleSeconds: expected a number, got 'long'.",
+        "run.yaml: $.usage.staleSeconds: expected a number from 1 to 86400, got 'long'.",
         "run.yaml: $.load.labelStep: expected an integer from 1 to 50, got 99.",
         'run.yaml: $.load.labelPrefx: unknown field. Did you mean "labelPrefix"?',
         "run.yaml: $.extender: expected a mapping of fields, got ['plainHttp'].",
@@ -121,6 +121,32 @@ def test_flags_alone_are_told_as_flags() -> None:
         "--extender-cert: the extender speaks mutual TLS and needs all of --extender-cert, --extender-key and "
         "--extender-client-ca. Make them with `wukong manifests extender`, or try with --extender-plain-http.",
     )
+
+
+NUMBERS = [
+    (section, option)
+    for section, struct in sections().items()
+    for option in options_of(struct)
+    if option.kind in ("number", "integer")
+]
+
+
+@pytest.mark.parametrize("value", ["-.inf", ".inf", ".nan", "-5.5", "1e400", "-1" + "0" * 400, "true", "[]"])
+@pytest.mark.parametrize(("section", "option"), NUMBERS, ids=lambda value: getattr(value, "key", value))
+def test_no_number_of_a_file_may_be_what_no_number_is(section: str, option: Option, value: str) -> None:
+    field = f"{{{option.key}: {value}}}"
+    (problem,) = problems(
+        f"{section}: {field}\ncomponents: [load]" if section else f"{option.key}: {value}\ncomponents: [load]"
+    )
+    dot = "." if section else ""
+    assert problem.startswith(f"run.yaml: ${dot}{section}.{option.key}: expected {option.expectation}, got ")
+
+
+@pytest.mark.parametrize(("value", "expected"), [("0", "0"), ("-5", "-5"), (".nan", "nan"), (".inf", "inf")])
+def test_usage_is_measured_now_and_then(value: str, expected: str) -> None:
+    assert problems(f"components: [load]\nusage: {{measureSeconds: {value}}}") == [
+        f"run.yaml: $.usage.measureSeconds: expected a number from 0.1 to 3600, got {expected}."
+    ]
 
 
 @pytest.mark.parametrize(("text", "expected"), [("[load]", "expected a mapping"), ("load", "expected a mapping")])

@@ -20,6 +20,17 @@ from wukong.cli.verbs.run import command, log_to_stderr, read_options
         (("--components", "load", "--lease", "wukong"), "--lease: expected NAMESPACE/NAME, got 'wukong'."),
         (("--components", "load", "--probes", "8080x"), "--probes: expected HOST:PORT such as 0.0.0.0:8080"),
         (("--components", "load", "--kubeconfig", "none.yaml"), "none.yaml: there is no such file."),
+        (("--components", "load", "--measure-seconds", "0"), "'--measure-seconds': 0.0 is not in the range"),
+        (("--components", "load", "--measure-seconds", "-5"), "'--measure-seconds': -5.0 is not in the range"),
+        (("--components", "load", "--measure-seconds", "nan"), "'--measure-seconds': 'nan' is not a valid number"),
+        (("--components", "load", "--measure-seconds", "inf"), "'--measure-seconds': inf is not in the range"),
+        (("--components", "load", "--stale-seconds", "nan"), "'--stale-seconds': 'nan' is not a valid number"),
+        (("--components", "load", "--quiet-seconds", "-1"), "'--quiet-seconds': -1.0 is not in the range"),
+        (("--components", "extender", "--critical-priority", "9" * 30), "'--critical-priority': 9999"),
+        (
+            ("--components", "load", "--prometheus", "ftp://me:S3CRET@p"),
+            "--prometheus: expected an address such as http://prometheus:9090, got 'ftp://***@p'.",
+        ),
         ((), "Missing option '--components'"),
     ],
 )

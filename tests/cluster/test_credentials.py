@@ -126,7 +126,9 @@ async def test_a_plugin_is_run_once_until_it_expires_or_is_refused(tmp_path: Pat
     ("printed", "code", "expected"),
     [
         ("", 3, "ended with code 3: please log in"),
-        ("hello", 0, "expected an ExecCredential as JSON, got 'hello"),
+        ("hello", 0, "expected an ExecCredential as JSON, got 6 bytes that are none"),
+        ('{"a":' + "[" * 5000, 0, "expected an ExecCredential as JSON, got 5006 bytes that are none"),
+        (granting(token="a\nb"), 0, "$.status.token: expected one line of text"),
         (granting("client.authentication.k8s.io/v1beta1", token="t"), 0, f"expected an ExecCredential of {VERSION}"),
         (granting(), 0, "expected a token, or a client certificate with its key, got neither"),
         (granting(token="t", expirationTimestamp="soon"), 0, "$.status.expirationTimestamp"),
@@ -162,6 +164,96 @@ async def test_a_plugin_may_give_certificates_and_a_new_one_wants_new_connection
     assert credentials.generation == 1
 
 
+def connect(client: ssl.SSLContext, server: ssl.SSLContext) -> str:
+    """Whom the server saw, by a handshake in memory."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    calling = client.wrap_bio(to_client, to_server)
+    answering = server.wrap_bio(to_server, to_client, server_side=True)
+    waiting = [calling, answering]
+    for side in [calling, answering] * 4:
+        if side in waiting:
+            try:
+                side.do_handshake()
+                waiting.remove(side)
+            except ssl.SSLWantReadError:
+                pass
+    assert not waiting
+    subject: Any = (answering.getpeercert() or {}).get("subject", ())
+    return str(dict(pair for group in subject for pair in group)["commonName"])
+
+
+@pytest.mark.parametrize("broken", ["cut key", "cut certificate", "other's key", "empty", "gone"])
+async def test_a_certificate_caught_half_written_is_read_again(
+    tmp_path: Path, broken: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    make(tmp_path / "keys", "https://127.0.0.1:1", "10.0.0.1")
+    certificate, key = tmp_path / "client.crt", tmp_path / "client.key"
+
+    def issue(name: str) -> tuple[bytes, bytes]:
+        first, second = ((tmp_path / "keys" / f"{name}.{end}").read_bytes() for end in ("crt", "key"))
+        return first, second
+
+    def write(first: bytes, second: bytes) -> None:
+        certificate.write_bytes(first)
+        key.write_bytes(second)
+
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(tmp_path / "keys" / "apiserver.crt", tmp_path / "keys" / "apiserver.key")
+    server.load_verify_locations(tmp_path / "keys" / "ca.crt")
+    server.verify_mode = ssl.CERT_REQUIRED
+    old, new = issue("admin"), issue("scheduler")
+    write(*old)
+    user = UserEntry(client_certificate=str(certificate), client_key=str(key))
+    credentials = Credentials(Login(place="p", cluster=ClusterEntry(server="https://h"), user=user))
+    assert credentials.tls is not None
+    before = connect(credentials.tls, server)
+    write(
+        new[0][:300] if broken == "cut certificate" else b"" if broken == "empty" else new[0],
+        new[1][:100] if broken == "cut key" else old[1] if broken == "other's key" else new[1],
+    )
+    if broken == "gone":
+        key.unlink()
+    assert not await credentials.renew(())
+    assert (connect(credentials.tls, server), credentials.generation) == (before, 0)
+    write(*new)
+    assert await credentials.renew(())
+    assert credentials.generation == 1
+    assert connect(credentials.tls, server) != before
+    assert "PRIVATE" not in caplog.text
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"half\nof", b"a\0b"])
+async def test_a_token_file_caught_half_written_is_read_again(tmp_path: Path, content: bytes) -> None:
+    file, now = tmp_path / "token", Now()
+    file.write_text("first")
+    credentials = Credentials(login(UserEntry(token_file=str(file))), now=now)
+    headers = await credentials.headers()
+    file.write_bytes(content)
+    now.seconds += 61
+    assert await credentials.headers() == headers
+    file.write_text("second")
+    assert await credentials.renew(headers)
+    assert await credentials.headers() == (("Authorization", "Bearer second"),)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"half\nof"])
+async def test_a_token_file_that_never_was_one_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "token").write_bytes(content)
+    with pytest.raises(InputError, match=r"config: tokenFile: .*token"):
+        await Credentials(login(UserEntry(token_file=str(tmp_path / "token")))).headers()
+
+
+def test_an_encrypted_key_is_refused_and_nobody_is_asked(tmp_path: Path) -> None:
+    encrypted = b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIGj\n-----END ENCRYPTED PRIVATE KEY-----\n"
+    user = UserEntry(client_certificate=str(tmp_path / "c"), client_key=str(tmp_path / "k"))
+    make(tmp_path / "keys", "https://127.0.0.1:1", "10.0.0.1")
+    (tmp_path / "c").write_bytes((tmp_path / "keys" / "admin.crt").read_bytes())
+    (tmp_path / "k").write_bytes(encrypted)
+    with pytest.raises(InputError, match="do not work"):
+        Credentials(Login(place="p", cluster=ClusterEntry(server="https://h"), user=user))
+
+
 def test_tls_is_verified_unless_the_kubeconfig_says_otherwise() -> None:
     secure = Credentials(Login(place="p", cluster=ClusterEntry(server="https://h")))
     assert secure.tls is not None
@@ -179,6 +271,8 @@ def test_tls_is_verified_unless_the_kubeconfig_says_otherwise() -> None:
         (ClusterEntry(certificate_authority_data="bm9uZQ=="), UserEntry(), "expected certificates in PEM"),
         (ClusterEntry(), UserEntry(client_certificate_data="eA==", client_key_data="eA=="), "Are they PEM"),
         (ClusterEntry(proxy_url="socks5://p"), UserEntry(), "SOCKS is not supported"),
+        (ClusterEntry(proxy_url="socks5://me:pw@p"), UserEntry(), "got 'socks5://***@p'"),
+        (ClusterEntry(proxy_url="http://me:pw@[p"), UserEntry(), "got 'http://***@[p'"),
     ],
 )
 def test_what_cannot_be_used_is_said_with_its_place(cluster: ClusterEntry, user: UserEntry, expected: str) -> None:

@@ -16,6 +16,7 @@ from scripted_api_server import a_line, a_list, hangs_up, refuses, says, served,
 from wukong.api.core import Node, Pod
 from wukong.api.kinds import NODES, PODS
 from wukong.api.resources import Key
+from wukong.cluster import http
 from wukong.cluster.credentials import Credentials
 from wukong.cluster.http import Http
 from wukong.cluster.kube import Kube
@@ -106,6 +107,51 @@ async def test_how_long_to_wait_and_why_is_kept() -> None:
                 await kube.evict(KEY)
             heard.append((caught.value.retry_after, caught.value.cause))
     assert heard == [(10.0, "DisruptionBudget"), (3.0, ""), (None, "")]
+
+
+@pytest.mark.parametrize(
+    ("header", "said", "expected"),
+    [
+        ("3", 0, 3.0),
+        (" 7 ", 0, 7.0),
+        ("86400", 0, 60.0),
+        ("9" * 4000, 0, 60.0),
+        ("-5", 0, 0.0),
+        ("0", 10, 0.0),
+        ("²", 10, 10.0),
+        ("soon", 0, None),
+        ("nan", 0, None),
+        ("inf", 0, None),
+        ("Wed, 21 Oct 2026 07:28:05 GMT", 0, 5.0),
+        ("Wed, 21 Oct 2099 07:28:05 GMT", 0, 60.0),
+        ("Wed, 21 Oct 1999 07:28:05 GMT", 0, 0.0),
+        ("Wed, 99 Oct 2026 07:28:05 GMT", 0, None),
+        ("", -10, 0.0),
+        ("", 1e300, 60.0),
+        ("", "long", None),
+    ],
+)
+async def test_nobody_keeps_us_waiting_for_long(header: str, said: object, expected: float | None) -> None:
+    status = {"kind": "Status", "reason": "TooManyRequests", "message": "no", "code": 429}
+    details = {"details": {"retryAfterSeconds": said}}
+    headers = {"Retry_After": header, "Date": "Wed, 21 Oct 2026 07:28:00 GMT"}
+    async with served(says({**status, **details}, 429, **headers)) as (kube, _):
+        with pytest.raises(TooManyRequests) as caught:
+            await kube.evict(KEY)
+    assert caught.value.retry_after == expected
+
+
+async def test_an_error_nested_too_deeply_is_an_error_like_any_other() -> None:
+    async with served(says(b'{"message": ' + b"[" * 20_000, 500)) as (kube, _):
+        with pytest.raises(ServerFailed):
+            await kube.get(PODS, KEY, dict)
+
+
+async def test_a_line_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "LONGEST_LINE", 1000)
+    async with served(streams(*[b"x" * 600] * 2)) as (kube, _):
+        with pytest.raises(ServerFailed, match="a line of more than 1000 bytes"):
+            await anext(kube.watch(PODS, Pod, resource_version="5"))
 
 
 WRITES: list[Callable[[Kube], Awaitable[Any]]] = [

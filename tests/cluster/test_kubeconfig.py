@@ -76,6 +76,17 @@ users:
         ),
         ("", "x", 'file: $.contexts: no context "x". There is no context at all.'),
         (a_config("a", server="one:6443"), "a", "$.clusters[a].server: expected an address such as https://"),
+        (a_config("a", server="https://[::1:6443"), "a", "$.clusters[a].server: expected an address such as https://"),
+        (a_config("a", server="https://:6443"), "a", "$.clusters[a].server: expected an address such as https://"),
+        (a_config("a", server="https://one:port"), "a", "$.clusters[a].server: expected an address such as https://"),
+        (a_config("a", server="tcp://u:pw@one"), "a", "got 'tcp://***@one'"),
+        (a_config("a", server="https://u:pw@one"), "a", "$.clusters[a].server: expected an address without user"),
+        (a_config("a", user='token: "a\\nb"'), "a", "$.users[a].token: expected one line of text"),
+        (
+            a_config("a", user='token: t, as-groups: [a, "\\0"]'),
+            "a",
+            "$.users[a].as-groups[1]: expected one line of text",
+        ),
         (a_config("a", user="client-key: k"), "a", "$.users[a]: a certificate and its key go together."),
         (a_config("a", user="auth-provider: {name: gcp}"), "a", "$.users[a].auth-provider: no longer part of"),
         (

@@ -24,6 +24,8 @@ PROXY = "http://proxy:3128"
         ("https://10.96.0.1:443", "10.0.0.0/16", False),
         ("https://[fd00::1]:443", "fd00::/8", True),
         ("https://anything", "*", True),
+        ("https://anything", "anything:²", False),
+        ("https://anything", "10.0.0.0/²,[,]:,::", False),
         ("https://127.0.0.1:6443", "", True),
         ("https://localhost:6443", "", True),
     ],
@@ -37,3 +39,14 @@ def test_each_scheme_has_its_variable_in_either_case() -> None:
     assert find_proxy("https://one", {"https_proxy": "proxy:3128"}) == PROXY
     with pytest.raises(InputError, match="SOCKS is not supported"):
         find_proxy("https://one", {"HTTPS_PROXY": "socks5://proxy"})
+
+
+@pytest.mark.parametrize(
+    "proxy", ["socks5://me:S3CRET@proxy", "http://me:S3CRET@", "me:S3CRET@[::1", "http://me:S3CRET@p:x"]
+)
+def test_no_password_of_a_proxy_is_told(proxy: str) -> None:
+    with pytest.raises(
+        InputError, match=r"\$HTTPS_PROXY: expected an http:// or https:// proxy, got .*\*\*\*@"
+    ) as caught:
+        find_proxy("https://one", {"HTTPS_PROXY": proxy})
+    assert "S3CRET" not in str(caught.value)

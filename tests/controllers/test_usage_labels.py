@@ -30,7 +30,11 @@ SETTINGS = Settings()
         ("35", 33.0, "30"),
         ("36", 36.0, "35"),  # not a step of ours
         ("busy", 36.0, "35"),
+        ("²", 36.0, "35"),  # a digit, and no number
+        ("9" * 5000, 36.0, "35"),
         ("35", None, None),
+        ("35", float("nan"), None),
+        (None, float("inf"), "100"),
     ],
 )
 def test_a_label_is_the_step_the_measurement_lies_in(

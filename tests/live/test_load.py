@@ -20,10 +20,18 @@ from live.node_metrics import metrics_of
 from testbed.client import Client
 from testbed.exporter import Exporter
 from testbed.pytest_plugin import Bed, HollowNodes, RunPrometheus
+from wukong.api.kinds import LEASES
+from wukong.api.resources import Key
 from wukong.app.component import list_permissions
 from wukong.app.components.load import LOAD
 from wukong.app.components.usage.component import METRICS_API
-from wukong.app.permissions import Permission
+from wukong.app.live import WallClock
+from wukong.app.permissions import Permission, list_lease_permissions
+from wukong.cluster.credentials import load
+from wukong.cluster.kube import Kube
+from wukong.errors import Denied
+from wukong.ports import PatchBody
+from wukong.runtime import Leader
 
 DEADLINE_SECONDS = 60.0
 
@@ -115,6 +123,31 @@ async def test_the_component_uses_exactly_the_rights_it_asks_for(
             account = f"system:serviceaccount:{namespace}:load"
             granted = {(rule.group, rule.resource, verb) for rule in rules for verb in rule.verbs}
             await when(lambda: used_by(bed, account) == granted, lambda: f"{used_by(bed, account)} is not {granted}")
+
+
+async def test_an_account_may_touch_its_own_lease_and_no_other(bed: Bed, namespace: str, tmp_path: Path) -> None:
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+    async with bed.client() as client:
+        await client.create(path, {"metadata": {"name": "theirs"}, "spec": {"holderIdentity": "somebody"}})
+        kubeconfig = await service_account(client, bed, namespace, "leader", list_lease_permissions(), tmp_path)
+        async with Kube(load(str(kubeconfig))) as kube:
+            leading = asyncio.Event()
+            own = Leader(kube, Key(namespace, "wukong"), "me", clock=WallClock(), on_change=lambda _: leading.set())
+            task = asyncio.create_task(own.run())
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                await leading.wait()
+            assert own.is_leading
+            task.cancel()
+            await own.release()
+            for lease in (Key(namespace, "theirs"), Key("kube-system", "kube-scheduler")):
+                with pytest.raises(Denied):
+                    await kube.get(LEASES, lease, dict)
+                with pytest.raises(Denied):
+                    await kube.patch(LEASES, lease, PatchBody("merge", {"spec": {"holderIdentity": "me"}}))
+                with pytest.raises(Denied):
+                    await kube.delete(LEASES, lease)
+        released, theirs = await client.get(f"{path}/wukong"), await client.get(f"{path}/theirs")
+    assert (released["spec"].get("holderIdentity", ""), theirs["spec"]["holderIdentity"]) == ("", "somebody")
 
 
 async def test_a_dry_run_says_what_it_would_write_and_needs_no_right_to_write(

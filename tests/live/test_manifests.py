@@ -235,10 +235,13 @@ async def rights_are_exactly_those_asked_for(client: Client) -> None:
     nobody = f"system:serviceaccount:{NAMESPACE}:nobody"
     granted = await rights_of(client, account) - await rights_of(client, nobody)
     needed = merge_permissions(list_permissions([EXTENDER, POLICY]))
-    assert granted == {(it.group, it.resource, verb) for it in needed for verb in it.verbs}
+    assert granted == {(it.group, it.resource, verb, it.names) for it in needed for verb in it.verbs}
 
 
-async def rights_of(client: Client, account: str) -> set[tuple[str, str, str]]:
+Right = tuple[str, str, str, tuple[str, ...]]  # group, resource, verb, names of the only objects it is about
+
+
+async def rights_of(client: Client, account: str) -> set[Right]:
     assert client.session is not None
     groups = ["system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}", "system:authenticated"]
     headers = [("Impersonate-User", account), *(("Impersonate-Group", group) for group in groups)]
@@ -248,7 +251,7 @@ async def rights_of(client: Client, account: str) -> set[tuple[str, str, str]]:
         status = (await response.json())["status"]
     assert not status["incomplete"]
     return {
-        (group, resource, verb)
+        (group, resource, verb, tuple(rule.get("resourceNames") or ()))
         for rule in status["resourceRules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]

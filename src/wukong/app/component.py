@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from wukong.api.resources import Resource
-from wukong.app.permissions import LEASE, Permission
+from wukong.app.permissions import LEASE_NAME, Permission, list_lease_permissions
 from wukong.controllers.scheduler.choice import Extend
 from wukong.engine import FIRST_BY_NAME, Ties
 from wukong.placement.rule import Rules
@@ -118,11 +118,14 @@ def with_needs(components: Iterable[Component[Any]]) -> list[Component[Any]]:
 
 
 def list_permissions(
-    components: Sequence[Component[Any]], options: Mapping[str, msgspec.Struct] | None = None
+    components: Sequence[Component[Any]],
+    options: Mapping[str, msgspec.Struct] | None = None,
+    lease_name: str = LEASE_NAME,
 ) -> list[Permission]:
     """What RBAC must grant a process of these components, those they need last. Who has controllers must lead."""
     needed = [component for component in with_needs(components) if component not in components]
-    permissions = [LEASE] if any(component.build_controllers is not build_nothing for component in components) else []
+    has_controllers = any(component.build_controllers is not build_nothing for component in components)
+    permissions = list(list_lease_permissions(lease_name)) if has_controllers else []
     for component in (*components, *needed):
         permissions += component.permissions_of((options or {}).get(component.name) or component.options())
     return permissions

@@ -12,6 +12,7 @@ Read by the command line (flags), by run_config (files). Pure.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
@@ -35,8 +36,8 @@ class Option(NamedTuple):
     default: Any
     help: str
     metavar: str | None = None
-    low: int | None = None
-    high: int | None = None
+    low: Any = None  # a number of its own kind, or None
+    high: Any = None
     choices: tuple[str, ...] = ()
     shows_default: bool = True
 
@@ -65,9 +66,10 @@ def read_value(option: Option, value: object, place: str) -> tuple[Any, list[str
         converted = msgspec.convert(value, option.type)
     except msgspec.ValidationError:
         converted = None
-    if converted is None or (option.choices and converted not in option.choices):
+    is_finite = not isinstance(converted, float) or math.isfinite(converted)  # YAML can write .nan and .inf
+    if converted is None or not is_finite or (option.choices and converted not in option.choices):
         hint = nearest(str(value), option.choices)
-        return None, [f"{place}: expected {option.expectation}, got {value!r}.{hint}"]
+        return None, [f"{place}: expected {option.expectation}, got {value!r:.100}.{hint}"]
     return converted, []
 
 

@@ -11,25 +11,38 @@ import msgspec
 
 from wukong.ports import Document
 
+LEASE_NAME = "wukong"  # of the Lease by which instances elect a leader, unless told otherwise
+
 
 class Permission(msgspec.Struct, frozen=True):
     group: str
     resource: str
     verbs: tuple[str, ...]
     in_own_namespace: bool = False  # else in the whole cluster
+    names: tuple[str, ...] = ()  # of the only objects that it is about; () for all
 
     def build_rule(self) -> Document:
         """One rule of a Role or ClusterRole."""
-        return {"apiGroups": [self.group], "resources": [self.resource], "verbs": list(self.verbs)}
+        rule: Document = {"apiGroups": [self.group], "resources": [self.resource], "verbs": list(self.verbs)}
+        return {**rule, "resourceNames": list(self.names)} if self.names else rule
 
 
-LEASE = Permission("coordination.k8s.io", "leases", ("get", "create", "patch"), in_own_namespace=True)
+def list_lease_permissions(name: str = LEASE_NAME) -> tuple[Permission, ...]:
+    """What a leader needs: its own Lease and no other. RBAC cannot grant creating by name: it knows none yet."""
+    group, resource = "coordination.k8s.io", "leases"
+    return (
+        Permission(group, resource, ("create",), in_own_namespace=True),
+        Permission(group, resource, ("get", "patch"), in_own_namespace=True, names=(name,)),
+    )
 
 
 def merge_permissions(permissions: Iterable[Permission]) -> list[Permission]:
-    """One permission per resource and scope, its verbs in the order in which they were first named."""
-    verbs: dict[tuple[str, str, bool], dict[str, None]] = {}
+    """One permission per resource, scope and names, its verbs in the order in which they were first named."""
+    verbs: dict[tuple[str, str, bool, tuple[str, ...]], dict[str, None]] = {}
     for permission in permissions:
-        scope = (permission.group, permission.resource, permission.in_own_namespace)
+        scope = (permission.group, permission.resource, permission.in_own_namespace, permission.names)
         verbs.setdefault(scope, {}).update(dict.fromkeys(permission.verbs))
-    return [Permission(group, resource, tuple(named), is_own) for (group, resource, is_own), named in verbs.items()]
+    return [
+        Permission(group, resource, tuple(merged), is_own, names)
+        for (group, resource, is_own, names), merged in verbs.items()
+    ]

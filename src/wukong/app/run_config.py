@@ -46,7 +46,7 @@ class RunOptions(msgspec.Struct, frozen=True, rename="camel"):
         str, Meta(description="Instead of the kubeconfig's current context.", extra={"metavar": "NAME"})
     ] = ""
     lease: Annotated[str, Meta(description="Who leads.", extra={"metavar": "NAMESPACE/NAME"})] = "default/wukong"
-    lease_seconds: Annotated[int, Meta(description="Before another may lead.", ge=4)] = 15
+    lease_seconds: Annotated[int, Meta(description="Before another may lead.", ge=4, le=3600)] = 15
     leader_election: Annotated[bool, Meta(description="Act without asking whether another instance does.")] = True
     probes: Annotated[
         str, Meta(description="Serve /healthz, /readyz and /metrics there.", extra={"metavar": "HOST:PORT"})
@@ -56,6 +56,7 @@ class RunOptions(msgspec.Struct, frozen=True, rename="camel"):
         Meta(
             description="Not ready, and no spot node trusted, when a watch has been silent for longer.",
             ge=1,
+            le=86_400,
             extra={"metavar": "SECONDS"},
         ),
     ] = LIMIT_SECONDS

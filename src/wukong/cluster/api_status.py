@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from email.utils import parsedate_to_datetime
+
 import msgspec
 
 from wukong.errors import (
@@ -29,6 +31,8 @@ _BY_CODE: dict[int, type[ClusterError]] = {
 _UNKNOWN_OUTCOME_REASONS = frozenset({"Timeout", "ServerTimeout"})
 _UNKNOWN_OUTCOME_TEXTS = ("etcdserver: ", "context deadline exceeded")
 _MOST_CHARACTERS = 500
+_LONGEST_NUMBER = 20  # digits; more of them are not read
+MOST_RETRY_SECONDS = 60.0  # the API server says 1 to 10; nothing that is due waits longer for anybody's word
 
 
 class Cause(msgspec.Struct):
@@ -53,7 +57,7 @@ class Status(msgspec.Struct):
 
 
 def build_error(
-    code: int, answer: bytes | msgspec.Raw, *, retry_after: str = "", is_write: bool = False
+    code: int, answer: bytes | msgspec.Raw, *, retry_after: float | None = None, is_write: bool = False
 ) -> ClusterError:
     """Return the error for this answer. `code` and `retry_after` are HTTP's; the body may be a Status or anything."""
     status = _read_status(answer)
@@ -79,9 +83,23 @@ def _leaves_outcome_unknown(code: int, status: Status) -> bool:
     )
 
 
-def _build_too_many_requests(message: str, status: Status, retry_after: str) -> TooManyRequests:
+def read_retry_after(retry_after: str, date: str) -> float | None:
+    """Return the seconds of a Retry-After header, which may be a moment after that of Date; None if it is neither."""
+    try:
+        return float(int(retry_after[:_LONGEST_NUMBER]))
+    except ValueError:
+        pass
+    try:
+        return (parsedate_to_datetime(retry_after) - parsedate_to_datetime(date)).total_seconds()
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _build_too_many_requests(message: str, status: Status, retry_after: float | None) -> TooManyRequests:
     details = status.details or Details()
-    seconds = float(retry_after) if retry_after.strip().isdigit() else details.retry_after_seconds or None
+    seconds = details.retry_after_seconds or None if retry_after is None else retry_after
+    if seconds is not None:  # nobody keeps us waiting for hours, or hurries us
+        seconds = min(max(seconds, 0.0), MOST_RETRY_SECONDS)
     causes = [cause.reason for cause in details.causes or () if cause.reason]
     return TooManyRequests(message, reason=status.reason, retry_after=seconds, cause=causes[0] if causes else "")
 

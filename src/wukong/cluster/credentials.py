@@ -2,12 +2,16 @@
 
 `load` finds them as kubectl does: --kubeconfig, else $KUBECONFIG, else ~/.kube/config, else a service account's.
 TLS is verified unless the kubeconfig itself says insecure-skip-tls-verify.
+
+What cannot be used at the beginning is an InputError. Later it may be a file caught half-written, or a plugin about to
+be replaced: the credentials of before stay, and it is tried again with the next request that needs it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import logging
 import os
 import ssl
 import tempfile
@@ -18,9 +22,11 @@ from urllib.parse import urlsplit
 
 from wukong.cluster import exec_plugin, kubeconfig
 from wukong.cluster.exec_plugin import ExecCredentialStatus
-from wukong.cluster.kubeconfig import ClusterEntry, Login, UserEntry
+from wukong.cluster.kubeconfig import ClusterEntry, Exec, Login, UserEntry, is_header_value
 from wukong.cluster.proxy import check_proxy, find_proxy
-from wukong.errors import InputError
+from wukong.errors import Denied, InputError
+
+log = logging.getLogger(__name__)
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 REREAD_SECONDS = 60.0  # the kubelet renews a token when a fifth of its life, at least minutes, is left
@@ -45,34 +51,57 @@ class Credentials:
         self._login, self._user, self._now = login, login.user, now
         self._exec_status: ExecCredentialStatus | None = None
         self._token, self._token_read_at = login.user.token, float("-inf")
-        self._lock = asyncio.Lock()  # fifty requests at once run a plugin once
+        self._plugin_run: asyncio.Task[None] | None = None  # fifty requests at once run a plugin once
         self._loaded_certificate = b""
         self._load_certificate()
 
     async def headers(self) -> Headers:
         """Return the headers that say who we are. Runs the plugin again when its credential has expired, and reads a
         token file again every minute."""
-        async with self._lock:
-            await self._refresh()
-            return self._build_headers()
+        await self._refresh()
+        return self._build_headers()
 
     async def renew(self, rejected_headers: Headers) -> bool:
         """Look for newer credentials after the server rejected these headers (401). Return whether there are any."""
-        async with self._lock:
-            generation = self.generation
-            if self._build_headers() == rejected_headers:
-                self._exec_status, self._token_read_at = None, float("-inf")
-                await self._refresh()
-                self._load_certificate()
-            return self._build_headers() != rejected_headers or self.generation != generation
+        generation = self.generation
+        if self._build_headers() == rejected_headers:
+            self._token_read_at = float("-inf")
+            await self._refresh(is_rejected=True)
+            self._load_certificate()
+        return self._build_headers() != rejected_headers or self.generation != generation
 
-    async def _refresh(self) -> None:
-        plugin, now = self._user.exec, self._now()
+    async def _refresh(self, *, is_rejected: bool = False) -> None:
+        now, status = self._now(), self._exec_status
         if self._user.token_file and now - self._token_read_at >= REREAD_SECONDS:
             self._read_token(now)
-        if plugin and not self._token and (self._exec_status is None or self._exec_status.is_expired(now)):
-            self._exec_status = await exec_plugin.run(plugin, self._login.cluster, self._login.place)
+        if self._user.exec and not self._token and (is_rejected or status is None or status.is_expired(now)):
+            await self._join_plugin_run(self._user.exec)
+
+    async def _join_plugin_run(self, plugin: Exec) -> None:
+        """Wait for the plugin that runs, or run it. Whoever gives up waiting does not stop it: others wait, too."""
+        if self._plugin_run is None:
+            self._plugin_run = asyncio.create_task(self._run_plugin(plugin))
+            self._plugin_run.add_done_callback(self._end_plugin_run)
+        await asyncio.shield(self._plugin_run)
+
+    async def _run_plugin(self, plugin: Exec) -> None:
+        try:
+            status = await exec_plugin.run(plugin, self._login.cluster, self._login.place)
+        except InputError as error:
+            if self._exec_status is None:
+                raise
+            raise Denied(str(error)) from None  # it could be run before
+        before, self._exec_status = self._exec_status, status
+        try:
             self._load_certificate()
+        except InputError:
+            self._exec_status = before
+            raise
+
+    def _end_plugin_run(self, run: asyncio.Task[None]) -> None:
+        self._plugin_run = None
+        if not run.cancelled():
+            run.exception()  # seen, even if everybody who waited has given up
 
     def _build_headers(self) -> Headers:
         user, token = self._user, self._token or (self._exec_status.token if self._exec_status else "")
@@ -84,27 +113,46 @@ class Credentials:
 
     def _read_token(self, now: float) -> None:
         try:
-            self._token = Path(self._user.token_file).read_text("utf-8").strip() or self._token
-            self._token_read_at = now
-        except OSError as error:
+            token = Path(self._user.token_file).read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
             if not self._token:  # otherwise the last one may still do
                 raise _build_read_error(self._login.place, "tokenFile", self._user.token_file, error) from None
+            return
+        if not is_header_value(token):
+            if not self._token:
+                file = f"{self._login.place}: tokenFile: {self._user.token_file}"
+                raise InputError(f"{file}: expected one line of text, got control characters in it.")
+            return
+        self._token, self._token_read_at = token or self._token, now
 
     def _load_certificate(self) -> None:
-        """Load the client's certificate for new connections, if it has changed."""
-        pair = self._read_certificate()
-        if self.tls is None or not pair or pair == self._loaded_certificate:
+        """Load the client's certificate for new connections, if it has changed and can be used."""
+        if self.tls is None:
             return
-        with tempfile.NamedTemporaryFile() as file:  # Python reads it only from a file; ours alone, mode 0600
-            file.write(pair)
-            file.flush()
-            try:
-                self.tls.load_cert_chain(file.name)
-            except ssl.SSLError as error:
-                problem = f"the client certificate and its key do not work: {error.reason or error}."
-                raise InputError(f"{self._login.place}: {problem} Are they PEM, and of one pair?") from None
-        self.generation += bool(self._loaded_certificate)
-        self._loaded_certificate = pair
+        try:
+            pair = self._read_certificate()
+            if not pair or pair == self._loaded_certificate:
+                return
+            with tempfile.NamedTemporaryFile() as file:  # Python reads it only from a file; ours alone, mode 0600
+                file.write(pair)
+                file.flush()
+                # A pair that does not fit would leave a context with half of it: the one in use gets only a good one.
+                for context in (ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), self.tls):
+                    context.load_cert_chain(file.name, password=_refuse_password)
+        except InputError as error:
+            self._refuse_certificate(error)
+        except (ssl.SSLError, ValueError, OSError) as error:
+            problem = f"the client certificate and its key do not work: {getattr(error, 'reason', None) or error}."
+            self._refuse_certificate(InputError(f"{self._login.place}: {problem} Are they PEM, and of one pair?"))
+        else:
+            self.generation += bool(self._loaded_certificate)
+            self._loaded_certificate = pair
+
+    def _refuse_certificate(self, error: InputError) -> None:
+        """Raise the error, unless there is a certificate of before: the new one may be half-written."""
+        if not self._loaded_certificate:
+            raise error
+        log.warning("the client certificate of before is kept: %s", error)
 
     def _read_certificate(self) -> bytes:
         user, place = self._user, self._login.place
@@ -186,5 +234,11 @@ def _read_field(place: str, field: str, file: str, data: str) -> bytes:
         raise _build_read_error(place, field, file, error) from None
 
 
-def _build_read_error(place: str, field: str, file: str, error: OSError) -> InputError:
-    return InputError(f"{place}: {field}: cannot read {file}: {error.strerror or error}.")
+def _build_read_error(place: str, field: str, file: str, error: OSError | UnicodeDecodeError) -> InputError:
+    problem = "not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror or error
+    return InputError(f"{place}: {field}: cannot read {file}: {problem}.")
+
+
+def _refuse_password() -> str:
+    """For a key that is encrypted: OpenSSL would ask at the terminal, and wait."""
+    raise ValueError("the key is encrypted")

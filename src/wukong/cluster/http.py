@@ -15,8 +15,9 @@ import aiohttp
 import msgspec
 
 from wukong import __version__
-from wukong.cluster.api_status import build_error
+from wukong.cluster.api_status import build_error, read_retry_after
 from wukong.cluster.credentials import Credentials, Headers
+from wukong.cluster.redaction import redact_urls
 from wukong.errors import ClusterError, OutcomeUnknown, ServerFailed, Stalled
 
 CONNECTIONS = 64
@@ -25,6 +26,7 @@ ANSWER_SECONDS = 65.0  # the API server itself gives up on a request after 60
 # A watch hears a bookmark about once a minute: one silent for this long has lost its server and does not know it yet.
 STALL_SECONDS = 90.0
 READ_BUFFER = 1 << 20  # an object may have 1.5 MB; with the default of 64 kB a watch is mostly waking up
+LONGEST_LINE = 64 << 20  # bytes; an object has at most a few million
 _CONNECT_ERRORS = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
 _CONNECTION_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
@@ -86,6 +88,11 @@ class Http:
                 try:
                     async for piece in response.content.iter_any():
                         *whole, rest = (rest + piece).split(b"\n")
+                        if len(rest) > LONGEST_LINE:
+                            message = (
+                                f"{self.credentials.server} sent a line of more than {LONGEST_LINE} bytes on a watch"
+                            )
+                            raise ServerFailed(message)
                         for line in whole:
                             yield line
                 finally:
@@ -154,7 +161,7 @@ class Http:
         return self._sessions[-1]
 
     def _build_connection_error(self, error: Exception, is_write: bool) -> ClusterError:
-        message = str(error) or type(error).__name__
+        message = redact_urls(str(error) or type(error).__name__)
         server = self.credentials.server
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             fix = "Is certificate-authority the cluster's own, and the address in its certificate?"
@@ -167,7 +174,7 @@ class Http:
 
 
 def _build_response_error(response: aiohttp.ClientResponse, answer: bytes, is_write: bool = False) -> ClusterError:
-    retry_after = response.headers.get("Retry-After", "")
+    retry_after = read_retry_after(response.headers.get("Retry-After", ""), response.headers.get("Date", ""))
     return build_error(response.status, answer, retry_after=retry_after, is_write=is_write)
 
 

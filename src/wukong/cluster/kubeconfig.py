@@ -11,12 +11,14 @@ import binascii
 from collections.abc import Iterable
 from pathlib import PurePath
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 import yaml
 
 from wukong.api.decode import readable
 from wukong.api.documents import without_nulls
+from wukong.cluster.redaction import redact_urls
 from wukong.errors import InputError, nearest
 
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -183,11 +185,32 @@ def decode_base64(data: str, place: str) -> bytes:
         raise InputError(f"{place}: expected base64, got something else: {error}.") from None
 
 
+def is_header_value(text: str) -> bool:
+    """Tell whether it can be sent in a header: a line break, as of a file half written, would begin another."""
+    return text.isprintable()
+
+
+def is_server_address(text: str) -> bool:
+    try:
+        address = urlsplit(text)
+        return address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
+    except ValueError:  # an unclosed [, a port that is no number
+        return False
+
+
 def _find_problems(cluster: ClusterEntry, cluster_place: str, user: UserEntry, user_place: str) -> list[str]:
     problems = []
-    if not cluster.server.startswith(("https://", "http://")):
+    if not is_server_address(cluster.server):
         expected = "expected an address such as https://10.0.0.1:6443"
-        problems.append(f"{cluster_place}.server: {expected}, got {cluster.server!r}.")
+        problems.append(f"{cluster_place}.server: {expected}, got {redact_urls(cluster.server)!r}.")
+    elif "@" in urlsplit(cluster.server).netloc:
+        fix = "Write them as username and password of the user"
+        problems.append(f"{cluster_place}.server: expected an address without user and password. {fix}.")
+    sent = {"token": user.token, "username": user.username, "as": user.as_user, "as-uid": user.as_uid}
+    sent |= {f"as-groups[{index}]": group for index, group in enumerate(user.as_groups)}
+    for field, value in sent.items():
+        if not is_header_value(value):
+            problems.append(f"{user_place}.{field}: expected one line of text, got control characters in it.")
     if cluster.insecure_skip_tls_verify and (cluster.certificate_authority or cluster.certificate_authority_data):
         both = "certificate-authority and insecure-skip-tls-verify exclude each other"
         problems.append(f"{cluster_place}: {both}. Remove the latter to have TLS verified.")

@@ -1,74 +1,118 @@
 """Meters: how much of each node is in use, according to metrics.k8s.io or Prometheus.
 
-Implements ports.Meter. Called by the live runtime; never decides anything about nodes.
+Implements ports.Meter. Called by the live runtime; never decides anything about nodes. Whatever a meter answers, the
+result is usage that makes sense, or a ClusterError about the whole answer: a sample that cannot be read or cannot be
+(no number, NaN, negative, far beyond 100 %) is left out and reported to `on_skip`.
 """
 
 from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import TypeVar
 
 import aiohttp
 import msgspec
 
 from wukong.api.core import Node, Quantities
+from wukong.api.decode import readable
 from wukong.api.kinds import NODE_METRICS, NODES
 from wukong.api.meta import Base, ObjectMeta
 from wukong.api.quantity import parse_quantity
 from wukong.api.resources import Resource
 from wukong.api.usage import NodeUsage
+from wukong.cluster.redaction import redact_urls
 from wukong.cluster.usage_queries import Queries, find_url_problem
 from wukong.errors import ClusterError, InputError, NotFound
 from wukong.ports import Cluster
 
 _T = TypeVar("_T")
+OnSkip = Callable[[str], None]  # hears why a sample was left out
 _TIMEOUT = aiohttp.ClientTimeout(total=20)
 _PAGE = 500
+_MOST_PAGES = 1000  # half a million nodes: whoever has more pages has no end of them
+_MOST_BYTES = 8 << 20  # about 40,000 samples; decoding more would hold up the event loop
+_MOST_CHARACTERS = 300
+# cpu rates are extrapolated, so an idle node may be at -1 %; and a node may use far more than is allocatable. What is
+# beyond these is in another unit, such as bytes.
+_LEAST_PERCENT, _MOST_PERCENT = -10.0, 10_000.0
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+def ignore_skipped(problem: str) -> None:
+    """For whoever does not want to hear of samples that were left out."""
 
 
 class _NodeMetrics(Base):
     metadata: ObjectMeta
-    timestamp: str = ""
-    usage: Quantities = {}
+    timestamp: str | None = None
+    usage: Quantities | None = None
+
+
+_node_metrics_decoder = msgspec.json.Decoder(_NodeMetrics)
 
 
 class MetricsApi:
     """metrics.k8s.io, as metrics-server has it: cpu and memory in absolute amounts, set against what is allocatable."""
 
-    def __init__(self, cluster: Cluster, now: Callable[[], float]) -> None:
-        self._cluster, self._now = cluster, now
+    def __init__(self, cluster: Cluster, now: Callable[[], float], on_skip: OnSkip = ignore_skipped) -> None:
+        self._cluster, self._now, self._on_skip = cluster, now, on_skip
 
     async def measure(self) -> list[NodeUsage]:
-        nodes = await self._list_all(NODES, Node)
+        sizes = {node.metadata.name: node.status.allocatable for node in await self._list_nodes()}
+        usages = (self._read_usage(raw, sizes) for raw in await self._list_metrics())
+        return [usage for usage in usages if usage is not None]
+
+    def _read_usage(self, raw: msgspec.Raw, sizes: dict[str, Quantities]) -> NodeUsage | None:
+        """None if it is unreadable, or of a node that is not there."""
         try:
-            metrics = await self._list_all(NODE_METRICS, _NodeMetrics)
+            entry = _node_metrics_decoder.decode(raw)
+        except _UNREADABLE as error:
+            self._on_skip(f"a NodeMetrics cannot be read: {_describe(error)}")
+            return None
+        name = entry.metadata.name
+        if name not in sizes:
+            return None
+        used = entry.usage or {}
+        return NodeUsage(
+            metadata=ObjectMeta(name=name),
+            measured_at=_parse_timestamp(entry.timestamp or "", self._now()),
+            cpu=self._percent_of(name, used, sizes[name], "cpu"),
+            memory=self._percent_of(name, used, sizes[name], "memory"),
+        )
+
+    def _percent_of(self, node: str, used: Quantities, size: Quantities, kind: str) -> float | None:
+        try:
+            whole = parse_quantity(size.get(kind, 0))
+            if kind not in used or whole <= 0:
+                return None
+            return _check_percent(100.0 * parse_quantity(used[kind]) / whole)
+        except (InputError, ValueError) as error:  # int() refuses numbers of thousands of digits
+            self._on_skip(f"{kind} of node {node!r:.80}: {_shorten(str(error))}")
+            return None
+
+    async def _list_nodes(self) -> list[Node]:
+        return [node async for page in self._list_pages(NODES, Node) for node in page]
+
+    async def _list_metrics(self) -> list[msgspec.Raw]:
+        try:
+            return [raw async for page in self._list_pages(NODE_METRICS, msgspec.Raw) for raw in page]
         except NotFound:
             raise ClusterError(
                 "this cluster serves no metrics.k8s.io: install metrics-server, or use --prometheus"
             ) from None
-        sizes = {node.metadata.name: node.status.allocatable for node in nodes}
-        return [
-            NodeUsage(
-                metadata=ObjectMeta(name=entry.metadata.name),
-                measured_at=_parse_timestamp(entry.timestamp, self._now()),
-                cpu=_percent_of(entry.usage, sizes[entry.metadata.name], "cpu"),
-                memory=_percent_of(entry.usage, sizes[entry.metadata.name], "memory"),
-            )
-            for entry in metrics
-            if entry.metadata.name in sizes
-        ]
 
-    async def _list_all(self, resource: Resource, read: type[_T]) -> list[_T]:
-        items: list[_T] = []
+    async def _list_pages(self, resource: Resource, read: type[_T]) -> AsyncGenerator[list[_T], None]:
         token = ""
-        while True:
+        for _ in range(_MOST_PAGES):
             page = await self._cluster.list(resource, read, limit=_PAGE, token=token)
-            items += page.items
+            yield page.items
             token = page.token
             if not token:
-                return items
+                return
+        raise ClusterError(f"the list of {resource.plural}.{resource.group or 'core'} has no end: {_MOST_PAGES} pages")
 
 
 class _Sample(msgspec.Struct):
@@ -77,7 +121,7 @@ class _Sample(msgspec.Struct):
 
 
 class _Data(msgspec.Struct):
-    result: list[_Sample] = []
+    result: list[msgspec.Raw] | None = None
 
 
 class _QueryResponse(msgspec.Struct):
@@ -87,25 +131,34 @@ class _QueryResponse(msgspec.Struct):
 
 
 _response_decoder = msgspec.json.Decoder(_QueryResponse)
+_sample_decoder = msgspec.json.Decoder(_Sample)
 
 
 class Prometheus:
     """A Prometheus server, queried once per resource."""
 
-    def __init__(self, url: str, queries: Queries | None = None, *, session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self,
+        url: str,
+        queries: Queries | None = None,
+        *,
+        session: aiohttp.ClientSession,
+        now: Callable[[], float] = time.time,
+        on_skip: OnSkip = ignore_skipped,
+    ) -> None:
         if problem := find_url_problem(url):
             raise InputError(f"--prometheus: {problem}")
         self._url, self._queries, self._session = url.rstrip("/"), queries or Queries(), session
+        self._now, self._on_skip = now, on_skip
+        self._name = f"Prometheus at {redact_urls(self._url)}"
 
     async def measure(self) -> list[NodeUsage]:
         percents: dict[str, dict[str, float]] = {}
         times: dict[str, float] = {}
         for kind in ("cpu", "memory", "storage"):
-            for sample in await self._query(getattr(self._queries, kind)):
-                name, number = sample.metric.get(self._queries.label, ""), float(sample.value[1])
-                if name and not math.isnan(number):  # NaN: there was nothing to divide by
-                    percents.setdefault(name, {})[kind] = number
-                    times[name] = min(sample.value[0], times.get(name, sample.value[0]))
+            for name, percent, measured_at in self._read_samples(await self._query(getattr(self._queries, kind)), kind):
+                percents.setdefault(name, {})[kind] = percent
+                times[name] = min(measured_at, times.get(name, measured_at))
         return [
             NodeUsage(
                 metadata=ObjectMeta(name=name),
@@ -117,30 +170,75 @@ class Prometheus:
             for name, of_node in percents.items()
         ]
 
-    async def _query(self, query: str) -> list[_Sample]:
+    def _read_samples(self, samples: list[msgspec.Raw], kind: str) -> Iterator[tuple[str, float, float]]:
+        """Yield node, percent and time of each sample that makes sense and names a node."""
+        for raw in samples:
+            try:
+                sample = _sample_decoder.decode(raw)
+                percent = float(sample.value[1])
+                if math.isnan(percent):  # there was nothing to divide by: usual, and no fault
+                    continue
+                percent = _check_percent(percent)
+            except _UNREADABLE as error:
+                self._on_skip(f"a sample of {kind} cannot be read: {_describe(error)}")
+            except ValueError as error:
+                self._on_skip(f"{kind} of node {self._name_node(sample)!r:.80}: {_shorten(str(error))}")
+            else:
+                if name := self._name_node(sample):
+                    yield name, percent, min(sample.value[0], self._now())
+
+    def _name_node(self, sample: _Sample) -> str:
+        return sample.metric.get(self._queries.label, "")
+
+    async def _query(self, query: str) -> list[msgspec.Raw]:
         if not query:
             return []
         try:
             async with self._session.get(
                 f"{self._url}/api/v1/query", params={"query": query}, timeout=_TIMEOUT
             ) as response:
-                answer = _response_decoder.decode(await response.read())
-        except (aiohttp.ClientError, TimeoutError, msgspec.MsgspecError) as error:
-            raise ClusterError(f"Prometheus at {self._url} did not answer: {type(error).__name__} {error}") from None
+                answer = _response_decoder.decode(await _read_bounded(response))
+        except _UNREADABLE as error:
+            raise ClusterError(f"{self._name} did not answer as one does: {_describe(error)}") from None
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            message = _shorten(redact_urls(f"{type(error).__name__} {error}"))
+            raise ClusterError(f"{self._name} did not answer: {message}") from None
         if answer.status != "success" or answer.data is None:
-            raise ClusterError(f"Prometheus at {self._url} refused the query {query!r}: {answer.error}")
-        return answer.data.result
+            raise ClusterError(f"{self._name} refused the query {query!r}: {_shorten(redact_urls(answer.error))}")
+        return answer.data.result or []
 
 
-def _percent_of(used: Quantities, size: Quantities, name: str) -> float | None:
-    if name not in used or not (whole := parse_quantity(size.get(name, 0))):
-        return None
-    return 100.0 * parse_quantity(used[name]) / whole
+async def _read_bounded(response: aiohttp.ClientResponse) -> bytes:
+    """Return the body. Raises ValueError when it is larger than any answer about nodes."""
+    body = bytearray()
+    async for piece in response.content.iter_any():
+        body += piece
+        if len(body) > _MOST_BYTES:
+            raise ValueError(f"more than {_MOST_BYTES >> 20} MiB")
+    return bytes(body)
+
+
+def _check_percent(percent: float) -> float:
+    """Return it, 0 if it is a little less. Raises ValueError for what cannot be."""
+    if not _LEAST_PERCENT <= percent <= _MOST_PERCENT:  # NaN is not, either
+        raise ValueError(f"expected percent in use, got {percent:g}")
+    return max(percent, 0.0)
 
 
 def _parse_timestamp(timestamp: str, now: float) -> float:
-    """Return when it was measured in seconds since 1970; now, if the source does not say."""
+    """Return when it was measured in seconds since 1970; now, if the source does not say, or says it is yet to come."""
     try:
-        return datetime.datetime.fromisoformat(timestamp).timestamp()
-    except ValueError:
+        moment = datetime.datetime.fromisoformat(timestamp)
+        return min((moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp(), now)
+    except (ValueError, OverflowError):
         return now
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return _shorten(readable(error) if isinstance(error, msgspec.ValidationError) else str(error))
+
+
+def _shorten(text: str) -> str:
+    return " ".join(text[:_MOST_CHARACTERS].split())

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
+from wukong.cluster.redaction import redact_urls
 from wukong.errors import InputError
 
 
@@ -23,12 +24,18 @@ def find_proxy(server: str, env: Mapping[str, str]) -> str:
 
 
 def check_proxy(proxy: str, place: str) -> str:
-    """Return the address with a scheme, "" for none. Raises InputError for a proxy that is not HTTP."""
+    """Return the address with a scheme, "" for none. Raises InputError, without a password, if it is no HTTP proxy."""
     if not proxy:
         return ""
     proxy = proxy if "://" in proxy else f"http://{proxy}"
-    if not proxy.startswith(("http://", "https://")):
-        raise InputError(f"{place}: expected an http:// or https:// proxy, got {proxy!r}. SOCKS is not supported.")
+    try:
+        address = urlsplit(proxy)
+        is_proxy = address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
+    except ValueError:  # an unclosed [, a port that is no number
+        is_proxy = False
+    if not is_proxy:
+        got = f"got {redact_urls(proxy)!r}"
+        raise InputError(f"{place}: expected an http:// or https:// proxy, {got}. SOCKS is not supported.")
     return proxy
 
 
@@ -55,7 +62,7 @@ def _matches(word: str, host: str, port: int | None) -> bool:
     except ValueError:
         pass
     name, colon, wanted_port = word.rpartition(":")
-    if colon and wanted_port.isdigit() and (":" not in name or name.endswith("]")):
+    if colon and wanted_port.isascii() and wanted_port.isdigit() and (":" not in name or name.endswith("]")):
         return int(wanted_port) == (port or 443) and _matches(name.strip("[]"), host, port)
     word = word.removeprefix("*")
     return host.endswith(word) if word.startswith(".") else host == word or host.endswith(f".{word}")

@@ -52,6 +52,12 @@ class Metrics:
             ["kind"],
             registry=registry,
         )
+        self.meter_failures = Counter(
+            "wukong_meter_failures_total", "Times the meter of usage gave no answer", registry=registry
+        )
+        self.meter_samples_skipped = Counter(
+            "wukong_meter_samples_skipped_total", "Samples of usage that made no sense", registry=registry
+        )
 
     def count_gate(self, act: str, result: str) -> None:
         self.gate.labels(act, result).inc()

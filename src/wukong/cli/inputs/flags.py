@@ -6,6 +6,7 @@ those win over a configuration file.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -82,10 +83,18 @@ def _click_type(option: Option) -> Any:
             return click.IntRange(option.low, option.high)
         case "integer":
             return int
-        case "number" if option.low is not None or option.high is not None:
-            return click.FloatRange(option.low, option.high)
         case "number":
-            return float
+            return _Number(option.low, option.high)
         case "switch":
             return bool
     return str
+
+
+class _Number(click.FloatRange):
+    """A number within bounds. nan is neither below nor above any, and click would let it pass."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        number = super().convert(value, parameter, context)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a valid number.", parameter, context)
+        return number

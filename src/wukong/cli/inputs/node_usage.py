@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from wukong.api.core import Node
 from wukong.api.usage import NodeUsage
@@ -35,7 +35,7 @@ async def _ask_cluster(source: Source) -> list[NodeUsage]:
     from wukong.cluster.meters import MetricsApi
 
     async with Kube(load(source.kubeconfig, source.context)) as kube:
-        return await MetricsApi(kube, time.time).measure()
+        return await MetricsApi(kube, time.time, _note_skipped()).measure()
 
 
 async def _ask_prometheus(url: str) -> list[NodeUsage]:
@@ -44,4 +44,16 @@ async def _ask_prometheus(url: str) -> list[NodeUsage]:
     from wukong.cluster.meters import Prometheus
 
     async with aiohttp.ClientSession(trust_env=True) as session:
-        return await Prometheus(url, session=session).measure()
+        return await Prometheus(url, session=session, on_skip=_note_skipped()).measure()
+
+
+def _note_skipped() -> Callable[[str], None]:
+    """Tells of the first sample that makes no sense; a meter that is in another unit has one for each node."""
+    problems: list[str] = []
+
+    def tell(problem: str) -> None:
+        if not problems:
+            note(f"usage that makes no sense is left out: {problem.rstrip('.')}.")
+        problems.append(problem)
+
+    return tell

@@ -42,7 +42,12 @@ STANDARD = SecondScheduler(image="")
     "--weight", type=click.IntRange(1, 100_000), default=5, show_default=True, help="Of the extender's score."
 )
 @click.option("--prometheus", default="", metavar="URL", help="Where usage comes from.  [default: metrics.k8s.io]")
-@click.option("--critical-priority", type=int, metavar="N", help="Pods of this priority or more are critical.")
+@click.option(
+    "--critical-priority",
+    type=click.IntRange(-(2**31), 2**31 - 1),
+    metavar="N",
+    help="Pods of this priority or more are critical.",
+)
 @click.option("--plain-http", is_flag=True, help="No TLS, on port 8080: for trying it.")
 @click.option(
     "--cert-days", type=click.IntRange(1, 3650), default=365, show_default=True, help="How long keys are good."

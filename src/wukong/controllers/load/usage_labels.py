@@ -8,6 +8,7 @@ must not decide by numbers nobody stands behind. Called by the load controller; 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import msgspec
@@ -62,11 +63,11 @@ def is_stale(usage: NodeUsage, stale_seconds: float, now: float) -> bool:
 
 def _choose_label(current: str | None, percent: float | None, settings: Settings) -> str | None:
     """The step the measurement lies in; the one we are at while the measurement is near its edges."""
-    if percent is None:
+    if percent is None or math.isnan(percent):
         return None
     bounded = min(max(percent, 0.0), 100.0)
     target = int(bounded // settings.step) * settings.step
-    if current is not None and current.isdigit() and int(current) % settings.step == 0:
+    if current is not None and _is_percent(current) and int(current) % settings.step == 0:
         low, high = int(current) - settings.slack, int(current) + settings.step + settings.slack
         if low <= bounded < high:
             return current
@@ -91,4 +92,9 @@ def usage_of_labels(nodes: Iterable[Node], now: float) -> list[NodeUsage]:
 
 def _percents(node: Node) -> dict[str, float]:
     labels = {kind: node.metadata.labels.get(Settings().key(kind), "") for kind in KINDS}
-    return {kind: float(text) for kind, text in labels.items() if text.isdigit() and int(text) <= 100}
+    return {kind: float(text) for kind, text in labels.items() if _is_percent(text)}
+
+
+def _is_percent(label: str) -> bool:
+    """Whether it is a whole number up to 100. Not by isdigit alone: that holds of ² as well."""
+    return label.isascii() and label.isdigit() and len(label) <= 3 and int(label) <= 100

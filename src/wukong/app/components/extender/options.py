@@ -63,7 +63,8 @@ class ExtenderOptions(msgspec.Struct, frozen=True, rename="camel"):
         Meta(description="No TLS: anyone who reaches the port may ask.", extra={"flag": "--extender-plain-http"}),
     ] = False
     critical_priority: Annotated[
-        int, Meta(description="Pods at or above it go on-demand first.", extra={"metavar": "N"})
+        int,
+        Meta(description="Pods at or above it go on-demand first.", ge=-(2**31), le=2**31 - 1, extra={"metavar": "N"}),
     ] = Settings().critical_priority
     default_strategy: Annotated[
         str,

@@ -17,7 +17,9 @@ from wukong.controllers.load.usage_labels import Settings
 class LoadOptions(msgspec.Struct, frozen=True, rename="camel"):
     label_prefix: Annotated[str, Meta(description="Of the usage labels on nodes.")] = Settings().prefix
     label_step: Annotated[int, Meta(description="Percent.", ge=1, le=50)] = Settings().step
-    quiet_seconds: Annotated[float, Meta(description="Least time between changes.")] = Settings().quiet_seconds
+    quiet_seconds: Annotated[float, Meta(description="Least time between changes.", ge=0, le=86_400)] = (
+        Settings().quiet_seconds
+    )
 
 
 def permissions_of(options: LoadOptions) -> tuple[Permission, ...]:

@@ -38,8 +38,8 @@ class UsageOptions(msgspec.Struct, frozen=True, rename="camel"):
     prometheus_storage: Annotated[
         str, Meta(description="The same for storage.", extra={"metavar": "QUERY", "shows_default": False})
     ] = Queries().storage
-    stale_seconds: Annotated[float, Meta(description="Older usage is dropped.")] = 180.0
-    measure_seconds: Annotated[float, Meta(description="How often usage is asked for.")] = 15.0
+    stale_seconds: Annotated[float, Meta(description="Older usage is dropped.", ge=1, le=86_400)] = 180.0
+    measure_seconds: Annotated[float, Meta(description="How often usage is asked for.", ge=0.1, le=3_600)] = 15.0
 
 
 class UsageSource:
@@ -49,22 +49,24 @@ class UsageSource:
 
     def __init__(self, options: UsageOptions, context: Context, cluster: Cluster) -> None:
         self.options, self.clock, self.cluster = options, context.clock, cluster
+        self.metrics = context.metrics
 
     async def run(self, hand_over: HandOver) -> None:
         import aiohttp
 
         from wukong.cluster.meters import MetricsApi, Prometheus
-        from wukong.runtime.metering import keep_measuring
+        from wukong.runtime.metering import MeterReport, keep_measuring
 
-        options = self.options
+        options, report, now = self.options, MeterReport(self.metrics), self.clock.now
         if not options.prometheus:
-            meter = MetricsApi(self.cluster, self.clock.now)
-            await keep_measuring(meter, hand_over, options.measure_seconds)
+            meter = MetricsApi(self.cluster, now, report.record_skip)
+            await keep_measuring(meter, hand_over, options.measure_seconds, report)
             return
         queries = Queries(options.prometheus_cpu, options.prometheus_memory, options.prometheus_storage)
         async with aiohttp.ClientSession(trust_env=True) as session:
-            prometheus = Prometheus(options.prometheus, queries, session=session)
-            await keep_measuring(prometheus, hand_over, options.measure_seconds)
+            url, on_skip = options.prometheus, report.record_skip
+            prometheus = Prometheus(url, queries, session=session, now=now, on_skip=on_skip)
+            await keep_measuring(prometheus, hand_over, options.measure_seconds, report)
 
 
 def find_problems(options: UsageOptions, place_of: PlaceOf) -> Iterator[str]:

@@ -46,7 +46,8 @@ def build_documents(installation: ExtenderInstallation, certificates: Certificat
 
 def list_needed_permissions(installation: ExtenderInstallation) -> list[Permission]:
     """What the components need; usage comes from the cluster where no Prometheus is named."""
-    return list_permissions(installation.components, {USAGE.name: UsageOptions(prometheus=installation.prometheus)})
+    usage = UsageOptions(prometheus=installation.prometheus)
+    return list_permissions(installation.components, {USAGE.name: usage}, LEASE)
 
 
 def build_namespace(installation: ExtenderInstallation) -> Document:

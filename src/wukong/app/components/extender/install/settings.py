@@ -10,13 +10,14 @@ from collections.abc import Iterator
 import msgspec
 
 from wukong.app.install.installation import Installation, find_namespace_problems, is_ip
+from wukong.app.permissions import LEASE_NAME
 from wukong.errors import InputError
 
 NAME = "extender"  # the component's own
 EXTENDER = "wukong-extender"  # Deployment, Service, account, budget, roles
 SERVER_SECRET = "wukong-extender-server"  # certificate and key of the server, and whose clients it believes
 CLIENT_SECRET = "wukong-extender-client"  # what the scheduler shows, and whose server it believes
-LEASE = "wukong"
+LEASE = LEASE_NAME
 SECOND_SCHEDULER = "wukong-scheduler"  # Deployment, account, configuration, lease
 PROBES_PORT = 8080
 SERVICE_PORT = {False: 8443, True: 8080}  # is_plain → port of the Service: http://<service>:8080 as in the seeds
