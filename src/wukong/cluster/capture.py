@@ -3,14 +3,18 @@
 Called by `wukong snapshot` and by the verbs that work on the current context. Secrets and config maps are never
 read; of the objects that are, only the fields our structs model are kept, and no annotations but the notice on a node
 that it is about to go (placement.leaving_nodes).
+
+A kind comes whole or not at all. Without nodes and pods there is no snapshot, and none with a login that is refused:
+only other kinds that we may not list, or that the cluster lacks, are left out and noted.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
 
 from wukong.api.kind_table import Kind
-from wukong.api.kinds import KINDS
+from wukong.api.kinds import KINDS, NODES, PODS
 from wukong.api.objects import Objects
 from wukong.cluster.interning import Interner
 from wukong.cluster.reduction import reduce_document
@@ -18,24 +22,26 @@ from wukong.errors import ClusterError, Denied, NotFound
 from wukong.ports import Cluster, Document
 
 PAGE = 500
+MANDATORY = (NODES, PODS)
+T = TypeVar("T")
 ReportProgress = Callable[[int, int], object]
+Note = Callable[[str], object]
 
 
 async def capture(
     cluster: Cluster,
     report_progress: ReportProgress = lambda done, total: None,
-    note: Callable[[str], object] = lambda text: None,
+    note: Note = lambda text: None,
 ) -> Objects:
-    """Return all objects of the kinds that placement reads. A kind we may not list is left out and noted."""
+    """Return all objects of the kinds that placement reads. Raises ClusterError where one that it needs is missing."""
     objects, interner = Objects(), Interner()
     kinds = KINDS.list_deciding()
     for number, kind in enumerate(kinds, start=1):
-        try:
-            await _capture_kind(cluster, kind, objects, interner)
-        except (Denied, NotFound) as error:
-            if is_not_installed(kind, error):
-                continue
-            note(f"{kind.resource.plural} were left out: {error}")
+        async for subject in _list_kind(cluster, kind, kind.struct, note):
+            subject.kind, subject.api_version = kind.resource.kind, kind.resource.api_version
+            subject.metadata.resource_version = ""
+            interner.intern_object(subject)
+            objects.add(subject)
         report_progress(number, len(kinds))
     return objects
 
@@ -43,40 +49,57 @@ async def capture(
 async def capture_documents(
     cluster: Cluster,
     report_progress: ReportProgress = lambda done, total: None,
-    note: Callable[[str], object] = lambda text: None,
+    note: Note = lambda text: None,
 ) -> AsyncIterator[Document]:
-    """Yield what a simulation needs: also Jobs, ControllerRevisions and what Kubernetes' controllers read."""
+    """Yield what a simulation needs: also Jobs, ControllerRevisions and what Kubernetes' controllers read.
+
+    What was yielded is no snapshot before this has ended: it raises ClusterError where something it needs is missing.
+    """
     kinds = [kind for kind in KINDS if kind.snapshot is not None]
     for number, kind in enumerate(kinds, start=1):
-        token, resource = "", kind.resource
-        try:
-            while True:
-                page = await cluster.list(resource, dict, limit=PAGE, token=token)
-                for document in page.items:
-                    yield reduce_document({**document, "kind": resource.kind, "apiVersion": resource.api_version})
-                token = page.token
-                if not token:
-                    break
-        except (Denied, NotFound) as error:
-            if not is_not_installed(kind, error):
-                note(f"{resource.plural} were left out: {error}")
+        head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
+        async for document in _list_kind(cluster, kind, dict, note):
+            yield reduce_document({**document, **head})
         report_progress(number, len(kinds))
+
+
+async def _list_kind(cluster: Cluster, kind: Kind, read: type[T], note: Note) -> AsyncIterator[T]:
+    """Yield all objects of a kind, or none and note why."""
+    if kind.resource in MANDATORY:  # page by page: these are the many
+        async for item in _list_pages(cluster, kind, read):
+            yield item
+        return
+    try:
+        items = [item async for item in _list_pages(cluster, kind, read)]
+    except (Denied, NotFound) as error:
+        if not may_be_left_out(error):
+            raise
+        if not is_not_installed(kind, error):
+            note(f"{kind.resource.plural} were left out: {error}")
+        return
+    for item in items:
+        yield item
+
+
+async def _list_pages(cluster: Cluster, kind: Kind, read: type[T]) -> AsyncIterator[T]:
+    token = ""
+    while True:
+        page = await cluster.list(kind.resource, read, limit=PAGE, token=token)
+        for item in page.items:
+            yield item
+        token = page.token
+        if not token:
+            return
+
+
+def may_be_left_out(error: ClusterError) -> bool:
+    """Tell whether this is about a kind alone: the API server has none such, or says that we may not list it.
+
+    A login that is refused (401), or for which its plugin gives no credentials, is about everything.
+    """
+    return isinstance(error, NotFound) or error.reason == "Forbidden"
 
 
 def is_not_installed(kind: Kind, error: ClusterError) -> bool:
     """Tell whether the cluster lacks this kind because its CRD is not installed."""
     return not kind.is_built_in and isinstance(error, NotFound)
-
-
-async def _capture_kind(cluster: Cluster, kind: Kind, objects: Objects, interner: Interner) -> None:
-    token = ""
-    while True:
-        page = await cluster.list(kind.resource, kind.struct, limit=PAGE, token=token)
-        for subject in page.items:
-            subject.kind, subject.api_version = kind.resource.kind, kind.resource.api_version
-            subject.metadata.resource_version = ""
-            interner.intern_object(subject)
-            objects.add(subject)
-        token = page.token
-        if not token:
-            return
