@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from live.accounts import service_account
 from testbed.pytest_plugin import Bed
+from wukong.app.permissions import Permission
 from wukong.cli.verbs.capacity import command as capacity
 from wukong.cli.verbs.explain import command as explain
 from wukong.cli.verbs.snapshot import command as snapshot
-from wukong.errors import InputError
+from wukong.errors import Denied, InputError
 
 POD = """
 apiVersion: v1
@@ -83,3 +86,29 @@ def test_a_cluster_that_is_not_there_is_said_in_one_sentence(manifest: Path, tmp
         CliRunner().invoke(
             capacity, ["--kubeconfig", str(tmp_path / "none"), "-f", str(manifest)], catch_exceptions=False
         )
+
+
+async def make_account(bed: Bed, namespace: str, name: str, plurals: tuple[str, ...], folder: Path) -> Path:
+    """A kubeconfig of an account that may list these kinds of the core group and no others."""
+    rights = [Permission("", plural, ("get", "list", "watch")) for plural in plurals]
+    async with bed.client() as client:
+        return await service_account(client, bed, namespace, name, rights, folder)
+
+
+def test_a_login_that_cannot_read_nodes_and_pods_leaves_the_snapshot_that_is_there(
+    bed: Bed, namespace: str, tmp_path: Path
+) -> None:
+    blind = asyncio.run(make_account(bed, namespace, "blind", ("nodes",), tmp_path))
+    expired = tmp_path / "expired.kubeconfig"
+    expired.write_text(re.sub(r"token: .*", "token: not-any-more", blind.read_text()))
+    (tmp_path / "out").mkdir()
+    kept = tmp_path / "out" / "cluster.json"
+    kept.write_text("good")
+    for login, message in ((blind, "pods is forbidden"), (expired, "Unauthorized")):
+        with pytest.raises(Denied, match=message):
+            CliRunner().invoke(snapshot, ["--kubeconfig", str(login), "-o", str(kept)], catch_exceptions=False)
+        assert [(path.name, path.read_text()) for path in kept.parent.iterdir()] == [("cluster.json", "good")]
+    partial = asyncio.run(make_account(bed, namespace, "partial", ("nodes", "pods"), tmp_path))
+    said = run(snapshot, "--kubeconfig", partial, "-o", kept).stderr
+    assert "deployments were left out: deployments.apps is forbidden" in said
+    assert {item["kind"] for item in json.loads(kept.read_text())["items"]} <= {"Node", "Pod"}

@@ -14,6 +14,7 @@ from testbed.pytest_plugin import Bed, HollowNodes
 from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
+from wukong.app.sim_live.ownership import label_document
 from wukong.app.sim_live.plan import make_plan
 from wukong.app.sim_live.real_cluster import RealCluster
 from wukong.cli.verbs.sim_run import command as sim_run
@@ -125,6 +126,7 @@ async def test_a_real_cluster_does_what_its_snapshot_foretold(
             summary = real.recorder.workloads[f"{namespace}/web"]
         finally:
             await real.close()
+    before, change = (label_document(each, real.plan.run) for each in (before, change))  # as the run made them
     for text in (encode_list(documents), json.dumps({"kind": "List", "items": whole}).encode()):
         story = foretold(tmp_path, text, change)
         fate = story["workloads"][f"{namespace}/web"]

@@ -3,14 +3,19 @@
 Called by `wukong snapshot` and by the verbs that work on the current context. Secrets and config maps are never
 read; of the objects that are, only the fields our structs model are kept, and no annotations but the notice on a node
 that it is about to go (placement.leaving_nodes).
+
+A kind comes whole or not at all. Without nodes and pods there is no snapshot, and none with a login that is refused:
+only other kinds that we may not list, or that the cluster lacks, are left out and noted. So are objects that cannot be
+read: each kind's are counted in one note.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
 
 from wukong.api.kind_table import Kind
-from wukong.api.kinds import KINDS
+from wukong.api.kinds import KINDS, NODES, PODS
 from wukong.api.objects import Objects
 from wukong.api.unreadable import Unreadable, read_document
 from wukong.cluster.interning import Interner
@@ -19,82 +24,23 @@ from wukong.errors import ClusterError, Denied, NotFound
 from wukong.ports import Cluster, Document
 
 PAGE = 500
+MANDATORY = (NODES, PODS)
+T = TypeVar("T")
 ReportProgress = Callable[[int, int], object]
+Note = Callable[[str], object]
 
 
 async def capture(
     cluster: Cluster,
     report_progress: ReportProgress = lambda done, total: None,
-    note: Callable[[str], object] = lambda text: None,
+    note: Note = lambda text: None,
 ) -> Objects:
-    """Return all objects of the kinds that placement reads. A kind we may not list is left out and noted.
-
-    So are objects that cannot be read: each kind's are counted in one note.
-    """
+    """Return all objects of the kinds that placement reads. Raises ClusterError where one that it needs is missing."""
     objects, interner = Objects(), Interner()
     kinds = KINDS.list_deciding()
     for number, kind in enumerate(kinds, start=1):
-        try:
-            unreadable = await _capture_kind(cluster, kind, objects, interner)
-            note_unreadable(kind, unreadable, note)
-        except (Denied, NotFound) as error:
-            if is_not_installed(kind, error):
-                continue
-            note(f"{kind.resource.plural} were left out: {error}")
-        report_progress(number, len(kinds))
-    return objects
-
-
-async def capture_documents(
-    cluster: Cluster,
-    report_progress: ReportProgress = lambda done, total: None,
-    note: Callable[[str], object] = lambda text: None,
-) -> AsyncIterator[Document]:
-    """Yield what a simulation needs: also Jobs, ControllerRevisions and what Kubernetes' controllers read."""
-    kinds = [kind for kind in KINDS if kind.snapshot is not None]
-    for number, kind in enumerate(kinds, start=1):
-        token, resource, unreadable = "", kind.resource, list[Unreadable]()
-        try:
-            while True:
-                page = await cluster.list(resource, dict, limit=PAGE, token=token)
-                unreadable += page.unreadable
-                for document in page.items:
-                    # What our own structs cannot read would keep everybody from reading the snapshot.
-                    if isinstance(subject := read_document(document, kind.struct), Unreadable):
-                        unreadable.append(subject)
-                        continue
-                    yield reduce_document({**document, "kind": resource.kind, "apiVersion": resource.api_version})
-                token = page.token
-                if not token:
-                    break
-        except (Denied, NotFound) as error:
-            if not is_not_installed(kind, error):
-                note(f"{resource.plural} were left out: {error}")
-        note_unreadable(kind, unreadable, note)
-        report_progress(number, len(kinds))
-
-
-def note_unreadable(kind: Kind, unreadable: list[Unreadable], note: Callable[[str], object]) -> None:
-    if unreadable:
-        first = unreadable[0]
-        note(
-            f"{len(unreadable)} {kind.resource.plural} could not be read and were left out. "
-            f"The first is {first.key or 'without a name'}: {first.problem}"
-        )
-
-
-def is_not_installed(kind: Kind, error: ClusterError) -> bool:
-    """Tell whether the cluster lacks this kind because its CRD is not installed."""
-    return not kind.is_built_in and isinstance(error, NotFound)
-
-
-async def _capture_kind(cluster: Cluster, kind: Kind, objects: Objects, interner: Interner) -> list[Unreadable]:
-    """Return those that could not be read."""
-    token, unreadable = "", list[Unreadable]()
-    while True:
-        page = await cluster.list(kind.resource, kind.struct, limit=PAGE, token=token)
-        unreadable += page.unreadable
-        for subject in page.items:
+        unreadable: list[Unreadable] = []
+        async for subject in _list_kind(cluster, kind, kind.struct, note, unreadable):
             subject.kind, subject.api_version = kind.resource.kind, kind.resource.api_version
             subject.metadata.resource_version = ""
             try:
@@ -103,6 +49,83 @@ async def _capture_kind(cluster: Cluster, kind: Kind, objects: Objects, interner
                 unreadable.append(Unreadable(metadata=subject.metadata, problem="a number is larger than 64 bits."))
                 continue
             objects.add(subject)
+        _note_unreadable(kind, unreadable, note)
+        report_progress(number, len(kinds))
+    return objects
+
+
+async def capture_documents(
+    cluster: Cluster,
+    report_progress: ReportProgress = lambda done, total: None,
+    note: Note = lambda text: None,
+) -> AsyncIterator[Document]:
+    """Yield what a simulation needs: also Jobs, ControllerRevisions and what Kubernetes' controllers read.
+
+    What was yielded is no snapshot before this has ended: it raises ClusterError where something it needs is missing.
+    """
+    kinds = [kind for kind in KINDS if kind.snapshot is not None]
+    for number, kind in enumerate(kinds, start=1):
+        head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
+        unreadable: list[Unreadable] = []
+        async for document in _list_kind(cluster, kind, dict, note, unreadable):
+            # What our own structs cannot read would keep everybody from reading the snapshot.
+            if isinstance(subject := read_document(document, kind.struct), Unreadable):
+                unreadable.append(subject)
+                continue
+            yield reduce_document({**document, **head})
+        _note_unreadable(kind, unreadable, note)
+        report_progress(number, len(kinds))
+
+
+def _note_unreadable(kind: Kind, unreadable: list[Unreadable], note: Note) -> None:
+    if unreadable:
+        first = unreadable[0]
+        note(
+            f"{len(unreadable)} {kind.resource.plural} could not be read and were left out. "
+            f"The first is {first.key or 'without a name'}: {first.problem}"
+        )
+
+
+async def _list_kind(
+    cluster: Cluster, kind: Kind, read: type[T], note: Note, unreadable: list[Unreadable]
+) -> AsyncIterator[T]:
+    """Yield all objects of a kind, or none and note why. Those that cannot be read are added to `unreadable`."""
+    if kind.resource in MANDATORY:  # page by page: these are the many
+        async for item in _list_pages(cluster, kind, read, unreadable):
+            yield item
+        return
+    try:
+        items = [item async for item in _list_pages(cluster, kind, read, unreadable)]
+    except (Denied, NotFound) as error:
+        if not may_be_left_out(error):
+            raise
+        if not is_not_installed(kind, error):
+            note(f"{kind.resource.plural} were left out: {error}")
+        return
+    for item in items:
+        yield item
+
+
+async def _list_pages(cluster: Cluster, kind: Kind, read: type[T], unreadable: list[Unreadable]) -> AsyncIterator[T]:
+    token = ""
+    while True:
+        page = await cluster.list(kind.resource, read, limit=PAGE, token=token)
+        unreadable += page.unreadable
+        for item in page.items:
+            yield item
         token = page.token
         if not token:
-            return unreadable
+            return
+
+
+def may_be_left_out(error: ClusterError) -> bool:
+    """Tell whether this is about a kind alone: the API server has none such, or says that we may not list it.
+
+    A login that is refused (401), or for which its plugin gives no credentials, is about everything.
+    """
+    return isinstance(error, NotFound) or error.reason == "Forbidden"
+
+
+def is_not_installed(kind: Kind, error: ClusterError) -> bool:
+    """Tell whether the cluster lacks this kind because its CRD is not installed."""
+    return not kind.is_built_in and isinstance(error, NotFound)

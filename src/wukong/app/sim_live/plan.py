@@ -6,6 +6,7 @@ scenario asks for is refused here, all of it at once.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncIterator, Iterator
 
 import msgspec
@@ -17,6 +18,7 @@ from wukong.embedded.scenario.play.steps import key_of, target_key
 from wukong.errors import InputError, NotFound
 from wukong.ports import Cluster, Document
 
+LONGEST_BASE = 58  # characters that a generated name keeps of what it begins with
 ObjectName = tuple[str, Key]  # group and kind, and key
 
 
@@ -28,20 +30,21 @@ class Plan(msgspec.Struct, frozen=True):
     new_namespaces: frozenset[str]
     nodes: frozenset[str]  # that the scenario names; none: whatever nodes there are
     makes_nodes: bool
-    cordoned_nodes: frozenset[str] = frozenset()  # before anything happened
+    run: str  # the value of the label that everything it makes carries
 
     def covers(self, kind: str, key: str) -> bool:
         """Whether the story is about this workload."""
         return f"{kind} {key}" in map(describe_name, self.documents)
 
-    def may_be_ours(self, namespace: str, name: str) -> bool:
-        """Controllers name what they make after its owner, cut at 58 characters."""
-        if namespace in self.new_namespaces:
+    def may_name_own_pod(self, key: Key) -> bool:
+        """Whether a pod of the run may get this name: controllers begin it with their own, cut where it is long.
+
+        So may pods of others: whose pod it is, its label tells when it is there.
+        """
+        if key.namespace in self.new_namespaces:
             return True
-        return any(
-            key.namespace == namespace and (name == key.name or name.startswith(f"{key.name[:45]}"))
-            for _, key in self.documents
-        )
+        owners = [owner for _, owner in self.documents if owner.namespace == key.namespace]
+        return any(key.name == owner.name or key.name.startswith(_pod_prefix_of(owner.name)) for owner in owners)
 
 
 async def make_plan(cluster: Cluster, scenario: Scenario, *, makes_nodes: bool) -> Plan:
@@ -62,9 +65,7 @@ async def make_plan(cluster: Cluster, scenario: Scenario, *, makes_nodes: bool) 
         new_namespaces=frozenset(name for name, document in present_namespaces.items() if document is None),
         nodes=frozenset(nodes),
         makes_nodes=makes_nodes,
-        cordoned_nodes=frozenset(
-            name for name, node in present_nodes.items() if node and node["spec"].get("unschedulable")
-        ),
+        run=secrets.token_hex(4),
     )
     problems = [
         *(
@@ -85,6 +86,11 @@ def describe_name(name: ObjectName) -> str:
     """`Deployment shop/web`"""
     group_kind, key = name
     return f"{group_kind.partition('.')[0]} {key}"
+
+
+def _pod_prefix_of(owner: str) -> str:
+    """With its `-`, so that `web` is not the prefix of `webshop-0`."""
+    return f"{owner}-"[:LONGEST_BASE]
 
 
 def _names_of(scenario: Scenario, kind: str) -> set[str]:
@@ -152,5 +158,5 @@ def _is_ours(plan: Plan, target: Target) -> bool:
     if target.kind == "Namespace":
         return target.name in plan.new_namespaces
     key = target_key(target)
-    is_pod = target.kind == "Pod" and plan.may_be_ours(key.namespace, key.name)
+    is_pod = target.kind == "Pod" and plan.may_name_own_pod(key)
     return is_pod or (target.resource.group_kind, key) in plan.documents

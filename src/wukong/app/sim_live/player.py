@@ -58,15 +58,15 @@ async def play_live(cluster: Cluster, scenario: Scenario, options: Options, say:
     plan = await make_plan(cluster, scenario, makes_nodes=options.create_nodes)
     say(_describe(plan, options))
     real = RealCluster(cluster, plan)
-    await real.open()
     try:
+        await real.open()
         try:
             return await LivePlayer(real, plan, scenario).play()
         finally:
             real.drains.nodes.clear()
             if not options.keep:
-                for problem in await clean_up(real, plan):
-                    say(f"not removed: {problem}")
+                for problem in await clean_up(real):
+                    say(f"not taken back: {problem}")
     finally:
         await real.close()
 

@@ -8,25 +8,28 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from math import inf
+from typing import Any
 
 import msgspec
 
-from wukong.actions import Action, Create, Delete, Patch
+from wukong.actions import Action, Create, Delete, Patch, Scale
 from wukong.api.core import Pod
-from wukong.api.kinds import NODES
+from wukong.api.kinds import NAMESPACES, NODES
 from wukong.api.resources import Key, Resource
 from wukong.app.live import WallClock
+from wukong.app.sim_live.cordons import TRIES, Cordons
+from wukong.app.sim_live.ownership import CreatedObject, carries_label, fields_to_apply, label_document, uid_of
 from wukong.app.sim_live.plan import Plan, find_object
 from wukong.app.sim_live.watch_source import WATCHES, lasting_part_of, watch_source_of
 from wukong.embedded.actors.kubelet.controller import is_silent
-from wukong.embedded.scenario.play.steps import Drains, cordoned_node
+from wukong.embedded.scenario.play.steps import Drains, cordoned_node, uncordoned_node
 from wukong.embedded.scenario.record.recorder import Recorder
 from wukong.embedded.scenario.record.recording import Recording, StoryTrace
 from wukong.embedded.world.objects import Node
-from wukong.errors import ClusterError, InputError
-from wukong.ports import Cluster, Document
+from wukong.errors import AlreadyExists, ClusterError, Conflict, InputError
+from wukong.ports import Cluster, Document, PatchBody
 from wukong.runtime import Loop
 from wukong.runtime.delivery import object_of
 from wukong.runtime.dispatch import Item
@@ -58,8 +61,8 @@ class RealCluster:
             state=self.state,
         )
         self.loop.listen(self._hear)
-        self.created: list[tuple[Resource, Key]] = []  # in their order
-        self.cordoned_nodes: set[str] = set()
+        self.created: list[CreatedObject] = []  # in their order
+        self.cordons = Cordons(cluster, f"wukong-sim-{plan.run}")
         self.last_change = self.clock.now()
         self.is_recorded = True  # until the story is told; then only the cleanup goes on
         self._changed, self._stop = asyncio.Event(), asyncio.Event()
@@ -125,30 +128,127 @@ class RealCluster:
     # ---- acting
 
     async def perform(self, actions: list[Action], place: str) -> None:
-        """Perform the actions, and remember what there is to take back. InputError where the API server refuses one."""
+        """Perform the actions, and remember what there is to take back. InputError where the API server refuses one.
+
+        Whatever the actions say, only what this run made is changed, and the cordon of nodes.
+        """
         for action in actions:
             try:
-                if isinstance(action, Delete) and await find_object(self.cluster, action.resource, action.key) is None:
-                    raise InputError(f"{place}: there is no {action.resource.kind} {action.key}.")
-                self._remember(action)
-                await self.performer.perform(action, self.clock.now())
+                await _complete(self._perform(action))
+            except InputError as error:
+                raise error.at(place) from None
             except ClusterError as error:
                 raise InputError(f"{place}: the API server refuses it: {error}") from None
 
-    def _remember(self, action: Action) -> None:
-        """Before it is performed: nobody knows whether an action that fails has happened."""
-        node = cordoned_node(action)
+    async def _perform(self, action: Action) -> None:
+        node = cordoned_node(action) or uncordoned_node(action)
         if node is not None:
-            self.cordoned_nodes.add(node)
+            await self.cordons.set(node, is_cordoned=cordoned_node(action) is not None)
+        elif isinstance(action, Create):
+            await self._create(*object_of(action), action.body)
+        elif isinstance(action, Patch) and action.patch.type == "apply":
+            await self._apply(action)
+        else:
+            assert isinstance(action, Patch | Delete | Scale), action
+            await self._change(action)
+
+    async def _create(self, resource: Resource, key: Key, body: Document) -> None:
+        """Never overwrites: InputError if somebody made such an object meanwhile."""
+        self.created.append(CreatedObject(resource, key))  # before: nobody knows whether what fails has happened
+        action = Create(resource, label_document(body, self.plan.run), key.namespace)
+        try:
+            written = await self.performer.perform(action, self.clock.now())
+        except AlreadyExists:
+            raise InputError(f"{resource.kind} {key} was made by somebody else meanwhile. It stays as it is.") from None
+        if written is not None:
+            self.created[-1] = CreatedObject(resource, key, written.uid)
+
+    async def _apply(self, action: Patch) -> None:
+        """Create the object, or apply to the one that this run created."""
         resource, key = object_of(action)
-        is_new = isinstance(action, Create) or (isinstance(action, Patch) and action.patch.type == "apply")
-        if is_new and (resource, key) not in self.created:
-            self.created.append((resource, key))
+        document = await find_object(self.cluster, resource, key)
+        if document is None:
+            await self._create(resource, key, action.patch.body)
+            return
+        self._check_ownership(resource, key, document)
+        await self._own_fields(resource, key, document, action.patch.manager)
+        configuration = label_document(action.patch.body, self.plan.run)
+        configuration["metadata"]["uid"] = uid_of(document)
+        patch = msgspec.structs.replace(action.patch, body=configuration)
+        await self.performer.perform(msgspec.structs.replace(action, patch=patch), self.clock.now())
+
+    async def _own_fields(self, resource: Resource, key: Key, document: Document, manager: str) -> None:
+        """Have `manager` own what was created as if it had applied it, on the very version that was read."""
+        for _ in range(TRIES):
+            entries = fields_to_apply(document, manager)
+            if entries is None:
+                return
+            operations = [
+                {"op": "test", "path": "/metadata/uid", "value": uid_of(document)},
+                {
+                    "op": "replace",
+                    "path": "/metadata/resourceVersion",
+                    "value": document["metadata"]["resourceVersion"],
+                },
+                {"op": "replace", "path": "/metadata/managedFields", "value": entries},
+            ]
+            try:
+                document = await self.cluster.patch(resource, key, PatchBody("json", operations, manager=manager))
+            except Conflict:  # controllers write its status
+                document = await self.cluster.get(resource, key, dict)
+
+    async def _change(self, action: Patch | Delete | Scale) -> None:
+        """Patch, scale or delete what this run made: exactly that, not what has its name by now."""
+        resource, key = object_of(action)
+        document = await find_object(self.cluster, resource, key)
+        if document is None:
+            raise InputError(f"there is no {resource.kind} {key}.")
+        self._check_ownership(resource, key, document)
+        await self.performer.perform(_demand_uid(action, uid_of(document)), self.clock.now())
+
+    def _check_ownership(self, resource: Resource, key: Key, document: Document) -> None:
+        if not self.is_own(key, document):
+            raise InputError(f"{resource.kind} {key} is not of this run's making. It stays as it is.")
+
+    def is_own(self, key: Key, document: Document) -> bool:
+        """Whether this run made it, or had it made: by uid, by label, or because it is in a namespace of the run."""
+        is_created = any(created.uid == uid_of(document) for created in self.created)
+        return is_created or carries_label(document, self.plan.run) or key.namespace in self.own_namespaces()
+
+    def own_namespaces(self) -> set[str]:
+        """Those that this run created. A plan's new ones may be somebody else's by now."""
+        return {created.key.name for created in self.created if created.resource == NAMESPACES and created.uid}
 
     def has_kubelet(self, pod: Pod) -> bool:
         """Whether there is a kubelet that can end this pod."""
         node = self.state.get(Node, Key("", pod.spec.node_name))
         return node is not None and not is_silent(node)
+
+
+async def _complete(writing: Coroutine[Any, Any, None]) -> None:
+    """Await a write to its end, also where the run is interrupted meanwhile: what is on its way may still arrive."""
+    task = asyncio.ensure_future(writing)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # it is the interruption that counts
+        raise
+
+
+def _demand_uid(action: Patch | Delete | Scale, uid: str) -> Action:
+    """Have the API server refuse the action for an object with another uid, where it can."""
+    if isinstance(action, Delete):
+        return msgspec.structs.replace(action, uid=uid)
+    if isinstance(action, Scale) or action.subresource:
+        return action
+    body = action.patch.body
+    if action.patch.type == "json":
+        body = [{"op": "test", "path": "/metadata/uid", "value": uid}, *body]
+    else:
+        body = {**body, "metadata": {**(body.get("metadata") or {}), "uid": uid}}
+    return msgspec.structs.replace(action, patch=msgspec.structs.replace(action.patch, body=body))
 
 
 def make_hollow(action: Action) -> Action:

@@ -1,4 +1,4 @@
-"""What a scenario on a real cluster watches: whole objects, and only those the scenario is about.
+"""What a scenario on a real cluster watches: whole objects, and only those of the run, by their label.
 
 Handed to runtime.Loop by real_cluster.py. The recorder reads statuses and conditions, so objects are read as in an
 embedded cluster, with their documents. `lasting_part_of` tells a change that matters from a heartbeat.
@@ -15,6 +15,7 @@ from wukong.api.meta import Object
 from wukong.api.resources import Resource
 from wukong.api.unreadable import Unreadable
 from wukong.app.mirror_documents import read_event, read_page
+from wukong.app.sim_live.ownership import RUN_LABEL, carries_label
 from wukong.app.sim_live.plan import Plan
 from wukong.cluster.list_watch import follow
 from wukong.embedded.world import objects
@@ -38,8 +39,8 @@ def watch_source_of(plan: Plan) -> WatchSource:
     async def follow_covered(
         cluster: Cluster, resource: Resource, read: type[Object], selection: Selection, optional: bool
     ) -> AsyncGenerator[WatchUpdate[Object], None]:
-        if resource.namespaced and len(plan.namespaces) == 1:
-            selection = Selection(*plan.namespaces)
+        if resource.namespaced:
+            selection = _selection_of(plan)
         async with aclosing(follow(cluster, resource, dict, selection, optional)) as stream:
             async for update in stream:
                 if isinstance(update, Listing):
@@ -57,13 +58,19 @@ def watch_source_of(plan: Plan) -> WatchSource:
     return follow_covered
 
 
+def _selection_of(plan: Plan) -> Selection:
+    """What the API server leaves out need not be read: on a cluster of others that is nearly everything."""
+    namespace = next(iter(plan.namespaces)) if len(plan.namespaces) == 1 else ""
+    return Selection(namespace, "" if plan.new_namespaces else f"{RUN_LABEL}={plan.run}")
+
+
 def _is_covered(plan: Plan, resource: Resource, document: Document) -> bool:
     meta = document["metadata"]
     if resource == NODES:
         return not plan.nodes or meta["name"] in plan.nodes
     if resource == NAMESPACES:
         return meta["name"] in plan.namespaces
-    return plan.may_be_ours(meta["namespace"], meta["name"])
+    return meta["namespace"] in plan.new_namespaces or carries_label(document, plan.run)
 
 
 def lasting_part_of(changed: Object | None) -> Any:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import os
 import sys
-import tempfile
 from collections import Counter as Tally
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TypeVar
 
 import click
@@ -24,7 +21,7 @@ from wukong.cluster.capture import capture_documents
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 from wukong.cluster.snapshot_documents import MARK
-from wukong.errors import InputError
+from wukong.cluster.whole_file import write_whole_file
 from wukong.ports import Document
 
 _T = TypeVar("_T")
@@ -46,6 +43,9 @@ def command(kubeconfig: str, context: str, output: str | None, is_anonymous: boo
     (placement.novasphere.dev/notice). The file is what -s of the other commands takes. With --anonymize the same is
     decided on it under other names.
 
+    A FILE that is there is replaced only by a whole snapshot: nodes and pods must be readable, and the login valid.
+    Other kinds that may not be listed are left out, and that is said. A link is followed, a device or pipe written to.
+
     \b
     Example:
       wukong snapshot -o cluster.json.gz
@@ -61,7 +61,7 @@ def command(kubeconfig: str, context: str, output: str | None, is_anonymous: boo
     if output is None:
         sys.stdout.buffer.write(text)
         return
-    write_atomically(Path(output), gzip.compress(text) if output.endswith(".gz") else text)
+    write_whole_file(output, gzip.compress(text) if output.endswith(".gz") else text)
     kinds = ", ".join(f"{numbers[kind]:,} {kind}" for kind in ("Node", "Pod"))
     note(f"wrote {output}: {kinds} and {count(numbers.total(), 'object')} in all.")
 
@@ -88,17 +88,3 @@ def encode_list(documents: Sequence[Document | msgspec.Raw]) -> bytes:
     taken_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     head = {"apiVersion": "v1", "kind": "List", MARK: {"version": 1, "takenAt": taken_at}}
     return msgspec.json.encode({**head, "items": documents}) + b"\n"
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write the whole file or none: it is written beside and moved into place."""
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            file.write(data)
-        try:
-            os.replace(file.name, path)
-        except OSError:
-            os.unlink(file.name)
-            raise
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}.") from None

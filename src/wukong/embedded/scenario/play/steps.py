@@ -32,6 +32,7 @@ from wukong.state.controller import PodRight, Watch, each_side_unless
 MANAGER = "scenario"
 DEFAULT_CAPACITY = {"cpu": "4", "memory": "16Gi", "pods": "110"}
 CORDON: Document = {"spec": {"unschedulable": True}}
+UNCORDON: Document = {"spec": {"unschedulable": None}}
 
 
 class Drains:
@@ -174,13 +175,22 @@ def _percents_of(usage: UsageTarget) -> dict[str, float | None]:
 
 
 def uncordon(name: str) -> Patch:
-    return _patch_node(name, {"spec": {"unschedulable": None}})
+    return _patch_node(name, UNCORDON)
 
 
 def cordoned_node(action: Action) -> str | None:
     """The name of the node that this action cordons; None if it does something else."""
-    is_cordon = isinstance(action, Patch) and action.resource == NODES and action.patch.body == CORDON
-    return action.key.name if isinstance(action, Patch) and is_cordon else None
+    return _node_patched_with(CORDON, action)
+
+
+def uncordoned_node(action: Action) -> str | None:
+    """The name of the node that this action uncordons; None if it does something else."""
+    return _node_patched_with(UNCORDON, action)
+
+
+def _node_patched_with(body: Document, action: Action) -> str | None:
+    is_so = isinstance(action, Patch) and action.resource == NODES and action.patch.body == body
+    return action.key.name if isinstance(action, Patch) and is_so else None
 
 
 def describe_entry(entry: TimelineEntry) -> list[str]:
