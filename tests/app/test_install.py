@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import ssl
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -51,6 +52,12 @@ def certificates(of: ExtenderInstallation, days: int = 365) -> Certificates:
 def installed(**given: Any) -> Documents:
     asked = settings(**given)
     return extender.build_documents(asked, None if asked.is_plain else certificates(asked))
+
+
+def second_scheduler(**given: Any) -> Documents:
+    second = SecondScheduler(image="kube-scheduler:test")
+    asked = settings(second=second, **given)
+    return scheduler.build_documents(asked, second, None if asked.is_plain else certificates(asked))
 
 
 def the(documents: Documents, kind: str, name: str = "") -> dict[str, Any]:
@@ -125,6 +132,50 @@ def test_every_word_for_spot_keeps_the_pods_away(label: str, value: str) -> None
     refused = {(entry["key"], word) for entry in term["matchExpressions"] for word in entry["values"]}
     assert (label, value) in refused
     assert {entry["operator"] for entry in term["matchExpressions"]} == {"NotIn"}
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+@pytest.mark.parametrize("build", [installed, second_scheduler], ids=["extender", "second scheduler"])
+def test_the_pods_meet_the_restricted_standard_and_cannot_write_their_own_files(
+    build: Callable[..., Documents], is_plain: bool
+) -> None:
+    """What https://kubernetes.io/docs/concepts/security/pod-security-standards calls restricted."""
+    spec = pod_of(build(is_plain=is_plain))
+    security = spec["securityContext"]
+    assert security["runAsNonRoot"] is True
+    assert security["runAsUser"] == security["runAsGroup"] == security["fsGroup"] == 65532
+    assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & spec.keys()
+    assert all({"secret", "configMap"} & volume.keys() for volume in spec.get("volumes", []))
+    for container in spec["containers"]:
+        assert container["securityContext"] == {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        }
+        assert not any("hostPort" in port for port in container.get("ports", []))
+
+
+@pytest.mark.parametrize("build", [installed, second_scheduler], ids=["extender", "second scheduler"])
+def test_an_update_never_takes_a_pod_away_before_another_is_there(build: Callable[..., Documents]) -> None:
+    documents = build()
+    deployment = the(documents, "Deployment")["spec"]
+    assert deployment["strategy"] == {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    component = deployment["selector"]["matchLabels"]
+    assert component == deployment["template"]["metadata"]["labels"]
+    budget = the(documents, "PodDisruptionBudget")["spec"]
+    assert (budget["maxUnavailable"], budget["unhealthyPodEvictionPolicy"]) == (1, "AlwaysAllow")
+    assert budget["selector"] == deployment["selector"]
+    pod = pod_of(documents)
+    assert pod["priorityClassName"] == "system-cluster-critical"
+    spread = [(entry["topologyKey"], entry["whenUnsatisfiable"]) for entry in pod["topologySpreadConstraints"]]
+    assert spread == [
+        ("kubernetes.io/hostname", "DoNotSchedule"),
+        ("topology.kubernetes.io/zone", "ScheduleAnyway"),
+    ]
+    for entry in pod["topologySpreadConstraints"]:
+        assert (entry["maxSkew"], entry["nodeTaintsPolicy"]) == (1, "Honor")
+        assert (entry["labelSelector"]["matchLabels"], entry["matchLabelKeys"]) == (component, ["pod-template-hash"])
 
 
 def test_the_pods_do_not_ask_for_a_scheduler_that_asks_them() -> None:

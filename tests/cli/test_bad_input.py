@@ -268,9 +268,11 @@ def test_a_damaged_gzip_is_told(wukong: Wukong, tmp_path: Path) -> None:
     complains(wukong("replay", "recording.gz"), "recording.gz: after line 1: damaged gzip")
 
 
+BOUND = {"outcome": "bound", "node": "a", "feasible": ["a"], "scored": False}
+
+
 def scenario(**changes: object) -> str:
-    attempt = {"outcome": "bound", "node": "a", "feasible": ["a"], "scored": False}
-    plain = {"version": "v1.35.8", "nodes": [node("a")], "steps": [{"pod": pod("web"), "attempts": [attempt]}]}
+    plain = {"version": "v1.35.8", "nodes": [node("a")], "steps": [{"pod": pod("web"), "attempts": [BOUND]}]}
     return json.dumps({**plain, **changes})
 
 
@@ -301,6 +303,18 @@ RECORDINGS: dict[str, tuple[str, list[str]]] = {
     "a wrong quantity": (
         scenario(nodes=[changed(node("a"), "status.allocatable.cpu", "x")]),
         ["line 2: $.nodes[0]: $.status.allocatable.cpu: expected a quantity"],
+    ),
+    "a wrong quantity of a pod": (
+        scenario(existing=[pod("old", cpu="1,5", on="a")]),
+        ["line 2: $.existing[0]: $.spec.containers[0].resources.requests.cpu: expected a quantity"],
+    ),
+    "a wrong quantity of a pod to place": (
+        scenario(steps=[{"pod": pod("web", cpu="two"), "attempts": [BOUND]}]),
+        ["line 2: $.steps[0].pod: $.spec.containers[0].resources.requests.cpu: expected a quantity", "'two'"],
+    ),
+    "a pod without a name": (
+        scenario(steps=[{"pod": pod(""), "attempts": [BOUND]}]),
+        ["line 2: $.steps[0].pod: $.metadata.name: expected a name"],
     ),
     "a number beyond reason": (
         scenario(existing=[pod("old", on="a", priority=10**30)]),

@@ -7,6 +7,7 @@ import pytest
 from builders import a_node, a_pod
 from scheduler_world import OURS, World, replace
 from wukong.actions import Delete, Note, Patch
+from wukong.api.core import PodCondition
 from wukong.api.resources import Key
 from wukong.controllers.scheduler.controller import Scheduler
 from wukong.controllers.scheduler.queueing_hints import may_help
@@ -57,6 +58,21 @@ def test_while_its_victim_leaves_a_preemptor_drives_out_nobody_else() -> None:
     assert world.message("boss") == WAITING
     assert world.pod("boss").status.nominated_node_name == "node-a"
     assert len([action for action in world.done if isinstance(action, Delete)]) == 1
+
+
+@pytest.mark.parametrize(("leaving", "waits"), [(8, True), (9, False), (10, False)])
+def test_a_nominated_pod_waits_only_for_victims_of_a_lower_priority(leaving: int, waits: bool) -> None:
+    """kube-scheduler's PodEligibleToPreemptOthers: a pod as high as this one was not driven out for it."""
+    world = World(lingers=True)
+    world.put(a_node("node-a", cpu="2"), a_pod("victim", cpu="1", node="node-a", priority=1))
+    preempted = a_pod("preempted", cpu="1", node="node-a", priority=leaving, terminating=True)
+    disruption = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
+    world.put(replace(preempted, status=replace(preempted.status, conditions=[disruption])))
+    boss = a_pod("boss", cpu="1", priority=9)
+    world.put(replace(boss, status=replace(boss.status, nominated_node_name="node-a")))
+    world.settle()
+    assert world.pod("victim").is_terminating is not waits
+    assert world.pod("boss").status.nominated_node_name == "node-a"
 
 
 def test_a_lower_pod_does_not_take_the_room_of_a_nominated_one() -> None:

@@ -83,6 +83,12 @@ def test_the_rule_of_another_workload_is_named_when_it_alone_bars_the_pod() -> N
     assert "drop the required podAntiAffinity of pods like default/db that keeps this pod away" in suggestions
 
 
+def test_the_rule_of_another_workload_is_not_named_where_its_pods_leave_no_room_either() -> None:
+    snapshot = Snapshot([a_node("n1", cpu="2")])
+    snapshot.assume("default/db", a_pod("db", app="db", cpu="1500m", affinity=apart_from("web")), "n1")
+    assert sentences(explain_on(snapshot, a_pod(cpu="1"))) == ["add one node like n1"]
+
+
 def test_a_host_port_can_be_given_up_and_a_node_selector_dropped() -> None:
     snapshot = Snapshot([a_node("n1")])
     snapshot.assume("default/other", a_pod("other", host_port=80), "n1")

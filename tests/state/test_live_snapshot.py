@@ -12,7 +12,16 @@ from msgspec.structs import replace
 from builders import a_node, a_pod, apart_from, selecting
 from random_clusters import APPS, NAMESPACES, clusters, nodes, one_in, pods
 from wukong.api.apps import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from wukong.api.core import Namespace, Pod, Service, ServiceSpec
+from wukong.api.core import (
+    Container,
+    ContainerStatus,
+    Namespace,
+    Pod,
+    PodStatus,
+    ResourceRequirements,
+    Service,
+    ServiceSpec,
+)
 from wukong.api.kinds import PODS, SERVICES
 from wukong.api.meta import LabelSelector, Object, ObjectMeta, OwnerReference
 from wukong.api.objects import Objects
@@ -278,3 +287,30 @@ def test_a_pod_keeps_its_own_start_while_its_node_is_away() -> None:
     assert "default/b" in state.snapshot.stray
     state.apply("ADDED", a_node("n1"))
     assert counted(state.snapshot) == before
+
+
+def a_resized_pod(container: str, cpu: str) -> Pod:
+    """A pod on n0 whose container and sidecar ask for a cpu each. One of them has `cpu` by the status, if that says."""
+    pod = a_pod("a", node="n0", cpu="1")
+    asking = ResourceRequirements(requests={"cpu": "1"})
+    pod.spec.init_containers = [Container(name="sidecar", resources=asking, restart_policy="Always")]
+    statuses = [ContainerStatus(name=container, resources=ResourceRequirements(requests={"cpu": cpu}))] if cpu else []
+    of_sidecar = container == "sidecar"
+    pod.status = PodStatus(
+        container_statuses=[] if of_sidecar else statuses, init_container_statuses=statuses if of_sidecar else []
+    )
+    return pod
+
+
+@pytest.mark.parametrize("container", ["main", "sidecar"])
+def test_a_resize_in_place_that_only_the_status_shows_is_counted(container: str) -> None:
+    """While a container is made smaller it has more than its spec asks for; nothing but its status says so."""
+    state = State()
+    state.replace("Node", [a_node("n0", cpu="4")])
+    waiting = a_pod("b", cpu="2")
+    fits = []
+    for cpu in ("", "3", "2", "1", "3", ""):
+        state.apply("MODIFIED", a_resized_pod(container, cpu))
+        fits.append(bool(Scheduler(state.snapshot).decide(waiting).feasible))
+        assert counted(state.snapshot) == counted(fresh(state))
+    assert fits == [True, False, False, True, False, True]

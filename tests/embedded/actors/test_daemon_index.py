@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -123,3 +124,44 @@ def test_marks_kept_change_by_change_lead_to_what_a_walk_finds(
     for revision in REVISIONS:
         check_sync(fork, revision, now)
         check_sync(state, revision, now)
+
+
+def a_daemon(name: str, node: str, revision: str = "old") -> Document:
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "web", "uid": "ds", "controller": True}
+    labels = {"controller-revision-hash": revision}
+    meta = {"name": name, "namespace": "shop", "uid": name, "labels": labels, "ownerReferences": [owner]}
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": TIMES[0]}
+    status = {"phase": "Running", "conditions": [ready]}
+    return {"metadata": {**meta, "creationTimestamp": TIMES[0]}, "spec": {"nodeName": node}, "status": status}
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+@pytest.mark.parametrize(
+    ("rolling", "deleted_alone", "filled_alone"),
+    [
+        ({"maxUnavailable": 1}, ["a"], []),
+        ({"maxUnavailable": 0, "maxSurge": 1}, [], ["n1"]),
+    ],
+    ids=["without surge", "with surge"],
+)
+def test_two_daemons_of_one_revision_on_a_node_use_up_what_an_update_may_do(
+    rolling: Document, deleted_alone: list[str], filled_alone: list[str], revision: str
+) -> None:
+    """kube-controller-manager's daemon/update.go counts such a node as surging, or as unavailable. It is met where a
+    node is gone: elsewhere the second pod is deleted before an update goes on."""
+    state = State()
+    update_strategy = {"type": "RollingUpdate", "rollingUpdate": rolling}
+    take_in(state, ("ADDED", "DaemonSet.apps", a_daemon_set(updateStrategy=update_strategy)), 1)
+    take_in(state, ("ADDED", "Node", {"metadata": {"name": "n1"}}), 2)
+    take_in(state, ("ADDED", "Pod", a_daemon("a", "n1")), 3)
+
+    def plan() -> tuple[list[str], list[str]]:
+        (daemon_set,) = state.all(DaemonSet)
+        daemons = state.index_of(DaemonIndex).of(daemon_set)
+        plan = DaemonSetSync(daemon_set, "new", daemons, state, START + 60.0, draw_number).plan()
+        return [pod.metadata.name for pod in plan.pods_to_delete], list(plan.nodes_to_fill)
+
+    assert plan() == (deleted_alone, filled_alone)
+    take_in(state, ("ADDED", "Pod", a_daemon("b", "gone", revision)), 4)
+    take_in(state, ("ADDED", "Pod", a_daemon("c", "gone", revision)), 5)
+    assert plan() == ([], [])

@@ -74,6 +74,22 @@ def test_a_stateful_set_makes_its_pods_one_after_the_other() -> None:
     assert counts["currentRevision"] == counts["updateRevision"]
 
 
+def test_each_pod_has_its_own_host_name_and_the_service_as_its_subdomain() -> None:
+    world = a_world()
+    world.server.create(STATEFUL_SETS, a_workload(serviceName="peers", replicas=2), NAMESPACE)
+    world.run()
+    specs = [pod["spec"] for pod in list_pods(world)]
+    assert [(spec["hostname"], spec["subdomain"]) for spec in specs] == [("web-0", "peers"), ("web-1", "peers")]
+
+
+def test_without_a_service_pods_have_no_subdomain() -> None:
+    world = a_world()
+    world.server.create(STATEFUL_SETS, a_workload(replicas=1), NAMESPACE)
+    world.run()
+    (pod,) = list_pods(world)
+    assert (pod["spec"]["hostname"], "subdomain" in pod["spec"]) == ("web-0", False)
+
+
 def test_a_parallel_stateful_set_makes_them_all_at_once() -> None:
     world = a_world()
     workload = a_workload(serviceName="web", podManagementPolicy="Parallel")
@@ -249,17 +265,29 @@ def test_each_pod_has_its_claim_before_it_is_made_and_finds_it_again() -> None:
 @pytest.mark.parametrize(
     ("policy", "after_scaling", "after_deletion"),
     [
+        (None, ["data-web-0", "data-web-1"], ["data-web-0", "data-web-1"]),
+        ({}, ["data-web-0", "data-web-1"], ["data-web-0", "data-web-1"]),
+        ({"whenScaled": "Delete"}, ["data-web-0"], ["data-web-0"]),
         (retention_policy("Retain", "Retain"), ["data-web-0", "data-web-1"], ["data-web-0", "data-web-1"]),
         (retention_policy("Delete", "Retain"), ["data-web-0"], ["data-web-0"]),
         (retention_policy("Retain", "Delete"), ["data-web-0", "data-web-1"], []),
         (retention_policy("Delete", "Delete"), ["data-web-0"], []),
     ],
-    ids=["keeps all", "goes with scaling", "goes with the set", "goes with both"],
+    ids=[
+        "says nothing",
+        "is empty",
+        "says half",
+        "keeps all",
+        "goes with scaling",
+        "goes with the set",
+        "goes with both",
+    ],
 )
 def test_claims_stay_or_go_as_the_policy_says(
-    policy: Document, after_scaling: list[str], after_deletion: list[str]
+    policy: Document | None, after_scaling: list[str], after_deletion: list[str]
 ) -> None:
-    world = a_set(replicas=2, volumeClaimTemplates=[DATA], persistentVolumeClaimRetentionPolicy=policy)
+    more: Any = {} if policy is None else {"persistentVolumeClaimRetentionPolicy": policy}
+    world = a_set(replicas=2, volumeClaimTemplates=[DATA], **more)
     scale(world, STATEFUL_SETS, 1)
     world.run()
     assert list_claims(world) == after_scaling

@@ -1,0 +1,89 @@
+"""The extender listens with mutual TLS where it has certificates, and in plain HTTP where it is told to."""
+
+from __future__ import annotations
+
+import ssl
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from aiohttp import ClientError, ClientSession, TCPConnector
+
+from testbed import connections
+from testbed.certificates import Authority
+from wukong.app.component import Context
+from wukong.app.components.extender import server
+from wukong.app.components.extender.options import ExtenderOptions
+from wukong.app.components.extender.server import ExtenderServer
+from wukong.placement.rules import BUILT_IN
+from wukong.replies.extender.verbs import Extender
+from wukong.runtime import Loop
+from wukong.runtime.metrics import Metrics
+from wukong.serve.site import serve
+from wukong.state import State
+
+
+class Hand:
+    def now(self) -> float:
+        return 1000.0
+
+
+async def start(stack: AsyncExitStack, options: ExtenderOptions, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Start the extender as `wukong run` does, with what it needs of a loop. Returns its port."""
+    ports: list[int] = []
+
+    async def note_port(*arguments: Any) -> int:
+        ports.append(await serve(*arguments))
+        return ports[0]
+
+    monkeypatch.setattr(server, "serve", note_port)
+    state = State()
+    mirror = SimpleNamespace(ages=SimpleNamespace(staleness_of=lambda kind, now: 0.0))
+    loop = cast(Loop, SimpleNamespace(mirror=mirror, performer=None, state=state, is_ready=True))
+    context = Context(state, Metrics(), Hand(), BUILT_IN, {})
+    closing = await stack.enter_async_context(AsyncExitStack())
+    beside = await ExtenderServer(lambda _: Extender(state), options, context).start(stack, loop)
+    beside.close()
+    closing.push_async_callback(connections.cut, ports[0])  # closed after the server
+    return ports[0]
+
+
+async def request_status(url: str, tls: ssl.SSLContext | bool) -> int:
+    """The status, 0 if the connection is refused."""
+    async with ClientSession(connector=TCPConnector(ssl=tls)) as session:
+        try:
+            async with session.get(url) as answer:
+                return answer.status
+        except (ClientError, ssl.SSLError):
+            return 0
+
+
+async def test_with_certificates_it_speaks_tls_to_who_has_one_and_to_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = Authority(tmp_path, "ca")
+    authority.issue("server", "wukong", addresses=["127.0.0.1"])
+    authority.issue("client", "kube-scheduler")
+    options = ExtenderOptions(
+        address="127.0.0.1:0",
+        cert=str(tmp_path / "server.crt"),
+        key=str(tmp_path / "server.key"),
+        client_ca=str(tmp_path / "ca.crt"),
+    )
+    unknown = ssl.create_default_context(cafile=tmp_path / "ca.crt")
+    known = ssl.create_default_context(cafile=tmp_path / "ca.crt")
+    known.load_cert_chain(tmp_path / "client.crt", tmp_path / "client.key")
+    async with AsyncExitStack() as stack:
+        port = await start(stack, options, monkeypatch)
+        assert await request_status(f"https://127.0.0.1:{port}/healthz", known) == 200
+        assert await request_status(f"https://127.0.0.1:{port}/healthz", unknown) == 0
+        assert await request_status(f"http://127.0.0.1:{port}/healthz", True) in (0, 400)
+
+
+async def test_plain_http_is_spoken_only_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ExtenderOptions(address="127.0.0.1:0", plain_http=True)
+    async with AsyncExitStack() as stack:
+        port = await start(stack, options, monkeypatch)
+        assert await request_status(f"http://127.0.0.1:{port}/healthz", True) == 200

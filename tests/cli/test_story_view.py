@@ -1,0 +1,64 @@
+"""What people are shown of a story: how many pods were available in each step of its timeline."""
+
+from __future__ import annotations
+
+import pytest
+
+from wukong.cli.views.console import Table
+from wukong.cli.views.story import render_story
+from wukong.embedded.scenario.record.story import Event, NodeCount, Story
+
+WEB = "default/web"
+History = list[tuple[float, int, int]]  # when, how many available, how many wanted
+
+
+def show_available(history: History, events: list[tuple[float, str]]) -> dict[str, str]:
+    """The column AVAILABLE of the lines about this workload, by the time of the line."""
+    story = Story(
+        settled=True,
+        stuck=[],
+        workloads={},
+        nodes=NodeCount(),
+        availability={WEB: history},
+        writes=1,
+        virtual_seconds=300,
+        digest="d",
+        events=[Event(at=at, subject=WEB, text=text) for at, text in events],
+    )
+    table = next(iter(render_story(story, [])))
+    assert isinstance(table, Table)
+    return {str(time): str(available) for (time, _, available, _), _ in table.rows}
+
+
+@pytest.mark.parametrize(
+    ("history", "expected"),
+    [
+        ([(5.2, 1, 3)], "1/3"),
+        ([(4.0, 3, 3), (5.9, 2, 3)], "2/3"),
+        ([(4.0, 3, 3), (6.0, 2, 3)], "3/3"),
+        ([(1.0, 3, 3), (5.1, 2, 3), (5.5, 3, 3)], "2 → 3/3"),
+        ([(1.0, 1, 3), (5.1, 2, 3), (5.5, 3, 3)], "3/3"),
+        ([(1.0, 3, 3), (5.1, 3, 2)], "3/2"),
+        ([(6.0, 3, 3)], ""),
+        ([], ""),
+    ],
+    ids=[
+        "what began within the step",
+        "as it was at the end of the step",
+        "not what came with the next step",
+        "what was less meanwhile",
+        "not the way up at the start",
+        "what was wanted at the end of the step",
+        "nothing before it was there",
+        "nothing of what is no workload",
+    ],
+)
+def test_a_line_shows_what_was_available_at_the_end_of_its_step(history: History, expected: str) -> None:
+    assert show_available(history, [(5.0, "ready")]) == {"00:00:05": expected}
+
+
+def test_in_longer_steps_too_the_end_of_the_step_is_shown() -> None:
+    """300 lines of a second each are shown in steps of ten seconds."""
+    history = [(float(second), second, 300) for second in range(300)]
+    shown = show_available(history, [(float(second), "ready") for second in range(300)])
+    assert shown == {f"00:{second // 60:02}:{second % 60:02}": f"{second + 9}/300" for second in range(0, 300, 10)}

@@ -1,0 +1,70 @@
+"""What is wrong with objects of a file: only what is wrong is named, and all of it, with its path."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import a_node, a_pod
+from wukong.api.core import Pod, PodSpec, Volume
+from wukong.api.meta import ObjectMeta
+from wukong.cluster.checks import find_oversized_numbers, problems_of
+
+LARGEST = 2**55
+
+
+def places(problems: list[str]) -> list[str]:
+    return [problem.partition(": ")[0] for problem in problems]
+
+
+@pytest.mark.parametrize(
+    ("number", "is_oversized"),
+    [
+        (0, False),
+        (-1, False),
+        (2**63 - 1, False),
+        (2**63, True),
+        (-(2**63), False),
+        (-(2**63) - 1, True),
+    ],
+)
+def test_only_a_number_beyond_64_bits_is_oversized(number: int, is_oversized: bool) -> None:
+    pod = a_pod(priority=number)
+    pod.spec.host_network = True  # a boolean is no number
+    expected = f"$.spec.priority: expected a number of at most 64 bits, got {number}. Mend the number."
+    assert list(find_oversized_numbers(pod)) == ([expected] if is_oversized else [])
+
+
+def test_every_oversized_number_is_named_with_its_path_and_no_other() -> None:
+    pod = a_pod(priority=10**30, host_port=2**70)
+    pod.spec.volumes = [Volume(name="scratch", ephemeral={"a b": [1, 2**64]})]
+    assert places(list(find_oversized_numbers(pod))) == [
+        "$.spec.containers[0].ports[0].containerPort",
+        "$.spec.containers[0].ports[0].hostPort",
+        "$.spec.priority",
+        '$.spec.volumes[0].ephemeral["a b"][1]',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("memory", "is_fine"),
+    [
+        (str(LARGEST), True),
+        (str(LARGEST + 1), False),
+        (f"-{LARGEST}", True),
+        (f"-{LARGEST + 1}", False),
+        ("1Gi", True),
+        ("much", False),
+    ],
+)
+def test_a_quantity_is_one_and_within_what_a_machine_can_have(memory: str, is_fine: bool) -> None:
+    pod_places = places(problems_of(a_pod(memory=memory), thorough=True))
+    assert pod_places == ([] if is_fine else ["$.spec.containers[0].resources.requests.memory"])
+    node_places = places(problems_of(a_node("n", memory=memory), thorough=True))
+    assert set(node_places) == (set() if is_fine else {"$.status.allocatable.memory", "$.status.capacity.memory"})
+    assert problems_of(a_pod(memory=memory), thorough=False) == []  # an equal one was checked before
+
+
+def test_an_object_needs_a_name() -> None:
+    nameless = Pod(metadata=ObjectMeta(), spec=PodSpec())
+    for thorough in (True, False):
+        assert places(problems_of(nameless, thorough=thorough)) == ["$.metadata.name"]
