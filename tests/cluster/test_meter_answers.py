@@ -116,7 +116,7 @@ async def a_prometheus(
     app = web.Application()
     app.router.add_get("/api/v1/query", answer)
     async with TestServer(app) as server, aiohttp.ClientSession() as session:
-        yield Prometheus(str(server.make_url(path)), queries, session=session), asked
+        yield Prometheus(str(server.make_url(path)), queries, session=session, now=lambda: NOW), asked
 
 
 async def test_each_resource_is_asked_for_once_and_what_is_not_asked_for_is_unknown() -> None:

@@ -30,7 +30,8 @@ HUGE = "9" * 5000
 
 def nodes(*names: str, **allocatable: Any) -> dict[str, Any]:
     size = allocatable or {"cpu": "4", "memory": "8Gi"}
-    return {"metadata": {}, "items": [{"metadata": {"name": name}, "status": {"allocatable": size}} for name in names]}
+    items = [{"metadata": {"name": name}, "status": {"allocatable": size}} for name in names]
+    return {"metadata": {"resourceVersion": "1"}, "items": items}
 
 
 def metric(name: Any, cpu: Any = "1", **more: Any) -> dict[str, Any]:
@@ -105,7 +106,9 @@ BAD_AMOUNTS: list[Any] = [
 
 @pytest.mark.parametrize("amount", BAD_AMOUNTS, ids=lambda amount: f"{amount!r:.12}")
 async def test_an_amount_that_cannot_be_costs_that_amount_alone(amount: Any) -> None:
-    found, skipped = await measure_cluster(nodes("bad", "good"), {"items": [metric("bad", amount), metric("good")]})
+    found, skipped = await measure_cluster(
+        nodes("bad", "good"), {"metadata": {}, "items": [metric("bad", amount), metric("good")]}
+    )
     assert found["good"].cpu == 25.0
     assert "bad" not in found or found["bad"].cpu is None
     assert len(skipped) == 1
@@ -116,14 +119,14 @@ async def test_an_amount_that_cannot_be_costs_that_amount_alone(amount: Any) -> 
     "item", [None, 7, "a", [], {}, {"metadata": 3}, {"metadata": {"name": 3}}, metric("good", timestamp=7)]
 )
 async def test_an_item_that_is_no_node_metrics_costs_that_item_alone(item: Any) -> None:
-    found, skipped = await measure_cluster(nodes("good"), {"items": [item, metric("good")]})
+    found, skipped = await measure_cluster(nodes("good"), {"metadata": {}, "items": [item, metric("good")]})
     assert found["good"].cpu == 25.0
     assert len(skipped) == 1
 
 
 @pytest.mark.parametrize("size", ["abc", "-4", HUGE, "0"])
 async def test_a_node_of_no_size_has_no_percent(size: str) -> None:
-    found, _ = await measure_cluster(nodes("a", cpu=size, memory="8Gi"), {"items": [metric("a")]})
+    found, _ = await measure_cluster(nodes("a", cpu=size, memory="8Gi"), {"metadata": {}, "items": [metric("a")]})
     assert (found["a"].cpu, found["a"].memory) == (None, 25.0)
 
 
@@ -141,7 +144,7 @@ async def test_a_node_of_no_size_has_no_percent(size: str) -> None:
     ],
 )
 async def test_a_time_that_cannot_be_is_now(timestamp: Any, expected: float) -> None:
-    found, _ = await measure_cluster(nodes("a"), {"items": [metric("a", timestamp=timestamp)]})
+    found, _ = await measure_cluster(nodes("a"), {"metadata": {}, "items": [metric("a", timestamp=timestamp)]})
     measured_at = found["a"].measured_at
     assert measured_at == expected or (expected == NOW and measured_at is not None and measured_at <= NOW)
 

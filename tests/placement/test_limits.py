@@ -58,11 +58,11 @@ TOO_LARGE = {
         "$.spec.selector.matchExpressions: expected at most 32, got 33.",
     ),
     "bytes": (
-        a_policy(rules=[a_rule("spot-risk", byInstanceType={f"t{number}.large": 1 for number in range(5000)})]),
-        "$.spec: expected at most 65,536 bytes, got 79,",
+        a_policy(rules=[a_rule("spot-risk", byInstanceType={f"t{number}.large": 1 for number in range(2500)})] * 2),
+        "$.spec: expected at most 65,536 bytes, got 7",
     ),
     "25,000 expressions": (
-        with_match(matchExpressions=expressions(25_000)),
+        a_policy(rules=[a_rule("label-match", "filter", matchExpressions=expressions(1000))] * 25),
         "$.spec: expected at most 65,536 bytes, got",
     ),
 }

@@ -198,10 +198,7 @@ def _decode_page(data: bytes, read: type[T], place: str) -> Page[T]:
 
     Raises ClusterError where it is no list: taken for an empty one, it would take every object from the mirror.
     """
-    page = _decode_whole(data, read) or _decode_items(data, read, place)
-    if not page.resource_version:
-        raise ClusterError(f"the answer for {place} is no list of an API server: it has no resourceVersion.")
-    return page
+    return _decode_whole(data, read) or _decode_items(data, read, place)
 
 
 def _decode_whole(data: bytes, read: type[T]) -> Page[T] | None:

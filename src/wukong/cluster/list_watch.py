@@ -118,6 +118,8 @@ async def _list(
         page = await cluster.list(
             resource, read, selection, limit=limit, token=token, resource_version=version if is_first else None
         )
+        if not page.resource_version:  # lists of metrics have none, and nobody can watch metrics
+            raise ClusterError(f"the list of {resource.plural} has no resourceVersion. Is the address an API server's?")
         token = page.token
         yield Listing(page.items, page.resource_version, page.unreadable, is_first, is_last=not token)
         is_first = False
