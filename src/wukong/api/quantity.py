@@ -2,6 +2,10 @@
 
 Used wherever requests and capacities are added up: sums stay exact, and are rounded up once, at the end, to the
 unit the scheduler counts in (millicores for cpu, whole units for everything else). Never uses floats.
+
+What the scheduler counts in is capped at LARGEST_AMOUNT, so that whatever is computed of it stays within 64 bits.
+kube-scheduler does otherwise: an amount beyond 64 bits (`cpu: 9E` in millicores) counts as nothing there, which would
+let anybody hide what a node holds.
 """
 
 from __future__ import annotations
@@ -13,6 +17,8 @@ from wukong.errors import InputError
 
 NANO = 10**9
 MAX = (2**63 - 1) * NANO  # Kubernetes caps quantities at 2^63-1 units
+LARGEST_AMOUNT = 1 << 56  # 64 PiB, or 72 million million cores: times 100, as scores need it, it fits into 64 bits
+_LONGEST = 4_000  # characters: Python itself refuses to read longer numbers
 
 _SUFFIXES: dict[str, tuple[int, int]] = {  # suffix → numerator, denominator of its unit
     "n": (1, 10**9),
@@ -30,7 +36,7 @@ _HUGE_EXPONENT = 60  # beyond this the value is over the cap, or below one billi
 def parse_quantity(text: str | int | float) -> int:
     """The quantity in billionths, rounded up (away from zero) where it is finer than that."""
     literal = text.strip() if isinstance(text, str) else repr(text)  # YAML may have read it as a number
-    match = _FORM.fullmatch(literal)
+    match = _FORM.fullmatch(literal) if len(literal) <= _LONGEST else None
     if match is None or not (match[2] or match[3]):
         raise InputError(_describe_problem(literal))
     sign, whole, fraction, exponent, suffix = match.groups()
@@ -57,8 +63,9 @@ def units(nanos: int) -> int:
 
 
 def scheduler_amount(resource: str, nanos: int) -> int:
-    """The integer the scheduler works with for this resource."""
-    return milli(nanos) if resource == "cpu" else units(nanos)
+    """The integer to count this resource with: the scheduler's own, capped at LARGEST_AMOUNT."""
+    amount = milli(nanos) if resource == "cpu" else units(nanos)
+    return max(-LARGEST_AMOUNT, min(LARGEST_AMOUNT, amount))
 
 
 def format_amount(resource: str, amount: int) -> str:
@@ -79,6 +86,6 @@ def _divide_up(value: int, by: int) -> int:
 
 def _describe_problem(literal: str) -> str:
     return (
-        f'expected a quantity such as "500m", "2" or "1.5Gi", got {literal!r}. '
+        f'expected a quantity such as "500m", "2" or "1.5Gi", got {literal!r:.100}. '
         "Use digits and one of the suffixes n u m k M G T P E Ki Mi Gi Ti Pi Ei, or an exponent like 1e3."
     )

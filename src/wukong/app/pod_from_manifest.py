@@ -39,7 +39,7 @@ def admit_pod(subject: Object, objects: Objects, place: str, notes: list[str]) -
     prefix = "$" if isinstance(subject, Pod) else "$.spec.template"
     try:
         pod = _as_new(subject, notes) if isinstance(subject, Pod) else _from_template(subject, objects, notes)
-        wrong = find_pod_problems(pod) or problems_of(pod, thorough=True)
+        wrong = find_pod_problems(pod) or problems_of(pod, thorough=True, is_stored=False)
         if wrong:
             raise InputError(*wrong)
         admitted = admit(pod, objects)

@@ -15,18 +15,21 @@ from wukong.api.core import Container, ContainerStatus, Node, Pod, Quantities
 from wukong.api.documents import path_of
 from wukong.api.meta import Object
 from wukong.api.objects import Objects
-from wukong.api.quantity import parse_quantity, scheduler_amount
+from wukong.api.quantity import LARGEST_AMOUNT, parse_quantity, scheduler_amount
 from wukong.errors import InputError
 
-_LARGEST_AMOUNT = 2**55  # 32 PiB: a full node of such pods still adds up within 64 bits
 
+def problems_of(subject: Object, thorough: bool, *, is_stored: bool = True) -> list[str]:
+    """Return what is wrong with an object, each with its JSON path. Not `thorough`: an equal one was checked before.
 
-def problems_of(subject: Object, thorough: bool) -> list[str]:
-    """Return what is wrong with an object, each with its JSON path. Not `thorough`: an equal one was checked before."""
+    A pod that is stored in a cluster may ask for absurd amounts, which are capped: anybody may have created it. One
+    that is not, and a node, are refused with them: somebody mistyped a number.
+    """
     problems = [] if subject.metadata.name else ["$.metadata.name: expected a name, got none. Give the object one."]
     if thorough and isinstance(subject, Node | Pod):
         quantities = _node_quantities(subject) if isinstance(subject, Node) else _pod_quantities(subject)
-        problems += [problem for path, amounts in quantities for problem in _find_bad_quantities(amounts, path)]
+        most = None if is_stored and isinstance(subject, Pod) else LARGEST_AMOUNT
+        problems += [problem for path, amounts in quantities for problem in _find_bad_quantities(amounts, path, most)]
     return problems
 
 
@@ -90,14 +93,14 @@ def _status_quantities(path: str, statuses: list[ContainerStatus]) -> Iterator[t
             yield f"{path}[{index}].resources.requests", status.resources.requests
 
 
-def _find_bad_quantities(quantities: Quantities, path: str) -> Iterator[str]:
+def _find_bad_quantities(quantities: Quantities, path: str, most: int | None) -> Iterator[str]:
     for name, quantity in quantities.items():
         try:
             amount = scheduler_amount(name, parse_quantity(quantity))
         except InputError as error:
             yield from error.at(path_of(path, name)).problems
             continue
-        if abs(amount) > _LARGEST_AMOUNT:
+        if most is not None and abs(amount) >= most:
             yield f"{path_of(path, name)}: expected what a machine can have, got {quantity!r}. Mend number or suffix."
 
 

@@ -22,6 +22,7 @@ from wukong.engine.copy_on_write import CopyOnWriteDicts
 from wukong.engine.domain_counter import DomainCounter
 from wukong.engine.facts import Facts, read_facts
 from wukong.engine.nodes import Column, NodeRow, label_column, row_column
+from wukong.engine.oversized_loads import OversizedLoads, is_oversized
 from wukong.engine.template import Template, TemplateTable
 from wukong.semantics.host_ports import HostPort
 
@@ -64,6 +65,7 @@ class Snapshot:
         self.preference_keys: dict[str, None] = {}
         self.load: Ints = np.zeros((6, 0), dtype=np.int64)
         self.room: Ints = np.zeros((6, 0), dtype=np.int64)
+        self._oversized = OversizedLoads()
         self._forget_derived()
         self.set_nodes(nodes)
 
@@ -129,7 +131,12 @@ class Snapshot:
         self._forget_derived()
 
     def _rebuild(self, rows: list[NodeRow]) -> None:
-        """Replace the rows. Pods follow their nodes, those of vanished nodes become stray, stray ones return."""
+        """Replace the rows. Pods follow their nodes, those of vanished nodes become stray, stray ones return.
+
+        Whatever could fail about a pod does so before anything is changed.
+        """
+        for pod, _ in self.stray.values():
+            self.vector_of(self.table.intern(pod))
         old_names = [row.name for row in self.rows]
         self.rows = rows
         self.row_of = {row.name: number for number, row in enumerate(rows)}
@@ -157,6 +164,7 @@ class Snapshot:
         kept = [old for old, new in enumerate(new_of) if new >= 0]
         load[:, [new_of[old] for old in kept]] = self.load[:, kept]
         self.load = load
+        self._oversized.move(new_of)
         if all(new_of[old] == old for old in kept):
             return
         self.on_row = CopyOnWriteDicts({new_of[row]: keys for row, keys in self.on_row.items()})
@@ -216,8 +224,7 @@ class Snapshot:
         """Remove a placed pod. Returns what is needed to put it back."""
         placed = self.pods.pop(key)
         template, row, _ = placed
-        vector = self.vector_of(template)  # first: it may widen `load`
-        self.load[:, row] -= vector
+        self._add_load(row, template, -1)
         del self.on_row.own(row)[key]
         self.on_row.drop_if_empty(row)
         self._count_placed(template, row, -1)
@@ -241,7 +248,11 @@ class Snapshot:
             self._check_not_placed(key)
         numbers, counts = np.unique(np.array(rows, dtype=np.intp), return_counts=True)
         vector = self.vector_of(template)  # first: it may widen `load`
-        self.load[:, numbers] += vector[:, None] * counts
+        if template.is_oversized or self._oversized:
+            for row, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+                self._add_load(row, template, count)
+        else:
+            self.load[:, numbers] += vector[:, None] * counts
         for row, count in zip(numbers.tolist(), counts.tolist(), strict=True):
             self._count_placed(template, row, count)
             if template.ports:
@@ -255,10 +266,9 @@ class Snapshot:
 
     def _assume(self, key: str, template: Template, row: int, start: str) -> None:
         self._check_not_placed(key)
+        self._add_load(row, template, 1)
         self.stray.pop(key, None)
         self.pods[key] = PlacedPod(template, row, start)
-        vector = self.vector_of(template)  # first: it may widen `load`
-        self.load[:, row] += vector
         self.on_row.own(row)[key] = None
         self._count_placed(template, row, 1)
         if template.ports:
@@ -266,6 +276,14 @@ class Snapshot:
         for counter, weight, hits in self.contributions_of(template):
             counter.add(row, weight, hits)
         self.log.append(row)
+
+    def _add_load(self, row: int, template: Template, count: int) -> None:
+        """Count so many more pods of this template on a node; less where it is negative."""
+        vector = self.vector_of(template)  # first: it may widen `load`
+        if template.is_oversized or row in self._oversized:
+            self.load[:, row] = self._oversized.add(row, self.load[:, row], vector, count)
+        else:
+            self.load[:, row] += vector if count == 1 else vector * count
 
     def _check_not_placed(self, key: str) -> None:
         if key in self.pods:
@@ -282,8 +300,11 @@ class Snapshot:
         vectors = np.array(
             [self.vector_of(template) for template in distinct.values()], dtype=np.int64
         )  # [template, line]
+        is_usual = ~np.array([template.is_oversized for template in templates], dtype=bool)
         for line in range(self.load.shape[0] if bound_pods else 0):
-            np.add.at(self.load[line], rows, vectors[which, line])
+            np.add.at(self.load[line], rows[is_usual], vectors[which[is_usual], line])
+        for number in np.flatnonzero(~is_usual).tolist():
+            self._add_load(int(rows[number]), templates[number], 1)
         for (key, pod), template, row in zip(bound_pods, templates, rows.tolist(), strict=True):
             self.pods[key] = PlacedPod(template, row, pod.status.start_time or "")
             self.on_row.own(row)[key] = None
@@ -305,7 +326,7 @@ class Snapshot:
             vector[:_FIRST_RESOURCE] = (1, *template.requests.taken_nonzero)
             for name, amount in taken.items():
                 vector[self.lines[name]] = amount
-            template.vector = vector
+            template.vector, template.is_oversized = vector, is_oversized(vector)
         self._pad()
         return template.vector
 
@@ -368,7 +389,7 @@ class Snapshot:
         copy = object.__new__(Snapshot)
         copy.facts, copy.table, copy.lines = self.facts, self.table, self.lines
         copy.rows, copy.row_of, copy.room = self.rows, self.row_of, self.room
-        copy.load = self.load.copy()
+        copy.load, copy._oversized = self.load.copy(), self._oversized.fork()
         copy.pods, copy.pending, copy.stray = dict(self.pods), dict(self.pending), dict(self.stray)
         copy.on_row, copy.ports, copy.placed = self.on_row.fork(), self.ports.fork(), self.placed.fork()
         copy._by_number = dict(self._by_number)

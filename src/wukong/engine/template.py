@@ -53,6 +53,7 @@ class Template:
         "has_terms",
         "image_volumes",
         "images",
+        "is_oversized",
         "is_terminating",
         "labels",
         "namespace",
@@ -82,6 +83,7 @@ class Template:
         self.preempts = spec.preemption_policy != "Never"
         self.requests: Requests = read_requests(pod)
         self.vector: Ints = np.zeros(0, dtype=np.int64)  # what a placed pod adds to its node; kept by the snapshot
+        self.is_oversized = False  # whether that is so much that sums of it need care; kept by the snapshot, too
         self.tolerations: list[Toleration] = spec.tolerations
         self.node_selector: Selector = require_labels(spec.node_selector)
         self.affinity: Affinity = spec.affinity or Affinity()

@@ -60,7 +60,6 @@ class MirrorFeed:
             return []
         self._failures.pop(resource, None)
         self.ages.record_update(title, self.clock.now())
-        self._report_unreadable(group_kind, title, list_unreadable(update))
         if isinstance(update, Event):
             changes = self.state.apply(update.type, update.object, group_kind)
         elif isinstance(update, Listing):
@@ -70,6 +69,7 @@ class MirrorFeed:
             changes = self.state.replace(group_kind, [])
             self._unsynced.discard(resource)
         self.metrics.mirror_objects.labels(title).set(len(self.state.objects.get(group_kind, ())))
+        self._report_unreadable(title)
         self.metrics.unreadable_objects.labels(title).set(len(self.state.unreadable.get(group_kind, ())))
         return changes
 
@@ -81,14 +81,13 @@ class MirrorFeed:
             self._unsynced.discard(resource)
         return changes
 
-    def _report_unreadable(self, group_kind: str, kind: str, subjects: Sequence[Unreadable]) -> None:
-        known = self.state.unreadable.get(group_kind, {})
-        fresh = [subject for subject in subjects if not _is_known(known.get(key_of(subject)), subject)]
-        for subject in fresh[:MOST_LOGGED]:
+    def _report_unreadable(self, kind: str) -> None:
+        subjects = self.state.take_unreported()
+        for _, subject in subjects[:MOST_LOGGED]:
             facts = {"kind": kind, "object": str(key_of(subject)), "problem": subject.problem}
             log.warning("object cannot be read and is left out", extra=facts)
-        if len(fresh) > MOST_LOGGED:
-            log.warning("more objects cannot be read", extra={"kind": kind, "more": len(fresh) - MOST_LOGGED})
+        if len(subjects) > MOST_LOGGED:
+            log.warning("more objects cannot be read", extra={"kind": kind, "more": len(subjects) - MOST_LOGGED})
 
     def _report_failure(self, kind: str, failure: WatchFailure) -> None:
         self.metrics.watch_restarts.labels(kind).inc()
@@ -115,7 +114,3 @@ def list_unreadable(update: WatchUpdate[Object]) -> Sequence[Unreadable]:
     if isinstance(update, Event) and update.type != "DELETED" and isinstance(update.object, Unreadable):
         return (update.object,)
     return ()
-
-
-def _is_known(known: Unreadable | None, subject: Unreadable) -> bool:
-    return known is not None and known.metadata.uid == subject.metadata.uid and known.problem == subject.problem

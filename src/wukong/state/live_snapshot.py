@@ -30,6 +30,8 @@ from wukong.api.objects import Objects
 from wukong.api.resources import Key
 from wukong.engine import Snapshot
 from wukong.engine.facts import read_facts
+from wukong.engine.nodes import NodeRow
+from wukong.engine.template import Template
 
 Mirrored = Mapping[str, Mapping[Key, Object]]  # group and kind → key → object
 
@@ -59,6 +61,7 @@ class LiveSnapshot:
         self._snapshot = Snapshot()
         self._nodes: dict[str, None] = {}  # names of nodes that came, went or changed since the last batch
         self._facts: dict[str, None] = {}  # kinds of facts that changed since
+        self._latest: tuple[Pod, Template] | None = None
         self._templates = 0  # how many the engine has compiled so far; it forgets none
 
     def current(self) -> Snapshot:
@@ -79,6 +82,14 @@ class LiveSnapshot:
             self._nodes[subject.metadata.name] = None
         elif (reads := FACTS.get(group_kind)) and (old is None or new is None or reads(old) != reads(new)):
             self._facts[group_kind] = None
+
+    def check(self, subject: Object) -> None:
+        """Raises what is wrong with an object that the engine could not count. Changes nothing that shows."""
+        if isinstance(subject, Pod):
+            if not subject.is_finished:
+                self._snapshot.vector_of(self._intern(subject))
+        elif isinstance(subject, Node):
+            NodeRow(subject)
 
     def put(self, pod: Pod, node: str) -> None:
         """Count this pod on this node ("" for none yet) instead of wherever it was counted before."""
@@ -112,13 +123,18 @@ class LiveSnapshot:
 
     def _place(self, key: str, pod: Pod, node: str) -> None:
         snapshot = self._snapshot
-        template, row, start = snapshot.table.intern(pod), snapshot.row_of[node], pod.status.start_time or ""
-        self._templates = max(self._templates, template.number + 1)
+        template, row, start = self._intern(pod), snapshot.row_of[node], pod.status.start_time or ""
         before = snapshot.pods.get(key)
         if before is not None and before.template is template and before.row == row and before.start == start:
             return  # most events: something changed that no decision reads
         self.remove(key)
         snapshot.assume_template(key, template, row, start)
+
+    def _intern(self, pod: Pod) -> Template:
+        if self._latest is None or self._latest[0] is not pod:  # a pod is checked, and counted right after that
+            self._latest = pod, self._snapshot.table.intern(pod)
+            self._templates = max(self._templates, self._latest[1].number + 1)
+        return self._latest[1]
 
     def _forget(self, key: str) -> None:
         """The engine, like kube-scheduler, frees a host port when the first of two holders goes. Here pods also share a
@@ -132,7 +148,8 @@ class LiveSnapshot:
 
     def _bring_nodes(self) -> None:
         snapshot, known = self._snapshot, self.objects.get(NODES.group_kind, {})
-        changed = [node for name in self._nodes if isinstance(node := known.get(Key("", name)), Node)]
+        nodes = (known.get(Key("", name)) for name in self._nodes)
+        changed = [NodeRow(node) for node in nodes if isinstance(node, Node)]
         gone = [name for name in self._nodes if name in snapshot.row_of and Key("", name) not in known]
         self._nodes.clear()
         self._set_adrift(gone)
@@ -141,7 +158,7 @@ class LiveSnapshot:
         elif gone:
             snapshot.set_nodes(node for node in known.values() if isinstance(node, Node))
         if changed:
-            snapshot.add_nodes(*changed)
+            snapshot.put_row(*changed)
 
     def _set_adrift(self, gone: list[str]) -> None:
         """Pods of nodes that go wait for them as they are: left to the engine, each would become its template's pod."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter as Tally
+from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, TypeVar
 
@@ -23,7 +24,7 @@ from wukong.api.kinds import KINDS, PODS, group_kind_of
 from wukong.api.meta import Object, ObjectMeta, OwnerReference
 from wukong.api.objects import Objects
 from wukong.api.resources import Key, key_of
-from wukong.api.unreadable import Unreadable
+from wukong.api.unreadable import READ_ERRORS, Unreadable, describe_read_error
 from wukong.engine import Snapshot
 from wukong.ports import EventType
 from wukong.state.assumed_placements import AssumedPlacements
@@ -35,6 +36,7 @@ from wukong.state.recent_bindings import RecentBindings
 
 O = TypeVar("O", bound=Object)  # noqa: E741
 _PODS = PODS.group_kind
+_MOST_UNREPORTED = 1000
 
 
 class Change(NamedTuple):
@@ -64,6 +66,7 @@ class State:
         self.versions: Tally[str] = Tally()  # group and kind → how often something of it changed
         self._live = LiveSnapshot(self.objects)
         self._derived_indexes = DerivedIndexes()
+        self._unreported: deque[tuple[str, Key]] = deque(maxlen=_MOST_UNREPORTED)
         self._unlisted: dict[str, dict[Key, None]] = {}  # of a list that has begun: mirrored, and in no page so far
 
     # ---- reading
@@ -187,19 +190,50 @@ class State:
 
     def _upsert(self, group_kind: str, key: Key, subject: Object) -> list[Change]:
         mirrored = self.objects.get(group_kind, {}).get(key)
-        if isinstance(subject, Unreadable):
-            self.unreadable.setdefault(group_kind, {})[key] = subject
+        version = subject.metadata.resource_version
+        is_known = mirrored is not None and not _is_another(mirrored, subject)
+        if is_known and mirrored is not None and version and version == mirrored.metadata.resource_version:
+            return []
+        is_alike = group_kind == _PODS and is_known and self._is_counted_alike(key, mirrored, subject)
+        unreadable = None if is_alike else self._find_unreadable(subject)
+        if unreadable is not None:
+            self._note_unreadable(group_kind, key, unreadable)
             return [] if mirrored is None else [self._set(group_kind, key, None)]
         self._forget_unreadable(group_kind, key)
-        if mirrored is None or _is_another(mirrored, subject):
-            gone = [] if mirrored is None else [self._set(group_kind, key, None)]
-            return [*gone, self._set(group_kind, key, subject)]
-        version = subject.metadata.resource_version
-        if version and version == mirrored.metadata.resource_version:
-            return []
-        return [self._set(group_kind, key, subject)]
+        gone = [] if mirrored is None or is_known else [self._set(group_kind, key, None)]
+        return [*gone, self._set(group_kind, key, subject, is_counted_alike=is_alike)]
 
-    def _set(self, group_kind: str, key: Key, new: Object | None) -> Change:
+    def _find_unreadable(self, subject: Object) -> Unreadable | None:
+        """The object as one that cannot be read, where that is so, or where the engine could not count it.
+
+        Found out before anything is changed, so that no failure about one object leaves the mirror half changed.
+        """
+        if isinstance(subject, Unreadable):
+            return subject
+        try:
+            self._live.check(subject)
+        except READ_ERRORS as error:
+            return Unreadable(metadata=subject.metadata, problem=describe_read_error(error))
+        return None
+
+    def _note_unreadable(self, group_kind: str, key: Key, unreadable: Unreadable) -> None:
+        of_kind = self.unreadable.setdefault(group_kind, {})
+        known = of_kind.get(key)
+        if known is None or known.metadata.uid != unreadable.metadata.uid or known.problem != unreadable.problem:
+            self._unreported.append((group_kind, key))
+        of_kind[key] = unreadable
+
+    def take_unreported(self) -> list[tuple[str, Unreadable]]:
+        """The objects, with group and kind, that became unreadable since this was asked, or for another reason."""
+        unreported = [
+            (group_kind, unreadable)
+            for group_kind, key in self._unreported
+            if (unreadable := self.unreadable.get(group_kind, {}).get(key)) is not None
+        ]
+        self._unreported.clear()
+        return unreported
+
+    def _set(self, group_kind: str, key: Key, new: Object | None, *, is_counted_alike: bool = False) -> Change:
         mirrored = self.objects.setdefault(group_kind, {})
         old = mirrored.pop(key, None) if new is None else mirrored.get(key)
         if new is not None:
@@ -211,7 +245,7 @@ class State:
         if group_kind == _PODS:
             self.recent.note(key, old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None)
             self.placements.settle(key, new if isinstance(new, Pod) else None)
-            if not self._is_counted_alike(key, old, new):
+            if not is_counted_alike:
                 self._count(key)
         else:
             self._live.note(group_kind, old, new)
