@@ -77,11 +77,11 @@ def test_the_command_line_asks_for_mutual_tls() -> None:
     assert container["args"] == [
         "run",
         "--components=load",
-        "--extender=0.0.0.0:8443",
+        "--extender=:8443",
         "--extender-cert=/etc/wukong/extender/tls.crt",
         "--extender-key=/etc/wukong/extender/tls.key",
         "--extender-client-ca=/etc/wukong/extender/client-ca.crt",
-        "--probes=0.0.0.0:8080",
+        "--probes=:8080",
         "--lease=wukong-system/wukong",
         "--log-format=json",
         "--prometheus=http://p:9090",
@@ -101,7 +101,7 @@ def test_wukong_run_understands_the_command_line(is_plain: bool) -> None:
     read = config.options["extender"]
     assert isinstance(read, ExtenderOptions)
     assert (tls_of(read) is None) == is_plain
-    assert address_of(read) == ("0.0.0.0", 8880 if is_plain else 8443)
+    assert address_of(read) == ("", 8880 if is_plain else 8443)
     assert read.critical_priority == 1000
 
 

@@ -21,7 +21,7 @@ from wukong.api.kinds import NODES
 from wukong.app.component import Context
 from wukong.app.components.extender.options import ExtenderOptions, address_of, tls_of
 from wukong.engine.arrays import Index, Ints
-from wukong.errors import ClusterError, InputError
+from wukong.errors import InputError
 from wukong.placement.fleet import Fleet
 from wukong.placement.judge import PolicyRefusal
 from wukong.ports import Clock
@@ -29,8 +29,9 @@ from wukong.replies.extender.verbs import Extender, FilterResult, Victim
 from wukong.runtime import Loop
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
 from wukong.runtime.performer import Performer
+from wukong.serve.connections import count_connections
 from wukong.serve.extender.server import build_extender_app
-from wukong.serve.site import serve
+from wukong.serve.site import CONNECTIONS, serve
 from wukong.serve.tls import build_ssl_context
 
 _MOST_WAITING = 1000
@@ -141,7 +142,7 @@ class ExtenderServer:
         app = build_extender_app(answering, loop, ExtenderMetrics(metrics), clock)
         host, port = address_of(self.options)
         try:
-            port = await serve(stack, app, host, port, tls)
+            port = await serve(stack, app, host, port, tls, count_connections(metrics, "extender", CONNECTIONS))
         except InputError as error:
             raise error.at("--extender") from None
         log.info("the extender listens", extra={"host": host, "port": port, "tls": tls is not None})
@@ -156,5 +157,5 @@ async def keep_writing_events(answering: CountingExtender, performer: Performer,
         while answering.notes:
             try:
                 await performer.perform(answering.notes.popleft(), clock.now())
-            except ClusterError as error:
+            except Exception as error:  # whatever it is about, the others are written
                 log.warning("an event was not written", extra={"error": str(error)})

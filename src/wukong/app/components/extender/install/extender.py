@@ -123,13 +123,13 @@ def build_pod(installation: ExtenderInstallation) -> Document:
 def build_arguments(installation: ExtenderInstallation) -> list[str]:
     """The command line of `wukong run`, one word each."""
     names = ",".join(component.name for component in installation.components)
-    words = ["run", f"--components={names}", f"--extender=0.0.0.0:{CONTAINER_PORT[installation.is_plain]}"]
+    words = ["run", f"--components={names}", f"--extender=:{CONTAINER_PORT[installation.is_plain]}"]
     if installation.is_plain:
         words += ["--extender-plain-http"]
     else:
         words += [f"--extender-cert={KEYS}/tls.crt", f"--extender-key={KEYS}/tls.key"]
         words += [f"--extender-client-ca={KEYS}/client-ca.crt"]
-    words += [f"--probes=0.0.0.0:{PROBES_PORT}", f"--lease={installation.namespace}/{LEASE}", "--log-format=json"]
+    words += [f"--probes=:{PROBES_PORT}", f"--lease={installation.namespace}/{LEASE}", "--log-format=json"]
     words += [f"--prometheus={installation.prometheus}"] if installation.prometheus else []
     words += [] if installation.critical_priority is None else [f"--critical-priority={installation.critical_priority}"]
     return words
