@@ -154,6 +154,35 @@ def test_the_service_can_have_a_fixed_address() -> None:
     assert "clusterIP" not in the(installed(), "Service")["spec"]
 
 
+@pytest.mark.parametrize("is_plain", [True, False])
+@pytest.mark.parametrize("second", [None, SecondScheduler(image="kube-scheduler:test")])
+def test_only_the_two_ports_can_be_reached(is_plain: bool, second: SecondScheduler | None) -> None:
+    documents = installed(is_plain=is_plain, second=second)
+    policy = the(documents, "NetworkPolicy")["spec"]
+    assert policy["podSelector"]["matchLabels"] == the(documents, "Service")["spec"]["selector"]
+    assert policy["policyTypes"] == ["Ingress"]
+    asked, probed = policy["ingress"]
+    assert [port["port"] for rule in (asked, probed) for port in rule["ports"]] == [8880 if is_plain else 8443, 8080]
+    (container,) = pod_of(documents)["containers"]
+    assert [port["containerPort"] for port in container["ports"]] == [8880 if is_plain else 8443, 8080]
+    assert "from" not in probed
+    assert ("from" in asked) == (second is not None)
+    if second:
+        theirs = scheduler.build_documents(settings(is_plain=True, second=second), second, None)
+        (caller,) = asked["from"]
+        assert (
+            the(theirs, "Deployment")["spec"]["template"]["metadata"]["labels"] == caller["podSelector"]["matchLabels"]
+        )
+        (ingress,) = the(theirs, "NetworkPolicy")["spec"]["ingress"]
+        assert ingress == {"ports": [{"port": 10259, "protocol": "TCP"}]}
+
+
+def test_the_pods_know_who_they_are() -> None:
+    (container,) = pod_of(installed())["containers"]
+    env = {entry["name"]: entry["valueFrom"]["fieldRef"]["fieldPath"] for entry in container["env"]}
+    assert env == {"POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace"}
+
+
 # Rights -----------------------------------------------------------------------------------------------------------
 
 

@@ -19,7 +19,7 @@ from wukong.errors import InputError
 from wukong.serve import site
 from wukong.serve.connections import Connections
 from wukong.serve.site import format_address, serve
-from wukong.serve.tls import build_ssl_context
+from wukong.serve.tls import CertificateFiles
 
 
 def an_app() -> web.Application:
@@ -165,7 +165,7 @@ async def test_handshakes_that_never_end_keep_no_client_out_and_are_cut(
 ) -> None:
     monkeypatch.setattr(site, "HANDSHAKE_SECONDS", 0.5)
     ours = Party(tmp_path / "ours")
-    tls = build_ssl_context(*(ours.folder / name for name in ("server.crt", "server.key", "ca.crt")))
+    tls = CertificateFiles(*(ours.folder / name for name in ("server.crt", "server.key", "ca.crt"))).build_context()
     async with served(most=4, tls=tls) as (port, connections, dropped):
         streams = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
         assert await ask("127.0.0.1", port, ours.client(believes=ours)) == 200

@@ -20,6 +20,7 @@ SERVER_SECRET = "wukong-extender-server"  # certificate and key of the server, a
 CLIENT_SECRET = "wukong-extender-client"  # what the scheduler shows, and whose server it believes
 LEASE = LEASE_NAME
 SECOND_SCHEDULER = "wukong-scheduler"  # Deployment, account, configuration, lease
+SCHEDULER_COMPONENT = "scheduler"  # in its labels
 PROBES_PORT = 8080
 SERVICE_PORT = {False: 8443, True: 8080}  # is_plain → port of the Service: http://<service>:8080 as in the seeds
 CONTAINER_PORT = {False: 8443, True: 8880}  # 8080 inside the pod are the probes
