@@ -84,11 +84,11 @@ def test_the_command_line_asks_for_mutual_tls() -> None:
     assert container["args"] == [
         "run",
         "--components=load",
-        "--extender=0.0.0.0:8443",
+        "--extender=:8443",
         "--extender-cert=/etc/wukong/extender/tls.crt",
         "--extender-key=/etc/wukong/extender/tls.key",
         "--extender-client-ca=/etc/wukong/extender/client-ca.crt",
-        "--probes=0.0.0.0:8080",
+        "--probes=:8080",
         "--lease=wukong-system/wukong",
         "--log-format=json",
         "--prometheus=http://p:9090",
@@ -108,7 +108,7 @@ def test_wukong_run_understands_the_command_line(is_plain: bool) -> None:
     read = config.options["extender"]
     assert isinstance(read, ExtenderOptions)
     assert (tls_of(read) is None) == is_plain
-    assert address_of(read) == ("0.0.0.0", 8880 if is_plain else 8443)
+    assert address_of(read) == ("", 8880 if is_plain else 8443)
     assert read.critical_priority == 1000
 
 
@@ -203,6 +203,35 @@ def test_two_replicas_never_share_a_node_and_one_may_be_evicted_at_a_time() -> N
 def test_the_service_can_have_a_fixed_address() -> None:
     assert the(installed(cluster_ip="10.96.0.50"), "Service")["spec"]["clusterIP"] == "10.96.0.50"
     assert "clusterIP" not in the(installed(), "Service")["spec"]
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+@pytest.mark.parametrize("second", [None, SecondScheduler(image="kube-scheduler:test")])
+def test_only_the_two_ports_can_be_reached(is_plain: bool, second: SecondScheduler | None) -> None:
+    documents = installed(is_plain=is_plain, second=second)
+    policy = the(documents, "NetworkPolicy")["spec"]
+    assert policy["podSelector"]["matchLabels"] == the(documents, "Service")["spec"]["selector"]
+    assert policy["policyTypes"] == ["Ingress"]
+    asked, probed = policy["ingress"]
+    assert [port["port"] for rule in (asked, probed) for port in rule["ports"]] == [8880 if is_plain else 8443, 8080]
+    (container,) = pod_of(documents)["containers"]
+    assert [port["containerPort"] for port in container["ports"]] == [8880 if is_plain else 8443, 8080]
+    assert "from" not in probed
+    assert ("from" in asked) == (second is not None)
+    if second:
+        theirs = scheduler.build_documents(settings(is_plain=True, second=second), second, None)
+        (caller,) = asked["from"]
+        assert (
+            the(theirs, "Deployment")["spec"]["template"]["metadata"]["labels"] == caller["podSelector"]["matchLabels"]
+        )
+        (ingress,) = the(theirs, "NetworkPolicy")["spec"]["ingress"]
+        assert ingress == {"ports": [{"port": 10259, "protocol": "TCP"}]}
+
+
+def test_the_pods_know_who_they_are() -> None:
+    (container,) = pod_of(installed())["containers"]
+    env = {entry["name"]: entry["valueFrom"]["fieldRef"]["fieldPath"] for entry in container["env"]}
+    assert env == {"POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace"}
 
 
 # Rights -----------------------------------------------------------------------------------------------------------

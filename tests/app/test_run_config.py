@@ -98,7 +98,7 @@ def test_every_problem_of_a_file_is_told_at_once_with_place_expectation_and_fix(
         "run.yaml: $.gate.evictionsPerMinute: expected an integer from 1, got True.",
         "run.yaml: $.components: unknown component 'lod'. Did you mean \"load\"? Known: load, extender, policy.",
         "run.yaml: $.lease: expected NAMESPACE/NAME, got 'wukong'.",
-        "run.yaml: $.probes: expected HOST:PORT such as 0.0.0.0:8080, got 'here'.",
+        "run.yaml: $.probes: expected HOST:PORT such as 127.0.0.1:8080, or :8080 for all addresses, got 'here'.",
     ]
 
 

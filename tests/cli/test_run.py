@@ -18,7 +18,7 @@ from wukong.cli.verbs.run import command, log_to_stderr, read_options
     [
         (("--components", "lod"), "unknown component 'lod'. Did you mean \"load\"?"),
         (("--components", "load", "--lease", "wukong"), "--lease: expected NAMESPACE/NAME, got 'wukong'."),
-        (("--components", "load", "--probes", "8080x"), "--probes: expected HOST:PORT such as 0.0.0.0:8080"),
+        (("--components", "load", "--probes", "8080x"), "--probes: expected HOST:PORT such as 127.0.0.1:8080"),
         (("--components", "load", "--kubeconfig", "none.yaml"), "none.yaml: there is no such file."),
         (("--components", "load", "--measure-seconds", "0"), "'--measure-seconds': 0.0 is not in the range"),
         (("--components", "load", "--measure-seconds", "-5"), "'--measure-seconds': -5.0 is not in the range"),
@@ -53,7 +53,7 @@ def test_a_file_and_flags_are_told_together(tmp_path: Path, capsys: pytest.Captu
     assert capsys.readouterr().err.splitlines() == [
         f"error: {path}: $.load.labelStep: expected an integer from 1 to 50, got 0.",
         f"error: {path}: $.lease: expected NAMESPACE/NAME, got 'nowhere'.",
-        "error: --probes: expected HOST:PORT such as 0.0.0.0:8080, got 'x'.",
+        "error: --probes: expected HOST:PORT such as 127.0.0.1:8080, or :8080 for all addresses, got 'x'.",
     ]
 
 

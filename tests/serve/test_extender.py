@@ -19,6 +19,8 @@ from serve.strict import check_filter, check_preempt, check_prioritize
 from wukong.errors import InputError
 from wukong.placement.slices import Slices, finish
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
+from wukong.serve.connections import Connections
+from wukong.serve.extender import server
 from wukong.serve.extender.server import Decision, RequestHandler, build_extender_app
 from wukong.serve.site import serve
 
@@ -281,6 +283,68 @@ def test_a_chunked_body_over_the_limit_is_refused() -> None:
         assert (await client.post("/filter", data=chunks())).status == 413
 
     play(story, limit_bytes=2000)
+
+
+async def send_half_a_body(port: int, size: int) -> asyncio.StreamWriter:
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: {2 * size}\r\n\r\n".encode() + b" " * size)
+    await writer.drain()
+    return writer
+
+
+def test_all_bodies_together_are_bounded_and_what_is_over_is_given_back() -> None:
+    async def story(client: ClientSession, _: Noon, __: Metrics) -> None:
+        assert client._base_url is not None
+        port = client._base_url.port
+        assert port is not None
+        writers = [await send_half_a_body(port, 1500) for _ in range(2)]
+        body = encode(ASK).ljust(1900)
+        statuses = [(await client.post("/filter", data=body)).status for _ in range(3)]
+        assert statuses == [503] * 3
+        for writer in writers:
+            writer.transport.abort()
+        async with asyncio.timeout(10):
+            while (await client.post("/filter", data=body)).status != 200:
+                await asyncio.sleep(0.01)
+
+    play(story, limit_bytes=4000, total_bytes=4000)
+
+
+def test_a_body_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "BODY_SECONDS", 0.05)
+
+    async def endless() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.Event().wait()
+
+    async def story(client: ClientSession, _: Noon, __: Metrics) -> None:
+        response = await client.post("/filter", data=endless())
+        assert (response.status, (await response.json())["error"]) == (408, "the body did not come within 0.05 s")
+
+    play(story)
+
+
+@pytest.mark.slow
+def test_whoever_does_not_read_a_large_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "BODY_SECONDS", 0.3)
+    body = encode({"Pod": POD, "NodeNames": [f"node-{number:09}" for number in range(400_000)]})
+
+    async def story() -> None:
+        app = build_extender_app(Extender(KNOWN), Noon(), ExtenderMetrics(Metrics()), Noon())
+        connections = Connections(8)
+        async with AsyncExitStack() as stack, asyncio.timeout(20):
+            port = await serve(stack, app, "127.0.0.1", 0, None, connections)
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
+            writer.write(f"POST /prioritize HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+            await writer.drain()
+            assert len(connections) == 1
+            while len(connections):
+                await asyncio.sleep(0.01)
+            with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
+                await reader.readexactly(15_000_000)
+            writer.close()
+
+    asyncio.run(story())
 
 
 def test_a_mistake_of_ours_lets_scheduling_go_on_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import ssl
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,14 @@ from serve.deciding import Extender
 from serve.test_extender import Noon
 from testbed import connections
 from testbed.certificates import Authority
+from wukong.app.install.certificates import issue
 from wukong.errors import InputError
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
 from wukong.serve.extender.server import build_extender_app
 from wukong.serve.site import serve
-from wukong.serve.tls import build_ssl_context
+from wukong.serve.tls import CertificateFiles
+
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
 
 class Party:
@@ -53,7 +57,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def context_of(files: Path) -> ssl.SSLContext:
-    return build_ssl_context(files / "server.crt", files / "server.key", files / "ca.crt")
+    return CertificateFiles(files / "server.crt", files / "server.key", files / "ca.crt").build_context()
 
 
 async def started(stack: AsyncExitStack, files: Path) -> str:
@@ -121,6 +125,45 @@ def test_files_that_cannot_be_used_leave_the_last_good_ones(
 
     asyncio.run(story())
     assert caplog.text.count("certificates not reloaded") == 2
+
+
+def test_expiry_follows_the_files_without_a_connection(
+    tmp_path: Path, files: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def write(days: int) -> None:
+        issued = issue("wukong", ["127.0.0.1"], NOW, days)
+        for name, content in (
+            ("server.crt", issued.server.certificate),
+            ("server.key", issued.server.key),
+            ("ca.crt", issued.authority),
+        ):
+            (files / name).write_bytes(content)
+            os.utime(files / name, (days, days))
+
+    def after(days: int) -> dict[str, float]:
+        return dict.fromkeys(("server", "client-ca"), (NOW + timedelta(days=days)).timestamp())
+
+    write(10)
+    certificates = CertificateFiles(files / "server.crt", files / "server.key", files / "ca.crt")
+    assert certificates.expiries() == after(10)
+    (files / "server.crt").write_text("half a certif")
+    for _ in range(3):
+        assert certificates.expiries() == after(10)
+    assert caplog.text.count("certificates not reloaded") == 1
+    write(400)
+    assert certificates.expiries() == after(400)
+
+
+def test_of_authorities_one_suffices_and_of_a_chain_all_are_needed(files: Path) -> None:
+    first, second = (issue("wukong", ["127.0.0.1"], NOW, days) for days in (10, 20))
+    (files / "server.crt").write_bytes(second.server.certificate + first.authority)
+    (files / "server.key").write_bytes(second.server.key)
+    (files / "ca.crt").write_bytes(first.authority + second.authority)
+    certificates = CertificateFiles(files / "server.crt", files / "server.key", files / "ca.crt")
+    assert certificates.expiries() == {
+        "server": (NOW + timedelta(days=10)).timestamp(),
+        "client-ca": (NOW + timedelta(days=20)).timestamp(),
+    }
 
 
 def test_old_versions_of_tls_are_refused(tmp_path: Path, files: Path) -> None:

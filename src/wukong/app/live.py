@@ -36,11 +36,13 @@ from wukong.runtime import Leader, Loop, LoopSettings, Metrics
 from wukong.runtime.delivery import describe_action
 from wukong.runtime.gate import Gate
 from wukong.runtime.watch_source import WatchSource
+from wukong.serve.connections import count_connections
 from wukong.serve.probes import build_probes_app
 from wukong.serve.site import serve
 from wukong.state import State
 
 log = logging.getLogger(__name__)
+PROBE_CONNECTIONS = 64  # the kubelet and Prometheus have a few
 STALL_SHARE = 0.6  # of the age limit: a watch that is silent for so long is begun again before the limit is reached
 
 
@@ -62,7 +64,9 @@ async def run(credentials: Credentials, config: RunConfig, identity: str, stop: 
         loop = build_loop(cluster, clock, metrics, assembly, config, identity)
         if config.run.probes:
             try:
-                await serve(stack, build_probes_app(loop, metrics), *read_address(config.run.probes))
+                host, port = read_address(config.run.probes)
+                connections = count_connections(metrics, "probes", PROBE_CONNECTIONS)
+                await serve(stack, build_probes_app(loop, metrics), host, port, connections=connections)
             except InputError as error:
                 raise InputError(*(f"--probes {problem}" for problem in error.problems)) from None
         beside: list[Coroutine[None, None, None]] = []

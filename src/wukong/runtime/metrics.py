@@ -52,6 +52,15 @@ class Metrics:
             ["kind"],
             registry=registry,
         )
+        self.connections = Gauge(
+            "wukong_server_connections", "Open connections, by what is served", ["server"], registry=registry
+        )
+        self.connections_dropped = Counter(
+            "wukong_server_connections_dropped_total",
+            "Connections closed to make room for others",
+            ["server"],
+            registry=registry,
+        )
         self.meter_failures = Counter(
             "wukong_meter_failures_total", "Times the meter of usage gave no answer", registry=registry
         )

@@ -11,6 +11,7 @@ from wukong.placement.capacity import SPOT_LABELS
 from wukong.ports import Document
 
 PRIORITY_CLASS = "system-cluster-critical"
+POD_NAME, POD_NAMESPACE = "POD_NAME", "POD_NAMESPACE"  # variables of our containers
 USER = 65532  # by number: the kubelet cannot tell whether a named user is root
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
@@ -55,6 +56,24 @@ def build_budget(installation: Installation, name: str, component: str) -> Docum
             "selector": {"matchLabels": labels_of(component)},
         },
     }
+
+
+def build_network_policy(installation: Installation, name: str, component: str, ingress: list[Document]) -> Document:
+    """Whoever else calls these pods is not let through."""
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": build_meta(installation, name, component),
+        "spec": {
+            "podSelector": {"matchLabels": labels_of(component)},
+            "policyTypes": ["Ingress"],
+            "ingress": ingress,
+        },
+    }
+
+
+def build_port(port: int) -> Document:
+    return {"port": port, "protocol": "TCP"}
 
 
 def build_critical_pods_quota(installation: Installation) -> Document:
@@ -112,6 +131,12 @@ def build_container_security() -> Document:
 def build_resources(cpu: str, memory: str, most_memory: str) -> Document:
     """No limit on cpu: throttling would be waiting time of every pod."""
     return {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": most_memory}}
+
+
+def build_pod_variables() -> list[Document]:
+    """Who the pod is, for Events about it."""
+    fields = {POD_NAME: "metadata.name", POD_NAMESPACE: "metadata.namespace"}
+    return [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
 
 
 def build_secret_volume(name: str, secret: str) -> Document:

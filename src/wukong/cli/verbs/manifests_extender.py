@@ -26,6 +26,7 @@ from wukong.app.install.certificates import Certificates, issue
 from wukong.app.install.installation import NAMESPACE
 from wukong.app.install.text import as_yaml
 from wukong.cli.views.console import note
+from wukong.cluster.redaction import redact_urls
 from wukong.errors import InputError
 
 EXTENDER_FILE = "10-extender.yaml"
@@ -188,6 +189,8 @@ def say_what_to_know(installation: ExtenderInstallation, certificates: Certifica
     else:
         then = "apply it" if installation.second else "apply it, and give the scheduler its new configuration"
         note(f"the certificates expire on {certificates.expire:%Y-%m-%d}. To renew them run this again and {then}.")
+    if redact_urls(installation.prometheus) != installation.prometheus:
+        note("--prometheus has a user in it: whoever may read the Deployment can read it there.")
     if installation.second:
         note(f"the second scheduler places the pods that say schedulerName: {installation.second.name}.")
     elif not (installation.cluster_ip or installation.address):

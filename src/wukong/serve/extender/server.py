@@ -5,7 +5,9 @@ Decode, call, encode; what is decided is decided in wukong.replies.extender. Wha
     200  what was asked
     400  the body is not what kube-scheduler sends: the text says where
     404  405  413  415
-    503  we cannot say: not every kind has been listed yet, or deciding failed (logged, counted)
+    408  the body did not come in time
+    503  we cannot say: not every kind has been listed yet, too much is being asked at once, or deciding failed (logged,
+         counted)
 
 Never 500, and never a filter result with Error: that fails the pod even where the extender is `ignorable`.
 
@@ -31,6 +33,14 @@ from wukong.errors import InputError
 from wukong.placement.slices import Slices
 from wukong.ports import Clock
 from wukong.runtime.metrics import ExtenderMetrics
+from wukong.serve.body_limits import (
+    LIMIT_BYTES,
+    TOTAL_BYTES,
+    BodyLimits,
+    BodyReservation,
+    BodyTooLargeError,
+    TooManyBodiesError,
+)
 from wukong.serve.extender.offered_nodes import UNKNOWN, FleetNames, FleetNamesCache, NodeRows, Offer, Rows
 from wukong.serve.extender.request import ExtenderArgs, read_args, read_preemption
 from wukong.serve.extender.response import (
@@ -42,12 +52,13 @@ from wukong.serve.extender.response import (
 )
 from wukong.serve.probes import Status
 
-LIMIT_BYTES = 256 << 20  # 5,000 nodes in full are about 20 MB
+BODY_SECONDS = 30.0  # for a body to come, and for a large answer to go; kube-scheduler itself waits 3 to 5
 VERBS = ("filter", "prioritize", "preempt")
 _PIECE = 1 << 18
 _TURN_SECONDS = 0.01
 _SYNCING = "not every kind has been listed yet"
 _FAILED = "deciding failed; the log says why"
+_BUSY = "too much is being asked at once"
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -148,13 +159,19 @@ async def take_turns(slices: Slices[T]) -> T:
 
 
 def build_extender_app(
-    extender: ExtenderVerbs, status: Status, metrics: ExtenderMetrics, clock: Clock, *, limit_bytes: int = LIMIT_BYTES
+    extender: ExtenderVerbs,
+    status: Status,
+    metrics: ExtenderMetrics,
+    clock: Clock,
+    *,
+    limit_bytes: int = LIMIT_BYTES,
+    total_bytes: int = TOTAL_BYTES,
 ) -> web.Application:
-    handler = RequestHandler(extender, clock)
+    handler, limits = RequestHandler(extender, clock), BodyLimits(limit_bytes, total_bytes)
     app = web.Application()
     app.router.add_get("/healthz", _healthz)
     for verb in VERBS:
-        app.router.add_post(f"/{verb}", _build_handler(verb, getattr(handler, verb), status, metrics, limit_bytes))
+        app.router.add_post(f"/{verb}", _build_handler(verb, getattr(handler, verb), status, metrics, limits))
         app.router.add_route("*", f"/{verb}", _wrong_method)
     app.router.add_route("*", "/{path:.*}", _not_found)
     return app
@@ -165,28 +182,34 @@ def _build_handler(
     read: Callable[[bytes], Slices[Decision]],
     status: Status,
     metrics: ExtenderMetrics,
-    limit_bytes: int,
+    limits: BodyLimits,
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     async def handle(request: web.Request) -> web.StreamResponse:
         started = time.perf_counter()
-        response = await answer(request)
-        metrics.record_answer(verb, response.status, time.perf_counter() - started)
-        if isinstance(response.body, bytes) and len(response.body) > _PIECE:
-            return await _send_in_pieces(request, response.body)
+        with limits.reserve() as reservation:
+            response = await answer(request, reservation)
+            metrics.record_answer(verb, response.status, time.perf_counter() - started)
+            if isinstance(response.body, bytes) and len(response.body) > _PIECE:
+                return await _send_in_pieces(request, response.body)
         return response
 
-    async def answer(request: web.Request) -> web.Response:
+    async def answer(request: web.Request, reservation: BodyReservation) -> web.Response:
         if not status.is_synced:
             return _error(503, _SYNCING)
-        if (request.content_length or 0) > limit_bytes:
-            return _too_large(limit_bytes)
+        if (request.content_length or 0) > limits.limit_bytes:
+            return _too_large(limits.limit_bytes)
         if "Content-Encoding" in request.headers:
             return _error(415, "send the body as it is, not compressed")
         try:
-            body = await _read_body(request, limit_bytes)
-            if body is None:
-                return _too_large(limit_bytes)
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await _read_body(request, reservation)
             decision = await take_turns(read(body))
+        except BodyTooLargeError:
+            return _too_large(limits.limit_bytes)
+        except TooManyBodiesError:
+            return _error(503, _BUSY)
+        except TimeoutError:
+            return _error(408, f"the body did not come within {BODY_SECONDS:g} s")
         except (InputError, web.RequestPayloadError, aiohttp.ClientPayloadError) as error:
             return _error(400, str(error))
         except Exception:
@@ -203,27 +226,32 @@ def _build_handler(
     return handle
 
 
-async def _read_body(request: web.Request, limit_bytes: int) -> bytes | None:
-    """None if it is too large. As request.read() does it, but copied once: it may be tens of megabytes."""
+async def _read_body(request: web.Request, reservation: BodyReservation) -> bytes:
+    """As request.read() does it, but copied once: it may be tens of megabytes."""
     chunks: list[bytes] = []
-    size = 0
     while chunk := await request.content.readany():
         chunks.append(chunk)
-        size += len(chunk)
-        if size > limit_bytes:
-            return None
+        reservation.take(len(chunk))
     return b"".join(chunks)
 
 
 async def _send_in_pieces(request: web.Request, body: bytes) -> web.StreamResponse:
-    """Written whole, what the socket does not take at once would be copied twice by asyncio."""
+    """Written whole, what the socket does not take at once would be copied twice by asyncio.
+
+    Whoever does not read its answer in time is cut off: the answer, and what was asked, are in memory meanwhile.
+    """
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     response.content_length = len(body)
-    await response.prepare(request)
-    view = memoryview(body)
-    for index in range(0, len(body), _PIECE):
-        await response.write(view[index : index + _PIECE])
-    await response.write_eof()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            await response.prepare(request)
+            view = memoryview(body)
+            for index in range(0, len(body), _PIECE):
+                await response.write(view[index : index + _PIECE])
+            await response.write_eof()
+    except TimeoutError:
+        if request.transport is not None:
+            request.transport.abort()
     return response
 
 

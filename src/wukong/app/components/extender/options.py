@@ -23,7 +23,7 @@ from wukong.replies.extender.verbs import Settings
 
 T = TypeVar("T")
 NO_STRATEGY = "none"
-SECURE, PLAIN = "0.0.0.0:8443", "0.0.0.0:8080"
+SECURE, PLAIN = ":8443", ":8080"  # all addresses, IPv4 and IPv6
 
 
 class TlsFiles(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -18,10 +19,13 @@ from prometheus_client import Counter, Gauge
 from wukong.actions import Note
 from wukong.api.core import Node, Pod
 from wukong.api.kinds import NODES
+from wukong.api.resources import Key
 from wukong.app.component import Context
+from wukong.app.components.extender.certificate_expiry import keep_warning, show_expiries
 from wukong.app.components.extender.options import ExtenderOptions, address_of, tls_of
+from wukong.app.install.workload import POD_NAME, POD_NAMESPACE
 from wukong.engine.arrays import Index, Ints
-from wukong.errors import ClusterError, InputError
+from wukong.errors import InputError
 from wukong.placement.fleet import Fleet
 from wukong.placement.judge import PolicyRefusal
 from wukong.placement.slices import Slices
@@ -30,9 +34,10 @@ from wukong.replies.extender.verbs import Extender, FilterResult, Victim
 from wukong.runtime import Loop
 from wukong.runtime.metrics import ExtenderMetrics, Metrics
 from wukong.runtime.performer import Performer
+from wukong.serve.connections import count_connections
 from wukong.serve.extender.server import build_extender_app
-from wukong.serve.site import serve
-from wukong.serve.tls import build_ssl_context
+from wukong.serve.site import CONNECTIONS, serve
+from wukong.serve.tls import CertificateFiles
 
 _MOST_WAITING = 1000
 Staleness = Callable[[float], float]
@@ -133,20 +138,36 @@ class ExtenderServer:
         self.build, self.options, self.context = build, options, context
 
     async def start(self, stack: AsyncExitStack, loop: Loop) -> Coroutine[None, None, None]:
-        """Listen until the stack is left. Returns what must run beside: the writing of Events."""
+        """Listen until the stack is left. Returns what must run beside: Events, and a look at certificates."""
         metrics, clock = self.context.metrics, self.context.clock
         extender = self.build(partial(loop.mirror.ages.staleness_of, NODES.kind))
         answering = CountingExtender(extender, metrics, clock)
-        files = tls_of(self.options)
-        tls = build_ssl_context(*files) if files else None
+        paths = tls_of(self.options)
+        files = CertificateFiles(*paths) if paths else None
+        tls = files.build_context() if files else None
         app = build_extender_app(answering, loop, ExtenderMetrics(metrics), clock)
         host, port = address_of(self.options)
         try:
-            port = await serve(stack, app, host, port, tls)
+            port = await serve(stack, app, host, port, tls, count_connections(metrics, "extender", CONNECTIONS))
         except InputError as error:
             raise error.at("--extender") from None
         log.info("the extender listens", extra={"host": host, "port": port, "tls": tls is not None})
-        return keep_writing_events(answering, loop.performer, clock)
+        if files is None:
+            return keep_writing_events(answering, loop.performer, clock)
+        show_expiries(files, metrics)
+        return self._run_beside(answering, files, loop.performer)
+
+    async def _run_beside(self, answering: CountingExtender, files: CertificateFiles, performer: Performer) -> None:
+        clock = self.context.clock
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(keep_writing_events(answering, performer, clock))
+            tasks.create_task(keep_warning(files, performer, clock, find_own_pod(os.environ)))
+
+
+def find_own_pod(env: Mapping[str, str]) -> Key | None:
+    """The pod that this process runs in, as its Deployment says; None outside of one."""
+    namespace, name = env.get(POD_NAMESPACE, ""), env.get(POD_NAME, "")
+    return Key(namespace, name) if namespace and name else None
 
 
 async def keep_writing_events(answering: CountingExtender, performer: Performer, clock: Clock) -> None:
@@ -157,5 +178,5 @@ async def keep_writing_events(answering: CountingExtender, performer: Performer,
         while answering.notes:
             try:
                 await performer.perform(answering.notes.popleft(), clock.now())
-            except ClusterError as error:
+            except Exception as error:  # whatever it is about, the others are written
                 log.warning("an event was not written", extra={"error": str(error)})

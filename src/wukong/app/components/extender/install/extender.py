@@ -15,6 +15,7 @@ from wukong.app.components.extender.install.settings import (
     EXTENDER,
     LEASE,
     PROBES_PORT,
+    SCHEDULER_COMPONENT,
     SERVER_SECRET,
     ExtenderInstallation,
 )
@@ -41,6 +42,7 @@ def build_documents(installation: ExtenderInstallation, certificates: Certificat
         workload.build_deployment(installation, EXTENDER, COMPONENT, build_pod(installation), {}),
         workload.build_budget(installation, EXTENDER, COMPONENT),
         build_service(installation),
+        build_network_policy(installation),
     ]
 
 
@@ -99,12 +101,27 @@ def build_service(installation: ExtenderInstallation) -> Document:
     }
 
 
+def build_network_policy(installation: ExtenderInstallation) -> Document:
+    """Nothing but the two ports can be reached. Where our own scheduler asks, nobody else reaches the extender's.
+
+    A scheduler on the host's network is nobody whom a NetworkPolicy could name: there, mutual TLS tells who asks. What
+    the pods call is not restricted: the address and port of an API server are different in every cluster.
+    """
+    scheduler = [{"podSelector": {"matchLabels": labels_of(SCHEDULER_COMPONENT)}}]
+    asked = {"ports": [workload.build_port(CONTAINER_PORT[installation.is_plain])]}
+    probed = {"ports": [workload.build_port(PROBES_PORT)]}  # the kubelet and Prometheus, wherever they are
+    return workload.build_network_policy(
+        installation, EXTENDER, COMPONENT, [{"from": scheduler, **asked} if installation.second else asked, probed]
+    )
+
+
 def build_pod(installation: ExtenderInstallation) -> Document:
     ports = [("extender", CONTAINER_PORT[installation.is_plain]), ("probes", PROBES_PORT)]
     container = {
         "name": "wukong",
         "image": installation.image,
         "args": build_arguments(installation),
+        "env": workload.build_pod_variables(),
         "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports],
         "livenessProbe": workload.build_probe(
             "/healthz", "probes", periodSeconds=10, timeoutSeconds=3, failureThreshold=3
@@ -123,13 +140,13 @@ def build_pod(installation: ExtenderInstallation) -> Document:
 def build_arguments(installation: ExtenderInstallation) -> list[str]:
     """The command line of `wukong run`, one word each."""
     names = ",".join(component.name for component in installation.components)
-    words = ["run", f"--components={names}", f"--extender=0.0.0.0:{CONTAINER_PORT[installation.is_plain]}"]
+    words = ["run", f"--components={names}", f"--extender=:{CONTAINER_PORT[installation.is_plain]}"]
     if installation.is_plain:
         words += ["--extender-plain-http"]
     else:
         words += [f"--extender-cert={KEYS}/tls.crt", f"--extender-key={KEYS}/tls.key"]
         words += [f"--extender-client-ca={KEYS}/client-ca.crt"]
-    words += [f"--probes=0.0.0.0:{PROBES_PORT}", f"--lease={installation.namespace}/{LEASE}", "--log-format=json"]
+    words += [f"--probes=:{PROBES_PORT}", f"--lease={installation.namespace}/{LEASE}", "--log-format=json"]
     words += [f"--prometheus={installation.prometheus}"] if installation.prometheus else []
     words += [] if installation.critical_priority is None else [f"--critical-priority={installation.critical_priority}"]
     return words

@@ -9,24 +9,21 @@ from __future__ import annotations
 import base64
 import hashlib
 
-from wukong.app.components.extender.install.extender import COMPONENT as EXTENDER_COMPONENT
 from wukong.app.components.extender.install.extender import build_secret
 from wukong.app.components.extender.install.settings import (
     CLIENT_SECRET,
-    CONTAINER_PORT,
-    EXTENDER,
-    PROBES_PORT,
+    SCHEDULER_COMPONENT,
     SECOND_SCHEDULER,
     ExtenderInstallation,
     SecondScheduler,
 )
 from wukong.app.install import rbac, workload
 from wukong.app.install.certificates import Certificates
-from wukong.app.install.installation import build_meta, labels_of
+from wukong.app.install.installation import build_meta
 from wukong.app.install.text import as_yaml
 from wukong.ports import Document
 
-COMPONENT = "scheduler"
+COMPONENT = SCHEDULER_COMPONENT
 CONFIG_FILE = "scheduler-config.yaml"
 CONFIG_NAME = "wukong-scheduler-config"
 FOLDER = "/etc/wukong/scheduler"
@@ -132,7 +129,9 @@ def build_documents(
             installation, SECOND_SCHEDULER, COMPONENT, build_pod(second, has_keys=certificates is not None), notes
         ),
         workload.build_budget(installation, SECOND_SCHEDULER, COMPONENT),
-        build_network_policy(installation),
+        workload.build_network_policy(
+            installation, SECOND_SCHEDULER, COMPONENT, [{"ports": [workload.build_port(PORT)]}]
+        ),
     ]
 
 
@@ -183,23 +182,3 @@ def build_pod(second: SecondScheduler, *, has_keys: bool) -> Document:
         "volumeMounts": mounts,
     }
     return {"containers": [container], "volumes": volumes}
-
-
-def build_network_policy(installation: ExtenderInstallation) -> Document:
-    """Possible only here: a scheduler on the host's network is nobody a NetworkPolicy could name."""
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": build_meta(installation, EXTENDER, EXTENDER_COMPONENT),
-        "spec": {
-            "podSelector": {"matchLabels": labels_of(EXTENDER_COMPONENT)},
-            "policyTypes": ["Ingress"],
-            "ingress": [
-                {
-                    "from": [{"podSelector": {"matchLabels": labels_of(COMPONENT)}}],
-                    "ports": [{"port": CONTAINER_PORT[installation.is_plain], "protocol": "TCP"}],
-                },
-                {"ports": [{"port": PROBES_PORT, "protocol": "TCP"}]},  # the kubelet and Prometheus, wherever they are
-            ],
-        },
-    }

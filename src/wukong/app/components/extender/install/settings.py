@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from wukong.app.addresses import find_address_problem, read_address
 from wukong.app.install.installation import Installation, find_namespace_problems, is_ip
 from wukong.app.permissions import LEASE_NAME
 from wukong.errors import InputError
@@ -19,6 +20,7 @@ SERVER_SECRET = "wukong-extender-server"  # certificate and key of the server, a
 CLIENT_SECRET = "wukong-extender-client"  # what the scheduler shows, and whose server it believes
 LEASE = LEASE_NAME
 SECOND_SCHEDULER = "wukong-scheduler"  # Deployment, account, configuration, lease
+SCHEDULER_COMPONENT = "scheduler"  # in its labels
 PROBES_PORT = 8080
 SERVICE_PORT = {False: 8443, True: 8080}  # is_plain → port of the Service: http://<service>:8080 as in the seeds
 CONTAINER_PORT = {False: 8443, True: 8880}  # 8080 inside the pod are the probes
@@ -53,7 +55,7 @@ class ExtenderInstallation(Installation, frozen=True, kw_only=True):
     @property
     def url(self) -> str:
         """Where the scheduler calls the extender."""
-        host, port = split_address(self.address) if self.address else (self.cluster_ip or self.dns_name, self.port)
+        host, port = read_address(self.address) if self.address else (self.cluster_ip or self.dns_name, self.port)
         shown = f"[{host}]" if ":" in host else host
         return f"{'http' if self.is_plain else 'https'}://{shown}:{port}"
 
@@ -61,7 +63,7 @@ class ExtenderInstallation(Installation, frozen=True, kw_only=True):
     def hosts(self) -> list[str]:
         """Every name and address the server's certificate must be good for."""
         names = [EXTENDER, f"{EXTENDER}.{self.namespace}", self.dns_name, f"{self.dns_name}.cluster.local"]
-        addresses = [self.cluster_ip, split_address(self.address)[0] if self.address else ""]
+        addresses = [self.cluster_ip, read_address(self.address)[0] if self.address else ""]
         return list(dict.fromkeys([*names, *(host for host in addresses if host)]))
 
 
@@ -75,16 +77,12 @@ def check_installation(installation: ExtenderInstallation) -> None:
         raise InputError(*problems)
 
 
-def split_address(text: str) -> tuple[str, int]:
-    """Host and port of HOST:PORT or [IPV6]:PORT."""
-    host, _, port = text.rpartition(":")
-    return host.strip("[]"), int(port)
-
-
 def _find_address_problems(installation: ExtenderInstallation) -> Iterator[str]:
     if installation.cluster_ip and not is_ip(installation.cluster_ip):
         got = f"got {installation.cluster_ip!r}"
         yield f"--cluster-ip: expected an address of the Service range such as 10.96.0.50, {got}."
-    host, _, port = installation.address.rpartition(":")
-    if installation.address and not (host and port.isdigit() and 0 < int(port) < 65536):
-        yield f"--address: expected HOST:PORT such as 10.0.0.5:8443, got {installation.address!r}."
+    address = installation.address
+    if not address:
+        return
+    if find_address_problem(address) or not all(read_address(address)):
+        yield f"--address: expected HOST:PORT such as 10.0.0.5:8443 or [fd00::5]:8443, got {address!r}."
