@@ -13,10 +13,10 @@ from pathlib import PurePath
 from typing import TypeVar
 
 import msgspec
-import yaml
 
 from wukong.api.decode import readable
-from wukong.api.documents import without_nulls
+from wukong.api.documents import load_yaml, without_nulls
+from wukong.cluster.urls import find_url_problem
 from wukong.errors import InputError, nearest
 
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -121,11 +121,11 @@ E = TypeVar("E")
 def parse(text: bytes | str, file: str) -> Kubeconfig:
     """Parse one file. `file` is its path, for messages and as the base of relative paths."""
     try:
-        document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        document = load_yaml(text)
         # An empty kubeconfig is written with `users: null`.
         content = msgspec.convert(without_nulls({} if document is None else document), _File)
-    except yaml.YAMLError as error:
-        raise InputError(f"{file}: broken YAML: {' '.join(str(error).split())}. Is it a kubeconfig?") from None
+    except InputError as error:
+        raise InputError(f"{error.at(file)} Is it a kubeconfig?") from None
     except msgspec.ValidationError as error:
         raise InputError(f"{file}: {readable(error)}") from None
     folder = PurePath(file).parent
@@ -185,9 +185,8 @@ def decode_base64(data: str, place: str) -> bytes:
 
 def _find_problems(cluster: ClusterEntry, cluster_place: str, user: UserEntry, user_place: str) -> list[str]:
     problems = []
-    if not cluster.server.startswith(("https://", "http://")):
-        expected = "expected an address such as https://10.0.0.1:6443"
-        problems.append(f"{cluster_place}.server: {expected}, got {cluster.server!r}.")
+    if problem := find_url_problem(cluster.server):
+        problems.append(f"{cluster_place}.server: {problem}")
     if cluster.insecure_skip_tls_verify and (cluster.certificate_authority or cluster.certificate_authority_data):
         both = "certificate-authority and insecure-skip-tls-verify exclude each other"
         problems.append(f"{cluster_place}: {both}. Remove the latter to have TLS verified.")

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
+from wukong.cluster.urls import find_url_problem
 from wukong.errors import InputError
 
 
@@ -29,6 +30,8 @@ def check_proxy(proxy: str, place: str) -> str:
     proxy = proxy if "://" in proxy else f"http://{proxy}"
     if not proxy.startswith(("http://", "https://")):
         raise InputError(f"{place}: expected an http:// or https:// proxy, got {proxy!r}. SOCKS is not supported.")
+    if problem := find_url_problem(proxy):
+        raise InputError(f"{place}: {problem}")
     return proxy
 
 

@@ -20,7 +20,7 @@ from wukong.app.component_choice import LIVE_COMPONENTS
 from wukong.app.live import run
 from wukong.app.run_config import RUN, RunConfig, read_run_config, sections
 from wukong.cli.inputs.flags import add_flags, read_flags
-from wukong.cluster import place_name, read_text
+from wukong.cluster import place_name, read_settings
 from wukong.cluster.credentials import load
 from wukong.errors import InputError
 
@@ -81,7 +81,7 @@ def read_options(context: click.Context, path: str | None) -> RunConfig:
 
 def read_file(path: str) -> object:
     try:
-        document: object = load_yaml(bytes(read_text(path)))
+        document: object = load_yaml(read_settings(path))
     except InputError as error:
         raise error.at(place_name(path)) from None
     return {} if document is None else document
