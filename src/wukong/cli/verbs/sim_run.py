@@ -22,7 +22,7 @@ from wukong.cli.inputs.seeds import read_seeds
 from wukong.cli.inputs.sim_cluster import add_cluster_options, play_on_cluster, refuse_without_cluster
 from wukong.cli.inputs.sim_source import add_changes, add_files_option, note_unrest, read_scenario_file, read_start
 from wukong.cli.main import INTERRUPTED
-from wukong.cli.views.console import busy, is_terminal, progress, show, show_document
+from wukong.cli.views.console import busy, is_terminal, progress, say, show, show_document
 from wukong.cli.views.endings import build_document, render_endings
 from wukong.cli.views.spectator import LiveSpectator, read_speed
 from wukong.cli.views.story import render_story
@@ -137,7 +137,7 @@ def command(
     if output is not None:
         show_document(story.document(), output)
         for difference in unmet:
-            click.echo(f"expectation not met: {difference}", err=True)
+            say(f"expectation not met: {difference}")
     else:
         show(*render_story(story, unmet))
     return INTERRUPTED if story.interrupted else NOT_MET if unmet else 0
