@@ -71,6 +71,25 @@ def test_files_are_found_beside_the_scenario(wukong: Wukong) -> None:
     assert "pod default/more" in run.out
 
 
+@pytest.mark.parametrize(
+    "file", ["../pods.yaml", "inner/../../pods.yaml", "link.yaml", "{folder}/pods.yaml", "/etc/passwd"]
+)
+def test_files_outside_the_scenarios_folder_are_not_read_unless_told(wukong: Wukong, file: str) -> None:
+    """Who plays somebody's scenario does not mean to show it their files."""
+    Path("deep/inner").mkdir(parents=True)
+    Path("pods.yaml").write_text(POD, "utf-8")
+    Path("deep/link.yaml").symlink_to("../pods.yaml")
+    file = file.format(folder=Path.cwd())
+    Path("deep/scenario.yaml").write_text(json.dumps({"nodes": [{"name": "a"}], "files": [file]}), "utf-8")
+    refused = wukong("sim", "run", "deep/scenario.yaml")
+    assert refused.code == 2
+    assert refused.err.startswith(f"error: deep/scenario.yaml: $.files[0]: expected a file below deep, got '{file}'.")
+    if file != "/etc/passwd":
+        assert wukong("sim", "run", "deep/scenario.yaml", "--files-below", ".").code == 0
+        shown = wukong("sim", "run", "deep/scenario.yaml", "--files-below", ".", "--seeds", "1-2").out
+        assert "Replay it: wukong sim run deep/scenario.yaml --files-below . --seed 1" in shown
+
+
 def test_what_does_not_decide_placement_is_left_out_of_files_and_noted(wukong: Wukong) -> None:
     Path("scenario.yaml").write_text("{nodes: [{name: a}], files: [all.yaml]}", "utf-8")
     others = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}, {apiVersion: example.com/v1, kind: Thing}"

@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from cli.manifests import Manifest, kubectl_list, node, pod, write_json, write_yaml
-from wukong.cluster import pause_garbage_collector, read_lines, read_manifests, read_objects, read_text
+from wukong.cluster import (
+    pause_garbage_collector,
+    read_lines,
+    read_manifests,
+    read_objects,
+    read_settings,
+    read_text,
+)
 from wukong.errors import InputError
 
 PRIORITY = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 7}
@@ -127,6 +134,50 @@ def test_text_of_powershell_is_read(tmp_path: Path) -> None:
     """`kubectl get -o json > file` writes UTF-16 there."""
     (tmp_path / "c.json").write_text(json.dumps(kubectl_list(node("a")), indent=4), "utf-16")
     assert [subject.key for subject in read_objects(str(tmp_path / "c.json")).nodes] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (gzip.compress(b"{" + b" " * (65 << 20), 9), "gzip that unpacks to hundreds of times its size"),
+        (b"\x7fELF\0\0", "expected text, got a binary file"),
+        (gzip.compress(b"\0" * 100), "expected text, got a binary file"),
+        (b'{"kind": "List", \n"items": "\xff"}', "line 2, column 11: expected UTF-8 text, got the byte 0xff"),
+        (b'{"kind": "Node", "kind": "Pod"}', "line 1, column 18: 'kind' is there twice in one map"),
+        (b'{"apiVersion": "v1", "kind": "Pod", "spec": {"priority": 1e400}}', "number out of range. Mend the number."),
+        (b'{"apiVersion": "v1", "kind": "Pod", "spec": {"priority": ' + b"1" * 5000 + b"}}", "out of range"),
+    ],
+)
+def test_what_is_no_snapshot_is_told_with_its_place(tmp_path: Path, content: bytes, problem: str) -> None:
+    (tmp_path / "c.json").write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        read_objects(str(tmp_path / "c.json"))
+    assert "c.json: " in str(caught.value)
+    assert problem in str(caught.value)
+
+
+def test_a_device_is_refused_by_its_first_bytes() -> None:
+    with pytest.raises(InputError, match="/dev/zero: expected text, got a binary file"):
+        read_text("/dev/zero")
+
+
+def test_a_large_file_is_not_read_where_a_small_one_belongs(tmp_path: Path) -> None:
+    with (tmp_path / "prices.yaml").open("wb") as file:
+        file.truncate(5 << 20)
+    with pytest.raises(InputError, match=r"prices\.yaml: expected at most 4 MiB, got more"):
+        read_settings(str(tmp_path / "prices.yaml"))
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wukong.cluster.files.MOST_LINE_BYTES", 1 << 10)
+    (tmp_path / "r.jsonl").write_bytes(b"{}\n" + b"x" * 2000)
+    with pytest.raises(InputError, match=r"r\.jsonl: after line 2: expected lines of at most"):
+        list(read_lines(str(tmp_path / "r.jsonl")))
+
+
+def test_a_name_with_a_zero_byte_is_told() -> None:
+    with pytest.raises(InputError, match="cannot be read: embedded null byte"):
+        read_text("a\0b")
 
 
 def test_nesting_beyond_reason_is_refused(tmp_path: Path) -> None:

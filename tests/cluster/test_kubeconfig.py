@@ -140,3 +140,36 @@ def test_a_pod_uses_its_service_account(tmp_path: Path) -> None:
     (tmp_path / "token").unlink()
     with pytest.raises(InputError, match="automountServiceAccountToken"):
         read_service_account(env, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "https://[::1",
+        "https://::1]:6443",
+        "https://[fd00::zz]:6443",
+        "https://host:port",
+        "https://host:99999",
+        "https://",
+        "https://a b",
+        "https://a\\nb",
+        "https://" + "a" * 300,
+        "ftp://host",
+        "",
+    ],
+)
+def test_an_address_that_cannot_be_one_is_told_before_connecting(server: str) -> None:
+    with pytest.raises(
+        InputError, match=r"k: \$\.clusters\[a\]\.server: expected an address such as https://10\.0\.0\.1:6443"
+    ):
+        resolve(parse(a_config("a", current="a", server=server), "k"))
+
+
+def test_a_proxy_whose_address_is_broken_is_told_without_its_password(tmp_path: Path) -> None:
+    text = a_config("a", current="a").replace(
+        "cluster: {server:", "cluster: {proxy-url: 'http://u:secret@[::1', server:"
+    )
+    (tmp_path / "config").write_text(text)
+    with pytest.raises(InputError, match="proxy-url: expected an address") as caught:
+        load(str(tmp_path / "config"))
+    assert "secret" not in str(caught.value)

@@ -9,16 +9,17 @@ from __future__ import annotations
 import re
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 import msgspec
-import yaml
 
-from wukong.api.documents import times_as_text, unfold_list, without_nulls
+from wukong.api.documents import unfold_list, without_nulls
+from wukong.api.json_values import check_depth, check_repeated_names, decode_json, load_json
 from wukong.api.kind_table import Kind
 from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
 from wukong.api.resources import group_of
+from wukong.api.yaml_values import load_documents
 from wukong.errors import InputError, nearest
 
 # Kinds of Kubernetes' own groups that the table does not have: any other unknown kind of those groups is a typo.
@@ -46,6 +47,7 @@ class _List(_Head):
 
 
 _JSON_START = re.compile(rb'\s*\{\s*["}]')  # {kind: Pod} is YAML
+_USUAL_START = re.compile(rb'\s*\{\s*"apiVersion"\s*:\s*"([\w./-]+)"\s*,\s*"kind"\s*:\s*"(\w+)"', re.ASCII)
 _head_decoder = msgspec.json.Decoder(_Head)
 _list_decoder = msgspec.json.Decoder(_List)
 
@@ -60,13 +62,15 @@ def decode_objects(data: bytes | bytearray, *, skipped: Tally[str] | None = None
 
     Objects of kinds we do not model are an error, or, where `skipped` is given, counted there by kind.
     """
-    try:
-        if _JSON_START.match(data):
-            yield from _decode_json(data, skipped)
-        else:
-            yield from _decode_yaml(data, skipped)
-    except RecursionError:
-        raise InputError("nested too deeply to be a Kubernetes object.") from None
+    if is_json(data):
+        yield from _decode_json(data, skipped)
+    else:
+        yield from _decode_yaml(data, skipped)
+
+
+def is_json(data: bytes | bytearray) -> bool:
+    """Tell whether a text is a JSON object; everything else is read as YAML."""
+    return _JSON_START.match(data) is not None
 
 
 def decode_one(data: bytes | bytearray | msgspec.Raw, group_kind: str) -> Object:
@@ -75,56 +79,83 @@ def decode_one(data: bytes | bytearray | msgspec.Raw, group_kind: str) -> Object
         return _set_defaults(_decode_typed(data, KINDS[group_kind]), KINDS[group_kind])
     except RecursionError:
         raise InputError("nested too deeply to be a Kubernetes object.") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"broken JSON: {error}.") from None
 
 
 def _decode_json(data: bytes | bytearray, skipped: Tally[str] | None) -> Iterator[Object]:
+    check_repeated_names(data)
     try:
-        head = _list_decoder.decode(data)  # one pass over what may be hundreds of megabytes
+        head = decode_json(data, _list_decoder)  # one pass over what may be hundreds of megabytes
     except msgspec.ValidationError as error:
         raise InputError(readable(error)) from None
-    except msgspec.DecodeError as error:
-        raise InputError(f"broken JSON: {error}. Was it cut off while being written?") from None
     kind = head.kind or ""
     if not kind.endswith("List"):
-        yield from _decode_json_object(data, _Head(), skipped)
+        if (subject := _decode_json_object(data, _Head(), skipped)) is not None:
+            yield subject
         return
     # `kubectl get --raw` leaves kind and apiVersion out of a NodeList's items
     implied = _Head(kind.removesuffix("List"), head.api_version if kind != "List" else None)
-    yield from _collect(
-        (f"items[{index}]", _decode_json_object(item, implied, skipped)) for index, item in enumerate(head.items or ())
-    )
+    problems: list[str] = []
+    for index, item in enumerate(head.items or ()):
+        try:
+            subject = _decode_json_object(item, implied, skipped)
+        except InputError as error:
+            problems += error.at(f"items[{index}]").problems
+            continue
+        if subject is not None:
+            yield subject
+    if problems:
+        raise InputError(*problems)
 
 
 def _decode_json_object(
     data: bytes | bytearray | msgspec.Raw, implied: _Head, skipped: Tally[str] | None
-) -> Iterator[Object]:
+) -> Object | None:
+    text = bytes(data)
+    check_depth(text)
+    subject = _decode_usual(text)
+    if subject is not None:
+        return subject
     try:
-        head = _head_decoder.decode(data)
+        head = decode_json(text, _head_decoder)
     except msgspec.ValidationError as error:
         raise InputError(readable(error)) from None
     kind = find_kind(head.kind or implied.kind or "", head.api_version or implied.api_version or "", skipped)
-    if kind is not None:
-        yield _set_defaults(_decode_typed(data, kind), kind)
+    return None if kind is None else _set_defaults(_decode_typed(text, kind), kind)
+
+
+def _decode_usual(text: bytes) -> Object | None:
+    """Decode an object that begins with apiVersion and kind, as kubectl prints it: one pass instead of two.
+
+    Return None where anything is unusual; then the slow way says what.
+    """
+    beginning = _USUAL_START.match(text)
+    if beginning is None or (kind := _find_usual(*beginning.groups())) is None:
+        return None
+    try:
+        subject = _decoder(kind.struct).decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if subject.kind != kind.resource.kind or subject.api_version != kind.resource.api_version:
+        return None  # there is another kind or version behind the first
+    return _set_defaults(subject, kind)
+
+
+@lru_cache(maxsize=256)
+def _find_usual(api_version: bytes, kind: bytes) -> Kind | None:
+    entry = KINDS.of_document(kind.decode(), api_version.decode())
+    return entry if entry is not None and entry.decides else None
 
 
 def _decode_typed(data: bytes | bytearray | msgspec.Raw, kind: Kind) -> Object:
     try:
-        return _decoder(kind.struct).decode(data)
+        return decode_json(data, _decoder(kind.struct))
     except msgspec.ValidationError:
         # Go writes null where a list or map is empty; only then pay for the slow path.
-        return _convert(msgspec.json.decode(data), kind)
+        return _convert(load_json(data), kind)
 
 
 def _decode_yaml(data: bytes | bytearray, skipped: Tally[str] | None) -> Iterator[Object]:
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        documents = list(yaml.load_all(bytes(data), Loader=loader))
-    except yaml.YAMLError as error:
-        raise InputError(f"broken YAML: {_describe_yaml_error(error)}") from None
-    except (ValueError, TypeError, LookupError, AttributeError) as error:  # what PyYAML trips over: !!bool maybe
-        raise InputError(f"broken YAML: a value that is not what it looks like or is tagged as: {error}.") from None
+    documents = load_documents(bytes(data))
     several = len(documents) > 1
     yield from _collect(
         (f"document {number}" if several else "", _decode_document(document, skipped))
@@ -190,7 +221,7 @@ def _groups_known_in_full() -> set[str]:
 
 def _convert(value: object, kind: Kind) -> Object:
     try:
-        return msgspec.convert(without_nulls(times_as_text(value)), kind.struct)
+        return msgspec.convert(without_nulls(value), kind.struct)
     except msgspec.ValidationError as error:
         raise InputError(f"{_name_of(value, kind.resource.kind)}: {readable(error)}") from None
 
@@ -219,9 +250,3 @@ def _set_defaults(subject: Object, kind: Kind) -> Object:
     if not subject.metadata.namespace and kind.resource.namespaced:
         subject.metadata.namespace = "default"
     return subject
-
-
-def _describe_yaml_error(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error)
-    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else str(problem)

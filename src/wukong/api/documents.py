@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import msgspec
-import yaml
 
+from wukong.api.yaml_values import load_documents
 from wukong.errors import InputError
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -26,41 +24,12 @@ def without_nulls(value: Any) -> Any:
     return value
 
 
-def times_as_text(value: Any) -> Any:
-    """Return a copy in which times that YAML parsed are texts again."""
-    if isinstance(value, dict):
-        return {name: times_as_text(entry) for name, entry in value.items()}
-    if isinstance(value, list):
-        return [times_as_text(entry) for entry in value]
-    return value.isoformat().replace("+00:00", "Z") if hasattr(value, "isoformat") else value
-
-
-def as_json(value: Any) -> Any:
-    """Return a YAML document as JSON would have it: names are texts, and so are times."""
-    if isinstance(value, dict):
-        return {str(name): as_json(entry) for name, entry in value.items()}
-    if isinstance(value, list):
-        return [as_json(entry) for entry in value]
-    return times_as_text(value)
-
-
-def load_yaml(data: bytes) -> Any:
-    """Return the one document of a YAML text as JSON would have it. Raises InputError that says where it is broken."""
-    with raise_yaml_problems():
-        return as_json(yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-
-
-@contextmanager
-def raise_yaml_problems() -> Iterator[None]:
-    """Turn whatever PyYAML raises for a text into an InputError that says where it is broken."""
-    try:
-        yield
-    except RecursionError:
-        raise InputError("broken YAML: nested too deeply, or within itself.") from None
-    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError) as error:  # the last: !!bool maybe
-        mark = getattr(error, "problem_mark", None)
-        place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise InputError(f"broken YAML: {place}{getattr(error, 'problem', None) or error}.") from None
+def load_yaml(data: bytes | str) -> Any:
+    """Return the one document of a YAML or JSON text. Raises InputError that says where it is broken."""
+    documents = load_documents(data)
+    if len(documents) > 1:
+        raise InputError(f"expected one YAML document, found {len(documents)}. Keep one of them.")
+    return documents[0] if documents else None
 
 
 def path_of(parent: str, key: str) -> str:

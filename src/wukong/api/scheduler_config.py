@@ -10,10 +10,10 @@ from itertools import pairwise
 from typing import Literal, TypeVar
 
 import msgspec
-import yaml
 
 from wukong.api.core import NodeAffinity, TopologySpreadConstraint
 from wukong.api.decode import readable
+from wukong.api.documents import load_yaml
 from wukong.api.meta import Base
 from wukong.api.profile import (
     FILTERS,
@@ -151,10 +151,7 @@ def read_scheduler_config(data: bytes, version: Version) -> Profile:
 
 
 def _parse(data: bytes) -> _Configuration:
-    try:
-        document = yaml.safe_load(data)
-    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError) as error:
-        raise InputError(f"broken YAML: {error}") from None
+    document = load_yaml(data)
     if not isinstance(document, dict) or document.get("kind") != "KubeSchedulerConfiguration":
         kind = document.get("kind") if isinstance(document, dict) else document
         raise InputError(f"expected kind: KubeSchedulerConfiguration, got {kind!r}.")

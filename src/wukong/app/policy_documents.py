@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import yaml
-
 from wukong.api.decode import decode_objects
 from wukong.api.documents import unfold_list
 from wukong.api.objects import Objects
 from wukong.api.placement import GROUP, VERSION, ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.strict import unknown_fields
+from wukong.api.yaml_values import load_documents
 from wukong.errors import InputError, nearest
 from wukong.placement.compile import Policy, find_policy_problems, title_of
 from wukong.placement.rule import Rules
@@ -67,8 +66,8 @@ def read_policies(data: bytes, rules: Rules) -> list[Policy]:
 def _documents(data: bytes) -> list[tuple[str, dict[str, object]]]:
     """Every object of the text, as it is written, with its place."""
     try:
-        documents = list(yaml.load_all(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        documents = load_documents(data)
+    except InputError:
         return []  # reading for real says what is broken
     entries = [entry for document in documents for entry in _unfold(document)]
     several = len(entries) > 1

@@ -19,6 +19,7 @@ import click
 
 from wukong import __version__
 from wukong.cli.command_group import Verb, VerbGroup
+from wukong.cli.views.escaping import escape
 from wukong.errors import InputError, WukongError
 
 # In the order in which `wukong --help` lists them. The help stands here so that listing it imports no verb.
@@ -70,7 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_error(error)
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        message = io.StringIO()
+        error.show(message)
+        click.echo(escape(message.getvalue()), err=True, nl=False)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
@@ -93,7 +96,7 @@ def print_error(error: WukongError) -> None:
     """Print one line per problem; of very many the first, and how many more there are."""
     problems = error.problems if isinstance(error, InputError) else (str(error),)
     for problem in problems[:MOST_PROBLEMS]:
-        click.echo(f"error: {problem}", err=True)
+        click.echo(escape(f"error: {problem}"), err=True)
     if len(problems) > MOST_PROBLEMS:
         click.echo(f"error: … and {len(problems) - MOST_PROBLEMS:,} more problems", err=True)
 

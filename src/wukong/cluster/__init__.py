@@ -7,6 +7,7 @@ from wukong.cluster.files import (
     read_lines,
     read_manifests,
     read_objects,
+    read_settings,
     read_text,
 )
 
@@ -17,5 +18,6 @@ __all__ = [
     "read_lines",
     "read_manifests",
     "read_objects",
+    "read_settings",
     "read_text",
 ]

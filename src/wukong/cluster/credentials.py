@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from wukong.cluster import exec_plugin, kubeconfig
 from wukong.cluster.exec_plugin import ExecCredentialStatus
+from wukong.cluster.files import read_settings
 from wukong.cluster.kubeconfig import ClusterEntry, Exec, Login, UserEntry, is_header_value
 from wukong.cluster.proxy import check_proxy, find_proxy
 from wukong.errors import Denied, InputError
@@ -183,11 +184,11 @@ def read_kubeconfig(file: str, env: Mapping[str, str]) -> kubeconfig.Kubeconfig 
     configs = []
     for name in [file] if file else default_files:
         try:
-            configs.append(kubeconfig.parse(Path(name).read_bytes(), name))
-        except FileNotFoundError:
-            if file:
-                raise InputError(f"{file}: there is no such file. Check --kubeconfig.") from None
-        except OSError as error:
+            if Path(name).exists():
+                configs.append(kubeconfig.parse(read_settings(name), name))
+            elif file:
+                raise InputError(f"{file}: there is no such file. Check --kubeconfig.")
+        except OSError as error:  # its folder may not be looked into
             raise InputError(f"{name}: cannot be read: {error.strerror or error}.") from None
     return kubeconfig.merge(configs) if configs else None
 

@@ -1,32 +1,43 @@
-"""Reads snapshots and manifests: files, directories, gzip, standard input ("-"); JSON and YAML.
+"""Reads snapshots, manifests and every other file of a user: directories, gzip, standard input ("-"); JSON and YAML.
 
 Called by the command line. Turns what is wrong into InputError with the file's name in front: every problem of every
 file at once. Never decides anything about placement, never writes.
+
+What is read has a limit, and what gzip unpacks has another: a few kilobytes may stand for gigabytes. Devices and
+binaries are refused by their first bytes.
 """
 
 from __future__ import annotations
 
+import codecs
 import gc
 import gzip
 import io
+import os
 import sys
 import zlib
 from collections import Counter as Tally
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import IO, cast
 
 from wukong.api.decode import decode_objects
 from wukong.api.kinds import KINDS, group_kind_of
 from wukong.api.meta import Object
 from wukong.api.objects import Objects
+from wukong.api.text_encoding import to_utf8
 from wukong.cluster.checks import add_defaults, find_oversized_numbers, problems_of
 from wukong.cluster.interning import Interner
 from wukong.errors import InputError, nearest
 
 SNAPSHOT_COMMAND = "kubectl get nodes,pods,ns,svc,rc,rs,sts,deploy,ds,pdb,pc,pvc,pv -A -o json"
 STANDARD_INPUT = "-"
+MOST_BYTES = 2 << 30  # of a snapshot or a scenario
+MOST_SETTINGS_BYTES = 4 << 20  # of a file that people write: a kubeconfig, a policy, a table of prices
+MOST_LINE_BYTES = 64 << 20  # of a recording
+_MOST_RATIO = 250  # of a text and its gzip, once it is large; pods that differ in names alone come to some 40
+_LARGE = 64 << 20
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
 _ENDINGS = (".json", ".yaml", ".yml", ".json.gz", ".yaml.gz", ".yml.gz")
@@ -57,16 +68,27 @@ def read_manifests(path: str, skipped: Tally[str]) -> Objects:
     return _Reader(skipped, lambda subject, thorough: []).read(path)
 
 
-def read_text(path: str) -> bytes | bytearray:
-    """Return the whole content of a file or of standard input, unpacked if it is gzip."""
+def read_text(path: str, most_bytes: int = MOST_BYTES) -> bytes | bytearray:
+    """Return the whole content of a file or of standard input as UTF-8, unpacked if it is gzip. Raises InputError."""
     with _raise_input_errors(path), _open_stream(path) as stream:
-        if stream.peek(2)[:2] != _GZIP:
-            return stream.read()
+        size = os.fstat(stream.fileno()).st_size if path != STANDARD_INPUT else 0
+        _check_size(size, most_bytes)
+        is_plain = stream.peek(2)[:2] != _GZIP
         text = bytearray()  # grows in place: gzip.decompress would hold a large text twice
-        with gzip.GzipFile(fileobj=stream) as unpacked:
-            while part := unpacked.read(_CHUNK):
-                text += part
-        return text
+        if is_plain and size > 0:
+            _check_beginning(stream.peek(_CHUNK))
+            return to_utf8(stream.read())  # at once: of a size that was allowed
+        for part in _read_parts(stream) if is_plain else _unpack(stream):
+            if not text:
+                _check_beginning(part)
+            text += part
+            _check_size(len(text), most_bytes)
+        return to_utf8(text)
+
+
+def read_settings(path: str) -> bytes:
+    """Return the text of a file that people write, which is never large."""
+    return bytes(read_text(path, MOST_SETTINGS_BYTES))
 
 
 def read_lines(
@@ -78,9 +100,20 @@ def read_lines(
     """
     number = 0
     with _raise_input_errors(path, lambda: f"after line {number}: "), _open_stream(path) as stream:
-        total = Path(path).stat().st_size if path != STANDARD_INPUT else 0
+        total = os.fstat(stream.fileno()).st_size if path != STANDARD_INPUT else 0
         is_packed = stream.peek(2)[:2] == _GZIP
-        for number, line in enumerate(gzip.GzipFile(fileobj=stream) if is_packed else stream, start=1):
+        packed = _CountedReader(stream)
+        lines = gzip.GzipFile(fileobj=cast(IO[bytes], packed)) if is_packed else stream
+        unpacked_bytes = 0
+        _check_beginning(lines.peek(_CHUNK))
+        while line := lines.readline(MOST_LINE_BYTES + 1):
+            number += 1
+            unpacked_bytes += len(line)
+            if len(line) > MOST_LINE_BYTES:
+                raise InputError(f"expected lines of at most {_describe_size(MOST_LINE_BYTES)}, got a longer one.")
+            if is_packed:
+                _check_ratio(packed.count, unpacked_bytes)
+            line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             if line.strip():
                 yield number, line
             report_progress(stream.tell() if total else 0, total)
@@ -141,13 +174,13 @@ class _Reader:
             problems = list(find_oversized_numbers(subject))
         self._problems.extend(f"{file}: {subject.kind} {subject.key}: {problem}" for problem in problems)
         group_kind = group_kind_of(subject)
-        places = self._places.setdefault(group_kind, {})
+        places, subjects = self._places.setdefault(group_kind, {}), self._objects.of(group_kind)
         first_file = places.setdefault(subject.key, file)
-        if len(places) == len(self._objects.of(group_kind)):  # nothing was added: it has been there
+        if len(places) == len(subjects):  # nothing was added: it has been there
             where = "twice in this file" if first_file == file else f"in {first_file}, too"
             self._problems.append(f"{file}: {subject.kind} {subject.key} is {where}. Remove one of the two.")
         else:
-            self._objects.add(subject)
+            subjects.append(subject)
 
 
 def files_of(path: str) -> list[str]:
@@ -160,6 +193,52 @@ def files_of(path: str) -> list[str]:
 
 def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
+
+
+class _CountedReader:
+    """A stream that counts what is read of it."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream, self.count = stream, 0
+
+    def read(self, size: int = -1) -> bytes:
+        part = self._stream.read(size)
+        self.count += len(part)
+        return part
+
+
+def _read_parts(stream: io.BufferedReader) -> Iterator[bytes]:
+    while part := stream.read(_CHUNK):
+        yield part
+
+
+def _unpack(stream: io.BufferedReader) -> Iterator[bytes]:
+    packed, unpacked_bytes = _CountedReader(stream), 0
+    with gzip.GzipFile(fileobj=cast(IO[bytes], packed)) as unpacked:
+        while part := unpacked.read(_CHUNK):
+            unpacked_bytes += len(part)
+            _check_ratio(packed.count, unpacked_bytes)
+            yield part
+
+
+def _check_size(size: int, most_bytes: int) -> None:
+    if size > most_bytes:
+        raise InputError(f"expected at most {_describe_size(most_bytes)}, got more. Is it the right file?")
+
+
+def _check_ratio(packed_bytes: int, unpacked_bytes: int) -> None:
+    if unpacked_bytes > _LARGE and unpacked_bytes > packed_bytes * _MOST_RATIO:
+        raise InputError("gzip that unpacks to hundreds of times its size. Unpack it first, if it is the right file.")
+
+
+def _check_beginning(part: bytes) -> None:
+    """Refuse what is no text by its first bytes, before the rest is read."""
+    if b"\0" in part and not part.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
+        raise InputError("expected text, got a binary file. Is it the right file?")
+
+
+def _describe_size(size: int) -> str:
+    return f"{size >> 30} GiB" if size >= 1 << 30 else f"{size >> 20} MiB"
 
 
 @contextmanager
@@ -181,6 +260,8 @@ def _raise_input_errors(path: str, where: Callable[[], str] = lambda: "") -> Ite
     name = place_name(path)
     try:
         yield
+    except InputError as error:
+        raise error.at(f"{name}: {where()}".removesuffix(": ")) from None
     except FileNotFoundError:
         folder = Path(path).parent
         siblings = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
@@ -189,3 +270,5 @@ def _raise_input_errors(path: str, where: Callable[[], str] = lambda: "") -> Ite
         raise InputError(f"{name}: {where()}damaged gzip: {error}. Copy or write the file again.") from None
     except OSError as error:
         raise InputError(f"{name}: cannot be read: {error.strerror or error}.") from None
+    except ValueError as error:  # a name with a zero byte
+        raise InputError(f"{name!r:.200}: cannot be read: {error}.") from None

@@ -14,11 +14,10 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
-import yaml
 
 from wukong.api.decode import readable
-from wukong.api.documents import without_nulls
-from wukong.cluster.redaction import redact_urls
+from wukong.api.documents import load_yaml, without_nulls
+from wukong.cluster.urls import find_url_problem
 from wukong.errors import InputError, nearest
 
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -123,11 +122,11 @@ E = TypeVar("E")
 def parse(text: bytes | str, file: str) -> Kubeconfig:
     """Parse one file. `file` is its path, for messages and as the base of relative paths."""
     try:
-        document = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        document = load_yaml(text)
         # An empty kubeconfig is written with `users: null`.
         content = msgspec.convert(without_nulls({} if document is None else document), _File)
-    except yaml.YAMLError as error:
-        raise InputError(f"{file}: broken YAML: {' '.join(str(error).split())}. Is it a kubeconfig?") from None
+    except InputError as error:
+        raise InputError(f"{error.at(file)} Is it a kubeconfig?") from None
     except msgspec.ValidationError as error:
         raise InputError(f"{file}: {readable(error)}") from None
     folder = PurePath(file).parent
@@ -190,19 +189,10 @@ def is_header_value(text: str) -> bool:
     return text.isprintable()
 
 
-def is_server_address(text: str) -> bool:
-    try:
-        address = urlsplit(text)
-        return address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
-    except ValueError:  # an unclosed [, a port that is no number
-        return False
-
-
 def _find_problems(cluster: ClusterEntry, cluster_place: str, user: UserEntry, user_place: str) -> list[str]:
     problems = []
-    if not is_server_address(cluster.server):
-        expected = "expected an address such as https://10.0.0.1:6443"
-        problems.append(f"{cluster_place}.server: {expected}, got {redact_urls(cluster.server)!r}.")
+    if problem := find_url_problem(cluster.server):
+        problems.append(f"{cluster_place}.server: {problem}")
     elif "@" in urlsplit(cluster.server).netloc:
         fix = "Write them as username and password of the user"
         problems.append(f"{cluster_place}.server: expected an address without user and password. {fix}.")

@@ -11,6 +11,7 @@ from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
 from wukong.cluster.redaction import redact_urls
+from wukong.cluster.urls import find_url_problem
 from wukong.errors import InputError
 
 
@@ -28,14 +29,12 @@ def check_proxy(proxy: str, place: str) -> str:
     if not proxy:
         return ""
     proxy = proxy if "://" in proxy else f"http://{proxy}"
-    try:
-        address = urlsplit(proxy)
-        is_proxy = address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
-    except ValueError:  # an unclosed [, a port that is no number
-        is_proxy = False
-    if not is_proxy:
-        got = f"got {redact_urls(proxy)!r}"
-        raise InputError(f"{place}: expected an http:// or https:// proxy, {got}. SOCKS is not supported.")
+    if not proxy.startswith(("http://", "https://")):
+        raise InputError(
+            f"{place}: expected an http:// or https:// proxy, got {redact_urls(proxy)!r}. SOCKS is not supported."
+        )
+    if problem := find_url_problem(proxy):
+        raise InputError(f"{place}: {problem}")
     return proxy
 
 

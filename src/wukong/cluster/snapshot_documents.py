@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-import yaml
 
-from wukong.api.decode import decode_objects, find_kind
-from wukong.api.documents import SharedValues, as_json, unfold_list, without_nulls
+from wukong.api.decode import decode_objects, find_kind, is_json
+from wukong.api.documents import SharedValues, unfold_list, without_nulls
+from wukong.api.json_values import decode_json, load_json
 from wukong.api.kinds import KINDS
 from wukong.api.resources import group_of
+from wukong.api.yaml_values import load_documents
 from wukong.cluster.checks import problems_of
 from wukong.cluster.files import SNAPSHOT_COMMAND, files_of, pause_garbage_collector, place_name, read_text
 from wukong.errors import InputError
@@ -106,32 +107,24 @@ _raw_list_decoder = msgspec.json.Decoder(_RawList)
 
 def _parse(data: bytes) -> Iterator[Any]:
     """Give each document of a text; the items of a large List one by one, as Lists of their own."""
-    if data.lstrip()[:1] == b"{":
+    if is_json(data):
         try:
-            raw = _raw_list_decoder.decode(data)
-        except msgspec.DecodeError:
+            raw = decode_json(data, _raw_list_decoder)
+        except msgspec.ValidationError:
             raw = None
         if raw is not None and raw.kind.endswith("List"):
             head = {"kind": raw.kind, "apiVersion": raw.api_version}
             yield {**head, MARK: raw.mark}
             for item in raw.items or ():
-                yield {**head, "items": [msgspec.json.decode(item)]}
+                yield {**head, "items": [load_json(item)]}
             return
     yield from _parse_whole(data)
 
 
 def _parse_whole(data: bytes) -> list[Any]:
-    try:
-        if data.lstrip()[:1] == b"{":
-            return [msgspec.json.decode(data)]
-    except msgspec.DecodeError:
-        pass  # {kind: Pod} is YAML
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        documents = [document for document in yaml.load_all(data, Loader=loader) if document is not None]
-    except (yaml.YAMLError, ValueError) as error:
-        raise InputError(f"broken YAML: {error}") from None
-    return [without_nulls(as_json(document)) for document in documents]
+    if is_json(data):
+        return [load_json(data)]
+    return [without_nulls(document) for document in load_documents(data) if document is not None]
 
 
 def is_known(document: Document, skipped: Tally[str]) -> bool:

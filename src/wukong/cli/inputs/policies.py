@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wukong.app import policy_documents
-from wukong.cluster import place_name, read_text
+from wukong.cluster import place_name, read_settings
 from wukong.errors import InputError
 from wukong.placement.compile import Policy, title_of
 from wukong.placement.rule import Rules
@@ -29,7 +29,7 @@ def read_policies(paths: Sequence[str], rules: Rules) -> list[Policy]:
 
 
 def _read_file(path: str, rules: Rules) -> list[Policy]:
-    data = bytes(read_text(path))
+    data = read_settings(path)
     try:
         return policy_documents.read_policies(data, rules)
     except InputError as error:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from wukong.api.decode import decode_objects, readable
+from wukong.api.json_values import check_depth, decode_json
 from wukong.cli.views.console import ReportProgress
 from wukong.cluster import place_name, read_lines
 from wukong.cluster.checks import find_oversized_numbers, problems_of
@@ -47,13 +48,10 @@ def read_scenarios(path: str, report_progress: ReportProgress) -> Iterator[tuple
 
 def _decode(line: bytes) -> Scenario:
     try:
-        scenario = _decoder.decode(line)
+        check_depth(line)
+        scenario = decode_json(line, _decoder, "Each line is one scenario, as one JSON object.")
     except msgspec.ValidationError as error:
         raise InputError(readable(error)) from None
-    except msgspec.DecodeError as error:
-        raise InputError(f"broken JSON: {error}. Each line is one scenario, as one JSON object.") from None
-    except RecursionError:
-        raise InputError("nested too deeply to be a scenario.") from None
     try:
         _encode(scenario)
         problems = [*_find_object_problems(scenario), *_find_step_problems(scenario)]

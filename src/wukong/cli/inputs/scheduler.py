@@ -14,7 +14,7 @@ from wukong.api.profile import Profile, default_profile
 from wukong.api.scheduler_config import read_scheduler_config
 from wukong.api.versions import VERSIONS, Version, find_version
 from wukong.cli.views.console import note
-from wukong.cluster import place_name, read_text
+from wukong.cluster import place_name, read_settings
 from wukong.errors import InputError
 
 _NO_EXTENDERS = (
@@ -65,7 +65,7 @@ class Profiles:
     def __init__(self, scheduler_config: str | None, *, takes_extenders: bool = False) -> None:
         self._takes_extenders = takes_extenders
         self._place = place_name(scheduler_config) if scheduler_config else ""
-        self._config = bytes(read_text(scheduler_config)) if scheduler_config else None
+        self._config = read_settings(scheduler_config) if scheduler_config else None
         self._profiles: dict[str, Profile] = {}
 
     def of(self, version: Version) -> Profile:

@@ -6,8 +6,11 @@ Reads and checks files, says what had to be left out or taken for granted; plays
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
+
+import click
 
 from wukong.app.snapshots import load
 from wukong.cli.inputs.source import note_skipped
@@ -22,9 +25,23 @@ from wukong.embedded.store.documents import parse_time
 from wukong.errors import InputError
 from wukong.ports import Document
 
+F = TypeVar("F", bound=Callable[..., Any])
 
-def read_scenario_file(path: str) -> Scenario:
-    """The scenario, with the documents of its `files` before its own manifests."""
+
+def add_files_option(command: F) -> F:
+    return click.option(
+        "--files-below",
+        metavar="FOLDER",
+        help="The scenario's files: may be below this folder, too.  [default: below the scenario's own only]",
+    )(command)
+
+
+def read_scenario_file(path: str, files_below: str | None = None) -> Scenario:
+    """The scenario, with the documents of its `files` before its own manifests.
+
+    Those must be below the scenario's folder, or `files_below`: who plays another's scenario does not mean to show it
+    anything else on the disk.
+    """
     name, data = place_name(path), bytes(read_text(path))
     try:
         scenario = read_scenario(data)
@@ -33,8 +50,24 @@ def read_scenario_file(path: str) -> Scenario:
             raise InputError(f"{name}: expected a scenario, got a Kubernetes manifest. Give it with -f.") from None
         raise error.at(name) from None
     folder = Path(path).parent
+    problems = [
+        f"{name}: $.files[{index}]: expected a file below {folder}, got {file!r:.200}. Move it there, or name a folder "
+        "that it is below with --files-below."
+        for index, file in enumerate(scenario.files)
+        if not _is_below(folder / file, [str(folder), *([files_below] if files_below else [])])
+    ]
+    if problems:
+        raise InputError(*problems)
     scenario.manifests = [*_read_manifest_files([str(folder / file) for file in scenario.files]), *scenario.manifests]
     return scenario
+
+
+def _is_below(file: Path, folders: Sequence[str]) -> bool:
+    """Tell whether a file is below one of the folders once links are followed."""
+    try:
+        return any(file.resolve().is_relative_to(Path(folder).resolve()) for folder in folders)
+    except (OSError, RuntimeError, ValueError):  # links in a circle, a zero byte
+        return False
 
 
 def read_start(path: str, scenario: Scenario, changes: Sequence[str]) -> LoadedSnapshot:

@@ -20,7 +20,8 @@ from wukong.app.component_choice import LIVE_COMPONENTS
 from wukong.app.live import run
 from wukong.app.run_config import RUN, RunConfig, read_run_config, sections
 from wukong.cli.inputs.flags import add_flags, read_flags
-from wukong.cluster import place_name, read_text
+from wukong.cli.views.escaping import escape, escape_json, escape_line
+from wukong.cluster import place_name, read_settings
 from wukong.cluster.credentials import load
 from wukong.errors import InputError
 
@@ -81,7 +82,7 @@ def read_options(context: click.Context, path: str | None) -> RunConfig:
 
 def read_file(path: str) -> object:
     try:
-        document: object = load_yaml(bytes(read_text(path)))
+        document: object = load_yaml(read_settings(path))
     except InputError as error:
         raise error.at(place_name(path)) from None
     return {} if document is None else document
@@ -115,11 +116,12 @@ class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         head = {"time": self.formatTime(record), "level": record.levelname.lower(), "message": record.getMessage()}
         error = {"error": self.formatException(record.exc_info)} if record.exc_info else {}
-        return json.dumps({**head, **_facts(record), **error}, default=str)
+        return escape_json(json.dumps({**head, **_facts(record), **error}, default=str))
 
 
 class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         facts = "".join(f" {key}={value}" for key, value in _facts(record).items())
-        error = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""
-        return f"{self.formatTime(record)} {record.levelname.lower():7} {record.getMessage()}{facts}{error}"
+        error = f"\n{escape(self.formatException(record.exc_info))}" if record.exc_info else ""
+        line = escape_line(f"{record.levelname.lower():7} {record.getMessage()}{facts}")
+        return f"{self.formatTime(record)} {line}{error}"

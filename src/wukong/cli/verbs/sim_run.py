@@ -20,9 +20,9 @@ from wukong.app.snapshots import make_baseline
 from wukong.cli.inputs import options
 from wukong.cli.inputs.seeds import read_seeds
 from wukong.cli.inputs.sim_cluster import add_cluster_options, play_on_cluster, refuse_without_cluster
-from wukong.cli.inputs.sim_source import add_changes, note_unrest, read_scenario_file, read_start
+from wukong.cli.inputs.sim_source import add_changes, add_files_option, note_unrest, read_scenario_file, read_start
 from wukong.cli.main import INTERRUPTED, keep_until_exit
-from wukong.cli.views.console import busy, is_terminal, progress, show, show_document
+from wukong.cli.views.console import busy, is_terminal, progress, say, show, show_document
 from wukong.cli.views.endings import build_document, render_endings
 from wukong.cli.views.spectator import LiveSpectator, read_speed
 from wukong.cli.views.story import render_story
@@ -45,6 +45,7 @@ class Inputs(msgspec.Struct, kw_only=True):
     snapshot: str | None
     changes: tuple[str, ...]  # manifest files
     seed: int
+    files_below: str | None = None  # the folder that its files may be below, besides its own
 
 
 @click.command("run")
@@ -65,6 +66,7 @@ class Inputs(msgspec.Struct, kw_only=True):
 @click.option("-o", "--output", type=click.Choice(["json", "yaml"]), help="The story as a document for programs.")
 @click.option("--faults", default="none", metavar="all|none|A,B", help="Types of faults to inject; then it gets calm.")
 @click.option("--trace", metavar="FILE", help="Write every action of everybody there, one JSON line each.")
+@add_files_option
 @add_cluster_options
 def command(
     scenario: str | None,
@@ -77,6 +79,7 @@ def command(
     output: str | None,
     faults: str,
     trace: str | None,
+    files_below: str | None,
     **place: Any,
 ) -> int:
     """Play a scenario and tell what became of its workloads.
@@ -104,12 +107,13 @@ def command(
     )
     spectator = LiveSpectator(read_speed(speed), is_live=output is None and not no_live and is_terminal())
     inputs = Inputs(
-        scenario=read_scenario_file(scenario) if scenario is not None else Scenario(),
+        scenario=read_scenario_file(scenario, files_below) if scenario is not None else Scenario(),
         path=scenario,
         name=place_name(scenario or changes[0]),
         snapshot=snapshot,
         changes=changes,
         seed=seed,
+        files_below=files_below,
     )
     types = read_types(faults)
     has_faults = types or any(entry.fault for entry in inputs.scenario.timeline)
@@ -133,7 +137,7 @@ def command(
     if output is not None:
         show_document(story.document(), output)
         for difference in unmet:
-            click.echo(f"expectation not met: {difference}", err=True)
+            say(f"expectation not met: {difference}")
     else:
         show(*render_story(story, unmet))
     return INTERRUPTED if story.interrupted else NOT_MET if unmet else 0
@@ -172,6 +176,7 @@ def _build_replay(inputs: Inputs, faults: str) -> str:
     arguments += ["-s", inputs.snapshot] if inputs.snapshot is not None else []
     arguments += [argument for path in inputs.changes for argument in ("-f", path)]
     arguments += ["--faults", faults] if faults != "none" else []
+    arguments += ["--files-below", inputs.files_below] if inputs.files_below else []
     return f"wukong sim run {shlex.join(arguments)} --seed"
 
 

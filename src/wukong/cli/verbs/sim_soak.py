@@ -12,7 +12,7 @@ import click
 from wukong.app.embedded import asks_extender
 from wukong.app.soak import SoakResult, soak
 from wukong.cli.inputs.seeds import read_seeds
-from wukong.cli.inputs.sim_source import read_scenario_file
+from wukong.cli.inputs.sim_source import add_files_option, read_scenario_file
 from wukong.cli.main import INTERRUPTED
 from wukong.cli.views.console import Part, Table, count, progress, show, show_document
 from wukong.cluster import place_name
@@ -30,7 +30,10 @@ MOST_REASONS = 3
 @click.option("--faults", default="all", show_default=True, metavar="all|none|A,B", help="Types of faults to inject.")
 @click.option("--jobs", type=click.IntRange(min=1), default=None, metavar="N", help="Processes.  [default: all cores]")
 @click.option("-o", "--output", type=click.Choice(["json", "yaml"]), help="The result as a document for programs.")
-def command(scenario: str, seeds: str, faults: str, jobs: int | None, output: str | None) -> int:
+@add_files_option
+def command(
+    scenario: str, seeds: str, faults: str, jobs: int | None, output: str | None, files_below: str | None
+) -> int:
     """Play a scenario with many seeds, with faults, and look for what should not be.
 
     Each seed draws its own faults; they end some time after the timeline, and then the cluster must come to rest, with
@@ -41,7 +44,7 @@ def command(scenario: str, seeds: str, faults: str, jobs: int | None, output: st
     Example:
       wukong sim soak examples/sim/soak.yaml --seeds 1-200
     """
-    content, types, chosen_seeds = read_scenario_file(scenario), read_types(faults), read_seeds(seeds)
+    content, types, chosen_seeds = read_scenario_file(scenario, files_below), read_types(faults), read_seeds(seeds)
     if "extender" in types and faults == "all" and not asks_extender(content):
         types.remove("extender")  # nobody is asked
     with progress("seeds") as report:
@@ -55,7 +58,8 @@ def command(scenario: str, seeds: str, faults: str, jobs: int | None, output: st
             )
         except InputError as error:
             raise error.at(place_name(scenario)) from None
-    replay = f"wukong sim run {shlex.quote(scenario)} --faults {faults} --seed"
+    arguments = [scenario, "--faults", faults, *(["--files-below", files_below] if files_below else [])]
+    replay = f"wukong sim run {shlex.join(arguments)} --seed"
     if output is not None:
         show_document(_build_document(result, len(chosen_seeds), replay), output)
     else:

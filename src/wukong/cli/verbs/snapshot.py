@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import sys
 from collections import Counter as Tally
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -14,7 +13,7 @@ import click
 import msgspec
 
 from wukong.cli.inputs import options
-from wukong.cli.views.console import count, note, progress
+from wukong.cli.views.console import count, note, progress, show_json
 from wukong.cluster import pause_garbage_collector
 from wukong.cluster.anonymize import anonymize_documents
 from wukong.cluster.capture import capture_documents
@@ -59,7 +58,7 @@ def command(kubeconfig: str, context: str, output: str | None, is_anonymous: boo
         else:  # as text at once: a hundred thousand pods take a tenth of the room
             text = encode_list(asyncio.run(capture_objects(kubeconfig, context, numbers, encode_document)))
     if output is None:
-        sys.stdout.buffer.write(text)
+        show_json(text)
         return
     write_whole_file(output, gzip.compress(text) if output.endswith(".gz") else text)
     kinds = ", ".join(f"{numbers[kind]:,} {kind}" for kind in ("Node", "Pod"))

@@ -1,7 +1,8 @@
 """Printing: documents for programs, tables for people, notes beside them, a progress bar while it takes.
 
 The result goes to stdout, the rest to stderr. Colour only on a terminal, and not if NO_COLOR is set (rich sees to it).
-What is printed is decided in the other views.
+What is printed is decided in the other views. Names and texts come from clusters and files of anybody: everything that
+is printed passes through here, where control characters are escaped and rich's markup is not read.
 """
 
 from __future__ import annotations
@@ -9,18 +10,22 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
 import click
 import yaml
-from rich.console import Console, JustifyMethod
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from wukong.cli.views.escaping import escape, escape_json, escape_line, has_harmful
+
 _PATIENCE_SECONDS = 0.5
 _MOST_NAMES = 3
+_TEXT_TAG = "tag:yaml.org,2002:str"
 _MOST_FOLDED_ROWS = 500  # folding thousands of rows takes seconds
 
 ReportProgress = Callable[[int, int], None]
@@ -28,7 +33,26 @@ ReportProgress = Callable[[int, int], None]
 
 def note(text: str) -> None:
     """Print something to know beside the result."""
-    click.echo(f"note: {text}", err=True)
+    say(f"note: {text}")
+
+
+def say(line: str) -> None:
+    """Print a line on stderr."""
+    click.echo(escape_line(line), err=True)
+
+
+class SafeConsole(Console):
+    """A terminal on which no text of anybody is more than text."""
+
+    def __init__(self, *, stderr: bool) -> None:
+        super().__init__(file=None if stderr else sys.stdout, stderr=stderr, highlight=False, markup=False, emoji=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment(escape(segment.text), segment.style)
 
 
 class Table:
@@ -39,7 +63,7 @@ class Table:
         self.rows: list[tuple[tuple[str, ...], str]] = []  # cells, style
 
     def add_row(self, *cells: str, style: str = "") -> None:
-        self.rows.append((cells, style))
+        self.rows.append((tuple(map(escape_line, cells)), style))
 
     def lines(self) -> Iterator[str]:
         """Yield the table as plain text: what a program reads, and fast for thousands of rows."""
@@ -72,9 +96,9 @@ def show(*parts: Part) -> None:
     if not sys.stdout.isatty():
         for part in parts:
             for line in part.lines() if isinstance(part, Table) else (str(part),):
-                click.echo(line)
+                click.echo(escape(line))
         return
-    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    console = SafeConsole(stderr=False)
     for part in parts:
         if isinstance(part, Table) and len(part.rows) > _MOST_FOLDED_ROWS:
             console.print("\n".join(part.lines()), soft_wrap=True)
@@ -87,12 +111,31 @@ def show_document(document: object, output: str) -> None:
     click.echo(document_text(document, output), nl=False)
 
 
+def show_json(text: bytes) -> None:
+    """Print JSON that has been encoded already."""
+    is_plain = text.isascii() and b"\x7f" not in text  # nearly always, and then hundreds of megabytes are not copied
+    sys.stdout.buffer.write(text if is_plain else escape_json(text.decode()).encode())
+
+
 def document_text(document: object, output: str) -> str:
     if output == "json":
-        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    text: str = yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=True)
-    return text
+        return escape_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
+    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    return escape(text)  # what is left to escape is within double quotes, where these escapes mean the character
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Writes texts with control characters in double quotes."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    if has_harmful(text):
+        encodable = text.encode("utf-8", "backslashreplace").decode()  # a path may have bytes that are no text
+        return dumper.represent_scalar(_TEXT_TAG, encodable, style='"')
+    return dumper.represent_scalar(_TEXT_TAG, text)
+
+
+_Dumper.add_representer(str, _represent_text)
 
 
 def count(number: int, singular: str, plural: str = "") -> str:
@@ -108,26 +151,26 @@ def name_some(names: Sequence[str]) -> str:
 
 def is_terminal() -> bool:
     """Tell whether there is a terminal that can be drawn on."""
-    console = Console(stderr=not sys.stdout.isatty())
+    console = SafeConsole(stderr=not sys.stdout.isatty())
     return console.is_terminal and not console.is_dumb_terminal
 
 
 @contextmanager
 def busy(title: str) -> Iterator[None]:
     """Show on stderr what takes a while, if that is a terminal. Nothing else may be written there meanwhile."""
-    console = Console(stderr=True)
-    with console.status(title) if console.is_terminal else nullcontext():
+    console = SafeConsole(stderr=True)
+    with console.status(Text(title)) if console.is_terminal else nullcontext():
         yield
 
 
 @contextmanager
 def progress(title: str) -> Iterator[ReportProgress]:
     """Show a bar on stderr, if that is a terminal and it takes long; `report_progress(done, total)` moves it."""
-    console = Console(stderr=True)
+    console = SafeConsole(stderr=True)
     if not console.is_terminal:
         yield lambda done, total: None
         return
-    columns = (TextColumn(title), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    columns = (TextColumn(title, markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=console, transient=True)
     task = bar.add_task(title, total=None)
     started = time.monotonic()

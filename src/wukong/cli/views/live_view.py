@@ -17,6 +17,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from wukong.cli.views.console import count
+from wukong.cli.views.escaping import escape_line
 from wukong.cli.views.live_state import LiveState, NodeState, WorkloadState
 from wukong.cli.views.story import Row, format_clock
 
@@ -50,7 +51,9 @@ class LiveView:
         reasons = live_state.reasons[:waiting]
         if len(live_state.reasons) > waiting:
             reasons = [*reasons, f"… and {len(live_state.reasons) - waiting} more reasons to wait"]
-        warnings = (Text(f"! {text}", style="red", no_wrap=is_cut, overflow="ellipsis") for text in reasons)
+        warnings = (
+            Text(escape_line(f"! {text}"), style="red", no_wrap=is_cut, overflow="ellipsis") for text in reasons
+        )
         return Group(self._join_lines(lines), *warnings)
 
     def _share_lines(self, live_state: LiveState, rows: Sequence[Row]) -> tuple[int, int, int, int]:
@@ -79,7 +82,8 @@ class LiveView:
         for number, line in enumerate(lines):
             room = self.console.width
             joined.append("\n" if number else "")
-            for text, style in line:
+            for part, style in line:
+                text = escape_line(part)
                 fits = text if len(text) <= room else f"{text[: max(0, room - 1)]}…" if room else ""
                 joined.append(fits, style)
                 room -= len(fits)

@@ -17,10 +17,9 @@ from math import isfinite
 from types import FrameType
 from typing import TYPE_CHECKING
 
-import click
-from rich.console import Console
 from rich.live import Live
 
+from wukong.cli.views.console import SafeConsole, say
 from wukong.cli.views.live_state import read_live_state
 from wukong.cli.views.live_view import LiveView
 from wukong.cli.views.story import format_clock, rows_of
@@ -57,7 +56,7 @@ class LiveSpectator:
 
     def __init__(self, speed: float | None = None, *, is_live: bool = False) -> None:
         self.speed, self.is_interrupted = speed, False
-        console = Console(stderr=not sys.stdout.isatty())
+        console = SafeConsole(stderr=not sys.stdout.isatty())
         self._view = LiveView(console, f"  at {speed:g}x" if speed else "") if is_live else None
         self._live = Live(console=console, auto_refresh=False, transient=True) if is_live else None
         # uid of a pending pod → its workload, the scheduler's message
@@ -159,4 +158,4 @@ class LiveSpectator:
         events = self.player.recorder.events[self._printed_events :]
         self._printed_events += len(events)
         for second, subject, text in rows_of(events):
-            click.echo(f"{format_clock(second)}  {subject}: {text}", err=True)
+            say(f"{format_clock(second)}  {subject}: {text}")

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-
+from wukong.api.json_values import check_depth, load_json
 from wukong.api.resources import Key
 from wukong.embedded.snapshot.load import kind_of
 from wukong.embedded.store import Server
 from wukong.embedded.store.documents import copy_document, meta_of, value_at, without_fields
 from wukong.embedded.store.ownership.field_managers import Writer, claim_fields
+from wukong.errors import InputError
 from wukong.ports import Document
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -40,9 +40,11 @@ def presume_fields(server: Server, documents: Iterable[Document], manager: str) 
 
 
 def _read_last_applied(live: Document) -> Document | None:
+    text = str((meta_of(live).get("annotations") or {}).get(LAST_APPLIED, "")).encode()
     try:
-        applied = msgspec.json.decode((meta_of(live).get("annotations") or {}).get(LAST_APPLIED, ""))
-    except msgspec.DecodeError:
+        check_depth(text)
+        applied = load_json(text)
+    except InputError:
         return None
     return without_fields(applied, "status") if isinstance(applied, dict) else None
 

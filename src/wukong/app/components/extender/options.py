@@ -12,7 +12,7 @@ from msgspec import Meta
 from wukong.api.placement import STRATEGIES
 from wukong.app.addresses import find_address_problem, read_address
 from wukong.app.component import PlaceOf
-from wukong.cluster import place_name, read_text
+from wukong.cluster import place_name, read_settings
 from wukong.errors import InputError
 from wukong.placement.compile import GPU_NAMES
 from wukong.placement.fleet import Latencies
@@ -132,7 +132,7 @@ def latencies_of(options: ExtenderOptions) -> Latencies | None:
 def _read_file(path: str, read: Callable[[bytes], T]) -> T | None:
     if not path:
         return None
-    data = bytes(read_text(path))
+    data = read_settings(path)
     try:
         return read(data)
     except InputError as error:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import msgspec
-import yaml
 
 from wukong.api.decode import find_kind, readable
-from wukong.api.documents import as_json, raise_yaml_problems, unfold_list
+from wukong.api.documents import unfold_list
 from wukong.api.kinds import KINDS
 from wukong.api.quantity import parse_quantity
 from wukong.api.strict import unknown_fields
+from wukong.api.yaml_values import load_documents
 from wukong.embedded.faults.catalogue import TYPES, describe_unknown
 from wukong.embedded.scenario.format.fields import (
     ENTRY_ACTIONS,
@@ -68,8 +68,7 @@ def parse(text: str | bytes) -> Any:
 
 def parse_all(text: str | bytes) -> list[Any]:
     """The documents of a YAML or JSON text, as plain values; times stay texts."""
-    with raise_yaml_problems():
-        return [as_json(document) for document in yaml.safe_load_all(text) if document is not None]
+    return [document for document in load_documents(text) if document is not None]
 
 
 def read_manifests(text: str | bytes, skipped: Tally[str]) -> list[Document]:

@@ -1,0 +1,105 @@
+"""Whatever a user hands us is read by one loader: nobody else parses YAML or JSON, or opens a file.
+
+The loader is wukong.cluster.files for bytes, wukong.api.text_encoding, yaml_values and json_values for what they mean.
+It has budgets and gives every problem a place; another parser beside it would have neither. Read from syntax trees.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "src" / "wukong"
+PARSERS = {
+    "yaml.load", "yaml.load_all", "yaml.safe_load", "yaml.safe_load_all", "yaml.full_load", "yaml.unsafe_load",
+    "yaml.parse", "yaml.scan", "yaml.compose", "yaml.compose_all", "json.load", "json.loads", "json.JSONDecoder",
+    "msgspec.json.decode", "msgspec.json.Decoder", "msgspec.yaml.decode", "msgspec.toml.decode", "tomllib.loads",
+    "tomllib.load", "pickle.load", "pickle.loads", "marshal.loads",
+}  # fmt: skip
+OPENERS = {"open", "io.open", "os.open", "gzip.open"}
+METHODS = {"read_text", "read_bytes", "open"}  # of a Path
+
+# Which module may, and why.
+PARSE_ALLOWED = {
+    "api/yaml_values.py": "the loader",
+    "api/json_values.py": "the loader",
+    "api/decode.py": "typed decoders, given to the loader",
+    "cluster/snapshot_documents.py": "a typed decoder, given to the loader",
+    "cli/inputs/recording.py": "a typed decoder, given to the loader",
+    "engine/replay.py": "parts of a recording that cli/inputs/recording.py has decoded",
+    "api/crds.py": "a copy of what we made",
+    "app/sim_live/real_cluster.py": "a copy of what we made",
+    "embedded/store/documents.py": "copies of objects that are in memory",
+    "embedded/store/server.py": "continue tokens, which we made",
+    "embedded/store/validation/custom_schemas.py": "a copy of a schema that is in memory",
+    "embedded/store/ownership/field_sets.py": "keys of managed fields, which we made",
+    "cluster/kube.py": "answers of an API server",
+    "cluster/api_status.py": "answers of an API server",
+    "cluster/meters.py": "answers of a meter",
+    "cluster/exec_plugin.py": "what a credential plugin printed",
+    "serve/extender/request.py": "requests of a scheduler",
+    "serve/extender/offered_nodes.py": "requests of a scheduler",
+}
+OPEN_ALLOWED = {
+    "cluster/files.py": "the loader",
+    "cluster/credentials.py": "tokens and certificates",
+    "cli/main.py": "/dev/null",
+    "cli/views/trace_file.py": "writes",
+}
+
+
+def calls(path: Path) -> Iterator[tuple[str, int]]:
+    """The dotted names that a module calls or refers to, and their lines."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Attribute | ast.Name):
+            yield ast.unparse(node), node.lineno
+
+
+def find_parsers(path: Path) -> list[str]:
+    return [f"{path}:{line}: {name}" for name, line in calls(path) if name in PARSERS]
+
+
+def find_openers(path: Path) -> list[str]:
+    tree = ast.parse(path.read_text("utf-8"))
+    functions = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [
+        f"{path}:{function.lineno}: {ast.unparse(function)}"
+        for function in functions
+        if ast.unparse(function) in OPENERS
+        or (isinstance(function, ast.Attribute) and function.attr in METHODS and ast.unparse(function) != "real.open")
+    ]
+
+
+def find_others(find: object, allowed: dict[str, str]) -> list[str]:
+    assert callable(find)
+    modules = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
+    return [finding for name, path in modules.items() if name not in allowed for finding in find(path)]
+
+
+def test_only_the_loader_parses_what_users_write() -> None:
+    assert find_others(find_parsers, PARSE_ALLOWED) == []
+
+
+def test_only_the_loader_opens_files_of_users() -> None:
+    assert find_others(find_openers, OPEN_ALLOWED) == []
+
+
+def test_every_exception_is_still_needed() -> None:
+    idle = [name for name in PARSE_ALLOWED if not find_parsers(PACKAGE / name)]
+    idle += [name for name in OPEN_ALLOWED if not find_openers(PACKAGE / name)]
+    assert idle == []
+
+
+def test_the_search_finds_what_it_looks_for(tmp_path: Path) -> None:
+    module = tmp_path / "bad.py"
+    module.write_text(
+        "import yaml\n"
+        "yaml.safe_load(text)\n"
+        "msgspec.json.Decoder(int)\n"
+        "open(path)\n"
+        "Path(name).read_text()\n"
+        "folder.joinpath('a').open()\n"
+    )
+    assert len(find_parsers(module)) == 2
+    assert len(find_openers(module)) == 3
