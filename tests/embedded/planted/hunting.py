@@ -57,11 +57,54 @@ timeline:
   - {at: 60s, kill: n3}
 until: 2h
 """
+# A StatefulSet and two DaemonSets that are updated, with surge and without, scaled, and lose a node.
+SETS = """
+nodes:
+  - {namePrefix: n, count: 4, capacity: {cpu: 4}}
+manifests:
+  - apiVersion: apps/v1
+    kind: StatefulSet
+    metadata: {name: db}
+    spec:
+      replicas: 3
+      serviceName: db
+      selector: {matchLabels: {app: db}}
+      template:
+        metadata: {labels: {app: db}, annotations: {sim.novasphere.dev/ready-seconds: "3"}}
+        spec: {containers: [{name: db, image: "db:1", resources: {requests: {cpu: 500m}}}]}
+  - apiVersion: apps/v1
+    kind: DaemonSet
+    metadata: {name: agent}
+    spec:
+      selector: {matchLabels: {app: agent}}
+      updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}
+      template:
+        metadata: {labels: {app: agent}, annotations: {sim.novasphere.dev/ready-seconds: "3"}}
+        spec: {containers: [{name: agent, image: "agent:1", resources: {requests: {cpu: 500m}}}]}
+  - apiVersion: apps/v1
+    kind: DaemonSet
+    metadata: {name: probe}
+    spec:
+      selector: {matchLabels: {app: probe}}
+      updateStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}
+      template:
+        metadata: {labels: {app: probe}, annotations: {sim.novasphere.dev/ready-seconds: "3"}}
+        spec: {containers: [{name: probe, image: "probe:1", resources: {requests: {cpu: 100m}}}]}
+timeline:
+  - {at: 30s, patch: {kind: StatefulSet, name: db, patch: {spec: {template: {metadata: {labels: {v: "2"}}}}}}}
+  - {at: 30s, patch: {kind: DaemonSet, name: agent, patch: {spec: {template: {metadata: {labels: {v: "2"}}}}}}}
+  - {at: 30s, patch: {kind: DaemonSet, name: probe, patch: {spec: {template: {metadata: {labels: {v: "2"}}}}}}}
+  - {at: 90s, scale: {kind: StatefulSet, name: db, replicas: 5}}
+  - {at: 130s, scale: {kind: StatefulSet, name: db, replicas: 2}}
+  - {at: 150s, kill: n3}
+  - {at: 160s, patch: {kind: DaemonSet, name: agent, patch: {spec: {template: {metadata: {labels: {v: "3"}}}}}}}
+until: 2h
+"""
 
 
-def the_scenario(faults: Mapping[str, float]) -> Scenario:
+def the_scenario(faults: Mapping[str, float], text: str = SCENARIO) -> Scenario:
     """With these types of faults, at these rates, until a while after the timeline's end."""
-    scenario = read_scenario(SCENARIO)
+    scenario = read_scenario(text)
     scenario.timeline += [TimelineEntry("0s", fault=Fault(name, "90s", rate)) for name, rate in faults.items()]
     return scenario
 
@@ -73,9 +116,9 @@ def plant(where: object, name: str, bug: object) -> Iterator[None]:
         yield
 
 
-def hunt(faults: Mapping[str, float]) -> tuple[int, list[str]]:
+def hunt(faults: Mapping[str, float], text: str = SCENARIO) -> tuple[int, list[str]]:
     """The first seed that fails, and why; fails itself if none does."""
-    scenario = the_scenario(faults)
+    scenario = the_scenario(faults, text)
     for seed in range(1, MOST_SEEDS + 1):
         reasons = play_seed(scenario, seed, ()).reasons
         if reasons:
@@ -83,8 +126,8 @@ def hunt(faults: Mapping[str, float]) -> tuple[int, list[str]]:
     raise AssertionError(f"nothing found in {MOST_SEEDS} seeds with {', '.join(faults) or 'no faults'}")
 
 
-def find_failing_seeds(faults: Mapping[str, float], until: int) -> dict[int, list[str]]:
+def find_failing_seeds(faults: Mapping[str, float], until: int, text: str = SCENARIO) -> dict[int, list[str]]:
     """The seeds up to this one that fail, and why."""
-    scenario = the_scenario(faults)
+    scenario = the_scenario(faults, text)
     results = [play_seed(scenario, seed, ()) for seed in range(1, until + 1)]
     return {result.seed: result.reasons for result in results if result.reasons}

@@ -5,20 +5,28 @@ Every test names the seed that shows its bug, and shows that the product itself 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pytest
 
-from embedded.planted.hunting import find_failing_seeds, hunt, plant
+from embedded.planted.hunting import SCENARIO, SETS, find_failing_seeds, hunt, plant
 from wukong.actions import DONE, Action, Create
 from wukong.api.meta import Object
+from wukong.embedded.actors.controller_revisions import revision_of
+from wukong.embedded.actors.daemon_set.node_review import NodeReview
+from wukong.embedded.actors.daemon_set.rolling_update import RollingUpdate
+from wukong.embedded.actors.daemon_set.sync import DaemonSetSync
 from wukong.embedded.actors.pod_garbage_collector.controller import PodGarbageCollector
 from wukong.embedded.actors.replica_set import controller as replica_set
+from wukong.embedded.actors.stateful_set.ordinal_index import OrdinalMark
+from wukong.embedded.actors.stateful_set.sync import StatefulSetSync
 from wukong.embedded.faults.writes import FaultyTransport
 from wukong.embedded.store import binding_and_scale, eviction, garbage_collection
+from wukong.embedded.world.objects import Pod
 from wukong.embedded.world.transport import RetryingTransport
 from wukong.errors import Conflict, OutcomeUnknown
+from wukong.ports import Document
 from wukong.runtime import delivery
 from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.effect_check import has_happened
@@ -31,6 +39,7 @@ class Bug(NamedTuple):
     replacement: Callable[..., Any]
     faults: dict[str, float]  # at these rates
     expected: str  # part of a reason
+    scenario: str = SCENARIO
 
 
 def ignore_budget(*_: object) -> None:
@@ -97,6 +106,58 @@ def take_any_deletion_for_the_last(action: Any, document: Any) -> bool:
     return is_terminating if type(action).__name__ == "Delete" and is_terminating else has_happened(action, document)
 
 
+_start_sync = StatefulSetSync.__init__
+
+
+def forget_order(self: StatefulSetSync, *arguments: Any) -> None:
+    """Pods are created and scaled away all at once, whatever the podManagementPolicy."""
+    _start_sync(self, *arguments)
+    self.is_ordered = False
+
+
+def update_from_the_bottom(self: StatefulSetSync) -> list[Action]:
+    pods = (self.ordered.get(ordinal) for ordinal in self.marks.names(OrdinalMark.HOLDING))
+    outdated = (pod for pod in pods if pod is not None and revision_of(pod) != self.history.update)
+    return next((self._delete_pod(pod) for pod in outdated if not pod.is_terminating), [])
+
+
+def scale_down_from_the_bottom(self: StatefulSetSync, pod: Pod) -> list[Action]:
+    lowest = self.ordered.get(self.marks.names(OrdinalMark.CONDEMNED)[0])
+    return [] if lowest is None or lowest.is_terminating else self._delete_pod(lowest)
+
+
+_build_set_status = StatefulSetSync.build_status
+
+
+def never_lower_ready_replicas(self: StatefulSetSync) -> Document:
+    status = _build_set_status(self)
+    return {**status, "readyReplicas": max(status.get("readyReplicas", 0), self.set.status.ready_replicas)}
+
+
+def overlook_unbound_daemons(self: NodeReview) -> bool:
+    """A pod that is not bound yet does not count as its node's daemon."""
+    return self.should_run and not any(pod.spec.node_name for pod in self.on_node)
+
+
+def update_all_nodes(self: RollingUpdate, nodes: Sequence[str], count: int) -> Sequence[str]:
+    return nodes
+
+
+def drop_old_daemon_at_once(self: NodeReview) -> list[Pod]:
+    """With surge, the old pod goes as soon as there is a new one, which is not ready yet."""
+    new = [pod for pod in self.running if revision_of(pod) == self.revision]
+    old = [pod for pod in self.running if revision_of(pod) != self.revision]
+    return [*new[1:], *(old if new else old[1:])]
+
+
+_build_daemon_status = DaemonSetSync.build_status
+
+
+def never_lower_number_ready(self: DaemonSetSync) -> Document:
+    status, before = _build_daemon_status(self), self.set.document.get("status") or {}
+    return {**status, "numberReady": max(status["numberReady"], before.get("numberReady", 0))}
+
+
 BUGS = {
     "a budget ignored by evictions": Bug(eviction, "_charge", ignore_budget, {}, "evicted although budget"),
     "a pod bound twice": Bug(
@@ -132,6 +193,35 @@ BUGS = {
     "a forced deletion taken for done": Bug(
         delivery, "has_happened", take_any_deletion_for_the_last, {"lost-request": 0.2}, "still leaving node"
     ),
+    "an ordinal that does not wait for those below": Bug(
+        StatefulSetSync, "__init__", forget_order, {}, "it was not its turn", SETS
+    ),
+    "a StatefulSet updated from the bottom": Bug(
+        StatefulSetSync, "_roll", update_from_the_bottom, {}, "deleted by statefulset without a reason", SETS
+    ),
+    "a StatefulSet scaled down from the bottom": Bug(
+        StatefulSetSync, "_scale_down", scale_down_from_the_bottom, {}, "deleted by statefulset without a reason", SETS
+    ),
+    "ready replicas that only grow": Bug(
+        StatefulSetSync, "build_status", never_lower_ready_replicas, {}, "its status.readyReplicas is", SETS
+    ),
+    "a second daemon where the first is not bound yet": Bug(
+        NodeReview, "lacks_pod", overlook_unbound_daemons, {"stale": 0.05}, "although there were enough", SETS
+    ),
+    "an update beyond maxUnavailable": Bug(
+        RollingUpdate, "_take_first", update_all_nodes, {}, "deleted by daemonset without a reason", SETS
+    ),
+    "an old daemon that goes before the new one is ready": Bug(
+        NodeReview,
+        "_find_surplus_of_surge",
+        drop_old_daemon_at_once,
+        {},
+        "deleted by daemonset without a reason",
+        SETS,
+    ),
+    "ready daemons whose number only grows": Bug(
+        DaemonSetSync, "build_status", never_lower_number_ready, {}, "its status.numberReady is", SETS
+    ),
 }
 SLOW = {"a binding forgotten before it shows"}  # many seeds pass before one finds it
 QUICK = next(name for name in BUGS if name not in SLOW)  # one that every quick run hunts
@@ -144,7 +234,7 @@ def test_a_planted_bug_is_found_and_the_product_passes_the_same_seeds(
 ) -> None:
     bug = BUGS[name]
     with plant(bug.where, bug.name, bug.replacement):
-        seed, reasons = hunt(bug.faults)
+        seed, reasons = hunt(bug.faults, bug.scenario)
     record_property("figure", f"{name}: found with seed {seed}: {reasons[0]}")
     assert any(bug.expected in reason for reason in reasons), reasons
-    assert find_failing_seeds(bug.faults, until=seed) == {}
+    assert find_failing_seeds(bug.faults, seed, bug.scenario) == {}

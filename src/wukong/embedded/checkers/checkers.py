@@ -10,6 +10,7 @@ from wukong.embedded.checkers.covered_pods import CoveredPodsIndex
 from wukong.embedded.checkers.daemon_pods import DaemonPods
 from wukong.embedded.checkers.findings import Finding, Findings
 from wukong.embedded.checkers.histories import Histories
+from wukong.embedded.checkers.ordinals import OrdinalPods
 from wukong.embedded.checkers.own_writes import OwnWrites
 from wukong.embedded.checkers.pod_creations import PodCreations
 from wukong.embedded.checkers.pod_deletions import PodDeletions
@@ -25,7 +26,7 @@ class Checkers:
         self._world, self._findings = world, Findings(world)
         self._pod_count, self._touched = counts.PodCount(world), TouchedObjects()
         self._unseen_nodes = UnseenNodes(world)
-        for index in (ActivePods, CoveredPodsIndex, DaemonPods):
+        for index in (ActivePods, CoveredPodsIndex, DaemonPods, OrdinalPods):
             world.state.index_of(index)  # made now, so that a fork of the world has it
         self._touched.include((kind, objects) for kind, objects in world.state.objects.items())
         self._budgets, self._bindings = Budgets(self._findings), Bindings(self._findings)

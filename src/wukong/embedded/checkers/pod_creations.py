@@ -2,7 +2,8 @@
 
     CREATE_REPLICAS       as many as the owner's spec.replicas
     CREATE_ONE_PER_NODE   one on each node; with surge one of each version
-    CREATE_ORDINALS       ordinals within a StatefulSet's replicas; that each is there once the server sees to itself
+    CREATE_ORDINALS       ordinals within a StatefulSet's replicas, in order; that each is there once the server sees to
+                          itself
     CREATE_JOB_PODS       no more active at once than parallelism, none while suspended; completions are not judged
 
 A pod is missing if it is missing now, or by the mirror of the process that creates it as it was when that decided, less
@@ -19,9 +20,10 @@ from wukong.api.core import Pod
 from wukong.api.meta import Object, controller_of
 from wukong.embedded.checkers.acting_controller import ActingController, Decision, acting_controller
 from wukong.embedded.checkers.active_pods import active_siblings
-from wukong.embedded.checkers.daemon_pods import siblings_on_node
+from wukong.embedded.checkers.daemon_pods import siblings_on_node, surges
 from wukong.embedded.checkers.findings import Findings
-from wukong.embedded.checkers.pods import ordinal_of, ordinals_of, owner_of, replicas_of, target_node_of
+from wukong.embedded.checkers.ordinals import may_create
+from wukong.embedded.checkers.pods import owner_of, replicas_of, revision_of, target_node_of
 from wukong.embedded.world.objects import Job
 from wukong.state import Change, State
 from wukong.state.controller import PodRight
@@ -33,7 +35,7 @@ class Siblings:
     """The other active pods of a new pod's owner: those a mirror shows, and those created in the same decision."""
 
     def __init__(self, pod: Pod, state: State, created: list[Pod]) -> None:
-        self._pod, self._state = pod, state
+        self._pod, self.state = pod, state
         self._uid, self._shown = pod.metadata.uid, active_siblings(pod, state)
         self._unseen = [sibling for sibling in created if sibling.metadata.uid not in self._shown]
 
@@ -43,7 +45,7 @@ class Siblings:
 
     def list_on_node(self) -> list[Pod]:
         """Of a DaemonSet's pod those on the same node, or meant for it."""
-        shown = [sibling for sibling in siblings_on_node(self._pod, self._state) if sibling.metadata.uid in self._shown]
+        shown = [sibling for sibling in siblings_on_node(self._pod, self.state) if sibling.metadata.uid in self._shown]
         node = target_node_of(self._pod)
         return shown + [sibling for sibling in self._unseen if target_node_of(sibling) == node]
 
@@ -75,7 +77,8 @@ class PodCreations:
         if not rules:
             self.findings.report(f"pod {change.key}", f"made by {actor.name}, whose business it is not")
         elif not any(self._is_missing(pod, actor, rule, created) for rule in rules):
-            self.findings.report(f"pod {change.key}", f"made by {actor.name} although there were enough")
+            out_of_turn = " or it was not its turn" if PodRight.CREATE_ORDINALS in actor.pod_rights else ""
+            self.findings.report(f"pod {change.key}", f"made by {actor.name} although there were enough{out_of_turn}")
         created.append(pod)
 
     def _created_in(self, decision: Decision) -> list[Pod]:
@@ -110,11 +113,11 @@ def _lacks_daemon_pod(pod: Pod, owner: Object, siblings: Siblings) -> bool:
     if not isinstance(owner, DaemonSet):
         return False
     beside = siblings.list_on_node()
-    return not beside or (_surges(owner) and all(_revision_of(sibling) != _revision_of(pod) for sibling in beside))
+    return not beside or (surges(owner) and all(revision_of(sibling) != revision_of(pod) for sibling in beside))
 
 
 def _lacks_ordinal(pod: Pod, owner: Object, siblings: Siblings) -> bool:
-    return isinstance(owner, StatefulSet) and ordinal_of(pod, owner) in ordinals_of(owner)
+    return isinstance(owner, StatefulSet) and may_create(pod, owner, siblings.state)
 
 
 def _lacks_job_pod(pod: Pod, owner: Object, siblings: Siblings) -> bool:
@@ -129,13 +132,3 @@ RULES: dict[PodRight, Rule] = {
     PodRight.CREATE_ORDINALS: _lacks_ordinal,
     PodRight.CREATE_JOB_PODS: _lacks_job_pod,
 }
-
-
-def _surges(owner: DaemonSet) -> bool:
-    strategy = owner.spec.update_strategy
-    rolling = strategy.rolling_update if strategy is not None else None
-    return rolling is not None and rolling.max_surge not in (None, 0, "0%")
-
-
-def _revision_of(pod: Pod) -> str:
-    return pod.metadata.labels.get("controller-revision-hash", "")

@@ -16,16 +16,17 @@ from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key, Resource, refers_to
 from wukong.embedded.checkers.acting_controller import ActingController, Decision, acting_controller
 from wukong.embedded.checkers.active_pods import active_siblings
-from wukong.embedded.checkers.daemon_pods import siblings_on_node
+from wukong.embedded.checkers.daemon_pods import may_update_daemon, siblings_on_node, surges
 from wukong.embedded.checkers.findings import Findings
+from wukong.embedded.checkers.ordinals import may_scale_down, may_update
 from wukong.embedded.checkers.pods import (
     EVICTED,
     PREEMPTED,
     is_disrupted,
-    ordinal_of,
-    ordinals_of,
+    is_ready,
     owner_of,
     replicas_of,
+    revision_of,
     target_node_of,
 )
 from wukong.embedded.world.objects import template_of
@@ -94,22 +95,26 @@ def _is_surplus(pod: Pod, state: State, deleted: Deleted) -> bool:
     return replicas is not None and others + 1 > replicas
 
 
-def _is_out_of_order(pod: Pod, state: State, _: Deleted) -> bool:
-    """A StatefulSet's pod: it has ended, is not as the template says, or its ordinal is not asked for."""
+def _is_out_of_order(pod: Pod, state: State, deleted: Deleted) -> bool:
+    """A StatefulSet's pod: it has ended, is not as the template says, or its ordinal is not asked for; the latter two
+    in their order."""
     if not _is_controlled_by(STATEFUL_SETS, pod):
         return False
     owner = owner_of(pod, state)
-    if not isinstance(owner, StatefulSet) or pod.is_finished or _is_outdated(pod, owner):
+    if not isinstance(owner, StatefulSet) or pod.is_finished or may_scale_down(pod, owner, state):
         return True
-    return ordinal_of(pod, owner) not in ordinals_of(owner)
+    return _is_outdated(pod, owner) and may_update(pod, owner, state, deleted)
 
 
 def _is_out_of_place(pod: Pod, state: State, deleted: Deleted) -> bool:
-    """A DaemonSet's pod: it has ended, is outdated, one of two, or on a node that is gone or does not take it."""
+    """A DaemonSet's pod: it has ended, is outdated and an update may take it, one of two, or on a node that is gone or
+    does not take it."""
     if not _is_controlled_by(DAEMON_SETS, pod):
         return False
     owner = owner_of(pod, state)
-    if not isinstance(owner, DaemonSet) or pod.is_finished or _is_outdated(pod, owner):
+    if not isinstance(owner, DaemonSet) or pod.is_finished:
+        return True
+    if _is_outdated(pod, owner) and may_update_daemon(pod, owner, state, deleted):
         return True
     node = state.get(Node, Key("", target_node_of(pod)))
     if node is None or any(taint.effect in ("NoSchedule", "NoExecute") for taint in node.spec.taints):
@@ -117,9 +122,18 @@ def _is_out_of_place(pod: Pod, state: State, deleted: Deleted) -> bool:
     selector = ((template_of(owner).get("spec") or {}).get("nodeSelector")) or {}
     if not selector.items() <= node.metadata.labels.items():
         return True
-    return any(
-        not sibling.is_terminating and sibling.metadata.uid not in deleted for sibling in siblings_on_node(pod, state)
-    )
+    siblings = siblings_on_node(pod, state)
+    staying = [sibling for sibling in siblings if not sibling.is_terminating and sibling.metadata.uid not in deleted]
+    return bool(staying) and not _is_surged(pod, staying, owner)
+
+
+def _is_surged(pod: Pod, siblings: list[Pod], owner: DaemonSet) -> bool:
+    """Whether an update with surge has put a new pod beside this ready old one, which stays until that is ready."""
+    if len(siblings) != 1 or not surges(owner) or not is_ready(pod) or is_ready(siblings[0]):
+        return False
+    if revision_of(siblings[0]) == revision_of(pod):
+        return False
+    return _is_outdated(pod, owner) and not _is_outdated(siblings[0], owner)
 
 
 def _is_job_pod(pod: Pod, _: State, __: Deleted) -> bool:

@@ -68,6 +68,11 @@ def ordinals_of(owner: StatefulSet) -> range:
     return range(start, start + (replicas_of(owner) or 0))
 
 
+def revision_of(pod: Pod) -> str:
+    """Of a StatefulSet's or DaemonSet's pod: the hash of the template that it was made of."""
+    return pod.metadata.labels.get("controller-revision-hash", "")
+
+
 def target_node_of(pod: Pod) -> str:
     """The node that a DaemonSet's pod is on, or is meant for."""
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
