@@ -6,6 +6,8 @@ import re
 from ipaddress import IPv6Address
 from urllib.parse import urlsplit
 
+from wukong.cluster.redaction import redact_urls
+
 _HOST = re.compile(r"(?=.{1,253}\.?$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,62}(\.[A-Za-z0-9_-]{1,63})*)\.?", re.ASCII)
 _LONGEST_SHOWN = 100
 
@@ -36,4 +38,4 @@ def _is_host(host: str) -> bool:
 
 
 def _show(url: str) -> str:
-    return "one with a user or password in it" if "@" in url else f"{url[:_LONGEST_SHOWN]!r}"
+    return f"{redact_urls(url)[:_LONGEST_SHOWN]!r}"
