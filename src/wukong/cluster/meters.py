@@ -88,7 +88,10 @@ class MetricsApi:
             whole = parse_quantity(size.get(kind, 0))
             if kind not in used or whole <= 0:
                 return None
-            return _check_percent(100.0 * parse_quantity(used[kind]) / whole)
+            amount = parse_quantity(used[kind])
+            if amount < 0:
+                raise ValueError(f"expected an amount in use, got {used[kind]!r:.80}")
+            return _check_percent(100.0 * amount / whole)
         except (InputError, ValueError) as error:  # int() refuses numbers of thousands of digits
             self._on_skip(f"{kind} of node {node!r:.80}: {_shorten(str(error))}")
             return None
