@@ -90,6 +90,7 @@ BAD_AMOUNTS: list[Any] = [
     "",
     "NaN",
     "-5",
+    "-1m",
     "-1e60",
     "1e60",
     "9E",
