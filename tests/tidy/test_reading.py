@@ -27,7 +27,6 @@ PARSE_ALLOWED = {
     "api/decode.py": "typed decoders, given to the loader",
     "cluster/snapshot_documents.py": "a typed decoder, given to the loader",
     "cli/inputs/recording.py": "a typed decoder, given to the loader",
-    "engine/replay.py": "parts of a recording that cli/inputs/recording.py has decoded",
     "api/crds.py": "a copy of what we made",
     "app/sim_live/real_cluster.py": "a copy of what we made",
     "app/sim_live/ownership.py": "a copy of what is in memory",
