@@ -12,7 +12,7 @@ import numpy as np
 
 from bench import building, mirror, placing, versus
 from bench.embedded import compare as embedded
-from bench.extender import compare
+from bench.extender import compare, holds, policies
 from bench.forecast import compare as forecast
 from bench.workloads import WORKLOADS
 
@@ -28,6 +28,10 @@ def main() -> None:
     parser.add_argument("--versus", action="store_true", help="only compare with the Go simulator cluster-capacity")
     parser.add_argument("--mirror", action="store_true", help="only compare with the official Python client")
     parser.add_argument("--extender", action="store_true", help="only compare the extender with plain Python and Go")
+    parser.add_argument("--holds", action="store_true", help="only measure how long the extender holds the event loop")
+    parser.add_argument(
+        "--policies", action="store_true", help="only measure what a change of one of many policies costs"
+    )
     parser.add_argument("--embedded", action="store_true", help="only measure the embedded cluster")
     parser.add_argument("--forecast", action="store_true", help="only measure what a change to a large cluster costs")
     parser.add_argument("--before", metavar="DIR", help="with --forecast: an earlier checkout to compare with")
@@ -45,6 +49,12 @@ def main() -> None:
         return
     if options.extender:
         compare.main(versus.say_aside)
+        return
+    if options.holds:
+        holds.main(versus.say_aside)
+        return
+    if options.policies:
+        policies.main(versus.say_aside)
         return
     if options.embedded:
         embedded.main(versus.say_aside, options.hours)

@@ -31,7 +31,7 @@ def test_a_stale_mirror_is_shown_and_its_refusals_are_counted() -> None:
     figures = metrics.registry.get_sample_value
     assert figures("wukong_extender_stale_mirror") == 0
     clock.time += 163
-    fleet = counting.fleet(clock.now())
+    fleet = extender.fleet(clock.now())
     finish(counting.filter_in_slices(a_pod(), fleet, np.arange(fleet.size, dtype=np.intp), clock.now()))
     refused = {"reason": "stale-mirror", "mode": "enforce"}
     assert figures("wukong_extender_stale_mirror") == 1
