@@ -126,7 +126,7 @@ def _in_story_order(kinds: Sequence[Kind]) -> list[Kind]:
 
 
 def _drop_without_ordinals(by_kind: DocumentsByKind) -> list[str]:
-    """StatefulSets know their pods by name, which an anonymous snapshot does not tell: they are left out."""
+    """StatefulSets know their pods by name, which anonymous snapshots did not tell once: they are left out."""
     pod_names: dict[str, list[str]] = {}  # key of a StatefulSet → names of its pods
     for pod in by_kind[PODS.group_kind]:
         for owner in _owners_of(pod):
@@ -147,7 +147,9 @@ def _drop_without_ordinals(by_kind: DocumentsByKind) -> list[str]:
         stateful_set for stateful_set in by_kind[STATEFUL_SETS.group_kind] if name_of(stateful_set) not in dropped_names
     ]
     names = _name_some([f"StatefulSet {name_of(stateful_set)}" for stateful_set in dropped])
-    return [f"{names}: their pods are not numbered, as in an anonymous snapshot. They stay, and nobody replaces them."]
+    return [
+        f"{names}: their pods are not numbered, as in old anonymous snapshots. They stay, and nobody replaces them."
+    ]
 
 
 def _is_ordinal(owner: str, name: str) -> bool:
