@@ -18,6 +18,7 @@ import yaml
 
 from wukong.api.decode import readable
 from wukong.api.documents import without_nulls
+from wukong.cluster.http_address import is_http_address
 from wukong.cluster.redaction import redact_urls
 from wukong.errors import InputError, nearest
 
@@ -190,17 +191,9 @@ def is_header_value(text: str) -> bool:
     return text.isprintable()
 
 
-def is_server_address(text: str) -> bool:
-    try:
-        address = urlsplit(text)
-        return address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
-    except ValueError:  # an unclosed [, a port that is no number
-        return False
-
-
 def _find_problems(cluster: ClusterEntry, cluster_place: str, user: UserEntry, user_place: str) -> list[str]:
     problems = []
-    if not is_server_address(cluster.server):
+    if not is_http_address(cluster.server):
         expected = "expected an address such as https://10.0.0.1:6443"
         problems.append(f"{cluster_place}.server: {expected}, got {redact_urls(cluster.server)!r}.")
     elif "@" in urlsplit(cluster.server).netloc:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
+from wukong.cluster.http_address import is_http_address
 from wukong.cluster.redaction import redact_urls
 from wukong.errors import InputError
 
@@ -28,12 +29,7 @@ def check_proxy(proxy: str, place: str) -> str:
     if not proxy:
         return ""
     proxy = proxy if "://" in proxy else f"http://{proxy}"
-    try:
-        address = urlsplit(proxy)
-        is_proxy = address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
-    except ValueError:  # an unclosed [, a port that is no number
-        is_proxy = False
-    if not is_proxy:
+    if not is_http_address(proxy):
         got = f"got {redact_urls(proxy)!r}"
         raise InputError(f"{place}: expected an http:// or https:// proxy, {got}. SOCKS is not supported.")
     return proxy
