@@ -285,6 +285,7 @@ anything = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(samples=st.lists(anything | st.builds(sample, anything, anything, anything), max_size=5))
 def test_whatever_samples_there_are_usage_is_finite(samples: list[Any]) -> None:
