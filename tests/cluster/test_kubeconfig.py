@@ -107,6 +107,12 @@ def test_what_is_wrong_is_said_with_its_place(text: str, context: str, expected:
     assert expected in str(caught.value)
 
 
+@pytest.mark.parametrize(("host", "port"), [("10.96.0.1", "tcp://10.96.0.1:443"), ("[", "443"), ("a b/", "x")])
+def test_a_pod_without_an_address_of_its_server_is_told_so(host: str, port: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"\$KUBERNETES_SERVICE_HOST"):
+        read_service_account({"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}, tmp_path)
+
+
 def test_data_that_is_no_base64_is_said_so() -> None:
     assert decode_base64(base64.b64encode(b"pem").decode() + "\n", "x") == b"pem"
     with pytest.raises(InputError, match="x: expected base64"):

@@ -288,7 +288,8 @@ anything = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
 @given(samples=st.lists(anything | st.builds(sample, anything, anything, anything), max_size=5))
 def test_whatever_samples_there_are_usage_is_finite(samples: list[Any]) -> None:
     meter = Prometheus("http://p", session=None, now=lambda: NOW)  # type: ignore[arg-type]

@@ -12,9 +12,9 @@ _HOST = re.compile(r"(?=.{1,253}\.?$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,62}(\.[A-Za-z0
 _LONGEST_SHOWN = 100
 
 
-def find_url_problem(url: str) -> str:
+def find_url_problem(url: str, example: str = "https://10.0.0.1:6443 or https://[fd00::1]:6443") -> str:
     """Return what is wrong with an http or https address, "" if nothing is. Never shows a password."""
-    expected = "expected an address such as https://10.0.0.1:6443 or https://[fd00::1]:6443"
+    expected = f"expected an address such as {example}"
     if not url.startswith(("https://", "http://")) or not url.isprintable() or " " in url:
         return f"{expected}, got {_show(url)}."
     try:
