@@ -5,20 +5,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
 
 from bench.extender import requests
+from wukong.actions import Note
 from wukong.api.core import Namespace, Pod
 from wukong.api.decode import decode_objects
 from wukong.api.meta import Object, ObjectMeta
 from wukong.api.placement import Condition, PlacementPolicy, PlacementPolicyStatus
+from wukong.api.resources import Resource
+from wukong.ports import Cluster, Document
 from wukong.replies.extender.verbs import Extender
+from wukong.runtime.event_writer import EventWriter
 from wukong.state import State
 
 COUNTS = (1, 100, 10_000)
@@ -61,17 +66,17 @@ class Tenants:
         nodes = requests.compact({"kind": "NodeList", "items": [requests.a_node(number) for number in range(100)]})
         self.state.replace("Node", decode_objects(nodes))
         self.extender = Extender(self.state)
-        self.notes: dict[object, None] = {}
+        self.writer = EventWriter(cast(Cluster, NobodyStores()), "bench")
 
     def put(self, subject: Object) -> None:
         self.version += 1
         subject.metadata.resource_version = str(self.version)
         self.state.apply("MODIFIED", subject)
 
-    def ask(self, namespace: str, name: str = "web") -> int:
+    def ask(self, namespace: str, name: str = "web") -> tuple[Note, ...]:
         fleet = self.extender.fleet(0.0)
         pod = Pod(kind="Pod", metadata=ObjectMeta(name=name, namespace=namespace, labels={"app": "web", "pod": name}))
-        return len(self.extender.filter(pod, fleet, np.arange(fleet.size, dtype=np.intp), 0.0).notes)
+        return self.extender.filter(pod, fleet, np.arange(fleet.size, dtype=np.intp), 0.0).notes
 
     def time(self, build: Callable[[int], Object]) -> float:
         """Microseconds, the median."""
@@ -83,15 +88,26 @@ class Tenants:
             seconds.append(time.perf_counter() - began)
         return statistics.median(seconds) * 1e6
 
+    async def _write_events(self, namespace: str, number: int) -> None:
+        for index in range(PODS):
+            for note in self.ask(namespace, f"pod-{number}-{index}"):
+                await self.writer.write(note, 0.0)
+
     def play_round(self, number: int) -> None:
         namespace = f"tenant-{number}"
         policies = [a_policy(f"p{index}", 0, namespace) for index in range(POLICIES)]
         for policy in policies:
             self.put(policy)
-        for index in range(PODS):
-            self.ask(namespace, f"pod-{number}-{index}")
+        asyncio.run(self._write_events(namespace, number))
         for policy in policies:
             self.state.apply("DELETED", policy)
+
+
+class NobodyStores:
+    """A cluster that takes Events and keeps nothing."""
+
+    async def create(self, resource: Resource, body: Document, namespace: str = "") -> Document:
+        return body
 
 
 def a_policy(name: str, number: int, namespace: str = "shop", generation: int = 1) -> PlacementPolicy:
