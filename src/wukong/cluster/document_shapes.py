@@ -21,8 +21,7 @@ from wukong.ports import Document
 # As the API writes times. A year beyond this is no time of a cluster, and clocks that go on from it overflow.
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
 _LAST_YEAR = "2199"
-_TYPED = (PODS, NODES)  # most of a snapshot; their structs hold what is read
-_CONDITION_TIMES = ("lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime")
+_TYPED = (PODS, NODES)  # most of a snapshot; their structs hold what is read of them
 _Text = str | None
 
 
@@ -99,33 +98,32 @@ class _Revision(_Document):
     data: _Data | None = None
 
 
-def find_shape_problems(document: Document) -> Iterator[str]:
-    """Yield what is wrong with a document of a kind that is loaded, each with its path."""
-    kind = KINDS.of_document(document["kind"], document.get("apiVersion") or "")
-    if kind is not None and kind.resource not in _TYPED:
-        shape = {"Job": _Workload, "ControllerRevision": _Revision}.get(kind.resource.kind, _Document)
-        try:
-            msgspec.convert(document, shape)
-            if not kind.decides:
-                msgspec.convert(without_nulls(document), kind.struct)
-        except msgspec.ValidationError as error:
-            yield readable(error)
-            return
-    if _has_proper_times(document):
+def find_shape_problems(document: Document, *, is_decoded: bool = False) -> Iterator[str]:
+    """Yield what is wrong with a document, each with its path. Those of unknown kinds are for others to judge.
+
+    `is_decoded`: a document of a kind that decides has been decoded into its struct before. Of pods and nodes, most of
+    a snapshot, the times are then left to find_time_problems.
+    """
+    kind = KINDS.of_document(str(document["kind"]), str(document.get("apiVersion") or ""))
+    if kind is None:
         return
+    if is_decoded and kind.resource in _TYPED:
+        return
+    shape = {"Job": _Workload, "ControllerRevision": _Revision}.get(kind.resource.kind, _Document)
+    try:
+        msgspec.convert(document, shape)
+        if not kind.decides:
+            msgspec.convert(without_nulls(document), kind.struct)
+    except msgspec.ValidationError as error:
+        yield readable(error)
+        return
+    yield from find_time_problems(document)
+
+
+def find_time_problems(document: Document) -> Iterator[str]:
     for path, text in _list_times(document):
         if text and not is_time(text):
             yield f'{path}: expected a time such as "2026-01-01T00:00:00Z", got {text!r:.60}. Mend it.'
-
-
-def _has_proper_times(document: Document) -> bool:
-    """The same question for all of them at once, without their places: asked for every object of a large snapshot."""
-    meta, status = document.get("metadata") or {}, document.get("status") or {}
-    texts = [meta.get("creationTimestamp"), meta.get("deletionTimestamp"), status.get("startTime")]
-    for condition in status.get("conditions") or ():
-        texts += map(condition.get, _CONDITION_TIMES)
-    texts += (status.get("disruptedPods") or {}).values()
-    return all(map(is_time, filter(None, texts)))
 
 
 def _list_times(document: Document) -> Iterator[tuple[str, str | None]]:
@@ -134,7 +132,7 @@ def _list_times(document: Document) -> Iterator[tuple[str, str | None]]:
     yield "$.metadata.deletionTimestamp", meta.get("deletionTimestamp")
     yield "$.status.startTime", status.get("startTime")
     for condition in status.get("conditions") or ():
-        for name in _CONDITION_TIMES:
+        for name in ("lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime"):
             yield f"$.status.conditions.{name}", condition.get(name)
     for name, time in (status.get("disruptedPods") or {}).items():
         yield f"$.status.disruptedPods.{name}", time

@@ -97,7 +97,8 @@ def _read(data: bytes, documents: Documents, skipped: Tally[str]) -> None:
                 raise InputError(f"$.{MARK}.takenAt: {expected}, got {documents.taken_at!r:.60}. Mend it.")
         for item in unfold_list(document):
             if is_known(item, skipped):
-                problems += [f"{item['kind']} {_key_of(item)}: {problem}" for problem in find_shape_problems(item)]
+                shape_problems = find_shape_problems(item, is_decoded=True)
+                problems += [f"{item['kind']} {_key_of(item)}: {problem}" for problem in shape_problems]
                 documents.items.append(item if problems else values.share(item))
     if problems:
         raise InputError(*problems)

@@ -25,6 +25,7 @@ from wukong.api.kinds import (
     STATEFUL_SETS,
 )
 from wukong.api.resources import Resource
+from wukong.cluster.document_shapes import find_time_problems, is_time
 from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.snapshot import pods, revisions
 from wukong.embedded.snapshot.revisions import DocumentsByKind
@@ -91,10 +92,20 @@ def _list_times(by_kind: DocumentsByKind) -> Iterator[float]:
         for document in documents:
             status = document.get("status") or {}
             texts.add(document["metadata"].get("creationTimestamp"))
+            texts.add(document["metadata"].get("deletionTimestamp"))
             texts.add(status.get("startTime"))
             for condition in status.get("conditions") or ():
                 for name in _TIMES:
                     texts.add(condition.get(name))
+    if not all(is_time(text) for text in texts if text):
+        raise InputError(
+            *(
+                f"{document['kind']} {name_of(document)}: {problem}"
+                for documents in by_kind.values()
+                for document in documents
+                for problem in find_time_problems(document)
+            )
+        )
     return (parse_time(text) for text in texts if text)
 
 

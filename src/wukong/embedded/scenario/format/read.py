@@ -17,6 +17,7 @@ from wukong.api.kinds import KINDS
 from wukong.api.quantity import parse_quantity
 from wukong.api.strict import unknown_fields
 from wukong.api.yaml_values import load_documents
+from wukong.cluster.document_shapes import find_shape_problems
 from wukong.embedded.faults.catalogue import TYPES, describe_unknown
 from wukong.embedded.scenario.format.fields import (
     ENTRY_ACTIONS,
@@ -265,6 +266,8 @@ def _check_document(document: Any, place: str) -> Iterator[str]:
         yield from _describe_unknown_kind(place, kind, version)
     if not isinstance(meta, dict) or not isinstance(meta.get("name"), str) or not meta["name"]:
         yield f"{place}.metadata.name: expected a name. Give the object one."
+    elif kind and isinstance(version, str):
+        yield from (f"{place}{problem.removeprefix('$')}" for problem in find_shape_problems(document))
     for field, number in find_oversized_workloads(document):
         yield f"{place}.spec.{field}: expected at most {MOST_REPLICAS:,} pods, got {number:,}. Have fewer."
 
