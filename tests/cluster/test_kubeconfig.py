@@ -136,6 +136,23 @@ def test_the_home_has_the_default_file(tmp_path: Path) -> None:
     assert load(env={"HOME": str(tmp_path)}).server == "https://one:6443"
 
 
+@pytest.mark.parametrize(
+    ("env", "server"),
+    [
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "6443"}, "https://10.0.0.1:6443"),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "https://10.0.0.1:443"),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": ""}, "https://10.0.0.1:443"),
+        ({"KUBERNETES_SERVICE_HOST": "fd00::1"}, "https://[fd00::1]:443"),
+    ],
+)
+def test_the_server_of_a_pod_is_at_its_port_or_at_that_of_https(
+    env: dict[str, str], server: str, tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text("t")
+    assert read_service_account(env, tmp_path).cluster.server == server
+    assert read_service_account(env, tmp_path).namespace == "default"
+
+
 def test_a_pod_uses_its_service_account(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret\n")
     (tmp_path / "namespace").write_text("shop")

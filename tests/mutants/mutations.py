@@ -141,6 +141,10 @@ class _Finder(ast.NodeVisitor):
         for child in node.body:
             self.visit(child)
 
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        if not (isinstance(node.value, ast.Name) and node.value.id == "Literal"):
+            self.generic_visit(node)
+
     # ---- expressions
 
     def visit_Compare(self, node: ast.Compare) -> None:

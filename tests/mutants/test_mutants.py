@@ -69,6 +69,7 @@ def test_each_mutant_has_one_small_mistake(source: str, expected: list[str]) -> 
     [
         '"""A docstring."""',
         "x: int | None",
+        "X = Literal['a', 'b']",
         "def f(a: dict[str, int] | None) -> int | None:\n    pass",
         "x = 'a text of words'",
         "x = f'{a < 1}'",

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
-_PYTEST = ("-q", "-x", "--quick", "-p", "no:cacheprovider", "--no-header", "--tb=no")
+_PYTEST = ("-q", "-x", "--quick", "-p", "no:cacheprovider", "-p", "mutants.quick_examples", "--no-header", "--tb=no")
 
 
 class RunResult(NamedTuple):
@@ -48,11 +48,10 @@ class TreeCopy:
 
     def run_tests(self, paths: Sequence[str], limit_seconds: float | None = None) -> RunResult:
         """Run the tests in this order up to the first that fails. One that takes too long has failed."""
-        bases = [str(self.folder / base) for base in ("src", "tests", "")]
-        # Hypothesis draws the same examples each time, or what notices a mutant would be a matter of chance.
+        bases = [*(str(self.folder / base) for base in ("src", "tests", "")), str(Path(__file__).parents[1])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(bases), "PYTHONHASHSEED": "0"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        command = [sys.executable, "-m", "pytest", *_PYTEST, "--hypothesis-seed=0", *paths]
+        command = [sys.executable, "-m", "pytest", *_PYTEST, *paths]
         begin = time.monotonic()
         try:
             process = subprocess.run(
