@@ -88,16 +88,17 @@ def _complete_head(document: Document, resource: Resource) -> Document:
 
 def _list_times(by_kind: DocumentsByKind) -> Iterator[float]:
     texts: set[str | None] = set()
+    ends: set[str | None] = set()  # of grace periods, which may be yet to come
     for documents in by_kind.values():
         for document in documents:
             status = document.get("status") or {}
             texts.add(document["metadata"].get("creationTimestamp"))
-            texts.add(document["metadata"].get("deletionTimestamp"))
+            ends.add(document["metadata"].get("deletionTimestamp"))
             texts.add(status.get("startTime"))
             for condition in status.get("conditions") or ():
                 for name in _TIMES:
                     texts.add(condition.get(name))
-    if not all(is_time(text) for text in texts if text):
+    if not all(is_time(text) for text in texts | ends if text):
         raise InputError(
             *(
                 f"{document['kind']} {name_of(document)}: {problem}"
