@@ -93,6 +93,8 @@ class LiveSnapshot:
     def put(self, pod: Pod, node: str) -> None:
         """Count this pod on this node ("" for none yet) instead of wherever it was counted before."""
         snapshot, key = self._snapshot, pod.key
+        if node in self._nodes and node not in snapshot.row_of:  # at the beginning: all nodes have come, then all pods
+            self._bring_nodes()
         if pod.is_finished:
             self.remove(key)
         elif node in snapshot.row_of:
