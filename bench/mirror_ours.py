@@ -9,8 +9,9 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
+from typing import TypeVar
 
 from bench.building import peak_megabytes
 from wukong.api.core import Node, Pod
@@ -19,10 +20,11 @@ from wukong.api.resources import Key
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 from wukong.cluster.list_watch import follow
-from wukong.ports import Event, Listing
+from wukong.ports import Event, Listing, WatchUpdate
 from wukong.state import State
 
 AT_ONCE = 16
+T = TypeVar("T", bound=Node | Pod)
 
 
 async def list_all(kube: Kube) -> dict[str, float]:
@@ -41,21 +43,25 @@ async def list_all(kube: Kube) -> dict[str, float]:
     }
 
 
-async def _sync(kube: Kube, state: State, read: type[Node] | type[Pod]) -> None:
+async def _sync(kube: Kube, state: State, read: type[T]) -> None:
     news = follow(kube, KINDS.resource_named(read.__name__), read)
     async with aclosing(news):
-        found = await anext(news)
-        assert isinstance(found, Listing), found
-        state.replace(read.__name__, found.items)
+        await _take_list(news, state, read)
+
+
+async def _take_list(news: AsyncIterator[WatchUpdate[T]], state: State, read: type[T]) -> None:
+    async for page in news:
+        assert isinstance(page, Listing), page
+        state.take_page(read.__name__, page.items, is_first=page.is_first, is_last=page.is_last)
+        if page.is_last:
+            break
 
 
 async def watch(kube: Kube, count: int) -> dict[str, float]:
     """So many changes, made after the list and before the watch begins: they come as fast as we take them."""
     state, news = State(), follow(kube, PODS, Pod)
     async with aclosing(news):
-        found = await anext(news)
-        assert isinstance(found, Listing), found
-        state.replace("Pod", found.items)
+        await _take_list(news, state, Pod)
         print("listed", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
         seen, began, worked = 0, time.perf_counter(), time.process_time()

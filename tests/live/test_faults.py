@@ -155,7 +155,7 @@ async def mirror(kube: Kube, changes: list[Change], told: list[ClusterError]) ->
         elif isinstance(update, Event):
             changes += state.apply(update.type, update.object, "ConfigMap")
         elif isinstance(update, Listing):
-            changes += state.replace("ConfigMap", update.items)
+            changes += state.take_page("ConfigMap", update.items, is_first=update.is_first, is_last=update.is_last)
 
 
 def ours(changes: list[Change]) -> list[tuple[str, str]]:
