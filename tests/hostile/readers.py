@@ -24,6 +24,8 @@ from wukong.cluster.credentials import load as load_credentials
 from wukong.cluster.files import read_objects
 from wukong.embedded.scenario import Scenario
 
+RULES = load_rules()
+
 
 class Reader(NamedTuple):
     read: Callable[[str], object]
@@ -43,7 +45,7 @@ READERS: dict[str, Reader] = {
     "snapshot to play on": Reader(lambda path: read_start(path, Scenario(), ()), good_files.SNAPSHOTS),
     "manifest": Reader(lambda path: read_manifest(path, a_small_cluster()), good_files.MANIFESTS),
     "manifest to play": Reader(lambda path: add_changes(Scenario(), [path]), good_files.MANIFESTS),
-    "policy": Reader(lambda path: read_policies([path], load_rules()), good_files.POLICIES),
+    "policy": Reader(lambda path: read_policies([path], RULES), good_files.POLICIES),
     "scheduler config": Reader(lambda path: Profiles(path).of(find_version("1.35")[0]), good_files.SCHEDULER_CONFIGS),
     "run config": Reader(lambda path: read_run_config({}, read_file(path), path), good_files.RUN_CONFIGS),
     "prices": Reader(lambda path: prices_of(ExtenderOptions(prices=path)), good_files.PRICES),

@@ -35,7 +35,8 @@ def try_reader(name: str, reader: Reader, seed: int, path: Path) -> str:
         reader.read(str(path))
         problem = ""
     except InputError as error:
-        problem = "" if all(error.problems) and str(path) in str(error) else f"no place in: {error}"
+        has_places = all(str(path) in problem or problem.startswith("--") for problem in error.problems)  # or a flag
+        problem = "" if error.problems and has_places else f"no place in: {error}"
     except Exception:
         problem = traceback.format_exc()
     seconds = time.process_time() - started
@@ -73,4 +74,4 @@ def test_a_hostile_file_is_told_or_read(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_thousands_of_hostile_files_are_told_or_read(name: str, tmp_path: Path) -> None:
-    try_many(name, range(60, 2_060), tmp_path / "file")
+    try_many(name, range(60, 1_060), tmp_path / "file")
