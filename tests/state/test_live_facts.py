@@ -1,0 +1,75 @@
+"""What the engine knows beside nodes and pods follows the mirror, change by change."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import a_node, selecting
+from wukong.api.apps import (
+    PodDisruptionBudget,
+    PodDisruptionBudgetSpec,
+    PodDisruptionBudgetStatus,
+    ReplicaSet,
+    StatefulSet,
+    WorkloadSpec,
+)
+from wukong.api.core import Namespace, Service, ServiceSpec
+from wukong.api.meta import Object, ObjectMeta
+from wukong.engine.facts import read_facts
+from wukong.state import State
+from wukong.state.live_snapshot import FACTS, in_order
+
+SHOP = ObjectMeta(name="web", namespace="shop")
+
+
+def a_budget(allowed: int = 0, disrupted: str = "", app: str = "web") -> PodDisruptionBudget:
+    status = PodDisruptionBudgetStatus(
+        disruptions_allowed=allowed, disrupted_pods={disrupted: None} if disrupted else {}
+    )
+    return PodDisruptionBudget(metadata=SHOP, spec=PodDisruptionBudgetSpec(selector=selecting(app=app)), status=status)
+
+
+def a_workload(struct: type[ReplicaSet] | type[StatefulSet], app: str) -> Object:
+    return struct(kind=struct.__name__, metadata=SHOP, spec=WorkloadSpec(selector=selecting(app=app)))
+
+
+CHANGES: dict[str, tuple[Object, Object]] = {
+    "a namespace's labels": (
+        Namespace(metadata=ObjectMeta(name="shop")),
+        Namespace(metadata=ObjectMeta(name="shop", labels={"team": "a"})),
+    ),
+    "a service's selector": (
+        Service(metadata=SHOP, spec=ServiceSpec(selector={"app": "web"})),
+        Service(metadata=SHOP, spec=ServiceSpec(selector={"app": "db"})),
+    ),
+    "a ReplicaSet's selector": (a_workload(ReplicaSet, "web"), a_workload(ReplicaSet, "db")),
+    "a StatefulSet's selector": (a_workload(StatefulSet, "web"), a_workload(StatefulSet, "db")),
+    "a budget's selector": (a_budget(), a_budget(app="db")),
+    "what a budget allows": (a_budget(0), a_budget(1)),
+    "what a budget knows to be evicted": (a_budget(), a_budget(disrupted="web-1")),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_changes_what_is_known_is_known_at_once(name: str) -> None:
+    before, after = CHANGES[name]
+    state = State()
+    state.replace("Node", [a_node("n0")])
+    nothing = state.snapshot.facts
+    state.apply("ADDED", before)
+    first = state.snapshot.facts
+    assert first == read_facts(in_order(state.objects, FACTS)) != nothing
+    state.apply("MODIFIED", after)
+    second = state.snapshot.facts
+    assert second == read_facts(in_order(state.objects, FACTS)) != first
+    state.apply("DELETED", after)
+    assert state.snapshot.facts == nothing
+
+
+def test_what_was_read_once_is_not_read_again() -> None:
+    state = State()
+    state.apply("ADDED", a_budget())
+    facts = state.snapshot.facts
+    state.apply("ADDED", a_node("n0"))
+    state.apply("MODIFIED", PodDisruptionBudget(metadata=SHOP, spec=a_budget().spec, status=a_budget().status))
+    assert state.snapshot.facts is facts
