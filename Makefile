@@ -16,7 +16,7 @@ WORKERS := $(shell echo $$(($(CORES) + 1)))
 IN_PARALLEL := --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test check lint types tidy bench format crds lock clean .venv
+.PHONY: help demo quick test check lint types tidy mutants bench format crds lock clean .venv
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
@@ -47,6 +47,9 @@ types: .venv ## Check types with mypy
 
 tidy: .venv ## Check import rows, documents and the lock: seconds
 	@$(BIN)/python -m pytest -q --quick tests/tidy
+
+mutants: .venv ## Plant small mistakes in the lines a change touches: do the tests notice? (ARGS="--seed 2 src/wukong/state")
+	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m mutants $(ARGS)
 
 bench: .venv ## Measure the engine (ARGS=--embedded: the embedded cluster; --help lists more)
 	@$(BIN)/python -m bench $(ARGS)

@@ -12,8 +12,9 @@ import numpy as np
 
 from bench import building, mirror, placing, versus
 from bench.embedded import compare as embedded
-from bench.extender import compare
+from bench.extender import compare, holds, policies
 from bench.forecast import compare as forecast
+from bench.memory import compare as memory
 from bench.workloads import WORKLOADS
 
 CHECKED_AT = 5_000  # nodes at which placements are scored again from scratch
@@ -28,9 +29,14 @@ def main() -> None:
     parser.add_argument("--versus", action="store_true", help="only compare with the Go simulator cluster-capacity")
     parser.add_argument("--mirror", action="store_true", help="only compare with the official Python client")
     parser.add_argument("--extender", action="store_true", help="only compare the extender with plain Python and Go")
+    parser.add_argument("--holds", action="store_true", help="only measure how long the extender holds the event loop")
+    parser.add_argument(
+        "--policies", action="store_true", help="only measure what a change of one of many policies costs"
+    )
     parser.add_argument("--embedded", action="store_true", help="only measure the embedded cluster")
     parser.add_argument("--forecast", action="store_true", help="only measure what a change to a large cluster costs")
-    parser.add_argument("--before", metavar="DIR", help="with --forecast: an earlier checkout to compare with")
+    parser.add_argument("--memory", action="store_true", help="only measure what a mirror of many pods weighs")
+    parser.add_argument("--before", metavar="DIR", help="with --forecast or --memory: an earlier checkout")
     parser.add_argument("--hours", type=int, default=embedded.HOURS, help="virtual hours of churn with --embedded")
     options = parser.parse_args()
     sizes = [int(text) for text in options.nodes.split(",")]
@@ -46,11 +52,20 @@ def main() -> None:
     if options.extender:
         compare.main(versus.say_aside)
         return
+    if options.holds:
+        holds.main(versus.say_aside)
+        return
+    if options.policies:
+        policies.main(versus.say_aside)
+        return
     if options.embedded:
         embedded.main(versus.say_aside, options.hours)
         return
     if options.forecast:
         forecast.main(versus.say_aside, options.before)
+        return
+    if options.memory:
+        memory.main(versus.say_aside, options.before)
         return
     print("every node is scored for every pod, no sampling\n")
     for per_node in (int(text) for text in options.pods_per_node.split(",")):

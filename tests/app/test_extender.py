@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import logging
+import ssl
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
 import numpy as np
+import pytest
+from aiohttp import ClientError, ClientSession
 
 from builders import a_node, a_pod, a_usage, measure
 from policies import spot, steady
-from wukong.app.components.extender.server import CountingExtender
+from wukong.app.component import Context
+from wukong.app.components.extender import ExtenderOptions
+from wukong.app.components.extender.server import CountingExtender, ExtenderServer
+from wukong.app.install.certificates import issue
+from wukong.app.rules import load_rules
 from wukong.placement.slices import finish
 from wukong.replies.extender.verbs import Extender
+from wukong.runtime import Loop
 from wukong.runtime.metrics import Metrics
 from wukong.state import State
 
@@ -31,7 +45,7 @@ def test_a_stale_mirror_is_shown_and_its_refusals_are_counted() -> None:
     figures = metrics.registry.get_sample_value
     assert figures("wukong_extender_stale_mirror") == 0
     clock.time += 163
-    fleet = counting.fleet(clock.now())
+    fleet = extender.fleet(clock.now())
     finish(counting.filter_in_slices(a_pod(), fleet, np.arange(fleet.size, dtype=np.intp), clock.now()))
     refused = {"reason": "stale-mirror", "mode": "enforce"}
     assert figures("wukong_extender_stale_mirror") == 1
@@ -48,3 +62,47 @@ def test_usage_grows_old_and_stale_though_no_scheduler_asks() -> None:
     assert (figures("wukong_usage_stale_nodes"), figures("wukong_usage_age_seconds")) == (0, 10)
     clock.time += 175
     assert (figures("wukong_usage_stale_nodes"), figures("wukong_usage_age_seconds")) == (1, 185)
+
+
+class Beside:
+    """As much of a loop as the server asks for."""
+
+    class mirror:  # noqa: N801
+        class ages:  # noqa: N801
+            @staticmethod
+            def staleness_of(kind: str, now: float) -> float:
+                return 0.0
+
+    performer = None
+    is_synced = True
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+async def test_the_server_speaks_tls_unless_it_is_told_not_to(
+    is_plain: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    issued = issue("wukong", ["127.0.0.1"], datetime.now(UTC), 10)
+    files = {"cert": issued.server.certificate, "key": issued.server.key, "client_ca": issued.authority}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    paths: dict[str, Any] = {} if is_plain else {name: str(tmp_path / name) for name in files}
+    options, metrics = ExtenderOptions(address="127.0.0.1:0", plain_http=is_plain, **paths), Metrics()
+    context = Context(State(), metrics, Hand(), load_rules(), {})
+    server = ExtenderServer(lambda staleness: Extender(context.state), options, context)
+    async with AsyncExitStack() as stack:
+        beside = await server.start(stack, cast(Loop, Beside()))
+        beside.close()
+        (port,) = [record.__dict__["port"] for record in caplog.records if "port" in record.__dict__]
+        client = ssl.create_default_context(cadata=issued.authority.decode())
+        (tmp_path / "client").write_bytes(issued.client.certificate + issued.client.key)
+        client.load_cert_chain(tmp_path / "client")
+        scheme = "http" if is_plain else "https"
+        async with ClientSession() as session:
+            async with session.get(f"{scheme}://127.0.0.1:{port}/healthz", ssl=client) as response:
+                assert response.status == 200
+            other = "https" if is_plain else "http"
+            with pytest.raises(ClientError):
+                await session.get(f"{other}://127.0.0.1:{port}/healthz", ssl=client)
+    has_expiry = "wukong_certificate_expiry_timestamp_seconds{" in metrics.text().decode()
+    assert has_expiry != is_plain

@@ -205,6 +205,25 @@ def test_the_service_can_have_a_fixed_address() -> None:
     assert "clusterIP" not in the(installed(), "Service")["spec"]
 
 
+def test_the_pods_are_restricted() -> None:
+    pod = pod_of(installed())
+    (container,) = pod["containers"]
+    assert pod["securityContext"] == {
+        "runAsNonRoot": True,
+        "runAsUser": 65532,
+        "runAsGroup": 65532,
+        "fsGroup": 65532,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    (keys,) = pod["volumes"]
+    assert keys["secret"]["defaultMode"] == 0o440
+
+
 @pytest.mark.parametrize("is_plain", [True, False])
 @pytest.mark.parametrize("second", [None, SecondScheduler(image="kube-scheduler:test")])
 def test_only_the_two_ports_can_be_reached(is_plain: bool, second: SecondScheduler | None) -> None:

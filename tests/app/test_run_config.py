@@ -158,6 +158,21 @@ def test_a_file_that_names_no_component_is_refused() -> None:
     assert problems("lease: a/b") == ["run.yaml: $.components: expected some of load, extender, policy, got none."]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "components: [load]\nusage: {prometheus: ['http://me:S3CRET@p']}",
+        "components: [load]\nusage: {prometheus: 'ftp://me:S3CRET@p'}",
+        "components: [load]\nusage: ['http://me:" + "x" * 80 + "S3CRET@p']",
+        "['http://me:S3CRET@p']",
+    ],
+)
+def test_no_password_of_a_file_is_told(text: str) -> None:
+    told = " ".join(problems(text))
+    assert "S3CRET" not in told
+    assert "x" * 20 not in told
+
+
 @pytest.mark.parametrize("text", ["dryRun: true", "leaderElection: false"])
 def test_who_only_tries_or_asks_nobody_takes_no_lease(text: str) -> None:
     assert read(f"components: [load]\n{text}\n").run.lease_key is None

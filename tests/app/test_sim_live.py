@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from app.live_world import TEMPLATE, LiveWorld, a_scenario, a_workload, play_in_live_world
-from wukong.api.kinds import DEPLOYMENTS, NODES, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS
-from wukong.api.resources import Key
+from wukong.api.kinds import DEPLOYMENTS, NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS
+from wukong.api.resources import Key, Resource
 from wukong.app.sim_live import Options, play_live
 from wukong.app.sim_live.ownership import RUN_LABEL, fields_to_apply, label_document
 from wukong.app.sim_live.watch_source import lasting_part_of
@@ -67,6 +67,48 @@ def test_all_nodes_of_a_second_are_cordoned_before_any_is_emptied() -> None:
         assert [event.text for event in nodes] == ["cordoned", "cordoned", "drain begins", "drain begins"]
         assert not story.settled
         assert any("pending" in reason for reason in story.stuck), story.stuck
+
+    play_in_live_world(run)
+
+
+def test_a_drain_begins_in_its_second_whatever_comes_later() -> None:
+    async def run(site: LiveWorld) -> None:
+        entries: list[Document] = [{"at": "3s", "drain": "own-1"}, {"at": "30s", "uncordon": "own-1"}]
+        story = await play_live(site.cluster, a_scenario(*entries), OWN_NODES, site.say)
+        assert [event.at for event in story.events if event.text == "drain begins"] == [pytest.approx(3, abs=0.2)]
+        assert story.workloads["shop/web"].restarts == 1
+
+    play_in_live_world(run)
+
+
+def test_a_namespace_is_made_at_once_as_the_scenario_has_it() -> None:
+    meta = {"name": "shop", "labels": {"team": "a"}}
+    namespace: Document = {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
+    created: list[Document] = []
+
+    async def run(site: LiveWorld) -> None:
+        create = site.cluster.create
+
+        async def record(resource: Resource, body: Document, namespace: str = "") -> Document:
+            created.extend([body] if resource == NAMESPACES else [])
+            return await create(resource, body, namespace)
+
+        site.cluster.create = record  # type: ignore[method-assign]
+        await play_live(site.cluster, a_scenario(manifests=[namespace, a_workload()]), OWN_NODES, site.say)
+        assert [document["metadata"]["labels"]["team"] for document in created] == ["a"]
+
+    play_in_live_world(run)
+
+
+def test_everything_in_a_namespace_of_the_run_is_its_own() -> None:
+    """Operators make pods that do not carry the label; with the namespace they go anyhow."""
+    unlabelled = {"metadata": {"name": "operated"}, "spec": TEMPLATE["spec"]}
+
+    async def run(site: LiveWorld) -> None:
+        site.when(3, lambda: site.world.server.create(PODS, unlabelled, "shop"))
+        deletion = {"at": "10s", "delete": {"kind": "Pod", "name": "operated", "namespace": "shop"}}
+        await play_live(site.cluster, a_scenario(deletion), OWN_NODES, site.say)
+        assert site.names("Pod") == []
 
     play_in_live_world(run)
 

@@ -115,6 +115,16 @@ def test_a_node_that_somebody_uncordoned_stays_schedulable() -> None:
     play_in_live_world(run)
 
 
+def test_the_cordon_of_a_node_of_the_runs_own_is_nobodys_business() -> None:
+    async def run(site: LiveWorld) -> None:
+        site.when(5, lambda: site.cordon("own-1", False))
+        site.when(6, lambda: site.cordon("own-1"))
+        await play_live(site.cluster, a_scenario({"at": "3s", "cordon": "own-1"}), OWN_NODES, site.say)
+        assert (len(site.messages), site.names("Node")) == (1, [])
+
+    play_in_live_world(run)
+
+
 def test_a_node_that_was_replaced_meanwhile_is_another_node() -> None:
     async def run(site: LiveWorld) -> None:
         a_shop()(site)

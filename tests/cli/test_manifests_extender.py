@@ -28,6 +28,14 @@ def test_the_stream_holds_only_objects_of_the_cluster(wukong: Wukong) -> None:
     assert any("--cluster-ip" in line for line in run.notes)
 
 
+def test_memory_is_as_it_was_asked_for(wukong: Wukong) -> None:
+    run = wukong(*BASIC, "--memory", "512Mi", "--memory-limit", "2Gi")
+    (deployment,) = [entry for entry in documents(run) if entry["kind"] == "Deployment"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["requests"]["memory"] == "512Mi"
+    assert container["resources"]["limits"] == {"memory": "2Gi"}
+
+
 def test_with_a_second_scheduler_both_are_in_the_stream(wukong: Wukong) -> None:
     run = wukong(*BASIC, "--second-scheduler", "--scheduler-image", "kube-scheduler:test", "--scheduler-name", "placer")
     found = [entry["metadata"]["name"] for entry in documents(run) if entry["kind"] == "Deployment"]
@@ -82,6 +90,9 @@ def test_a_folder_that_cannot_be_made_is_said(wukong: Wukong, tmp_path: Path) ->
         (("--namespace", "kube-system"), "--namespace: expected one of Wukong's own"),
         (("--cluster-ip", "here"), "--cluster-ip: expected an address"),
         (("--components", "extendre"), "unknown component"),
+        (("--memory", "lots"), "--memory: expected a quantity"),
+        (("--memory-limit", "-1Gi"), "--memory-limit: expected an amount of memory"),
+        (("--memory-limit", "200Mi"), "--memory-limit: expected no less than is requested"),
     ],
 )
 def test_a_wrong_option_is_named_with_its_fix(wukong: Wukong, words: tuple[str, ...], problem: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from builders import ZONE, a_node, a_pod
 from random_clusters import Case, cases
@@ -22,6 +24,7 @@ from wukong.replies.extender.plugin import DEFAULT_ENTRY, add_extender
 from wukong.replies.extender.verbs import Extender
 from wukong.state import State
 
+GPU = "example.com/gpu"  # the extended resource of random clusters
 POLICIES = b"""
 apiVersion: placement.novasphere.dev/v1alpha1
 kind: PlacementPolicy
@@ -50,8 +53,14 @@ spec:
 """  # noqa: E501
 
 
+def reasons_of(message: str) -> list[str]:
+    """In any order, for they are sorted by their texts, and the one extended resource has another name."""
+    return sorted(re.split("[,.:] ", re.sub(r"x-\d+/x|example.com/gpu", "a resource", message)))
+
+
 @pytest.mark.slow
 @settings(max_examples=60)
+@example(Case(Objects(nodes=[a_node("a"), a_node("b", extra={GPU: "1"})]), a_pod("probe", requests={GPU: "2"})))
 @given(cases())
 def test_the_same_is_decided_under_other_names(case: Case) -> None:
     probe = case.pod
@@ -71,9 +80,32 @@ def test_the_same_is_decided_under_other_names(case: Case) -> None:
     )
     assert [names[name] for name in original.feasible] == list(anonymous.feasible)
     assert original.final == anonymous.final
-    assert original.message == anonymous.message
+    assert reasons_of(original.message) == reasons_of(anonymous.message)
     assert {name: points.tolist() for name, points in original.scores.items()} == {
         name: points.tolist() for name, points in anonymous.scores.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "resource",
+    ["house.example/fpga", "house.kubernetes.io/disks", "requests.house/fpga", "hugepages-3Mi", "hugepages-house",
+     "attachable-volumes-house", "house"],
+)  # fmt: skip
+def test_a_private_resource_is_asked_for_and_given_alike(resource: str) -> None:
+    nodes = [a_node("a", extra={resource: "1"}), a_node("b", extra={resource: "4"}), a_node("c")]
+    taken = a_pod("taken", node="b", requests={resource: "1"})
+    probe = a_pod("probe", requests={resource: "2"})
+    objects = Objects(nodes=nodes, pods=[taken, probe])
+    renamed = anonymize(objects)
+    assert "house" not in " ".join(texts_of(renamed))
+    original, other = (
+        Scheduler(Snapshot.of(Objects(nodes=snapshot.nodes, pods=snapshot.pods[:1]))).decide(snapshot.pods[1])
+        for snapshot in (objects, renamed)
+    )
+    assert len(original.feasible) == len(other.feasible)
+    assert original.final == other.final
+    assert {name: points.tolist() for name, points in original.scores.items()} == {
+        name: points.tolist() for name, points in other.scores.items()
     }
 
 

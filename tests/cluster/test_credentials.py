@@ -6,18 +6,22 @@ import asyncio
 import json
 import ssl
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from scripted_api_server import refuses, says, served
 from testbed.certificates import make
 from wukong.api.kinds import NODES
 from wukong.api.resources import Key
 from wukong.cluster.credentials import Credentials
+from wukong.cluster.kube import Kube
 from wukong.cluster.kubeconfig import ClusterEntry, Exec, Login, UserEntry
-from wukong.errors import Denied, InputError
+from wukong.errors import ClusterError, Denied, InputError
+from wukong.serve.site import serve
 
 KEY = Key("", "n")
 VERSION = "client.authentication.k8s.io/v1"
@@ -221,6 +225,47 @@ async def test_a_certificate_caught_half_written_is_read_again(
     assert credentials.generation == 1
     assert connect(credentials.tls, server) != before
     assert "PRIVATE" not in caplog.text
+
+
+async def test_a_replaced_authority_is_trusted_and_the_old_one_no_longer(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        make(tmp_path / name, "https://127.0.0.1:1", "10.0.0.1")
+    mounted = tmp_path / "ca.crt"
+    mounted.write_bytes((tmp_path / "old" / "ca.crt").read_bytes())
+
+    async def serve_as(stack: AsyncExitStack, name: str) -> int:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(tmp_path / name / "apiserver.crt", tmp_path / name / "apiserver.key")
+        app = web.Application()
+        app.router.add_get("/{path:.*}", answer_with_a_node)
+        return await serve(stack, app, "127.0.0.1", 0, tls)
+
+    async with AsyncExitStack() as stack:
+        old_port, new_port = await serve_as(stack, "old"), await serve_as(stack, "new")
+        cluster = ClusterEntry(server=f"https://127.0.0.1:{old_port}", certificate_authority=str(mounted))
+        credentials = Credentials(Login(place="p", cluster=cluster, user=UserEntry(token="t")))
+        kube = await stack.enter_async_context(Kube(credentials))
+        await kube.get(NODES, KEY, dict)
+        credentials.server = f"https://127.0.0.1:{new_port}"
+        for content in (b"", b"-----BEGIN CERTIFICATE-----\nhalf", (tmp_path / "new" / "ca.crt").read_bytes()):
+            mounted.write_bytes(content)
+            with pytest.raises(ClusterError, match="cannot be trusted"):
+                await kube.get(NODES, KEY, dict)
+        await kube.get(NODES, KEY, dict)
+        credentials.server = f"https://127.0.0.1:{old_port}"
+        with pytest.raises(ClusterError, match="cannot be trusted"):
+            await kube.get(NODES, KEY, dict)
+
+
+async def answer_with_a_node(_: web.Request) -> web.Response:
+    return web.json_response({"metadata": {"name": "n"}})
+
+
+def test_an_empty_authority_is_not_the_systems(tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").touch()
+    cluster = ClusterEntry(server="https://h", certificate_authority=str(tmp_path / "ca.crt"))
+    with pytest.raises(InputError, match="expected certificates in PEM, got nothing"):
+        Credentials(Login(place="p", cluster=cluster))
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"half\nof", b"a\0b"])

@@ -193,8 +193,7 @@ async def test_where_nobody_listens_nothing_was_sent() -> None:
 async def test_an_answer_that_does_not_come_in_time_leaves_a_write_open() -> None:
     over = asyncio.Event()
     async with served(waits(over), waits(over)) as (kube, script):
-        http = Http(kube.credentials, answer_seconds=0.05)
-        async with http:
+        async with Http(kube.credentials, answer_seconds=0.05) as http:
             with pytest.raises(OutcomeUnknown):
                 await http.send("POST", "/api/v1/nodes", {})
             with pytest.raises(ServerFailed):

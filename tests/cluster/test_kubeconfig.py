@@ -107,6 +107,12 @@ def test_what_is_wrong_is_said_with_its_place(text: str, context: str, expected:
     assert expected in str(caught.value)
 
 
+@pytest.mark.parametrize(("host", "port"), [("10.96.0.1", "tcp://10.96.0.1:443"), ("[", "443"), ("a b/", "x")])
+def test_a_pod_without_an_address_of_its_server_is_told_so(host: str, port: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"\$KUBERNETES_SERVICE_HOST"):
+        read_service_account({"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}, tmp_path)
+
+
 def test_data_that_is_no_base64_is_said_so() -> None:
     assert decode_base64(base64.b64encode(b"pem").decode() + "\n", "x") == b"pem"
     with pytest.raises(InputError, match="x: expected base64"):
@@ -128,6 +134,23 @@ def test_the_home_has_the_default_file(tmp_path: Path) -> None:
     (tmp_path / ".kube").mkdir()
     (tmp_path / ".kube" / "config").write_text(a_config("a", current="a"))
     assert load(env={"HOME": str(tmp_path)}).server == "https://one:6443"
+
+
+@pytest.mark.parametrize(
+    ("env", "server"),
+    [
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "6443"}, "https://10.0.0.1:6443"),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "https://10.0.0.1:443"),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": ""}, "https://10.0.0.1:443"),
+        ({"KUBERNETES_SERVICE_HOST": "fd00::1"}, "https://[fd00::1]:443"),
+    ],
+)
+def test_the_server_of_a_pod_is_at_its_port_or_at_that_of_https(
+    env: dict[str, str], server: str, tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text("t")
+    assert read_service_account(env, tmp_path).cluster.server == server
+    assert read_service_account(env, tmp_path).namespace == "default"
 
 
 def test_a_pod_uses_its_service_account(tmp_path: Path) -> None:

@@ -45,8 +45,6 @@ def test_each_scheme_has_its_variable_in_either_case() -> None:
     "proxy", ["socks5://me:S3CRET@proxy", "http://me:S3CRET@", "me:S3CRET@[::1", "http://me:S3CRET@p:x"]
 )
 def test_no_password_of_a_proxy_is_told(proxy: str) -> None:
-    with pytest.raises(
-        InputError, match=r"\$HTTPS_PROXY: expected an http:// or https:// proxy, got .*\*\*\*@"
-    ) as caught:
+    with pytest.raises(InputError, match=r"\$HTTPS_PROXY: expected an .*, got .*\*\*\*@") as caught:
         find_proxy("https://one", {"HTTPS_PROXY": proxy})
     assert "S3CRET" not in str(caught.value)

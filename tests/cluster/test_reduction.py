@@ -110,3 +110,47 @@ def test_of_a_node_the_times_of_its_taints_stay_and_no_messages() -> None:
     reduced = reduce_document(document("Node", spec={"taints": [taint]}, status={"conditions": [ready]}))
     assert reduced["spec"]["taints"] == [taint]
     assert reduced["status"]["conditions"] == [{"type": "Ready", "status": "Unknown"}]
+
+
+VOLUMES: list[Document] = [
+    {
+        "name": "a",
+        "csi": {"driver": SECRET, "nodePublishSecretRef": {"name": SECRET}, "volumeAttributes": {"k": SECRET}},
+    },
+    {"name": "b", "ephemeral": {"volumeClaimTemplate": {"metadata": {"annotations": {"k": SECRET}}, "spec": {}}}},
+    {"name": "c", "rbd": {"monitors": [SECRET], "image": SECRET, "secretRef": {"name": SECRET}, "user": SECRET}},
+    {"name": "d", "iscsi": {"targetPortal": SECRET, "iqn": SECRET, "secretRef": {"name": SECRET}}},
+    {"name": "e", "awsElasticBlockStore": {"volumeID": SECRET}},
+    {"name": "f", "gcePersistentDisk": {"pdName": SECRET}},
+    {"name": "g", "azureDisk": {"diskName": SECRET}},
+    {"name": "h", "persistentVolumeClaim": {"claimName": "data"}},
+    {"name": "i", "image": {"reference": "web:1"}},
+    {"name": "j", "projected": {"sources": [{"secret": {"name": SECRET}}]}},
+]
+
+
+@pytest.mark.parametrize("kind", [*WORKLOADS, "Pod", "ControllerRevision"])
+def test_of_volumes_their_kind_stays_with_claims_and_images(kind: str) -> None:
+    """What placement says of a volume it does not model is what kind it is."""
+    template = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "volumes": VOLUMES}}
+    if kind == "Pod":
+        reduced = reduce_document(document(kind, spec=template["spec"]))["spec"]
+    elif kind == "ControllerRevision":
+        reduced = reduce_document(document(kind, data={"spec": {"template": template}}))["data"]["spec"]["template"][
+            "spec"
+        ]
+    else:
+        reduced = reduce_document(document(kind, spec={"template": template}))["spec"]["template"]["spec"]
+    assert SECRET not in str(reduced)
+    kinds = {volume["name"]: sorted(volume.keys() - {"name"}) for volume in reduced["volumes"]}
+    assert {name: kinds.get(name) for name in "abcdefhi"} == {
+        "a": ["csi"],
+        "b": ["ephemeral"],
+        "c": ["rbd"],
+        "d": ["iscsi"],
+        "e": ["awsElasticBlockStore"],
+        "f": ["gcePersistentDisk"],
+        "h": ["persistentVolumeClaim"],
+        "i": ["image"],
+    }
+    assert {"name": "h", "persistentVolumeClaim": {"claimName": "data"}} in reduced["volumes"]

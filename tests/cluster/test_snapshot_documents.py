@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wukong.cluster.snapshot_documents import read_documents
+from wukong.cluster.snapshot_documents import MARK, read_documents
 
 POD = {
     "apiVersion": "v1",
@@ -42,3 +42,24 @@ def test_what_is_not_read_is_counted(version: str, kind: str, is_read: bool, tmp
     kinds = [item["kind"] for item in read_documents(a_snapshot(tmp_path, document), skipped).items]
     assert kinds == (["Pod", kind] if is_read else ["Pod"])
     assert skipped == ({} if is_read else {kind: 1})
+
+
+@pytest.mark.parametrize(
+    ("mark", "is_reduced", "taken_at"),
+    [
+        ({"takenAt": "2026-01-01T00:00:00Z"}, True, "2026-01-01T00:00:00Z"),
+        ({}, True, ""),
+        (None, False, ""),
+        ("yes", False, ""),
+    ],
+)
+def test_only_a_snapshot_of_ours_is_reduced_and_says_when_it_was_taken(
+    mark: object, is_reduced: bool, taken_at: str, tmp_path: Path
+) -> None:
+    """What kubectl wrote has every field, and what differs from it is a change."""
+    path = tmp_path / "snapshot.json"
+    marked = {} if mark is None else {MARK: mark}
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", **marked, "items": [POD]}))
+    documents = read_documents(str(path), Tally())
+    assert (documents.is_reduced, documents.taken_at) == (is_reduced, taken_at)
+    assert [item["kind"] for item in documents.items] == ["Pod"]

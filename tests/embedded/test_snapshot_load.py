@@ -177,24 +177,27 @@ def test_new_objects_get_neither_uids_nor_names_of_what_was_loaded() -> None:
     assert story.workloads["default/web"].available == 60
 
 
-def test_an_anonymous_snapshot_still_knows_who_owns_whom() -> None:
-    world, _ = play_document(
-        {"nodes": [{"namePrefix": "n", "count": 2}], "manifests": [workload("Deployment", "web")]}, 0
-    )
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_anonymous_snapshot_still_knows_who_owns_whom(kind: str) -> None:
+    world, _ = play_document({"nodes": [{"namePrefix": "n", "count": 2}], "manifests": [workload(kind, "web")]}, 0)
     documents = anonymize_documents([reduce_document(document) for document in list_everything(world)])
     assert not [document for document in documents if "web" in str(document)]
-    story = play_on(load(documents, world.clock.now()), Scenario())
+    snapshot = load(documents, world.clock.now())
+    assert snapshot.notes == []
+    story = play_on(snapshot, Scenario())
     assert story.before is not None
     assert (story.before.changes, story.settled, len(story.workloads)) == (0, True, 1)
 
 
-def test_pods_that_an_anonymous_snapshot_does_not_number_stay_and_that_is_said() -> None:
+def test_pods_of_a_stateful_set_that_are_not_numbered_stay_and_that_is_said() -> None:
+    """Anonymous snapshots were so once."""
     nodes = [{"namePrefix": "n", "count": 2}]
     world, _ = play_document({"nodes": nodes, "manifests": [workload("StatefulSet", "web")]}, 0)
-    snapshot = load(
-        anonymize_documents([reduce_document(document) for document in list_everything(world)]), world.clock.now()
-    )
-    assert "their pods are not numbered, as in an anonymous snapshot" in snapshot.notes[0]
+    documents = [reduce_document(document) for document in list_everything(world)]
+    for number, document in enumerate(document for document in documents if document["kind"] == "Pod"):
+        document["metadata"]["name"] = f"x-0{number}"
+    snapshot = load(documents, world.clock.now())
+    assert "their pods are not numbered, as in old anonymous snapshots" in snapshot.notes[0]
     story = play_on(snapshot, Scenario())
     assert story.before is not None
     assert (story.before.changes, story.settled) == (0, True)

@@ -43,6 +43,10 @@ def expression(**given: Any) -> Spec:
     return {"selector": {"matchExpressions": [given]}}
 
 
+def expressions(count: int) -> list[Spec]:
+    return [{"key": f"key-{number}", "operator": "Exists"} for number in range(count)]
+
+
 # The schema and its CEL rules say no: the policy is never stored.
 REFUSED = [
     Bad("no-spec", None, "spec", "Required value"),
@@ -132,7 +136,34 @@ REFUSED = [
         "spec.selector.matchExpressions[0].values",
         VALUES,
     ),
+    Bad(
+        "too-many-labels",
+        labels(**{f"l{number}": "x" for number in range(33)}),
+        "spec.selector.matchLabels",
+        "at most 32",
+    ),
+    Bad(
+        "too-many-expressions",
+        {"selector": {"matchExpressions": expressions(33)}},
+        "spec.selector.matchExpressions",
+        "must have at most 32 items",
+    ),
+    Bad(
+        "too-many-values",
+        expression(key="app", operator="In", values=[f"v{number}" for number in range(65)]),
+        "spec.selector.matchExpressions[0].values",
+        "must have at most 64 items",
+    ),
     Bad("label-too-long", labels(app="x" * 64), "spec.selector.matchLabels.app", "may not be more than 63"),
+    Bad("label-with-an-escape", labels(app="\x1b[31m"), "spec.selector.matchLabels.app", "should match"),
+    Bad(
+        "expression-key-with-an-escape",
+        expression(key="a\u202eb", operator="Exists"),
+        "spec.selector.matchExpressions[0].key",
+        "should match",
+    ),
+    Bad("rule-name-with-an-escape", rule(name="a\x1b[2J"), f"{POLICY}.rules[0].name", "should match"),
+    Bad("scheduler-with-an-escape", policy(schedulerName="a\x9bb"), f"{POLICY}.schedulerName", "should match"),
     Bad("label-is-a-number", labels(tier=5), "spec.selector.matchLabels.tier", "must be of type string"),
     Bad("selector-is-text", {"selector": "app=web"}, "spec.selector", "must be of type object"),
     Bad("default", {"selector": {}}, "spec", "expected no selector and no namespaceSelector", "ClusterPlacementPolicy"),
@@ -198,6 +229,18 @@ REPORTED = [
         rule(type="filter"),
         f"$.{POLICY}.rules[0].config.maxPerHour",
         "expected a price per hour, got none",
+    ),
+    Bad(
+        "config-of-too-many-expressions",
+        rule("label-match", config={"matchExpressions": expressions(33)}),
+        f"$.{POLICY}.rules[0].config.matchExpressions",
+        "expected at most 32, got 33",
+    ),
+    Bad(
+        "config-of-a-megabyte",
+        rule("label-match", config={"matchExpressions": expressions(25_000)}),
+        "$.spec",
+        "expected at most 65,536 bytes, got ",
     ),
     Bad(
         "second-rule",

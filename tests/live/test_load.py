@@ -110,6 +110,26 @@ async def test_labels_follow_metrics_k8s_io(
     assert found == {"cpu": "75", "memory": "25"}
 
 
+async def test_numbers_that_make_no_sense_cost_that_node_alone_and_end_nothing(
+    bed: Bed, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
+) -> None:
+    bad, good = await hollow_nodes(2, capacity={"cpu": "4", "memory": "8Gi", "pods": "10"})
+    log = tmp_path / "run.log"
+    async with (
+        bed.client() as client,
+        metrics_of(client, bad, cpu="abc", memory="-1") as change,
+        metrics_of(client, good, cpu="3", memory="2Gi"),
+    ):
+        with running(bed.kubeconfig, namespace, log):
+            found = await until(client, namespace, good, lambda labels: len(labels) == 2, log)
+            assert found == {"cpu": "75", "memory": "25"}
+            assert await labels_of(client, namespace, bad) == {}
+            await change("2", "4Gi")
+            found = await until(client, namespace, bad, lambda labels: len(labels) == 2, log)
+            assert found == {"cpu": "50", "memory": "50"}
+    assert log.read_text().count("makes no sense") == 1
+
+
 async def test_the_component_uses_exactly_the_rights_it_asks_for(
     bed: Bed, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
 ) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import os
 import re
+import socket
 import ssl
 import subprocess
 import sys
@@ -19,6 +21,7 @@ import pytest
 import yaml
 from aiohttp import web
 from click.testing import CliRunner
+from prometheus_client.parser import text_string_to_metric_families
 
 from live.extending import install_policies
 from testbed import connections, nodes, processes
@@ -421,6 +424,74 @@ async def test_the_pods_command_line_keys_and_rights_serve_the_real_scheduler(ow
             process.terminate()
             process.wait()
     assert "forbidden" not in log.read_text().lower()
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+async def test_over_ipv6_certificates_that_expire_are_told_of_and_renewed_without_a_restart(
+    own_bed: OwnBed, tmp_path: Path
+) -> None:
+    """The scheduler finds the extender by IPv6 alone; its Event is about the pod that its variables name."""
+    port, probes = free_ports(2)
+    documents = printed("--address", f"[::1]:{port}", "--cert-days", "10")
+    stored = files_of(the(documents, "Secret", "wukong-scheduler-config"), tmp_path / "config")
+    bed = own_bed(nodes=2, scheduler_config=stored / "scheduler-config.yaml")
+    log = tmp_path / "extender.log"
+    async with bed.client() as client:
+        await install_policies(client)
+        await apply(client, [entry for entry in documents if entry["kind"] != "Deployment"])
+        kubeconfig = await account_of(client, bed, "wukong-extender", tmp_path)
+        keys = files_of(the(documents, "Secret", "wukong-extender-server"), tmp_path / "server")
+        (container,) = the(documents, "Deployment", "wukong-extender")["spec"]["template"]["spec"]["containers"]
+        words = [word.replace("/etc/wukong/extender/", f"{keys}/") for word in container["args"]]
+        words = [word.replace(":8443", f":{port}").replace(":8080", f":{probes}") for word in words]
+        assert f"--extender=:{port}" in words
+        assert f"--probes=:{probes}" in words
+        variables = {"POD_NAME": "extender-1", "POD_NAMESPACE": NAMESPACE}
+        with log.open("ab") as output:
+            argv = [sys.executable, "-m", "wukong", *words, f"--kubeconfig={kubeconfig}"]
+            process = subprocess.Popen(argv, stdout=output, stderr=output, env={**os.environ, **variables})
+        try:
+            await until_ready(f"http://[::1]:{probes}/readyz", process, log)
+            await placed(client, "web")
+            figures = await figures_of(f"http://[::1]:{probes}/metrics")
+            assert figures["wukong_extender_requests_total"] >= 1
+            left = figures["wukong_certificate_expiry_timestamp_seconds"] - time.time()
+            assert 9 * 86400 < left < 10 * 86400
+            event = await event_about(client, "extender-1")
+            assert (event["reason"], event["type"]) == ("CertificateExpires", "Warning")
+            assert "the extender's certificate expires on" in event["note"]
+            renewed = printed("--address", f"[::1]:{port}", "--cert-days", "365")
+            for name, data in the(renewed, "Secret", "wukong-extender-server")["data"].items():
+                (keys / name).write_bytes(base64.b64decode(data))
+            figures = await figures_of(f"http://[::1]:{probes}/metrics")
+            assert figures["wukong_certificate_expiry_timestamp_seconds"] - time.time() > 364 * 86400
+        finally:
+            process.terminate()
+            process.wait()
+    assert process.returncode == 0, log.read_text()
+
+
+async def figures_of(url: str) -> dict[str, float]:
+    """The greatest value of each metric that has one."""
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        text = await response.text()
+    figures: dict[str, float] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            figures[sample.name] = max(sample.value, figures.get(sample.name, sample.value))
+    return figures
+
+
+async def event_about(client: Client, name: str) -> dict[str, Any]:
+    """The Event about an object of our namespace, once it is there."""
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        while True:
+            events = await client.get(f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events")
+            for event in events["items"]:
+                if event["regarding"]["name"] == name:
+                    found: dict[str, Any] = event
+                    return found
+            await asyncio.sleep(0.1)
 
 
 async def until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,7 @@ OTHERS = Lease("other", 15.0, 3, "t")
         (OTHERS, 15.0, "take", 4),
         (OTHERS._replace(duration=60.0), 15.0, "wait", None),  # its own duration counts, not ours
         (OTHERS._replace(holder=""), 0.0, "take", 4),
+        (OTHERS._replace(holder="", transitions=2**31 - 1), 0.0, "take", 2**31 - 1),  # more would be refused for ever
         (OTHERS._replace(holder="me"), 0.0, "renew", None),
         (OTHERS._replace(holder="me"), 99.0, "renew", None),
     ],
@@ -102,6 +104,35 @@ def test_it_steps_down_at_once_when_it_cannot_renew(error: Exception) -> None:
         assert one.story == [(0.0, True), (14.0, False)]  # renewed at 4 for the last time
 
     play(story())
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        ["x"],
+        "x",
+        {"holderIdentity": "o", "leaseDurationSeconds": "x"},
+        {"leaseTransitions": [1]},
+        {"leaseTransitions": "x"},
+    ],
+)
+def test_a_lease_that_makes_no_sense_is_left_alone_and_told_once(spec: Any, caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        cluster = TinyCluster()
+        one = Watched(cluster, "one")
+        async with running(one) as (task,):
+            await asyncio.sleep(5)
+            good = cluster.objects[LEASES.kind, KEY]
+            cluster.objects[LEASES.kind, KEY] = {**good, "spec": spec}
+            await asyncio.sleep(60)
+            assert not task.done()
+            assert not one.leader.is_leading
+            cluster.objects[LEASES.kind, KEY] = good
+            await asyncio.sleep(30)
+            assert one.leader.is_leading
+
+    play(story())
+    assert caplog.text.count("the lease cannot be read") == 1
 
 
 def test_an_answer_that_never_comes_is_no_renewal() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -511,3 +512,27 @@ def test_what_a_source_hands_over_is_watched_like_any_object_and_nobody_follows_
         assert b'wukong_mirror_objects{kind="NodeUsage"} 1.0' in loop.metrics.text()
 
     play(story())
+
+
+def test_others_have_their_turns_between_decisions_that_take_long() -> None:
+    class Slow(Marker):
+        def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+            moments.append(turns)
+            until = time.perf_counter() + 0.011
+            while time.perf_counter() < until:
+                pass
+            return DONE
+
+    turns = 0
+    moments: list[int] = []
+
+    async def story() -> None:
+        nonlocal turns
+        async with running(a_loop(with_pods(10), Slow())):
+            for _ in range(1000):
+                turns += 1
+                await asyncio.sleep(0)
+
+    play(story())
+    assert len(moments) == 10
+    assert len(set(moments)) == 10  # at each decision another number of turns

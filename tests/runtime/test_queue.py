@@ -134,3 +134,11 @@ def test_a_key_asked_for_again_and_again_leaves_nothing_behind() -> None:
     queue.add("db", 1.0)
     queue.add("web", 2.0)
     assert queue.take_due(10_000.0) == ["db", "web"]
+
+
+@pytest.mark.parametrize(("at_least", "expected"), [(7.0, 7.0), (1e9, 300.0), (float("inf"), 300.0), (-5.0, 0.5)])
+def test_what_a_server_says_is_heeded_within_reason(at_least: float, expected: float) -> None:
+    queue: Queue[str] = Queue()
+    queue.add("web", 0.0)
+    queue.take_due(0.0)
+    assert queue.retry("web", 0.0, 0.0, at_least=at_least) == expected

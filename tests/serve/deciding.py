@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -44,12 +44,13 @@ class Extender:
         self.known = Fleet(names)
         self.asked_of: list[int] = []  # sizes of the fleets made of nodes sent
 
-    def fleet(self, now: float) -> Fleet:
+    def fleet_in_slices(self, now: float) -> Slices[Fleet]:
+        yield
         return self.known
 
-    def fleet_of(self, nodes: list[Node], now: float) -> Fleet:
+    def fleet_of(self, nodes: Sequence[Node | str], now: float) -> Fleet:
         self.asked_of.append(len(nodes))
-        return Fleet([node.metadata.name for node in nodes])
+        return Fleet([node if isinstance(node, str) else node.metadata.name for node in nodes])
 
     def filter_in_slices(self, pod: Pod, fleet: Fleet, rows: Rows, now: float) -> Slices[FilterResult]:
         yield

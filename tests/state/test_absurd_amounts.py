@@ -64,7 +64,7 @@ def test_an_absurd_pod_that_is_there_at_the_start_hides_no_other() -> None:
 
 def test_sums_of_absurd_amounts_saturate_and_come_apart_again() -> None:
     chance = random.Random(7)
-    for _ in range(6):
+    for _ in range(2):
         state, placed = State(), dict[str, Pod]()
         state.replace("Node", [a_node("n0", cpu="4", memory="16Gi", pods="10000"), a_node("n1")])
         for step in range(120):
@@ -86,10 +86,10 @@ def test_sums_of_absurd_amounts_saturate_and_come_apart_again() -> None:
             assert free_of(whole, "n0", "memory") == free_of(snapshot, "n0", "memory")
 
 
-def test_ten_thousand_absurd_pods_on_one_node_do_not_wrap() -> None:
+def test_hundreds_of_absurd_pods_on_one_node_do_not_wrap() -> None:
     state = State()
     state.replace("Node", [a_node("n0")])
-    state.replace("Pod", [absurd_pod(f"p{number}", "9E", "8Ei") for number in range(10_000)])
+    state.replace("Pod", [absurd_pod(f"p{number}", "9E", "8Ei") for number in range(600)])
     for resource in ("cpu", "memory"):
         assert free_of(state.snapshot, "n0", resource) < 0
     state.replace("Pod", [])

@@ -27,13 +27,15 @@ PARSE_ALLOWED = {
     "api/decode.py": "typed decoders, given to the loader",
     "cluster/snapshot_documents.py": "a typed decoder, given to the loader",
     "cli/inputs/recording.py": "a typed decoder, given to the loader",
-    "engine/replay.py": "parts of a recording that cli/inputs/recording.py has decoded",
     "api/crds.py": "a copy of what we made",
     "app/sim_live/real_cluster.py": "a copy of what we made",
+    "app/sim_live/ownership.py": "a copy of what is in memory",
     "embedded/store/documents.py": "copies of objects that are in memory",
     "embedded/store/server.py": "continue tokens, which we made",
     "embedded/store/validation/custom_schemas.py": "a copy of a schema that is in memory",
     "embedded/store/ownership/field_sets.py": "keys of managed fields, which we made",
+    "api/json_text.py": "answers of an API server that a decoder has given up on",
+    "api/unreadable.py": "answers of an API server",
     "cluster/kube.py": "answers of an API server",
     "cluster/api_status.py": "answers of an API server",
     "cluster/meters.py": "answers of a meter",
@@ -46,6 +48,8 @@ OPEN_ALLOWED = {
     "cluster/credentials.py": "tokens and certificates",
     "cli/main.py": "/dev/null",
     "cli/views/trace_file.py": "writes",
+    "cluster/whole_file.py": "writes",
+    "serve/tls.py": "certificates and keys",
 }
 
 

@@ -53,7 +53,9 @@ COLUMNS: list[Schema] = [
     },
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
 ]
-_LABEL_VALUE: Schema = {"maxLength": 63}
+# Keeps control characters out of what people read on their terminals.
+_PRINTABLE = "^[ -~]*$"  # whether a label is right, the policy controller tells in the status
+_LABEL_VALUE: Schema = {"maxLength": 63, "pattern": _PRINTABLE}
 _OPERATOR_AND_VALUES = {
     "rule": "self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 "
     ": !has(self.values) || size(self.values) == 0",
@@ -69,7 +71,7 @@ _SHARED_STRUCTS: dict[type, dict[str, Schema]] = {
     },
     LabelSelectorRequirement: {
         "": {"x-kubernetes-validations": [_OPERATOR_AND_VALUES]},
-        "key": {"maxLength": 317},
+        "key": {"maxLength": 317, "pattern": _PRINTABLE},
         "operator": {"maxLength": 16},
         "values": {
             "maxItems": 64,

@@ -13,8 +13,8 @@ import msgspec
 SelectorOperator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 
 
-class Base(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
-    """Common settings of all API structs."""
+class Base(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, gc=False):
+    """Common settings of all API structs. They never refer to each other in circles: the collector passes them over."""
 
 
 class OwnerReference(Base):

@@ -115,7 +115,11 @@ class ResourceAffinity(Base):
 class SchedulingRule(Base):
     """A rule by name: built in, or installed beside Wukong."""
 
-    name: Annotated[str, Meta(description="Which rule, such as cost-aware."), _schema(minLength=1, maxLength=63)]
+    name: Annotated[
+        str,
+        Meta(description="Which rule, such as cost-aware."),
+        _schema(minLength=1, maxLength=63, pattern="^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"),
+    ]
     type: Annotated[
         str,
         Meta(
@@ -191,7 +195,7 @@ class SchedulingPolicy(Base):
     scheduler_name: Annotated[
         str,
         Meta(description="The scheduler these pods are meant for. A policy does not change pods: they must name it."),
-        _schema(maxLength=253),
+        _schema(maxLength=253, pattern="^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$"),
     ] = ""
     priority: Annotated[
         int | None,

@@ -35,6 +35,7 @@ from wukong.ports import Clock, Cluster, Selection, WatchUpdate
 from wukong.runtime import Leader, Loop, LoopSettings, Metrics
 from wukong.runtime.delivery import describe_action
 from wukong.runtime.gate import Gate
+from wukong.runtime.short_collections import keep_collections_short
 from wukong.runtime.watch_source import WatchSource
 from wukong.serve.connections import count_connections
 from wukong.serve.probes import build_probes_app
@@ -56,6 +57,7 @@ class WallClock:
 async def run(credentials: Credentials, config: RunConfig, identity: str, stop: asyncio.Event) -> None:
     """Until `stop` is set, or something fails for good. `identity` tells instances apart."""
     async with AsyncExitStack() as stack:
+        stack.enter_context(keep_collections_short())
         stall_seconds = min(STALL_SECONDS, STALL_SHARE * config.run.mirror_age_limit)
         kube = await stack.enter_async_context(Kube(credentials, stall_seconds=stall_seconds))
         cluster: Cluster = DryRun(kube, say_dry_run) if config.run.dry_run else kube

@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec import inspect
 
+from wukong.cluster.redaction import redact_urls
 from wukong.errors import nearest
 
 Kind = Literal["text", "integer", "number", "switch", "choice", "list"]
@@ -69,7 +70,7 @@ def read_value(option: Option, value: object, place: str) -> tuple[Any, list[str
     is_finite = not isinstance(converted, float) or math.isfinite(converted)  # YAML can write .nan and .inf
     if converted is None or not is_finite or (option.choices and converted not in option.choices):
         hint = nearest(str(value), option.choices)
-        return None, [f"{place}: expected {option.expectation}, got {value!r:.100}.{hint}"]
+        return None, [f"{place}: expected {option.expectation}, got {show_value(value)}.{hint}"]
     return converted, []
 
 
@@ -80,7 +81,7 @@ def read_section(
     if document is None:  # a section of which nothing is said
         return {}, []
     if not isinstance(document, dict):
-        return {}, [f"{path}: expected a mapping of fields, got {document!r:.100}."]
+        return {}, [f"{path}: expected a mapping of fields, got {show_value(document)}."]
     options = {option.key: option for option in options_of(struct)}
     values, others = dict[str, Any](), tuple(more)
     problems: list[str] = []
@@ -92,6 +93,11 @@ def read_section(
             hint = nearest(str(key), [*options, *others]) or f" Known here: {', '.join([*options, *others]) or 'none'}."
             problems.append(f"{path}.{key}: unknown field.{hint}")
     return values, problems
+
+
+def show_value(value: object) -> str:
+    """What stands in a file, short and without passwords: hidden before it is cut, or an @ might be cut off."""
+    return redact_urls(f"{value!r:.2000}")[:100]
 
 
 def _option(field: inspect.Field, type_: Any) -> Option:

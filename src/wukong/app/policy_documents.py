@@ -75,7 +75,7 @@ def _documents(data: bytes) -> list[tuple[str, dict[str, object]]]:
 
 
 def _is_policy(document: dict[str, object]) -> bool:
-    return document.get("kind") in KINDS and document.get("apiVersion") == API_VERSION
+    return str(document.get("kind")) in KINDS and document.get("apiVersion") == API_VERSION
 
 
 def _misspelt(where: str, document: dict[str, object]) -> Iterator[str]:

@@ -24,7 +24,7 @@ from wukong.app.addresses import find_address_problem
 from wukong.app.component import Component, with_needs
 from wukong.app.component_choice import LIVE_COMPONENTS, find_unknown_names
 from wukong.app.components import COMPONENTS
-from wukong.app.options import options_of, read_section
+from wukong.app.options import options_of, read_section, show_value
 from wukong.errors import InputError
 from wukong.runtime.gate import GateSettings
 from wukong.runtime.leader import LeaseTimes
@@ -113,7 +113,7 @@ class _Reader:
         if isinstance(document, dict):
             self.document = document
         elif document is not None:
-            self.problems.append(f"{file}: expected a mapping such as components: [load], got {document!r:.100}.")
+            self.problems.append(f"{file}: expected a mapping such as components: [load], got {show_value(document)}.")
 
     def read(self) -> RunConfig:
         known = sections()

@@ -25,6 +25,7 @@ from wukong.cluster.exec_plugin import ExecCredentialStatus
 from wukong.cluster.files import read_settings
 from wukong.cluster.kubeconfig import ClusterEntry, Exec, Login, UserEntry, is_header_value
 from wukong.cluster.proxy import check_proxy, find_proxy
+from wukong.cluster.urls import find_url_problem
 from wukong.errors import Denied, InputError
 
 log = logging.getLogger(__name__)
@@ -47,7 +48,9 @@ class Credentials:
         self.server, self.namespace = login.cluster.server.rstrip("/"), login.namespace
         self.proxy = check_proxy(login.cluster.proxy_url, f"{login.place}: proxy-url") or find_proxy(self.server, env)
         self.tls_server_name = login.cluster.tls_server_name
-        self.tls = _build_tls_context(login) if urlsplit(self.server).scheme == "https" else None
+        is_secure = urlsplit(self.server).scheme == "https"
+        self._loaded_authority = _read_authority(login) if is_secure else b""
+        self.tls = _build_tls_context(login, self._loaded_authority) if is_secure else None
         self.generation = 0
         self._login, self._user, self._now = login, login.user, now
         self._exec_status: ExecCredentialStatus | None = None
@@ -149,6 +152,28 @@ class Credentials:
             self.generation += bool(self._loaded_certificate)
             self._loaded_certificate = pair
 
+    def reload_authority(self) -> None:
+        """Read certificate-authority again after a server could not be trusted: clusters replace theirs, too.
+
+        New connections trust what is in the file now, and nothing else. What cannot be used is left alone.
+        """
+        if self.tls is None:
+            return
+        before = self.tls, self._loaded_certificate
+        try:
+            authority = _read_authority(self._login)
+            if authority == self._loaded_authority:
+                return
+            self.tls, self._loaded_certificate = _build_tls_context(self._login, authority), b""
+            self._load_certificate()
+        except InputError as error:
+            self.tls, self._loaded_certificate = before
+            log.warning("the certificate authority of before is kept: %s", error)
+            return
+        self._loaded_authority = authority
+        self.generation += 1
+        log.info("certificate authority reloaded", extra={"server": self.server})
+
     def _refuse_certificate(self, error: InputError) -> None:
         """Raise the error, unless there is a certificate of before: the new one may be half-written."""
         if not self._loaded_certificate:
@@ -197,6 +222,8 @@ def read_service_account(env: Mapping[str, str], folder: Path = SERVICE_ACCOUNT)
     """Return the login of the pod's service account."""
     host, port = env["KUBERNETES_SERVICE_HOST"], env.get("KUBERNETES_SERVICE_PORT") or "443"
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    if find_url_problem(server):
+        raise InputError(f"$KUBERNETES_SERVICE_HOST, $KUBERNETES_SERVICE_PORT: expected an address, got {server!r}.")
     if not (folder / "token").exists():
         fix = "Does the pod set automountServiceAccountToken: false?"
         raise InputError(f"{folder / 'token'}: expected the service account's token, found none. {fix}")
@@ -209,11 +236,16 @@ def read_service_account(env: Mapping[str, str], folder: Path = SERVICE_ACCOUNT)
     )
 
 
-def _build_tls_context(login: Login) -> ssl.SSLContext:
+def _read_authority(login: Login) -> bytes:
+    file, data = login.cluster.certificate_authority, login.cluster.certificate_authority_data
+    return _read_field(login.place, "certificate-authority", file, data)
+
+
+def _build_tls_context(login: Login, authority: bytes) -> ssl.SSLContext:
     cluster = login.cluster
-    authority = _read_field(
-        login.place, "certificate-authority", cluster.certificate_authority, cluster.certificate_authority_data
-    )
+    if not authority and (cluster.certificate_authority or cluster.certificate_authority_data):
+        # Without one, everybody whom the system trusts would be trusted: a file caught half-written must not do that.
+        raise InputError(f"{login.place}: certificate-authority: expected certificates in PEM, got nothing.")
     try:
         tls = ssl.create_default_context(cadata=authority.decode("ascii") if authority else None)
     except (ssl.SSLError, UnicodeDecodeError, ValueError):

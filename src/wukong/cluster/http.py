@@ -164,6 +164,7 @@ class Http:
         message = redact_urls(str(error) or type(error).__name__)
         server = self.credentials.server
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            self.credentials.reload_authority()  # for the next attempt
             fix = "Is certificate-authority the cluster's own, and the address in its certificate?"
             return ClusterError(f"{server}: its certificate cannot be trusted: {message}. {fix}", reason="Untrusted")
         if isinstance(error, _CONNECT_ERRORS):

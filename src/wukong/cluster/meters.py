@@ -7,10 +7,11 @@ result is usage that makes sense, or a ClusterError about the whole answer: a sa
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import math
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import TypeVar
 
 import aiohttp
@@ -34,6 +35,7 @@ _TIMEOUT = aiohttp.ClientTimeout(total=20)
 _PAGE = 500
 _MOST_PAGES = 1000  # half a million nodes: whoever has more pages has no end of them
 _MOST_BYTES = 8 << 20  # about 40,000 samples; decoding more would hold up the event loop
+_SLICE = 500  # samples that are read at a stretch: some milliseconds
 _MOST_CHARACTERS = 300
 # cpu rates are extrapolated, so an idle node may be at -1 %; and a node may use far more than is allocatable. What is
 # beyond these is in another unit, such as bytes.
@@ -62,7 +64,7 @@ class MetricsApi:
 
     async def measure(self) -> list[NodeUsage]:
         sizes = {node.metadata.name: node.status.allocatable for node in await self._list_nodes()}
-        usages = (self._read_usage(raw, sizes) for raw in await self._list_metrics())
+        usages = [self._read_usage(raw, sizes) async for raw in _take_turns(await self._list_metrics())]
         return [usage for usage in usages if usage is not None]
 
     def _read_usage(self, raw: msgspec.Raw, sizes: dict[str, Quantities]) -> NodeUsage | None:
@@ -88,7 +90,10 @@ class MetricsApi:
             whole = parse_quantity(size.get(kind, 0))
             if kind not in used or whole <= 0:
                 return None
-            return _check_percent(100.0 * parse_quantity(used[kind]) / whole)
+            amount = parse_quantity(used[kind])
+            if amount < 0:
+                raise ValueError(f"expected an amount in use, got {used[kind]!r:.80}")
+            return _check_percent(100.0 * amount / whole)
         except (InputError, ValueError) as error:  # int() refuses numbers of thousands of digits
             self._on_skip(f"{kind} of node {node!r:.80}: {_shorten(str(error))}")
             return None
@@ -156,9 +161,11 @@ class Prometheus:
         percents: dict[str, dict[str, float]] = {}
         times: dict[str, float] = {}
         for kind in ("cpu", "memory", "storage"):
-            for name, percent, measured_at in self._read_samples(await self._query(getattr(self._queries, kind)), kind):
-                percents.setdefault(name, {})[kind] = percent
-                times[name] = min(measured_at, times.get(name, measured_at))
+            async for raw in _take_turns(await self._query(getattr(self._queries, kind))):
+                if (measured := self._read_sample(raw, kind)) is not None:
+                    name, percent, measured_at = measured
+                    percents.setdefault(name, {})[kind] = percent
+                    times[name] = min(measured_at, times.get(name, measured_at))
         return [
             NodeUsage(
                 metadata=ObjectMeta(name=name),
@@ -170,25 +177,22 @@ class Prometheus:
             for name, of_node in percents.items()
         ]
 
-    def _read_samples(self, samples: list[msgspec.Raw], kind: str) -> Iterator[tuple[str, float, float]]:
-        """Yield node, percent and time of each sample that makes sense and names a node."""
-        for raw in samples:
-            try:
-                sample = _sample_decoder.decode(raw)
-                percent = float(sample.value[1])
-                if math.isnan(percent):  # there was nothing to divide by: usual, and no fault
-                    continue
-                percent = _check_percent(percent)
-            except _UNREADABLE as error:
-                self._on_skip(f"a sample of {kind} cannot be read: {_describe(error)}")
-            except ValueError as error:
-                self._on_skip(f"{kind} of node {self._name_node(sample)!r:.80}: {_shorten(str(error))}")
-            else:
-                if name := self._name_node(sample):
-                    yield name, percent, min(sample.value[0], self._now())
-
-    def _name_node(self, sample: _Sample) -> str:
-        return sample.metric.get(self._queries.label, "")
+    def _read_sample(self, raw: msgspec.Raw, kind: str) -> tuple[str, float, float] | None:
+        """Return node, percent and time of a sample; None if it makes no sense, or names no node."""
+        try:
+            sample = _sample_decoder.decode(raw)
+        except _UNREADABLE as error:
+            self._on_skip(f"a sample of {kind} cannot be read: {_describe(error)}")
+            return None
+        name = sample.metric.get(self._queries.label, "")
+        try:
+            percent = float(sample.value[1])
+            if not name or math.isnan(percent):  # NaN: there was nothing to divide by, which is no fault
+                return None
+            return name, _check_percent(percent), min(sample.value[0], self._now())
+        except ValueError as error:
+            self._on_skip(f"{kind} of node {name!r:.80}: {_shorten(str(error))}")
+            return None
 
     async def _query(self, query: str) -> list[msgspec.Raw]:
         if not query:
@@ -206,6 +210,14 @@ class Prometheus:
         if answer.status != "success" or answer.data is None:
             raise ClusterError(f"{self._name} refused the query {query!r}: {_shorten(redact_urls(answer.error))}")
         return answer.data.result or []
+
+
+async def _take_turns(samples: list[msgspec.Raw]) -> AsyncIterator[msgspec.Raw]:
+    """Yield them, and let others have the event loop now and then: there may be tens of thousands."""
+    for index, sample in enumerate(samples):
+        if index % _SLICE == 0:
+            await asyncio.sleep(0)
+        yield sample
 
 
 async def _read_bounded(response: aiohttp.ClientResponse) -> bytes:

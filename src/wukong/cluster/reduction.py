@@ -1,7 +1,8 @@
 """Reduces an object to what a snapshot keeps: what placement and Kubernetes' controllers read, nothing else.
 
     kept      the fields of our structs; statuses of workloads; what containers wait for; a few annotations
-    dropped   environments, arguments, commands, probes, secrets' names, all other annotations, who manages which field
+    dropped   environments, arguments, commands, probes, all other annotations, who manages which field; of volumes
+              everything but their kind, claim and image: secrets' names, attributes of drivers, templates of claims
 
 Called by `wukong snapshot`, and for a change that is compared with a snapshot. Pure.
 """
@@ -12,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from wukong.api.core import PodTemplateSpec
+from wukong.api.core import PodTemplateSpec, Volume
 from wukong.api.decode import decode_one
 from wukong.api.kinds import KINDS, NODES, PODS
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
@@ -25,6 +26,11 @@ _ANNOTATIONS = (
     "deprecated.daemonset.template.generation",
     "sim.novasphere.dev/",
     "testbed.wukong/",  # the former prefix of those
+)
+_VOLUMES_BY_KIND = frozenset(
+    spelling
+    for spelling in Volume.__struct_encode_fields__
+    if spelling not in ("name", "persistentVolumeClaim", "image")
 )
 
 
@@ -47,7 +53,8 @@ def reduce_document(document: Document) -> Document:
         for condition in reduced.get("status", {}).get("conditions", []):
             if message := condition.pop("message", ""):
                 condition.update({"message": SHUTTING_DOWN} if SHUTTING_DOWN in message else {})
-    elif kind.resource == PODS and "volumes" in reduced["spec"]:  # most carry only a name, another one in every pod
+    _reduce_volumes(reduced)
+    if kind.resource == PODS and "volumes" in reduced["spec"]:  # most carry only a name, another one in every pod
         reduced["spec"]["volumes"] = [volume for volume in reduced["spec"]["volumes"] if volume.keys() != {"name"}]
     reduced.get("metadata", {}).pop("resourceVersion", None)
     return reduced
@@ -63,6 +70,13 @@ def _reduce_template(template: Document) -> Document:
     reduced: Document = msgspec.to_builtins(msgspec.convert(msgspec.to_builtins(pod), PodTemplateSpec))
     reduced.get("metadata", {}).pop("namespace", None)
     return reduced
+
+
+def _reduce_volumes(reduced: Document) -> None:
+    """Of what is inside a volume placement reads the claim's name and the image; of others only that there is one."""
+    for path in ("spec", "spec.template.spec", "data.spec.template.spec"):
+        for volume in (_value_at(reduced, path) or {}).get("volumes") or ():
+            volume.update({name: {} for name in volume if name in _VOLUMES_BY_KIND})
 
 
 def _copy_annotations(document: Document, reduced: Document) -> None:

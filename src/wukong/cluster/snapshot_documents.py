@@ -19,6 +19,7 @@ from wukong.api.kinds import KINDS
 from wukong.api.resources import group_of
 from wukong.api.yaml_values import load_documents
 from wukong.cluster.checks import problems_of
+from wukong.cluster.document_shapes import find_shape_problems, is_time
 from wukong.cluster.files import SNAPSHOT_COMMAND, files_of, pause_garbage_collector, place_name, read_text
 from wukong.errors import InputError
 from wukong.ports import Document
@@ -75,22 +76,32 @@ def _find_duplicates(items: list[Document]) -> list[str]:
 
 
 def _key_of(document: Document) -> str:
-    meta = document.get("metadata") or {}
+    meta = document.get("metadata")
+    if not isinstance(meta, dict):
+        return ""
     kind = KINDS.of_document(document["kind"], document.get("apiVersion") or "")
     namespace = (meta.get("namespace") or "default") if kind is None or kind.resource.namespaced else ""
-    return "/".join(filter(None, (namespace, meta.get("name"))))
+    return "/".join(str(part) for part in (namespace, meta.get("name")) if part)
 
 
 def _read(data: bytes, documents: Documents, skipped: Tally[str]) -> None:
     values = SharedValues()
+    problems: list[str] = []
     for document in _parse(data):
         if not isinstance(document, dict):
             raise InputError(f"expected a Kubernetes object (a mapping with kind and metadata), got {document!r:.200}.")
         if isinstance(mark := document.get(MARK), dict):
             documents.is_reduced, documents.taken_at = True, str(mark.get("takenAt") or "")
+            if documents.taken_at and not is_time(documents.taken_at):
+                expected = 'expected a time such as "2026-01-01T00:00:00Z"'
+                raise InputError(f"$.{MARK}.takenAt: {expected}, got {documents.taken_at!r:.60}. Mend it.")
         for item in unfold_list(document):
             if is_known(item, skipped):
-                documents.items.append(values.share(item))
+                shape_problems = find_shape_problems(item, is_decoded=True)
+                problems += [f"{item['kind']} {_key_of(item)}: {problem}" for problem in shape_problems]
+                documents.items.append(item if problems else values.share(item))
+    if problems:
+        raise InputError(*problems)
 
 
 class _RawList(msgspec.Struct):

@@ -6,13 +6,15 @@ import re
 from ipaddress import IPv6Address
 from urllib.parse import urlsplit
 
+from wukong.cluster.redaction import redact_urls
+
 _HOST = re.compile(r"(?=.{1,253}\.?$)[A-Za-z0-9_]([A-Za-z0-9_-]{0,62}(\.[A-Za-z0-9_-]{1,63})*)\.?", re.ASCII)
 _LONGEST_SHOWN = 100
 
 
-def find_url_problem(url: str) -> str:
+def find_url_problem(url: str, example: str = "https://10.0.0.1:6443 or https://[fd00::1]:6443") -> str:
     """Return what is wrong with an http or https address, "" if nothing is. Never shows a password."""
-    expected = "expected an address such as https://10.0.0.1:6443 or https://[fd00::1]:6443"
+    expected = f"expected an address such as {example}"
     if not url.startswith(("https://", "http://")) or not url.isprintable() or " " in url:
         return f"{expected}, got {_show(url)}."
     try:
@@ -36,4 +38,4 @@ def _is_host(host: str) -> bool:
 
 
 def _show(url: str) -> str:
-    return "one with a user or password in it" if "@" in url else f"{url[:_LONGEST_SHOWN]!r}"
+    return f"{redact_urls(url)[:_LONGEST_SHOWN]!r}"

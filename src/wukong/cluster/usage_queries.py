@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 import msgspec
 
-from wukong.cluster.redaction import redact_urls
+from wukong.cluster import urls
 
 
 class Queries(msgspec.Struct, frozen=True):
@@ -23,11 +21,4 @@ class Queries(msgspec.Struct, frozen=True):
 
 def find_url_problem(url: str) -> str:
     """What is wrong with the address of a Prometheus; "" if nothing is. The message holds no password."""
-    try:
-        address = urlsplit(url)
-        is_url = address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
-    except ValueError:  # an unclosed [, a port that is no number
-        is_url = False
-    if is_url and not any(character.isspace() for character in url):
-        return ""
-    return f"expected an address such as http://prometheus:9090, got {redact_urls(url)!r}."
+    return urls.find_url_problem(url, "http://prometheus:9090")

@@ -13,7 +13,7 @@ import msgspec
 
 from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import Namespace, Node, Pod
-from wukong.api.kinds import KINDS
+from wukong.api.decode import decode_objects
 from wukong.api.meta import Base, ObjectMeta
 from wukong.api.objects import Objects
 from wukong.api.profile import Profile
@@ -101,14 +101,9 @@ def objects_of(scenario: Scenario) -> Objects:
         for entry in scenario.namespaces
     ]
     for raw in scenario.workloads:
-        kind = KINDS.of_document(msgspec.json.decode(raw, type=_Kind).kind, "")
-        assert kind is not None, f"a recording holds a kind that is not in the table: {bytes(raw)!r:.200}"
-        objects.add(msgspec.json.decode(raw, type=kind.struct))
+        for subject in decode_objects(bytes(raw)):
+            objects.add(subject)
     return objects
-
-
-class _Kind(Base):
-    kind: str
 
 
 def replay_scenario(scenario: Scenario, number: int, profile: Profile, report: Report) -> None:

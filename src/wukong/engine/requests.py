@@ -35,13 +35,13 @@ def read_requests(pod: Pod) -> Requests:
     statuses = _statuses_of(pod)
     needed = _sum_requests(spec, {}, None, pod_level=True)
     taken = (
-        _sum_requests(spec, statuses, None, pod_level=True, infeasible=_is_resize_infeasible(pod))
+        _sum_requests(spec, statuses, None, pod_level=True, infeasible=is_resize_infeasible(pod))
         if statuses
         else needed
     )
     has_pod_level = spec.resources is not None and any(is_pod_level(name) for name in spec.resources.requests)
     missing = {name: amount for name, amount in DEFAULTS.items() if not has_pod_level or name not in taken}
-    nonzero = _sum_requests(spec, statuses, missing, pod_level=True, infeasible=_is_resize_infeasible(pod))
+    nonzero = _sum_requests(spec, statuses, missing, pod_level=True, infeasible=is_resize_infeasible(pod))
     # NodeResourcesFit never learnt of pod-level resources when it scores: it adds up containers only.
     scored = _sum_requests(spec, {}, DEFAULTS, pod_level=False)
     return Requests(
@@ -110,6 +110,7 @@ def _statuses_of(pod: Pod) -> dict[str, ContainerStatus]:
     return {entry.name: entry for entry in entries if entry.resources is not None}
 
 
-def _is_resize_infeasible(pod: Pod) -> bool:
+def is_resize_infeasible(pod: Pod) -> bool:
+    """Whether its node cannot give a pod what it asks for since it was placed."""
     pending = next((entry for entry in pod.status.conditions if entry.type == "PodResizePending"), None)
     return pending is not None and pending.reason == "Infeasible"

@@ -406,6 +406,15 @@ class Snapshot:
         self.contributions.clear()
         self.log.clear()
 
+    def drop_unused_templates(self) -> None:
+        """Forget the templates of which no pod is placed, and what was compiled: what is asked for is made again."""
+        self.drop_views()
+        self.table.keep(self.placed)
+        self._by_number = {number: self._by_number[number] for number in self.placed}
+        self.anti_affinity_keys, self.preference_keys = {}, {}
+        for template in self._by_number.values():
+            self._add_topology_keys(template)
+
     def make_room_for_view(self) -> None:
         """Called before a view is added: at most _MAX_VIEWS compiled pods are kept current."""
         if len(self.views) >= _MAX_VIEWS:

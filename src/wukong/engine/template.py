@@ -6,6 +6,8 @@ A template holds everything a decision reads from a pod (requests, rules, labels
 
 from __future__ import annotations
 
+from collections.abc import Container
+from hashlib import blake2b
 from typing import NamedTuple
 
 import msgspec
@@ -21,7 +23,7 @@ from wukong.api.core import (
 )
 from wukong.api.meta import controller_of
 from wukong.engine.arrays import Ints
-from wukong.engine.requests import Requests, read_requests
+from wukong.engine.requests import Requests, is_resize_infeasible, read_requests
 from wukong.semantics.host_ports import host_ports_of
 from wukong.semantics.pod_affinity import compile_pod_term
 from wukong.semantics.selectors import Selector, compile_selector, require_labels
@@ -149,17 +151,28 @@ def _with_label_keys(selector: Selector | None, keys: list[str], labels: dict[st
 
 
 class TemplateTable:
-    """Interns pods into templates. Shared by a snapshot and all its forks; it only ever grows."""
+    """Interns pods into templates. Shared by a snapshot and all its forks. A number is never given twice."""
 
     def __init__(self) -> None:
-        self._by_signature: dict[bytes, Template] = {}
+        self._by_digest: dict[bytes, Template] = {}
+        self._next_number = 0
+
+    def __len__(self) -> int:
+        return len(self._by_digest)
 
     def intern(self, pod: Pod) -> Template:
-        signature = _signature_of(pod)
-        template = self._by_signature.get(signature)
+        digest = blake2b(_signature_of(pod), digest_size=16).digest()  # the signature itself weighs a kilobyte
+        template = self._by_digest.get(digest)
         if template is None:
-            template = self._by_signature[signature] = Template(len(self._by_signature), pod)
+            template = self._by_digest[digest] = Template(self._next_number, pod)
+            self._next_number += 1
         return template
+
+    def keep(self, numbers: Container[int]) -> None:
+        """Forget all templates but these. A pod like one of those forgotten gets a template of its own again."""
+        self._by_digest = {
+            digest: template for digest, template in self._by_digest.items() if template.number in numbers
+        }
 
 
 def _matters(volume: Volume) -> bool:
@@ -188,6 +201,6 @@ def _signature_of(pod: Pod) -> bytes:
             spec.resources,
             [(volume.persistent_volume_claim, volume.image) for volume in spec.volumes if _matters(volume)],
             resized,
-            status.conditions if resized else None,
+            bool(resized) and is_resize_infeasible(pod),
         )
     )

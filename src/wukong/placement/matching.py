@@ -61,7 +61,7 @@ class Policies:
         self._rules, self._gpu_names = rules, gpu_names
         self._namespaces = dict(namespaces)
         self._by_key: dict[tuple[bool, Key], _Candidate] = {}
-        self._candidates: dict[str, list[_Candidate]] = {}  # by namespace, in order; replaced, never changed
+        self._candidates: dict[str, list[_Candidate]] = {}  # by namespace, in order
         self._known: dict[str, dict[frozenset[tuple[str, str]], Match]] = {}  # by namespace and labels
         self._known_count = 0
         for policy in policies:
@@ -86,9 +86,7 @@ class Policies:
         namespaces = compile_selector(namespace_selector) or ()
         rank = is_of_cluster, -len(selector) - len(namespaces), key.name
         candidate = _Candidate(rank, selector, namespaces, plan)
-        candidates = list(self._candidates.get(key.namespace, ()))
-        insort(candidates, candidate, key=_rank_of)
-        self._candidates[key.namespace] = candidates
+        insort(self._candidates.setdefault(key.namespace, []), candidate, key=_rank_of)
         self._by_key[is_of_cluster, key] = candidate
         return old_plan
 
@@ -101,11 +99,9 @@ class Policies:
         candidate = self._by_key.pop((is_of_cluster, key), None)
         if candidate is None:
             return None
-        candidates = list(self._candidates[key.namespace])
+        candidates = self._candidates[key.namespace]
         del candidates[bisect_left(candidates, candidate.rank, key=_rank_of)]
-        if candidates:
-            self._candidates[key.namespace] = candidates
-        else:
+        if not candidates:
             del self._candidates[key.namespace]
         return candidate.plan
 
@@ -169,7 +165,8 @@ class Policies:
         """The most specific of those that select the pod, by name."""
         labels, namespace = pod.metadata.labels, pod.metadata.namespace
         namespace_labels = self._namespaces.get(namespace, {})
-        lists = [self._candidates.get(place, ()) for place in dict.fromkeys((namespace, _OF_CLUSTER))]
+        # Copies: policies may come and go between two slices.
+        lists = [tuple(self._candidates.get(place, ())) for place in dict.fromkeys((namespace, _OF_CLUSTER))]
         for candidates in lists:
             best: list[_Candidate] = []
             for number, candidate in enumerate(candidates, 1):

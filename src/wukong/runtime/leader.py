@@ -11,6 +11,7 @@ As in client-go, no two clocks are compared: what counts is how long we have see
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Literal, NamedTuple
@@ -22,6 +23,10 @@ from wukong.api.resources import Key
 from wukong.errors import ClusterError, NotFound
 from wukong.ports import Clock, Cluster, Document, PatchBody
 from wukong.runtime.event_writer import micro_time
+
+log = logging.getLogger(__name__)
+_MOST_TRANSITIONS = 2**31 - 1  # what the API server takes
+_UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
 class LeaseTimes(msgspec.Struct, frozen=True):
@@ -61,7 +66,8 @@ def decide_lease(
         return Claim("renew", ours)
     if observed.holder and now < unchanged_since + observed.duration:
         return Claim("wait")
-    return Claim("take", {**ours, "acquireTime": stamp, "leaseTransitions": observed.transitions + 1})
+    transitions = min(observed.transitions + 1, _MOST_TRANSITIONS)
+    return Claim("take", {**ours, "acquireTime": stamp, "leaseTransitions": transitions})
 
 
 def read_lease(document: Document) -> Lease:
@@ -95,6 +101,7 @@ class Leader:
         self._was_leading = False
         self._seen: Lease | None = None
         self._unchanged_since = 0.0
+        self._problem = ""
 
     @property
     def is_leading(self) -> bool:
@@ -105,9 +112,14 @@ class Leader:
         while True:
             begun = loop.time()
             deadline = self._until if self.is_leading else begun + self.times.renew
-            with suppress(TimeoutError, ClusterError):  # whatever it was, only a renewal keeps us leading
+            try:
                 async with asyncio.timeout_at(deadline):
                     await self._claim(begun)
+                self._problem = ""
+            except (TimeoutError, ClusterError):  # whatever it was, only a renewal keeps us leading
+                pass
+            except _UNREADABLE as error:
+                self._report_unreadable(error)
             await asyncio.sleep(self.times.retry)
 
     async def release(self) -> None:
@@ -117,7 +129,7 @@ class Leader:
         if not was_leading:
             return
         spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time(self.clock.now())}
-        with suppress(TimeoutError, ClusterError):
+        with suppress(TimeoutError, ClusterError, *_UNREADABLE):
             async with asyncio.timeout(self.times.retry):
                 document = await self.cluster.get(LEASES, self.key, dict)
                 if read_lease(document).holder == self.identity:
@@ -136,6 +148,13 @@ class Leader:
         else:
             await self._patch(document, claim.spec)
         self._lead_until(begun + self.times.renew)
+
+    def _report_unreadable(self, error: Exception) -> None:
+        """A Lease that makes no sense may be held by somebody: it is left alone, and told once."""
+        problem = f"{type(error).__name__} {error}"
+        if problem != self._problem:
+            log.warning("the lease cannot be read", extra={"lease": str(self.key), "error": problem})
+        self._problem = problem
 
     async def _get(self) -> Document | None:
         try:

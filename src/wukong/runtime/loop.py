@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -36,6 +37,7 @@ from wukong.state import Change, State
 from wukong.state.controller import Controller, Watch
 
 log = logging.getLogger(__name__)
+_TURN_SECONDS = 0.01  # so long decisions are made before others have a turn
 _LONGEST_WAIT = 30.0  # after a jump of the clock, keys are late by no more than this
 
 
@@ -170,8 +172,11 @@ class Loop:
     def _start_due(self) -> None:
         now = self.clock.now()
         self.dispatch.expire(now)
-        for item in self.dispatch.queue.take_due(now, self._count_free_workers()):
-            self._start(item, now)
+        began = time.perf_counter()
+        while self._count_free_workers() > 0 and (due := self.dispatch.queue.take_due(now, 1)):
+            self._start(due[0], now)
+            if time.perf_counter() - began > _TURN_SECONDS:
+                break  # the rest is due at once, after everybody else had a turn
         self.metrics.queue_length.set(len(self.dispatch.queue))
 
     def _wait_seconds(self) -> float:

@@ -17,6 +17,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 Item = TypeVar("Item", bound=Hashable)
+_LONGEST_WISH = 300.0  # seconds that a server may ask to be left alone
 _MOST_OUTDATED = 1024  # entries of the heap that no longer count, before it is cleared of them
 
 
@@ -104,9 +105,12 @@ class Queue(Generic[Item]):
             self._add_at(item, again)
 
     def retry(self, item: Item, now: float, jitter: float, at_least: float = 0.0) -> float:
-        """It failed: ask for it again after a backoff, or after what the server said; gives the seconds."""
+        """It failed: ask for it again after a backoff, or after what the server said; gives the seconds.
+
+        A server, or a proxy before it, may say anything: it is believed up to five minutes.
+        """
         self._failures[item] = self._failures.get(item, 0) + 1
-        delay = max(self.backoff.delay(self._failures[item], jitter), at_least)
+        delay = max(self.backoff.delay(self._failures[item], jitter), min(at_least, _LONGEST_WISH))
         self._add_at(item, now + delay)
         return delay
 

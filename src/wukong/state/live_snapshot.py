@@ -52,7 +52,7 @@ FACTS: dict[str, Callable[[Any], object]] = {
 }
 _READ_AT_EACH_DECISION = POD_DISRUPTION_BUDGETS.group_kind  # nothing compiled depends on budgets
 _LONGEST_LOG = 1 << 20
-_SPARE_TEMPLATES = 1 << 14
+_SPARE_TEMPLATES = 1 << 12  # of pods that are gone; each weighs some kilobytes
 
 
 class LiveSnapshot:
@@ -62,7 +62,6 @@ class LiveSnapshot:
         self._nodes: dict[str, None] = {}  # names of nodes that came, went or changed since the last batch
         self._facts: dict[str, None] = {}  # kinds of facts that changed since
         self._latest: tuple[Pod, Template] | None = None
-        self._templates = 0  # how many the engine has compiled so far; it forgets none
 
     def current(self) -> Snapshot:
         """The snapshot with every change so far in it."""
@@ -113,13 +112,8 @@ class LiveSnapshot:
 
     def fork(self, objects: Mirrored) -> LiveSnapshot:
         copy = LiveSnapshot(objects)
-        copy._snapshot, copy._templates = self.current().fork(), self._templates
+        copy._snapshot = self.current().fork()
         return copy
-
-    @property
-    def is_overgrown(self) -> bool:
-        """The engine keeps a template of every kind of pod it ever saw; after months it pays to start anew."""
-        return self._templates > _SPARE_TEMPLATES + 4 * len(self._snapshot.pods)
 
     def _place(self, key: str, pod: Pod, node: str) -> None:
         snapshot = self._snapshot
@@ -132,8 +126,9 @@ class LiveSnapshot:
 
     def _intern(self, pod: Pod) -> Template:
         if self._latest is None or self._latest[0] is not pod:  # a pod is checked, and counted right after that
+            if len(self._snapshot.table) > _SPARE_TEMPLATES + 2 * len(self._snapshot.placed):
+                self._snapshot.drop_unused_templates()
             self._latest = pod, self._snapshot.table.intern(pod)
-            self._templates = max(self._templates, self._latest[1].number + 1)
         return self._latest[1]
 
     def _forget(self, key: str) -> None:

@@ -13,7 +13,6 @@ and what a pod asks for is not counted: the same as after a restart. `unreadable
 
 from __future__ import annotations
 
-import sys
 from collections import Counter as Tally
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -26,6 +25,7 @@ from wukong.api.objects import Objects
 from wukong.api.resources import Key, key_of
 from wukong.api.unreadable import READ_ERRORS, Unreadable, describe_read_error
 from wukong.engine import Snapshot
+from wukong.engine.requests import is_resize_infeasible
 from wukong.ports import EventType
 from wukong.state.assumed_placements import AssumedPlacements
 from wukong.state.attempts import Attempts
@@ -33,6 +33,7 @@ from wukong.state.derived_indexes import DerivedIndexes, I
 from wukong.state.indexes import OwnerIndex, PodIndex
 from wukong.state.live_snapshot import LiveSnapshot, in_order
 from wukong.state.recent_bindings import RecentBindings
+from wukong.state.sharing import Sharing
 
 O = TypeVar("O", bound=Object)  # noqa: E741
 _PODS = PODS.group_kind
@@ -66,6 +67,7 @@ class State:
         self.versions: Tally[str] = Tally()  # group and kind → how often something of it changed
         self._live = LiveSnapshot(self.objects)
         self._derived_indexes = DerivedIndexes()
+        self._sharing = Sharing()
         self._unreported: deque[tuple[str, Key]] = deque(maxlen=_MOST_UNREPORTED)
         self._unlisted: dict[str, dict[Key, None]] = {}  # of a list that has begun: mirrored, and in no page so far
 
@@ -107,8 +109,6 @@ class State:
     @property
     def snapshot(self) -> Snapshot:
         """The engine's snapshot, current with every event and assumed placement so far. Fork it to try things out."""
-        if self._live.is_overgrown:
-            self._rebuild()
         return self._live.current()
 
     def list_objects(self) -> Objects:
@@ -194,8 +194,11 @@ class State:
         is_known = mirrored is not None and not _is_another(mirrored, subject)
         if is_known and mirrored is not None and version and version == mirrored.metadata.resource_version:
             return []
-        is_alike = group_kind == _PODS and is_known and self._is_counted_alike(key, mirrored, subject)
-        unreadable = None if is_alike else self._find_unreadable(subject)
+        try:
+            is_alike = self._prepare(key, mirrored if is_known else None, subject)
+            unreadable = subject if isinstance(subject, Unreadable) else None
+        except READ_ERRORS as error:
+            unreadable = Unreadable(metadata=subject.metadata, problem=describe_read_error(error))
         if unreadable is not None:
             self._note_unreadable(group_kind, key, unreadable)
             return [] if mirrored is None else [self._set(group_kind, key, None)]
@@ -203,18 +206,19 @@ class State:
         gone = [] if mirrored is None or is_known else [self._set(group_kind, key, None)]
         return [*gone, self._set(group_kind, key, subject, is_counted_alike=is_alike)]
 
-    def _find_unreadable(self, subject: Object) -> Unreadable | None:
-        """The object as one that cannot be read, where that is so, or where the engine could not count it.
+    def _prepare(self, key: Key, mirrored: Object | None, subject: Object) -> bool:
+        """Share what the object has in common with others, and tell whether it counts as the one mirrored does.
 
-        Found out before anything is changed, so that no failure about one object leaves the mirror half changed.
+        Whatever the engine could not count is raised here, before anything is changed: no failure about one object
+        leaves the mirror half changed.
         """
         if isinstance(subject, Unreadable):
-            return subject
-        try:
+            return False
+        self._sharing.share(subject, mirrored)
+        is_alike = self._is_counted_alike(key, mirrored, subject)
+        if not is_alike:
             self._live.check(subject)
-        except READ_ERRORS as error:
-            return Unreadable(metadata=subject.metadata, problem=describe_read_error(error))
-        return None
+        return is_alike
 
     def _note_unreadable(self, group_kind: str, key: Key, unreadable: Unreadable) -> None:
         of_kind = self.unreadable.setdefault(group_kind, {})
@@ -237,7 +241,6 @@ class State:
         mirrored = self.objects.setdefault(group_kind, {})
         old = mirrored.pop(key, None) if new is None else mirrored.get(key)
         if new is not None:
-            _intern_strings(new)
             mirrored[key] = new
         self.versions[group_kind] += 1
         self._index(group_kind, key, old, new)
@@ -321,21 +324,11 @@ class State:
             and old.status.start_time == new.status.start_time
             and before.labels == after.labels
             and _has_same_owners(before, after)
-            and not _reports_resources(old)
-            and not _reports_resources(new)
+            and old.status.container_statuses == new.status.container_statuses
+            and old.status.init_container_statuses == new.status.init_container_statuses
+            and is_resize_infeasible(old) == is_resize_infeasible(new)
             and self.placements.get(key) is None
         )
-
-    def _rebuild(self) -> None:
-        self._live = LiveSnapshot(self.objects)
-        for group_kind, mirrored in self.objects.items():
-            for key, subject in mirrored.items():
-                if group_kind == _PODS:
-                    self._count(key)
-                else:
-                    self._live.note(group_kind, None, subject)
-        for key in self.placements:
-            self._count(key)
 
 
 def _is_another(mirrored: Object, subject: Object) -> bool:
@@ -346,15 +339,6 @@ def _has_same_owners(before: ObjectMeta, after: ObjectMeta) -> bool:
     return before.owner_references is after.owner_references or before.owner_references == after.owner_references
 
 
-def _reports_resources(pod: Pod) -> bool:
-    """Whether its status says what containers really have: they count as that, not as what the spec asks for."""
-    statuses = pod.status
-    for container in statuses.container_statuses:
-        if container.resources:
-            return True
-    return any(container.resources for container in statuses.init_container_statuses)
-
-
 def _is_indexed_alike(old: Object | None, new: Object | None) -> bool:
     return (
         isinstance(old, Pod)
@@ -362,10 +346,3 @@ def _is_indexed_alike(old: Object | None, new: Object | None) -> bool:
         and old.spec.node_name == new.spec.node_name
         and old.metadata.labels == new.metadata.labels
     )
-
-
-def _intern_strings(subject: Object) -> None:
-    """The few texts that a hundred thousand objects repeat."""
-    subject.metadata.namespace = sys.intern(subject.metadata.namespace)
-    if isinstance(subject, Pod):
-        subject.spec.node_name = sys.intern(subject.spec.node_name)

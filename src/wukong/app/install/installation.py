@@ -11,7 +11,9 @@ from typing import Any
 
 import msgspec
 
+from wukong.api.quantity import parse_quantity
 from wukong.app.component import Component
+from wukong.errors import InputError
 from wukong.ports import Document
 
 NAMESPACE = "wukong-system"
@@ -23,6 +25,8 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     components: tuple[Component[Any], ...]  # what the pods run
     namespace: str = NAMESPACE
     replicas: int = 2
+    memory: str = "256Mi"  # requested for each pod
+    memory_limit: str = "1Gi"  # a mirror needs 50 MB, and about 4 kB for each pod of the cluster
 
 
 def build_meta(installation: Installation, name: str, component: str, *, is_namespaced: bool = True) -> Document:
@@ -41,6 +45,21 @@ def find_namespace_problems(installation: Installation) -> Iterator[str]:
         why = "it gets the Pod Security level restricted, which would keep out pods of others"
         got = f"got {installation.namespace!r}"
         yield f"--namespace: expected one of Wukong's own, {got}: {why}. Try {NAMESPACE}."
+
+
+def find_memory_problems(installation: Installation) -> Iterator[str]:
+    amounts: dict[str, int] = {}
+    for option, quantity in (("--memory", installation.memory), ("--memory-limit", installation.memory_limit)):
+        try:
+            amounts[option] = parse_quantity(quantity)
+        except InputError as error:
+            yield from error.at(option).problems
+            continue
+        if amounts[option] <= 0:
+            yield f'{option}: expected an amount of memory such as "1Gi", got {quantity!r}.'
+    if len(amounts) == 2 and amounts["--memory-limit"] < amounts["--memory"]:
+        got = f"got {installation.memory_limit!r} and --memory {installation.memory!r}"
+        yield f"--memory-limit: expected no less than is requested, {got}. Raise it, or lower --memory."
 
 
 def is_ip(host: str) -> bool:

@@ -13,19 +13,18 @@ from wukong.placement.rule import Rules
 
 def read_policies(paths: Sequence[str], rules: Rules) -> list[Policy]:
     """The policies of these files, all of them good. Raises InputError with every problem."""
-    policies: list[Policy] = []
+    policies: dict[str, Policy] = {}
     problems: list[str] = []
     for path in paths:
         try:
-            policies += _read_file(path, rules)
+            for policy in _read_file(path, rules):
+                if policies.setdefault(title_of(policy), policy) is not policy:
+                    problems.append(f"{place_name(path)}: {title_of(policy)} is there twice. Remove one of the two.")
         except InputError as error:
             problems += error.problems
-    names = [title_of(policy) for policy in policies]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    problems += [f"--policy: {name} is there twice. Remove one of the two." for name in twice]
     if problems:
         raise InputError(*problems)
-    return policies
+    return list(policies.values())
 
 
 def _read_file(path: str, rules: Rules) -> list[Policy]:

@@ -75,7 +75,10 @@ def read_start(path: str, scenario: Scenario, changes: Sequence[str]) -> LoadedS
     skipped: Tally[str] = Tally()
     with busy(f"Reading {place_name(path)} …"):
         snapshot = read_documents(path, skipped)
-        start = load(snapshot.items, parse_time(snapshot.taken_at) if snapshot.taken_at else None)
+        try:
+            start = load(snapshot.items, parse_time(snapshot.taken_at) if snapshot.taken_at else None)
+        except InputError as error:
+            raise error.at(place_name(path)) from None
     note_skipped(path, skipped)
     for remark in start.notes:
         note(f"{place_name(path)}: {remark}")
@@ -130,7 +133,11 @@ def _read_manifest_files(paths: Sequence[str]) -> list[Document]:
 
 
 def _is_manifest(data: bytes) -> bool:
-    return any(isinstance(document, dict) and {"apiVersion", "kind"} <= document.keys() for document in parse_all(data))
+    try:
+        documents = parse_all(data)
+    except InputError:
+        return False
+    return any(isinstance(document, dict) and {"apiVersion", "kind"} <= document.keys() for document in documents)
 
 
 def _is_scenario(data: bytes) -> bool:

@@ -39,6 +39,14 @@ STANDARD = SecondScheduler(image="")
 @click.option("--namespace", "-n", default=NAMESPACE, show_default=True, help="One of its own; it is made.")
 @click.option("--components", default="extender,policy", show_default=True, metavar="NAMES", help="What the pods run.")
 @click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True)
+@click.option("--memory", default="256Mi", show_default=True, metavar="QUANTITY", help="Requested for each pod.")
+@click.option(
+    "--memory-limit",
+    default="1Gi",
+    show_default=True,
+    metavar="QUANTITY",
+    help="Of each pod: 100Mi, and 4Ki for each pod of the cluster.",
+)
 @click.option(
     "--weight", type=click.IntRange(1, 100_000), default=5, show_default=True, help="Of the extender's score."
 )
@@ -66,6 +74,8 @@ def command(
     namespace: str,
     components: str,
     replicas: int,
+    memory: str,
+    memory_limit: str,
     weight: int,
     prometheus: str,
     critical_priority: int | None,
@@ -101,6 +111,8 @@ def command(
         components=tuple(choose_components(split_names(components), "--components")),
         namespace=namespace,
         replicas=replicas,
+        memory=memory,
+        memory_limit=memory_limit,
         is_plain=plain_http,
         weight=weight,
         prometheus=prometheus,

@@ -25,6 +25,7 @@ from wukong.api.kinds import (
     STATEFUL_SETS,
 )
 from wukong.api.resources import Resource
+from wukong.cluster.document_shapes import find_time_problems, is_time
 from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.snapshot import pods, revisions
 from wukong.embedded.snapshot.revisions import DocumentsByKind
@@ -87,14 +88,25 @@ def _complete_head(document: Document, resource: Resource) -> Document:
 
 def _list_times(by_kind: DocumentsByKind) -> Iterator[float]:
     texts: set[str | None] = set()
+    ends: set[str | None] = set()  # of grace periods, which may be yet to come
     for documents in by_kind.values():
         for document in documents:
             status = document.get("status") or {}
             texts.add(document["metadata"].get("creationTimestamp"))
+            ends.add(document["metadata"].get("deletionTimestamp"))
             texts.add(status.get("startTime"))
             for condition in status.get("conditions") or ():
                 for name in _TIMES:
                     texts.add(condition.get(name))
+    if not all(is_time(text) for text in texts | ends if text):
+        raise InputError(
+            *(
+                f"{document['kind']} {name_of(document)}: {problem}"
+                for documents in by_kind.values()
+                for document in documents
+                for problem in find_time_problems(document)
+            )
+        )
     return (parse_time(text) for text in texts if text)
 
 
@@ -126,7 +138,7 @@ def _in_story_order(kinds: Sequence[Kind]) -> list[Kind]:
 
 
 def _drop_without_ordinals(by_kind: DocumentsByKind) -> list[str]:
-    """StatefulSets know their pods by name, which an anonymous snapshot does not tell: they are left out."""
+    """StatefulSets know their pods by name, which anonymous snapshots did not tell once: they are left out."""
     pod_names: dict[str, list[str]] = {}  # key of a StatefulSet → names of its pods
     for pod in by_kind[PODS.group_kind]:
         for owner in _owners_of(pod):
@@ -147,7 +159,9 @@ def _drop_without_ordinals(by_kind: DocumentsByKind) -> list[str]:
         stateful_set for stateful_set in by_kind[STATEFUL_SETS.group_kind] if name_of(stateful_set) not in dropped_names
     ]
     names = _name_some([f"StatefulSet {name_of(stateful_set)}" for stateful_set in dropped])
-    return [f"{names}: their pods are not numbered, as in an anonymous snapshot. They stay, and nobody replaces them."]
+    return [
+        f"{names}: their pods are not numbered, as in old anonymous snapshots. They stay, and nobody replaces them."
+    ]
 
 
 def _is_ordinal(owner: str, name: str) -> bool:

@@ -14,8 +14,11 @@ from wukong.api.core import Node
 from wukong.engine.arrays import Floats, Ints
 from wukong.placement.fleet import USED, Fleet, Latencies, NodeFacts, Nodes, read_facts
 from wukong.placement.prices import Prices
+from wukong.placement.slices import Slices, finish
 from wukong.replies.extender.usage import UsageCache, UsageSettings, amount_of
 from wukong.state import State
+
+_PER_SLICE = 256  # nodes read at a time
 
 
 class FleetCache:
@@ -25,6 +28,7 @@ class FleetCache:
         self.state, self.prices, self.latencies = state, prices, latencies or {}
         self.usages = UsageCache(state, settings)
         self._facts: dict[str, NodeFacts] = {}
+        self._unfinished: dict[str, NodeFacts] = {}  # of nodes that changed again before all were read
         self._node_version = -1
         self._nodes = Nodes(())
         self._usage: Floats | None = None
@@ -33,8 +37,12 @@ class FleetCache:
 
     def fleet_at(self, now: float) -> Fleet:
         """The fleet as it is now."""
-        if self.state.versions["Node"] != self._node_version:
-            self._read_nodes()
+        return finish(self.fleet_in_slices(now))
+
+    def fleet_in_slices(self, now: float) -> Slices[Fleet]:
+        """The fleet as it is when the last slice is over."""
+        while self.state.versions["Node"] != self._node_version:
+            yield from self._read_nodes()
         usage = self.usages.usage_at(self._nodes, now)
         if self._fleet.nodes is not self._nodes or self._usage is not usage:
             self._usage = usage
@@ -50,38 +58,53 @@ class FleetCache:
         self.fleet_at(now)
         return self.usages.oldest_seconds(now)
 
-    def fleet_of(self, nodes: Iterable[Node], now: float) -> Fleet:
-        """A fleet of nodes given in full, for those the mirror does not show yet."""
-        facts_of = {node.metadata.name: read_facts(node, self.prices) for node in nodes}
+    def fleet_of(self, nodes: Iterable[Node | str], now: float) -> Fleet:
+        """A fleet of these nodes: those that the mirror does not show yet in full, of the others the names will do."""
         known = self.fleet_at(now)
-        facts = [
-            known.nodes.facts[known.row_of[name]] if name in known.row_of else own for name, own in facts_of.items()
-        ]
-        usage = np.full((len(USED), len(facts)), np.nan)
-        rows = [(column, known.row_of[name]) for column, name in enumerate(facts_of) if name in known.row_of]
-        for column, row in rows:
-            usage[:, column] = known.usage[:, row]
+        by_name = {node if isinstance(node, str) else node.metadata.name: node for node in nodes}
+        facts: list[NodeFacts] = []
+        rows: list[int] = []  # where `known` has each; -1: it has not
+        for name, node in by_name.items():
+            row = known.row_of.get(name, -1)
+            if row >= 0:
+                facts.append(known.nodes.facts[row])
+            elif isinstance(node, Node):
+                facts.append(read_facts(node, self.prices))
+            else:
+                continue  # it went a moment ago
+            rows.append(row)
+        places = np.array(rows, dtype=np.intp)
+        new = np.flatnonzero(places < 0).tolist()
+        usage: Floats = np.full((len(USED), len(facts)), np.nan)
+        usage[:, places >= 0] = known.usage[:, places[places >= 0]]
 
         def free(name: str) -> Ints | None:
-            amounts = [amount_of(entry.node.status.allocatable.get(name, 0), name) for entry in facts]
             known_free = known.free(name)
-            for column, row in rows:
-                amounts[column] = 0 if known_free is None else int(known_free[row])
-            return np.array(amounts, dtype=np.int64)
+            amounts: Ints = np.zeros(len(facts), dtype=np.int64)
+            if known_free is not None:
+                amounts[places >= 0] = known_free[places[places >= 0]]
+            for place in new:
+                amounts[place] = amount_of(facts[place].node.status.allocatable.get(name, 0), name)
+            return amounts
 
         return Fleet(Nodes(facts), usage, free, self.latencies)
 
-    def _read_nodes(self) -> None:
-        self._node_version = self.state.versions["Node"]
-        facts: dict[str, NodeFacts] = {}
-        for key, node in self.state.objects.get("Node", {}).items():
+    def _read_nodes(self) -> Slices[None]:
+        """Takes over the nodes, unless they change meanwhile."""
+        version, facts = self.state.versions["Node"], {}
+        for number, (key, node) in enumerate(list(self.state.objects.get("Node", {}).items()), 1):
             assert isinstance(node, Node)
-            known = self._facts.get(key.name)
+            known = self._unfinished.get(key.name) or self._facts.get(key.name)
             facts[key.name] = known if known is not None and known.node is node else read_facts(node, self.prices)
+            if number % _PER_SLICE == 0:
+                yield
+                if self.state.versions["Node"] != version:
+                    self._unfinished = facts  # what was read need not be read again
+                    return
         is_same = len(facts) == len(self._facts) and all(
             name in self._facts and _are_alike(entry, self._facts[name]) for name, entry in facts.items()
         )
-        self._facts = facts
+        self._facts, self._unfinished, self._node_version = facts, {}, version
         if not is_same:
             self._nodes = Nodes([facts[name] for name in sorted(facts)])
 

@@ -85,7 +85,10 @@ class Extender:
     def fleet(self, now: float) -> Fleet:
         return self.fleets.fleet_at(now)
 
-    def fleet_of(self, nodes: list[Node], now: float) -> Fleet:
+    def fleet_in_slices(self, now: float) -> Slices[Fleet]:
+        return self.fleets.fleet_in_slices(now)
+
+    def fleet_of(self, nodes: Sequence[Node | str], now: float) -> Fleet:
         return self.fleets.fleet_of(nodes, now)
 
     # ---- the three verbs
@@ -123,7 +126,7 @@ class Extender:
         return finish(self.preempt_in_slices(pod, candidates, now))
 
     def preempt_in_slices(self, pod: Pod, candidates: Mapping[str, Sequence[Victim]], now: float) -> Slices[list[str]]:
-        plan, fleet = (yield from self._match_in_slices(pod)).plan, self.fleet(now)
+        plan, fleet = (yield from self._match_in_slices(pod)).plan, (yield from self.fleet_in_slices(now))
         if plan.is_enforced and plan.never_preempts:
             return []
         # Floors first, with the victims gone: a strategy chooses among the nodes that would really do.

@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import aiohttp
@@ -67,9 +67,9 @@ log = logging.getLogger(__name__)
 class ExtenderVerbs(Protocol):
     """What decides: wukong.replies.extender.verbs.Extender has it."""
 
-    def fleet(self, now: float) -> Any: ...
+    def fleet_in_slices(self, now: float) -> Slices[Any]: ...
 
-    def fleet_of(self, nodes: list[Node], now: float) -> Any: ...
+    def fleet_of(self, nodes: Sequence[Node | str], now: float) -> Any: ...
 
     def filter_in_slices(self, pod: Pod, fleet: Any, rows: Rows, now: float) -> Slices[FilterResult]: ...
 
@@ -122,7 +122,7 @@ class RequestHandler:
         return decide()
 
     def _read_offer(self, args: ExtenderArgs, now: float) -> Slices[tuple[NodeRows, FleetNames, Offer]]:
-        fleet = self._extender.fleet(now)
+        fleet = yield from self._extender.fleet_in_slices(now)
         yield
         fleet_names = self._fleet_names.of(fleet)
         yield
@@ -134,9 +134,9 @@ class RequestHandler:
         if (offer.rows != UNKNOWN).all():
             return fleet, fleet_names, offer
         # Some are newer than our mirror: what was sent says all about them that the mirror would.
-        nodes = []
-        for index, item in enumerate(offer.items or ()):
-            nodes.append(_read_node(item, index))
+        nodes: list[Node | str] = []
+        for index, (row, item) in enumerate(zip(offer.rows.tolist(), offer.items or (), strict=True)):
+            nodes.append(_read_node(item, index) if row == UNKNOWN else fleet.names[row])
             yield
         fleet = self._extender.fleet_of(nodes, now)
         yield

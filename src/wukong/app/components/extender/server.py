@@ -84,10 +84,10 @@ class CountingExtender:
         )
         stale_mirror.set_function(lambda: float(extender.node_staleness(clock.now()) > 0))
 
-    def fleet(self, now: float) -> Fleet:
-        return self.extender.fleet(now)
+    def fleet_in_slices(self, now: float) -> Slices[Fleet]:
+        return self.extender.fleet_in_slices(now)
 
-    def fleet_of(self, nodes: list[Node], now: float) -> Fleet:
+    def fleet_of(self, nodes: Sequence[Node | str], now: float) -> Fleet:
         return self.extender.fleet_of(nodes, now)
 
     def filter_in_slices(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> Slices[FilterResult]:

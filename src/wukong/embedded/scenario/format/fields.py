@@ -15,7 +15,7 @@ from wukong.api.resources import Resource
 from wukong.ports import Document
 
 _BOUND = re.compile(r"(>=|<=|>|<)\s*(\d+(?:\.\d+)?)")
-_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?")
+_DURATION = re.compile(r"(?:(\d{1,7})h)?(?:(\d{1,7})m)?(?:(\d{1,7})s)?")  # a thousand years; the clock ends in 9999
 
 
 class _Fields(msgspec.Struct, rename="camel"):

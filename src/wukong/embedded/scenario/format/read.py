@@ -17,6 +17,7 @@ from wukong.api.kinds import KINDS
 from wukong.api.quantity import parse_quantity
 from wukong.api.strict import unknown_fields
 from wukong.api.yaml_values import load_documents
+from wukong.cluster.document_shapes import find_shape_problems
 from wukong.embedded.faults.catalogue import TYPES, describe_unknown
 from wukong.embedded.scenario.format.fields import (
     ENTRY_ACTIONS,
@@ -38,6 +39,9 @@ Item = TypeVar("Item", NodeGroup, TimelineEntry)
 _LISTS = ("nodes", "timeline")
 _DURATION = 'expected a duration such as "90s", "10m" or "1h"'
 _PATCHES = ("strategic", "merge", "json")
+# Many times what Kubernetes supports (5,000 nodes, 150,000 pods). Beyond, a number of one line takes all the memory.
+MOST_NODES = 100_000
+MOST_REPLICAS = 1_000_000
 
 
 def read_scenario(text: str | bytes) -> Scenario:
@@ -140,8 +144,8 @@ def _convert_items(
 
 def _check(scenario: Scenario) -> Iterator[str]:
     yield from _check_until(scenario)
-    names = [name for group in scenario.nodes for name in group.names()]
-    for name in sorted({name for name in names if names.count(name) > 1}):
+    names = Tally(name for group in scenario.nodes if (group.count or 0) <= MOST_NODES for name in group.names())
+    for name in sorted(name for name, times in names.items() if times > 1):
         yield f'$.nodes: the name "{name}" is there twice. Rename one of the two.'
     yield from check_documents(scenario.manifests, "$.manifests")
     yield from _check_bounds(msgspec.to_builtins(scenario.expect), "$.expect")
@@ -189,6 +193,8 @@ def _check_group(group: NodeGroup) -> Iterator[str]:
         yield ": expected either name, or namePrefix with count. Give one of the two."
     if group.name_prefix and (group.count is None or group.count < 1):
         yield f".count: expected how many nodes, at least 1, got {group.count}."
+    if (group.count or 0) > MOST_NODES:
+        yield f".count: expected at most {MOST_NODES:,} nodes, got {group.count:,}. Have fewer."
     if group.name and group.count is not None:
         yield ".count: goes with namePrefix, not with name. Use namePrefix."
     for field in ("capacity", "allocatable"):
@@ -219,6 +225,8 @@ def _check_entry(entry: TimelineEntry) -> Iterator[str]:
             yield f".patch.type: expected one of {', '.join(_PATCHES)}, got {entry.patch.type!r}."
         if entry.patch.patch is None:
             yield ".patch.patch: expected what to change, such as {spec: {replicas: 2}}."
+    if entry.scale is not None and entry.scale.replicas > MOST_REPLICAS:
+        yield f".scale.replicas: expected at most {MOST_REPLICAS:,} pods, got {entry.scale.replicas:,}. Have fewer."
     if entry.delete is not None and (entry.delete.grace_period_seconds or 0) < 0:
         yield ".delete.gracePeriodSeconds: expected 0 or more seconds. 0 removes it at once."
 
@@ -258,6 +266,19 @@ def _check_document(document: Any, place: str) -> Iterator[str]:
         yield from _describe_unknown_kind(place, kind, version)
     if not isinstance(meta, dict) or not isinstance(meta.get("name"), str) or not meta["name"]:
         yield f"{place}.metadata.name: expected a name. Give the object one."
+    elif kind and isinstance(version, str):
+        yield from (f"{place}{problem.removeprefix('$')}" for problem in find_shape_problems(document))
+    for field, number in find_oversized_workloads(document):
+        yield f"{place}.spec.{field}: expected at most {MOST_REPLICAS:,} pods, got {number:,}. Have fewer."
+
+
+def find_oversized_workloads(document: Document) -> Iterator[tuple[str, int]]:
+    """Yield the fields of a workload that ask for more pods than anybody can play with."""
+    spec = document.get("spec")
+    for field in ("replicas", "completions", "parallelism"):
+        number = spec.get(field) if isinstance(spec, dict) else None
+        if isinstance(number, int) and number > MOST_REPLICAS:
+            yield field, number
 
 
 def _describe_unknown_kind(place: str, kind: str, api_version: object) -> Iterator[str]:

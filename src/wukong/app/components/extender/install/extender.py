@@ -127,7 +127,7 @@ def build_pod(installation: ExtenderInstallation) -> Document:
             "/healthz", "probes", periodSeconds=10, timeoutSeconds=3, failureThreshold=3
         ),
         "readinessProbe": workload.build_probe("/readyz", "probes", periodSeconds=5, timeoutSeconds=3),
-        "resources": workload.build_resources("100m", "256Mi", "1Gi"),
+        "resources": workload.build_resources("100m", installation.memory, installation.memory_limit),
         "securityContext": workload.build_container_security(),
     }
     if installation.is_plain:

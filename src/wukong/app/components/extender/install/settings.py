@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import msgspec
 
 from wukong.app.addresses import find_address_problem, read_address
-from wukong.app.install.installation import Installation, find_namespace_problems, is_ip
+from wukong.app.install.installation import Installation, find_memory_problems, find_namespace_problems, is_ip
 from wukong.app.permissions import LEASE_NAME
 from wukong.errors import InputError
 
@@ -70,6 +70,7 @@ class ExtenderInstallation(Installation, frozen=True, kw_only=True):
 def check_installation(installation: ExtenderInstallation) -> None:
     """Raises InputError with every problem, by option, if it cannot be installed."""
     problems = [*_find_address_problems(installation), *find_namespace_problems(installation)]
+    problems += find_memory_problems(installation)
     names = [component.name for component in installation.components]
     if NAME not in names:
         problems.append(f"--components: expected {NAME} among them, got {','.join(names)}. Add it.")

@@ -1,0 +1,159 @@
+"""`make mutants`: do the tests notice small mistakes in the lines that a change touches?
+
+Mutants are drawn by seed from the lines of src/ that differ from a base, or from the files named, at most one for each
+line while there are others. Each is tried in a copy of the tree with the quick tests that are nearest to the file by
+imports. Prints what survived, with its diff; ends with 1 if fewer than the threshold were noticed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from mutants.changed_lines import find_changed_lines
+from mutants.covering_tests import ImportGraph
+from mutants.equivalents import find_reason, read_equivalents
+from mutants.mutations import Mutant, changed_texts, find_mutants
+from mutants.tree_copy import RunResult, TreeCopy
+
+ROOT = Path(__file__).parents[2]
+TIMES_SLOWER = 4  # than without a mutant: then it does not end
+LEAST_SECONDS = 30.0
+
+
+class Plan(NamedTuple):
+    """How the mutants of one file are tried."""
+
+    source: bytes
+    tests: list[str]
+    limit_seconds: float
+
+
+@click.command(help=__doc__)
+@click.argument("paths", nargs=-1)
+@click.option("--base", default="main", show_default=True, help="What the change is compared with; unused with PATHS.")
+@click.option("--count", default=60, show_default=True, help="How many mutants at most.")
+@click.option("--seed", default=1, show_default=True, help="Which are drawn.")
+@click.option("--threshold", default=95.0, show_default=True, help="Percent of those not equivalent to be noticed.")
+@click.option("--files", "most_files", default=25, show_default=True, help="How many test files at most; 0: all.")
+@click.option("--list", "only_list", is_flag=True, help="Show what was drawn and its tests; run nothing.")
+def main(
+    paths: tuple[str, ...], base: str, count: int, seed: int, threshold: float, most_files: int, only_list: bool
+) -> None:
+    os.nice(10)
+    lines = find_lines(paths) if paths else dict(find_changed_lines(ROOT, base))
+    sources = {path: (ROOT / path).read_bytes() for path in sorted(lines)}
+    every = [mutant for path, source in sources.items() for mutant in find_mutants(path, source, lines[path])]
+    drawn = draw(every, count, seed)
+    where = f"in {', '.join(paths)}" if paths else f"in what differs from {base}"
+    click.echo(f"{len(drawn)} of {len(every)} mutants {where}, seed {seed}")
+    if not drawn:
+        return
+    graph = ImportGraph(ROOT)
+    tests = {
+        path: [test for _, test in graph.list_tests(path)][: most_files or None]
+        for path in dict.fromkeys(mutant.path for mutant in drawn)
+    }
+    if only_list:
+        for mutant in drawn:
+            click.echo(describe(mutant, sources[mutant.path]))
+            click.echo("\n".join(f"    {test}" for test in tests[mutant.path]))
+        return
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        killed, survived, equivalent = try_all(TreeCopy(ROOT, Path(folder)), drawn, sources, tests)
+    percent = 100.0 * killed / (killed + survived) if killed + survived else 100.0
+    counts = f"{killed} noticed, {survived} survived, {equivalent} equivalent"
+    click.echo(f"{counts}: {percent:.1f} % of those that can be noticed; {threshold:g} % are asked for")
+    sys.exit(1 if percent < threshold else 0)
+
+
+def find_lines(paths: Iterable[str]) -> dict[str, set[int] | None]:
+    """All lines of the files named, and of those below the folders named."""
+    files: list[Path] = []
+    for path in paths:
+        place = ROOT / path
+        if not place.exists():
+            raise click.UsageError(f"{path}: there is no such file or folder.")
+        files += sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    return {str(file.resolve().relative_to(ROOT)): None for file in files}
+
+
+def draw(mutants: list[Mutant], count: int, seed: int) -> list[Mutant]:
+    """As many of them in the order of the source; two of one line only if there are too few lines."""
+    shuffled = random.Random(seed).sample(mutants, len(mutants))
+    first: dict[tuple[str, int], Mutant] = {}
+    for mutant in shuffled:
+        first.setdefault((mutant.path, mutant.line), mutant)
+    chosen = set(first.values())
+    ordered = [*first.values(), *(mutant for mutant in shuffled if mutant not in chosen)]
+    return sorted(ordered[:count], key=lambda mutant: (mutant.path, mutant.start, mutant.end, mutant.text))
+
+
+def try_all(
+    copy: TreeCopy, mutants: list[Mutant], sources: dict[str, bytes], tests: dict[str, list[str]]
+) -> tuple[int, int, int]:
+    """How many were noticed, survived, and are listed as equivalent."""
+    killed = survived = equivalent = 0
+    equivalents = read_equivalents()
+    plans: dict[str, Plan] = {}
+    for mutant in mutants:
+        source = sources[mutant.path]
+        if reason := find_reason(equivalents, mutant.path, *changed_texts(mutant, source)):
+            equivalent += 1
+            click.echo(f"equivalent  {describe(mutant, source)}: {reason}")
+            continue
+        if mutant.path not in plans:
+            plans[mutant.path] = make_plan(copy, mutant.path, source, tests[mutant.path])
+        run = try_mutant(copy, mutant, plans[mutant.path])
+        killed += not run.has_passed
+        survived += run.has_passed
+        word = "SURVIVED" if run.has_passed else "noticed"
+        noticed_by = f" by {run.noticed_by}" if run.noticed_by else ""
+        click.echo(f"{word:<10}  {describe(mutant, source)}  ({run.seconds:.0f} s{noticed_by})")
+        if run.has_passed:
+            before, after = changed_texts(mutant, source)
+            click.echo("\n".join([f"    -{line}" for line in before.splitlines()]))
+            click.echo("\n".join([f"    +{line}" for line in after.splitlines()]))
+    return killed, survived, equivalent
+
+
+def make_plan(copy: TreeCopy, path: str, source: bytes, tests: list[str]) -> Plan:
+    """Run the tests without a mutant: they must pass, and it shows how long they take."""
+    if not tests:
+        return Plan(source, tests, LEAST_SECONDS)
+    run = copy.run_tests(tests)
+    if not run.has_passed:
+        raise click.ClickException(f"the tests of {path} fail without a mutant: {run.noticed_by}")
+    return Plan(source, tests, max(LEAST_SECONDS, TIMES_SLOWER * run.seconds))
+
+
+def try_mutant(copy: TreeCopy, mutant: Mutant, plan: Plan) -> RunResult:
+    if not plan.tests:
+        return RunResult(True, "", 0.0)
+    copy.write(mutant.path, mutant.apply(plan.source))
+    try:
+        return copy.run_tests(plan.tests, plan.limit_seconds)
+    finally:
+        copy.write(mutant.path, plan.source)
+
+
+def describe(mutant: Mutant, source: bytes) -> str:
+    old = source[mutant.start : mutant.end].decode()
+    change = " → ".join(shorten(text) for text in (old, mutant.text))
+    return f"{mutant.path}:{mutant.line}  {mutant.kind}: {change}"
+
+
+def shorten(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= 50 else f"{words[:49]}…"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Which tests can notice a mutant: by what they import, nearest first. Reads syntax trees; imports and runs nothing.
+
+A test that imports the module is at distance 1, one that imports an importer of it at 2, and so on. A name that a
+package only hands on (`from wukong.state import State`) leads to the module that has it. Of one distance, tests of the
+folder of the same name come first, then one of each folder in turn. Called by __main__.py.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter as Tally
+from collections.abc import Iterator
+from pathlib import Path
+
+NEEDS_CONTROL_PLANE = ("tests/live/", "tests/conformance/")
+
+
+class ImportGraph:
+    def __init__(self, root: Path) -> None:
+        """`root` is the project's folder. The modules below src and tests are known by their dotted names."""
+        self._trees: dict[str, ast.Module] = {}
+        self._paths: dict[str, str] = {}
+        for base in ("src", "tests"):
+            for file in sorted((root / base).rglob("*.py")):
+                parts = file.relative_to(root / base).with_suffix("").parts
+                name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+                self._trees[name] = ast.parse(file.read_bytes())
+                self._paths[name] = str(file.relative_to(root))
+        self._importers: dict[str, set[str]] = {}
+        for name, tree in self._trees.items():
+            for imported in self._find_imports(tree):
+                self._importers.setdefault(imported, set()).add(name)
+
+    def list_tests(self, path: str) -> list[tuple[int, str]]:
+        """Distance and path of the tests that reach the module at `path`, nearest first."""
+        module = next(name for name, its_path in self._paths.items() if its_path == path)
+        distances = {module: 0}
+        layer = [module]
+        while layer:
+            importers = {importer for name in layer for importer in self._importers.get(name, ())}
+            layer = sorted(importers - distances.keys())
+            distances |= dict.fromkeys(layer, max(distances.values()) + 1)
+        tests = [(distance, self._paths[name]) for name, distance in distances.items() if _is_test(self._paths[name])]
+        own_folder = str(Path(path).parent).replace("src/wukong", "tests", 1)
+        turns: Tally[tuple[int, str]] = Tally()
+        ordered: list[tuple[int, bool, int, str]] = []
+        for distance, test in sorted(tests):
+            folder = str(Path(test).parent)
+            ordered.append((distance, folder != own_folder, turns[distance, folder], test))
+            turns[distance, folder] += 1
+        return [(distance, test) for distance, _, _, test in sorted(ordered)]
+
+    def _find_imports(self, tree: ast.Module) -> Iterator[str]:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names if alias.name in self._trees)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                yield from (self._resolve(node.module, alias.name) for alias in node.names)
+
+    def _resolve(self, module: str, name: str) -> str:
+        """The module that a name comes from: a submodule, or what a package has it from."""
+        if f"{module}.{name}" in self._trees:
+            return f"{module}.{name}"
+        if self._paths.get(module, "").endswith("__init__.py"):
+            for node in self._trees[module].body:
+                if isinstance(node, ast.ImportFrom) and node.module and node.module != module:
+                    for alias in node.names:
+                        if (alias.asname or alias.name) == name:
+                            return self._resolve(node.module, alias.name)
+        return module
+
+
+def _is_test(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return path.startswith("tests/") and name.startswith("test_") and not path.startswith(NEEDS_CONTROL_PLANE)
