@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from wukong.api.core import Pod
-from wukong.api.json_text import MOST_DEPTH, find_deep_path, is_too_deep, members_of, split_container
+from wukong.api.json_text import MOST_DEPTH, find_deep_path, is_too_deep, is_whole, members_of, split_container
 from wukong.api.placement import CONFIG_BYTES, CONFIG_DEPTH, PlacementPolicy
 from wukong.api.unreadable import LONGEST_PROBLEM, Unreadable, read_document, read_json
 
@@ -48,7 +48,8 @@ HUGE = msgspec.json.encode({"text": "x" * CONFIG_BYTES})
         (deep_text(CONFIG_DEPTH + 1), f"{RULE}: expected a config of at most {CONFIG_DEPTH} levels, got more."),
         (HUGE, f"{RULE}: expected a config of at most 64 KiB, got 64 KiB."),
         (deep_text(1_200), f"{RULE}.config.a…: expected at most {MOST_DEPTH} levels"),
-        (deep_text(100_000), f"{RULE}.config.a…: expected at most {MOST_DEPTH} levels"),
+        (deep_text(20_000), f"{RULE}.config.a…: expected at most {MOST_DEPTH} levels"),
+        (deep_text(100_000), "expected at most 128 KiB, got 5"),
         (b'{"a":"\xff"}', "expected UTF-8"),
         (b'{"a":1e400}', f"{RULE}.config[...]: number out of range."),
         (b'{"a":' + b"9" * 5_000 + b"}", f"{RULE}.config[...]: integer value out of range."),
@@ -143,3 +144,16 @@ def test_text_is_taken_apart_as_a_decoder_does() -> None:
         assert find_deep_path(wrapped) == "$"
         assert is_too_deep(b"[" + wrapped + b"]")
         assert find_deep_path(b"[" + wrapped + b"]").startswith("$[0].a.a")
+
+
+@pytest.mark.parametrize("cut", [0, 1, 10, 3000])
+def test_a_text_is_whole_only_with_its_last_bracket(cut: int) -> None:
+    text = (
+        json.dumps({"items": [{"a": 'x"]}'}], "metadata": {}})
+        .encode()
+        .replace(b'"x', b"[" * 2000 + b"]" * 2000 + b',"x')
+    )
+    assert is_whole(text[: len(text) - cut]) == (cut == 0)
+    assert not is_whole(text + b"x")
+    assert not is_whole(text + b'"')
+    assert not is_whole(b"")

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from conformance_helpers import next_shown
+from scripted_api_server import says, served
 from testbed.pytest_plugin import Bed, OwnControlPlane
 from wukong.api.core import Node
 from wukong.api.kinds import NODES
@@ -97,3 +98,21 @@ async def test_following_survives_a_restart_of_the_server(own_control_plane: Own
                 await kube.create(CONFIG_MAPS, a_map("after"), "default")
                 assert "after" in names_in(await next_shown(updates))
     assert all(isinstance(error, ServerFailed) or error.code in (410, 429) for error in failures)
+
+
+DEEP_ITEM = b'{"metadata":{"name":"deep"},"x":' + b"[" * 2000 + b"]" * 2000 + b"}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"metadata":{"resourceVersion":"7"},"items":[' + DEEP_ITEM + b',{"metadata":{"name":"a"}}',  # cut
+        b'{"metadata":{"resourceVersion":"7"},"others":[' + DEEP_ITEM + b"]}",
+        b'{"items":[' + DEEP_ITEM + b"]}",
+        b'{"metadata":{"resourceVersion":"7"},"items":[' + DEEP_ITEM + b',{"metadata":}]}',
+    ],
+)
+async def test_what_is_no_list_is_not_taken_for_one_because_an_item_is_nested_deeply(text: bytes) -> None:
+    async with served(says(text)) as (kube, _):
+        with pytest.raises(ClusterError):
+            await kube.list(NODES, Node)

@@ -7,7 +7,7 @@ import pytest
 from builders import a_pod
 from scheduler_world import replace
 from wukong.api.resources import Key
-from wukong.controllers.scheduler.queue import Entry, Queue, seconds_of
+from wukong.controllers.scheduler.queue import Entry, Queue
 
 PLUGINS = frozenset({"NodeResourcesFit"})
 
@@ -121,10 +121,3 @@ def test_waking_twice_gives_one_turn() -> None:
     queue.wake(entry)
     assert popped(queue, 5.0) is entry
     assert queue.pop(5.0) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [(None, 0.0), ("1970-01-01T00:01:00Z", 60.0), ("1970-01-01T00:01:00", 60.0)]
-)
-def test_creation_is_read_in_seconds(text: str | None, seconds: float) -> None:
-    assert seconds_of(text) == seconds

@@ -5,7 +5,8 @@ Structs read only the fields Wukong decides by; unknown fields are ignored. Name
 
 from __future__ import annotations
 
-from typing import Literal
+import sys
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -53,7 +54,9 @@ class LabelSelector(Base):
 
 
 class Object(Base):
-    """The head every object starts with."""
+    """The head every object starts with. The JSON of one that is larger than `most_bytes` is not read."""
+
+    most_bytes: ClassVar[int] = sys.maxsize
 
     kind: str = ""
     api_version: str = ""

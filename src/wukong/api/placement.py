@@ -7,7 +7,7 @@ an older or newer CRD let through must not keep us from reading the others. plac
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, field, json
 
@@ -25,6 +25,7 @@ PREEMPTION_POLICIES = ("Never", "PreemptLowerPriority")
 CONFIG_PROPERTIES = 64
 CONFIG_DEPTH = 16
 CONFIG_BYTES = 64 << 10
+POLICY_BYTES = 128 << 10  # of a policy's JSON, managed fields included: to read more would hold up everybody
 THRESHOLD = r"^(100(\.0{1,3})?|[1-9]?[0-9](\.[0-9]{1,3})?)%$"
 
 
@@ -145,11 +146,14 @@ class SchedulingRule(Base):
 
     def __post_init__(self) -> None:
         """Raises ValueError, which decoding turns into a problem with its place, for a config that is too large."""
+        try:
+            size = len(_encode(self.config))
+        except RecursionError:
+            size = 0  # deeper than anything
+        if size > CONFIG_BYTES:  # first: looking at the levels of half a million lists takes half a second
+            raise ValueError(f"expected a config of at most {CONFIG_BYTES >> 10} KiB, got {size >> 10} KiB")
         if _is_deeper(self.config, CONFIG_DEPTH):
             raise ValueError(f"expected a config of at most {CONFIG_DEPTH} levels, got more")
-        size = len(_encode(self.config))
-        if size > CONFIG_BYTES:
-            raise ValueError(f"expected a config of at most {CONFIG_BYTES >> 10} KiB, got {size >> 10} KiB")
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
@@ -288,12 +292,16 @@ class PlacementPolicyStatus(Base):
 class PlacementPolicy(Object):
     """How the pods of one namespace that a selector selects are placed."""
 
+    most_bytes: ClassVar[int] = POLICY_BYTES
+
     spec: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
     status: PlacementPolicyStatus = field(default_factory=PlacementPolicyStatus)
 
 
 class ClusterPlacementPolicy(Object):
     """How pods are placed anywhere in the cluster. The one named default holds where no other policy matches."""
+
+    most_bytes: ClassVar[int] = POLICY_BYTES
 
     spec: ClusterPlacementPolicySpec = field(default_factory=ClusterPlacementPolicySpec)
     status: PlacementPolicyStatus = field(default_factory=PlacementPolicyStatus)

@@ -7,6 +7,7 @@ Unreadable for each that fails. State keeps those apart from what it mirrors. Pu
 
 from __future__ import annotations
 
+import sys
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -84,6 +85,8 @@ def decode_json(data: bytes | msgspec.Raw, read: type[T]) -> T:
     """Decode JSON text. Raises one of READ_ERRORS, also for a dict that is nested too deeply to be walked through."""
     if cast(Any, read) is dict and is_too_deep(bytes(data)):
         raise RecursionError
+    if is_too_large(data, read):
+        raise InputError(f"expected at most {_most_bytes_of(read) >> 10} KiB, got {len(bytes(data)) >> 10} KiB.")
     try:
         return decoder_of(read).decode(data)
     except msgspec.ValidationError as error:
@@ -92,6 +95,15 @@ def decode_json(data: bytes | msgspec.Raw, read: type[T]) -> T:
         except READ_ERRORS:
             raise error from None  # it knows the place better
         return msgspec.convert(without_nulls(document), read)
+
+
+def is_too_large(data: bytes | msgspec.Raw, read: Any) -> bool:
+    """Whether a text is larger than what is read into such a struct, or a list of which an item may be so."""
+    return len(memoryview(data)) > _most_bytes_of(read)
+
+
+def _most_bytes_of(read: Any) -> int:
+    return read.most_bytes if isinstance(read, type) and issubclass(read, Object) else sys.maxsize
 
 
 def _check_name(subject: T) -> T:

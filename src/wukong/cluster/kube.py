@@ -9,16 +9,25 @@ for the caller to decide: list_watch.py for reading, the runtime for writes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator
 from typing import Any, Generic, Self, TypeVar, cast
 
 import msgspec
 
-from wukong.api.json_text import members_of, split_container
+from wukong.api.json_text import is_whole, members_of, split_container
 from wukong.api.kinds import PODS
 from wukong.api.meta import Object
 from wukong.api.resources import Key, Resource
-from wukong.api.unreadable import READ_ERRORS, Unreadable, decode_json, decoder_of, describe_read_error, read_json
+from wukong.api.unreadable import (
+    READ_ERRORS,
+    Unreadable,
+    decode_json,
+    decoder_of,
+    describe_read_error,
+    is_too_large,
+    read_json,
+)
 from wukong.cluster.api_status import build_error
 from wukong.cluster.credentials import Credentials
 from wukong.cluster.http import STALL_SECONDS, Http
@@ -202,8 +211,9 @@ def _decode_page(data: bytes, read: type[T], place: str) -> Page[T]:
 
 
 def _decode_whole(data: bytes, read: type[T]) -> Page[T] | None:
-    """None if an item may be unreadable. Documents are always read one by one: their depth is to be bounded."""
-    if cast(Any, read) is dict:
+    """None if an item may be unreadable, or too large to be read. Documents are always read one by one: their depth is
+    to be bounded."""
+    if cast(Any, read) is dict or is_too_large(data, read):
         return None
     try:
         whole = cast("_List[T]", decoder_of(_List[read]).decode(data))  # type: ignore[valid-type]
@@ -231,11 +241,25 @@ def _split_list(data: bytes, place: str) -> _List[msgspec.Raw]:
     try:
         return _list_decoder.decode(data)
     except RecursionError:  # not even skipping an item succeeds
-        members = members_of(data)
-        items = [msgspec.Raw(item) for item in split_container(members.get("items", b""))]
-        return _List(decode(members.get("metadata", b"{}"), _ListMeta, place), items)
+        return _split_deep_list(data, place)
     except READ_ERRORS:
         return decode(data, _List[msgspec.Raw], place)  # raises what is wrong
+
+
+def _split_deep_list(data: bytes, place: str) -> _List[msgspec.Raw]:
+    """The same for a list with an item that is nested too deeply even to be skipped. As strict about all the rest."""
+    members = members_of(data) if is_whole(data) else {}
+    if not {"metadata", "items"} <= members.keys():
+        raise ClusterError(f"the answer for {place} is no list, or not all of it. Is the address an API server's?")
+    items = [msgspec.Raw(item) for item in split_container(members["items"])]
+    for item in items:
+        try:
+            decoder_of(msgspec.Raw).decode(item)
+        except RecursionError:
+            continue
+        except READ_ERRORS:
+            decode(item, msgspec.Raw, place)  # raises what is wrong
+    return _List(decode(members["metadata"], _ListMeta, place), items)
 
 
 def _decode_event(line: bytes, read: type[T], resource: Resource) -> Event[T] | Event[Unreadable]:
@@ -255,6 +279,7 @@ def _decode_event(line: bytes, read: type[T], resource: Resource) -> Event[T] | 
 
 
 _CHANGES = ("ADDED", "MODIFIED", "DELETED")
+_USUAL_LINE = re.compile(rb'\{"type":"([A-Z]+)","object":(\{.*\})\}\s*', re.DOTALL)  # as every API server writes it
 
 
 def _decode_line(line: bytes, place: str) -> _Line:
@@ -262,6 +287,8 @@ def _decode_line(line: bytes, place: str) -> _Line:
         try:
             return _line_decoder.decode(line)
         except RecursionError:  # not even skipping the object succeeds
+            if match := _USUAL_LINE.fullmatch(line):
+                return _Line(match[1].decode(), msgspec.Raw(match[2]))
             members = members_of(line)
             event_type = msgspec.json.decode(members.get("type", b"null"), type=str)
             return _Line(event_type, msgspec.Raw(members.get("object", b"null")))

@@ -8,16 +8,17 @@ stops at a tenth of the nodes or 100, beginning anywhere; here every node is tri
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from math import inf
 
 from wukong.api.core import Pod
+from wukong.api.times import parse_time
 from wukong.rules import budgets
 from wukong.rules.cluster import Cluster, NodeInfo
 from wukong.rules.filters import Filters
 from wukong.rules.message import NEVER, NO_VICTIMS, NOT_HELPFUL, TERMINATING, format_fit_error
 from wukong.rules.verdict import Verdict
 
-_NOT_STARTED = datetime.max.replace(tzinfo=UTC)  # kube-scheduler takes the current time: later than everybody's
+_NOT_STARTED = inf  # kube-scheduler takes the current time: later than everybody's
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def try_node(cluster: Cluster, pod: Pod, filters: Filters, info: NodeInfo) -> Ca
     return Candidate(info.name, [*broken, *_find_victims(sparing, filters, info)], violations=len(broken))
 
 
-def importance_of(pod: Pod) -> tuple[int, datetime]:
+def importance_of(pod: Pod) -> tuple[int, float]:
     """The smaller, the more important: by priority, then by how long the pod has been running."""
     return -priority_of(pod), start_time_of(pod)
 
@@ -93,8 +94,9 @@ def priority_of(pod: Pod) -> int:
     return pod.spec.priority or 0
 
 
-def start_time_of(pod: Pod) -> datetime:
-    return datetime.fromisoformat(pod.status.start_time) if pod.status.start_time else _NOT_STARTED
+def start_time_of(pod: Pod) -> float:
+    started = parse_time(pod.status.start_time)
+    return _NOT_STARTED if started is None else started
 
 
 def _find_victims(pods: list[Pod], filters: Filters, info: NodeInfo) -> list[Pod]:
@@ -137,4 +139,4 @@ def _harm_of(candidate: Candidate) -> tuple[int, int, int, int, float, str]:
     highest = priority_of(victims[0])
     oldest = min(start_time_of(victim) for victim in victims if priority_of(victim) == highest)
     shifted = sum(priority_of(victim) + 2**31 for victim in victims)
-    return candidate.violations, highest, shifted, len(victims), -oldest.timestamp(), candidate.node
+    return candidate.violations, highest, shifted, len(victims), -oldest, candidate.node

@@ -5,11 +5,11 @@ Kept by State, read by fleet_cache.py. Only bindings seen happening count: after
 
 from __future__ import annotations
 
-import datetime
 from typing import NamedTuple
 
 from wukong.api.core import Pod
 from wukong.api.resources import Key
+from wukong.api.times import parse_time
 from wukong.engine.requests import read_requests
 from wukong.errors import InputError
 
@@ -91,10 +91,6 @@ class RecentBindings:
 def _bound_at(pod: Pod) -> float | None:
     """When the binding was written: the API server notes it in the condition PodScheduled."""
     for condition in pod.status.conditions:
-        if condition.type == "PodScheduled" and condition.status == "True" and condition.last_transition_time:
-            try:
-                at = datetime.datetime.fromisoformat(condition.last_transition_time)
-            except ValueError:
-                return None
-            return (at if at.tzinfo else at.replace(tzinfo=datetime.UTC)).timestamp()
+        if condition.type == "PodScheduled" and condition.status == "True":
+            return parse_time(condition.last_transition_time)
     return None

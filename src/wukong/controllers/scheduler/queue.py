@@ -15,7 +15,6 @@ does not wait for a backoff to end, unless an error was its reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -23,6 +22,7 @@ import msgspec
 
 from wukong.api.core import Pod
 from wukong.api.resources import Key
+from wukong.api.times import parse_time
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 10.0  # podInitialBackoffSeconds, podMaxBackoffSeconds
 LONGEST_PARKED = 300.0  # podMaxInUnschedulablePodsDuration
@@ -113,7 +113,7 @@ class Queue:
         if known_entry is not None and known_entry.uid == pod.metadata.uid:
             return known_entry
         self.remove(key)
-        entry = Entry(key, pod.metadata.uid, pod.spec.priority or 0, seconds_of(pod.metadata.creation_timestamp))
+        entry = Entry(key, pod.metadata.uid, pod.spec.priority or 0, parse_time(pod.metadata.creation_timestamp) or 0.0)
         self._arrivals += 1
         entry.arrival = self._arrivals
         self.entries[key] = entry
@@ -205,11 +205,3 @@ class Queue:
         self._last_number += 1  # never the same twice, so that no two entries are ever compared
         entry.heap_number = self._last_number
         heappush(heap, HeapItem(*rank, entry.heap_number, entry))
-
-
-def seconds_of(timestamp: str | None) -> float:
-    """Return seconds since 1970; 0 if the object does not say."""
-    if not timestamp:
-        return 0.0
-    at = datetime.fromisoformat(timestamp)
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

@@ -6,13 +6,13 @@ Knows no kinds. A stored document is never changed in place: whoever wants to ch
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import lru_cache
 from operator import is_
 from typing import Any
 
 import msgspec
 
+from wukong.api import times
 from wukong.ports import Document
 
 
@@ -103,13 +103,13 @@ def format_time(now: float) -> str:
 
 @lru_cache(4096)
 def _format_second(now: int) -> str:
-    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return times.format_time(now)
 
 
 @lru_cache(4096)
 def parse_time(text: str) -> float:
-    """Return the seconds since the epoch of a time as the API writes it."""
-    return datetime.fromisoformat(text).timestamp()
+    """Return the seconds since the epoch of a time as the API writes it; 0 for what is no time."""
+    return times.parse_time(text) or 0.0
 
 
 def is_terminating(document: Document) -> bool:
