@@ -196,3 +196,18 @@ def test_a_proxy_whose_address_is_broken_is_told_without_its_password(tmp_path: 
     with pytest.raises(InputError, match="proxy-url: expected an address") as caught:
         load(str(tmp_path / "config"))
     assert "secret" not in str(caught.value)
+
+
+def test_a_context_without_a_namespace_is_in_default() -> None:
+    text = a_config("a", current="a").replace(", namespace: a-ns", "")
+    assert resolve(parse(text, "config")).namespace == "default"
+
+
+@pytest.mark.parametrize("field", ["certificate-authority: ca.crt", 'certificate-authority-data: "YQ=="'])
+def test_an_authority_and_leave_to_skip_it_exclude_each_other(field: str) -> None:
+    """Which of them counts must not be a matter of who reads the file: the safe one is asked for."""
+    skipping = ", insecure-skip-tls-verify: true}"
+    text = a_config("a", current="a").replace('server: "https://one:6443"}', f'server: "https://one:6443", {field}}}')
+    assert resolve(parse(text, "config")).cluster.server == "https://one:6443"
+    with pytest.raises(InputError, match="insecure-skip-tls-verify exclude each other"):
+        resolve(parse(text.replace(f"{field}}}", f"{field}{skipping}"), "config"))
