@@ -50,6 +50,7 @@ def test_pods_get_ready_a_drain_happens_and_nothing_is_left() -> None:
         assert story.settled, story.stuck
         assert (web.replicas, web.available, web.per_node) == (2, 2, {"own-2": 2})
         assert texts_of(story, "node own-1") == ["cordoned", "drain begins"]
+        assert story.writes == len(list(story.trace)) > 10
         assert [event.at for event in story.events if event.text == "drain begins"] == [pytest.approx(3, abs=0.2)]
         assert (site.names("Node"), site.names("Deployment"), site.names("Pod")) == ([], [], [])
         assert "shop" not in site.names("Namespace")
@@ -186,6 +187,7 @@ def test_a_node_is_killed_and_only_the_run_made_it() -> None:
         site.add_nodes("another")
         story = await play_live(site.cluster, a_scenario({"at": "3s", "kill": "own-1"}), OWN_NODES, site.say)
         assert texts_of(story, "node own-1") == ["gone"]
+        assert (story.nodes.start, story.nodes.end) == (2, 1), "those of the scenario"
         assert site.names("Node") == ["another"]
 
     play_in_live_world(run)
