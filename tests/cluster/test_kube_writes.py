@@ -11,6 +11,7 @@ from scripted_api_server import says, served
 from wukong.api.kinds import DEPLOYMENTS, NODES, PODS
 from wukong.api.resources import Key
 from wukong.cluster.kube import Kube
+from wukong.errors import ClusterError, OutcomeUnknown
 from wukong.ports import PatchBody
 
 WEB, N1 = Key("shop", "web"), Key("", "n1")
@@ -155,3 +156,14 @@ async def test_a_json_patch_is_sent_as_its_list() -> None:
         answer = await kube.patch(DEPLOYMENTS, WEB, PatchBody("json", operations))
     assert answer == {"kind": "Deployment"}
     assert (script.asked[0].body, script.asked[0].headers["Content-Type"]) == (operations, JSON_PATCH)
+
+
+@pytest.mark.parametrize(
+    "answer", [b"<html>", b"[]", {"metadata": []}, {"metadata": {"name": {}}}, {"metadata": {"uid": 7}}]
+)
+async def test_an_answer_to_a_write_that_is_no_object_leaves_its_outcome_unknown(answer: Any) -> None:
+    async with served(says(answer), says(answer)) as (kube, _):
+        with pytest.raises(OutcomeUnknown):
+            await kube.create(PODS, {"metadata": {"name": "web"}}, "shop")
+        with pytest.raises(ClusterError):
+            await kube.get(PODS, Key("shop", "web"), dict)

@@ -31,7 +31,7 @@ from wukong.api.unreadable import (
 from wukong.cluster.api_status import build_error
 from wukong.cluster.credentials import Credentials
 from wukong.cluster.http import STALL_SECONDS, Http
-from wukong.errors import ClusterError
+from wukong.errors import ClusterError, OutcomeUnknown
 from wukong.ports import EVERYTHING, Document, Event, EventType, Page, PatchBody, Propagation, Selection
 
 T = TypeVar("T")
@@ -71,6 +71,19 @@ class _Versioned(msgspec.Struct):
     metadata: _Meta
 
 
+class _HeadMeta(msgspec.Struct, rename="camel", frozen=True):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Head(msgspec.Struct):
+    """What is read of a document before anybody looks at the rest."""
+
+    metadata: _HeadMeta = _HeadMeta()
+
+
 class Kube:
     """Use it in an `async with`. `watch_seconds` bounds each watch; 0 leaves that to the server (30 to 60 minutes).
 
@@ -91,7 +104,10 @@ class Kube:
 
     async def get(self, resource: Resource, key: Key, read: type[T]) -> T:
         path = resource.path(key.namespace, key.name)
-        return decode(await self._http.send("GET", path), read, path)
+        answer = decode(await self._http.send("GET", path), read, path)
+        if isinstance(answer, dict):
+            _check_head(answer, path)
+        return answer
 
     async def list(
         self,
@@ -176,14 +192,22 @@ class Kube:
         return str(decode(await self._http.send("GET", "/version"), dict, "/version").get("gitVersion", ""))
 
     async def _write(self, method: str, path: str, body: object, **options: Any) -> Document:
-        """The object as written; of one that cannot be read, its metadata: what was asked for has happened."""
+        """The object as written; of one that cannot be read, its metadata: what was asked for has happened.
+
+        Raises OutcomeUnknown where the answer is no object at all: nobody knows who gave it.
+        """
         answer = await self._http.send(method, path, body, **options)
         try:
-            return decode_json(answer, dict)
-        except RecursionError:
-            return {"metadata": decode(members_of(answer).get("metadata", b"{}"), dict, path)}
-        except READ_ERRORS:
-            return decode(answer, dict, path)  # raises what is wrong
+            try:
+                document = decode_json(answer, dict)
+            except RecursionError:
+                document = {"metadata": decode(members_of(answer).get("metadata", b"{}"), dict, path)}
+            except READ_ERRORS:
+                document = decode(answer, dict, path)  # raises what is wrong
+            _check_head(document, path)
+        except ClusterError as error:
+            raise OutcomeUnknown(str(error), reason="AnswerUnreadable") from None
+        return document
 
 
 def decode(data: bytes | msgspec.Raw, read: type[T], place: str) -> T:
@@ -195,6 +219,15 @@ def decode(data: bytes | msgspec.Raw, read: type[T], place: str) -> T:
             message = f"the answer for {place} is not JSON: {error}. Is the address an API server's?"
         else:
             message = f"the answer for {place} is not what we expect: {describe_read_error(error, bytes(data))}"
+        raise ClusterError(message) from None
+
+
+def _check_head(document: Document, place: str) -> None:
+    """Raises ClusterError if the metadata of a document is none, or its texts are none."""
+    try:
+        msgspec.convert(document, _Head)
+    except msgspec.ValidationError as error:
+        message = f"the answer for {place} is not what we expect: {describe_read_error(error)}"
         raise ClusterError(message) from None
 
 
