@@ -21,6 +21,14 @@ from wukong.ports import Document
 # As the API writes times. A year beyond this is no time of a cluster, and clocks that go on from it overflow.
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
 _LAST_YEAR = "2199"
+_PERCENT = re.compile("[0-9]{1,9}%")
+_ROLLING = "rollingUpdate"
+_SHARES = {  # by kind, the fields that hold a number of pods or a share of them
+    "Deployment": (f"spec.strategy.{_ROLLING}.maxSurge", f"spec.strategy.{_ROLLING}.maxUnavailable"),
+    "StatefulSet": (f"spec.updateStrategy.{_ROLLING}.maxUnavailable",),
+    "DaemonSet": (f"spec.updateStrategy.{_ROLLING}.maxSurge", f"spec.updateStrategy.{_ROLLING}.maxUnavailable"),
+    "PodDisruptionBudget": ("spec.minAvailable", "spec.maxUnavailable"),
+}
 _TYPED = (PODS, NODES)  # most of a snapshot; their structs hold what is read of them
 _Text = str | None
 
@@ -117,7 +125,19 @@ def find_shape_problems(document: Document, *, is_decoded: bool = False) -> Iter
     except msgspec.ValidationError as error:
         yield readable(error)
         return
+    yield from _find_share_problems(kind.resource.kind, document)
     yield from find_time_problems(document)
+
+
+def _find_share_problems(kind: str, document: Document) -> Iterator[str]:
+    """Yield the numbers of pods that are neither whole nor percentages: an API server has always refused them."""
+    for path in _SHARES.get(kind, ()):
+        value: Any = document
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, dict) else None
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if value is not None and not is_number and not (isinstance(value, str) and _PERCENT.fullmatch(value)):
+            yield f'$.{path}: expected a number of pods, or a share such as "25%", got {value!r:.60}. Mend it.'
 
 
 def find_time_problems(document: Document) -> Iterator[str]:

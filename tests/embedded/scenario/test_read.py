@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from wukong.embedded.scenario import read_scenario
@@ -109,3 +111,12 @@ timeline:
         "$.timeline[2].fault.rate: expected a share of each write, 0.2 for one in five, got 20.",
         "$.timeline[4].fault.rate: expected how often per minute, more than 0, got 0.",
     ]
+
+
+@pytest.mark.parametrize("annotation", ["stop-seconds", "sleepy"])
+def test_an_annotation_that_no_kubelet_can_read_is_named_with_its_place(annotation: str) -> None:
+    """Its pods would fail, and be replaced until the story ends."""
+    template = {"metadata": {"annotations": {f"sim.novasphere.dev/{annotation}": "v1"}}}
+    web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"template": template}}
+    with pytest.raises(InputError, match=rf"\$\.manifests\[0\]\.spec\.template\.metadata\.annotations: .*{annotation}"):
+        read_scenario(json.dumps({"nodes": [{"name": "a"}], "manifests": [web], "until": "1m"}))

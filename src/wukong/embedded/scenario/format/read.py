@@ -18,6 +18,7 @@ from wukong.api.quantity import parse_quantity
 from wukong.api.strict import unknown_fields
 from wukong.api.yaml_values import load_documents
 from wukong.cluster.document_shapes import find_shape_problems
+from wukong.embedded.actors.kubelet.behaviour import BadAnnotationError, Behaviour, apply_annotations
 from wukong.embedded.faults.catalogue import TYPES, describe_unknown
 from wukong.embedded.scenario.format.fields import (
     ENTRY_ACTIONS,
@@ -32,6 +33,7 @@ from wukong.embedded.scenario.format.fields import (
     find_resource,
     seconds_of,
 )
+from wukong.embedded.store.documents import value_at
 from wukong.errors import InputError, nearest
 from wukong.ports import Document
 
@@ -268,8 +270,22 @@ def _check_document(document: Any, place: str) -> Iterator[str]:
         yield f"{place}.metadata.name: expected a name. Give the object one."
     elif kind and isinstance(version, str):
         yield from (f"{place}{problem.removeprefix('$')}" for problem in find_shape_problems(document))
+    yield from (f"{place}{problem}" for problem in _find_bad_annotations(document))
     for field, number in find_oversized_workloads(document):
         yield f"{place}.spec.{field}: expected at most {MOST_REPLICAS:,} pods, got {number:,}. Have fewer."
+
+
+def _find_bad_annotations(document: Document) -> Iterator[str]:
+    """Yield the annotations for kubelets that none can read. Its pods would fail, and be replaced for ever."""
+    for path in ("metadata.annotations", "spec.template.metadata.annotations"):
+        annotations = value_at(document, path)
+        if not isinstance(annotations, dict):
+            continue
+        for key, text in annotations.items():
+            try:
+                apply_annotations(Behaviour(), {str(key): str(text)})
+            except BadAnnotationError as error:
+                yield f".{path}: {error}"
 
 
 def find_oversized_workloads(document: Document) -> Iterator[tuple[str, int]]:
