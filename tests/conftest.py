@@ -1,7 +1,7 @@
 """Settings for all tests: hypothesis without deadlines, figures at the end of a run, the fixtures of the test bed.
 
 `pytest --quick` leaves out tests that need a control plane (testbed/pytest_plugin.py marks them by their fixtures) and
-those marked `slow`, and says at the end how many: `make quick`.
+those marked `slow`, and says at the end how many: `make quick`. Properties are tried with a quarter of the examples.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ pytest_plugins = ["testbed.pytest_plugin", "testbed.worker_groups"]
 settings.register_profile(
     "wukong", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
+settings.register_profile("quick", settings.get_profile("wukong"), max_examples=25)
 settings.load_profile("wukong")
 FIGURE = "figure"  # record_property(FIGURE, text) shows the text in the summary of the run, also under xdist
 LEFT_OUT = "left_out"
@@ -26,6 +27,11 @@ _left_out: list[str] = []  # the same line from every worker
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="leave out tests that need a control plane or are slow")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--quick"):
+        settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

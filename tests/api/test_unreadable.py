@@ -109,6 +109,7 @@ def test_documents_are_told_alike_and_bounded_in_depth() -> None:
     assert isinstance(read_json(json.dumps(deep).encode(), dict), Unreadable)
 
 
+@pytest.mark.slow
 def test_text_is_taken_apart_as_a_decoder_does() -> None:
     chance = random.Random(12)
 

@@ -104,6 +104,7 @@ def test_what_would_hurt_is_refused_with_its_place(text: str | bytes, problem: s
     assert problem in problem_of(text)
 
 
+@pytest.mark.slow
 def test_a_bomb_costs_neither_time_nor_memory() -> None:
     bombs = [
         a_bomb(),

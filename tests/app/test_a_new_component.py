@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = """
 import sys
 from typing import Annotated
@@ -62,6 +64,7 @@ def run_with_it(*arguments: str, program: str = RUN_MAIN) -> subprocess.Complete
     )
 
 
+@pytest.mark.slow
 def test_it_has_help_and_a_flag() -> None:
     result = run_with_it("run", "--help")
     assert result.returncode == 0, result.stderr
@@ -70,6 +73,7 @@ def test_it_has_help_and_a_flag() -> None:
     assert "What nodes are called." in result.stdout
 
 
+@pytest.mark.slow
 def test_its_options_are_read_from_a_file_strictly_and_a_flag_wins(tmp_path: Path) -> None:
     program = (
         "from wukong.app.run_config import read_run_config\n"
@@ -89,6 +93,7 @@ def test_its_options_are_read_from_a_file_strictly_and_a_flag_wins(tmp_path: Pat
     assert 'Did you mean "greeting"?' in result.stderr
 
 
+@pytest.mark.slow
 def test_a_scenario_names_it_and_its_controller_acts_under_faults(tmp_path: Path) -> None:
     file = tmp_path / "scenario.yaml"
     file.write_text("components: [greeter]\nnodes: [{namePrefix: n, count: 2}]\nuntil: 10m\n")

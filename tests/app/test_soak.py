@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from embedded.faults.small import a_scenario
 from wukong.app.soak import SoakResult, play_seed, soak
 from wukong.embedded.faults import TYPES
@@ -13,6 +15,7 @@ def quiet(_: SoakResult) -> None:
     pass
 
 
+@pytest.mark.slow
 def test_seeds_go_alike_in_one_process_and_in_several() -> None:
     told: list[int] = []
     alone = soak(a_scenario(), range(1, 5), FAULTS, 1, lambda soaked: told.append(soaked.seeds))
@@ -39,6 +42,7 @@ def test_a_type_that_makes_no_difference_is_named() -> None:
     assert (result.failures, result.ineffective, result.has_failed) == ([], ["extender"], True)
 
 
+@pytest.mark.slow
 def test_all_faults_at_once_are_overcome_and_none_is_without_effect() -> None:
     result = soak(a_scenario(), range(1, 11), list(TYPES), 1, quiet)
     assert result.failures == []

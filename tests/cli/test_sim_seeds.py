@@ -43,6 +43,7 @@ def test_each_ending_is_told_with_how_many_seeds_have_it_and_how_to_replay_one(w
     assert left_over == {"default/one", "default/two"}
 
 
+@pytest.mark.slow
 def test_the_endings_for_programs(wukong: Wukong, rivals: Path) -> None:
     run = wukong("sim", "run", rivals, "--seeds", "1-20", "-o", "json")
     document = run.document

@@ -112,6 +112,7 @@ def test_the_same_seed_and_faults_give_the_same_digest_whatever_the_hash_seed() 
     assert stories[0]["findings"] == []
 
 
+@pytest.mark.slow
 def test_an_interrupted_soak_ends_with_what_it_has(small: Path) -> None:
     script = (
         "import os, signal, sys; from wukong.app import soak; from wukong.cli.main import main\n"

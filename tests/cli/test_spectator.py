@@ -117,6 +117,7 @@ def on_a_terminal(*arguments: str, **environment: str) -> str:
     return output.decode()
 
 
+@pytest.mark.slow
 def test_on_a_terminal_it_is_drawn_as_it_happens_then_told() -> None:
     sent = on_a_terminal(str(EXAMPLES / "spot-loss.yaml"), "--speed", "600x")
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sent)
@@ -127,11 +128,13 @@ def test_on_a_terminal_it_is_drawn_as_it_happens_then_told() -> None:
     assert sent.count("\x1b[?25l") == sent.count("\x1b[?25h") == 1  # the cursor is given back
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("off", [("--no-live",), ("-o", "json")])
 def test_the_live_view_can_be_turned_off(off: tuple[str, ...]) -> None:
     assert "\x1b[?25l" not in on_a_terminal(str(EXAMPLES / "no-surge.yaml"), "--speed", "10000x", *off)
 
 
+@pytest.mark.slow
 def test_no_color_draws_without_colours() -> None:
     sent = on_a_terminal(str(EXAMPLES / "no-surge.yaml"), "--speed", "600x", NO_COLOR="1")
     assert "\x1b[?25l" in sent

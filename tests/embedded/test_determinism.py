@@ -9,6 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from embedded.random_patches import a_map, a_patch, a_workload, an_apply
 from embedded.store_fixtures import NAMESPACE, a_pod, a_running_pod, a_server, key
 from small_cluster import settle
@@ -57,6 +59,7 @@ def digest(server: Server) -> str:
     return sha256(encode_document(history)).hexdigest()
 
 
+@pytest.mark.slow
 def test_another_process_with_another_hash_seed_has_the_same_history() -> None:
     code = "from embedded.test_determinism import a_busy_day, digest; print(digest(a_busy_day(7)))"
     paths = os.pathsep.join(str(ROOT / folder) for folder in ("src", "tests", ""))

@@ -61,6 +61,7 @@ def a_stored_form(document: Document) -> Document | None:
     return normalized if "None" not in str(normalized) and "$patch" not in str(normalized) else None
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(maps(), maps(), st.sampled_from(["merge", "strategic"]))
 def test_one_pass_makes_what_merging_and_normalizing_make(first: Document, body: Document, type_: Any) -> None:

@@ -52,6 +52,7 @@ def a_world(*controllers: Painter | Sleeper) -> World:
     return World(controllers, server=server, clock=clock)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [None, 60.0])
 def test_controllers_that_undo_each_others_work_are_named(seconds: float | None) -> None:
     world = a_world(Painter("red"), Painter("blue"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 
 from builders import HOSTNAME, ZONE, a_node, a_pod, apart_from, rather_near, spread_over, together_with
@@ -112,6 +113,7 @@ def test_what_is_not_modelled_is_said() -> None:
     assert any("ephemeral volumes are not modelled" in note for note in notes)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(cases())
 def test_explaining_changes_nothing_and_agrees_with_the_decision(case: Case) -> None:

@@ -46,6 +46,7 @@ def test_a_batch_is_placed_as_if_one_by_one(case: Case, ties: str, profile: Prof
     assert together.placed == apart.placed
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(cases(), st.integers(1, 12))
 def test_every_placement_has_the_top_score_when_scored_from_scratch(case: Case, count: int) -> None:

@@ -79,6 +79,7 @@ def test_a_fork_is_independent_both_ways(case: Case, newcomers: list[Pod]) -> No
     assert fingerprint(fork) == changed
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(cases(), st.data())
 def test_an_incrementally_updated_snapshot_equals_one_built_afresh(case: Case, data: st.DataObject) -> None:

@@ -196,6 +196,7 @@ def test_tests_that_fail_without_a_mutant_are_no_tests(tmp_path: Path, monkeypat
     assert "fail without a mutant: tests/sizes/test_limits.py" in run.output
 
 
+@pytest.mark.slow
 def test_every_equivalent_is_still_there_and_has_a_reason() -> None:
     for entry in read_equivalents():
         source = (ROOT / entry.file).read_bytes()

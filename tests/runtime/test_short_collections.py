@@ -45,6 +45,7 @@ def test_what_outlives_a_full_collection_is_frozen_until_the_end() -> None:
     assert gc.callbacks == [callback for callback in gc.callbacks if getattr(callback, "__name__", "") != "observe"]
 
 
+@pytest.mark.slow
 def test_everything_is_looked_at_again_when_twice_as_much_is_frozen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(short_collections, "_COUNTED_EVERY", 2)
     monkeypatch.setattr(short_collections, "_FEWEST", 1)

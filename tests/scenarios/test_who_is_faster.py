@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter as Tally
 from functools import cache
 
+import pytest
+
 from wukong.app.embedded import play_scenario
 from wukong.embedded.scenario import Story, read_scenario
 
@@ -62,11 +64,13 @@ def stores_share_a_node(seed: int) -> bool:
     return len(play(seed).workloads["default/store"].per_node) == 1
 
 
+@pytest.mark.slow
 def test_whether_a_follower_comes_between_two_leaders_is_drawn() -> None:
     tally = Tally(stores_share_a_node(seed) for seed in SEEDS)
     assert tally[False] > tally[True] > 0, tally  # they are usually made together, before anything follows them
 
 
+@pytest.mark.slow
 def test_the_update_of_followers_ends_only_where_the_leaders_are_apart() -> None:
     assert all(play(seed).settled != stores_share_a_node(seed) for seed in SEEDS)
     stuck = next(play(seed) for seed in SEEDS if stores_share_a_node(seed))

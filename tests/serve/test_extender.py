@@ -138,6 +138,7 @@ def test_another_fleet_has_other_rows() -> None:
 names = st.one_of(st.sampled_from(KNOWN), st.text(st.characters(exclude_categories=["Cs"]), max_size=8))
 
 
+@pytest.mark.slow
 @given(st.lists(names, max_size=12), st.booleans(), st.booleans(), st.sampled_from([POD, ANY]), st.booleans())
 @settings(max_examples=300)
 def test_any_names_in_any_form(given: list[str], full: bool, compact: bool, pod: dict[str, Any], plain: bool) -> None:

@@ -198,6 +198,7 @@ def test_the_live_snapshot_decides_as_one_built_from_scratch(story: Story, probe
         assert told(Scheduler(live).decide(probe)) == told(Scheduler(built).decide(probe))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(stories())
 def test_indexes_equal_those_computed_from_scratch(story: Story) -> None:

@@ -108,6 +108,7 @@ def test_nothing_is_left_of_a_test_run_that_was_killed(testbed_programs: Program
     shared_folder.with_suffix(".lock").unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ci", "code", "words"), [("", 0, "SKIPPED"), ("true", 1, "CI=true forbids to skip")])
 def test_without_go_and_programs_tests_skip_and_in_ci_they_fail(ci: str, code: int, words: str, tmp_path: Path) -> None:
     with start_pytest(SIMPLE_RUN, tmp_path, CI=ci, PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path)) as run:

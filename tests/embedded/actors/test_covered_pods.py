@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,6 +61,7 @@ def first_keys_of(covered: CoveredPods) -> dict[object, tuple[int, Key]]:
     return {owner: (len(keys), keys.first()) for owner, keys in covered.by_owner.items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(STEPS, st.lists(pods(), max_size=3))
 def test_counts_kept_change_by_change_are_those_of_a_walk(

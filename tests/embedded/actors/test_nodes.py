@@ -9,6 +9,8 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from embedded.actors.actor_world import (
     NAMESPACE,
     a_template,
@@ -179,6 +181,7 @@ def play_trace(seed: int) -> str:
     return "\n".join(map(str, world.trace))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_trace_in_another_process() -> None:
     own = hashlib.sha256(play_trace(7).encode()).hexdigest()
     code = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -93,6 +94,7 @@ def check_sync(state: State, now: float) -> None:
         assert ordered.seconds_to_next_available(least, now) == waits
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(stateful_sets(), st.lists(st.tuples(STEPS, st.integers(0, 9)), max_size=25), STEPS)
 def test_marks_kept_change_by_change_lead_to_what_a_walk_finds(

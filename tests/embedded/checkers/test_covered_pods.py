@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,6 +39,7 @@ def check_budgets(state: State) -> None:
         assert Counter({uid: count for (*_, uid), count in covered.controllers.items()}) == Counter(controllers)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(STEPS, st.lists(pods(), max_size=3))
 def test_a_checker_knows_the_pods_of_every_budget(steps: Histories, last: list[Document]) -> None:

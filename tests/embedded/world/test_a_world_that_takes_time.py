@@ -174,6 +174,7 @@ class Painter:
         return Outcome((Patch(NODES, key, body),))
 
 
+@pytest.mark.slow
 def test_a_quarrel_that_takes_time_is_noticed_too() -> None:
     clock = VirtualClock()
     server = Server(clock, definitions=[])
