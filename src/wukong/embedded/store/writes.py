@@ -147,6 +147,8 @@ class ObjectWriter:
             raise unsupported_request(
                 "the server does not allow this method on the requested resource", 405, "MethodNotAllowed"
             )
+        if not isinstance(meta_of(document), dict):
+            raise bad_request(f"{kind.resource.kind} cannot be read: its metadata is no object")
         meta = without_fields(meta_of(document), *_SET_ON_CREATE, "selfLink")
         if meta.pop("resourceVersion", ""):
             raise ServerFailed("resourceVersion should not be set on objects to be created")

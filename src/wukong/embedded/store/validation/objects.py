@@ -30,7 +30,7 @@ from wukong.api.kinds import (
     SECRETS,
     STATEFUL_SETS,
 )
-from wukong.api.meta import Object
+from wukong.api.meta import Object, ObjectMeta
 from wukong.api.resources import Resource
 from wukong.embedded.store.api_errors import bad_request, invalid
 from wukong.embedded.store.documents import has_same_desired_state, is_terminating, meta_of, value_at, without_fields
@@ -81,7 +81,7 @@ def refuse_wrong_types(kind: ServedKind) -> Iterator[None]:
     """Turn type errors of the code within into Invalid (400): fields that our structs do not read may have any type."""
     try:
         yield
-    except (AttributeError, TypeError) as error:
+    except (AttributeError, TypeError, ValueError, LookupError, RecursionError) as error:
         raise bad_request(f"{kind.resource.kind} cannot be read: {error}") from None
 
 
@@ -90,6 +90,11 @@ def check_types(kind: ServedKind, document: Document) -> None:
     name, meta = kind.resource.kind, meta_of(document)
     if has_struct(kind):
         decode_object(kind.resource, document)
+    else:
+        try:
+            msgspec.convert(meta, ObjectMeta)
+        except msgspec.ValidationError as error:
+            raise bad_request(f"{name} cannot be handled as a {name}: metadata: {readable(error)}") from None
     texts = {"metadata.labels": meta.get("labels"), "metadata.annotations": meta.get("annotations")}
     if kind.resource in (CONFIG_MAPS, SECRETS):
         texts["data"] = document.get("data")
