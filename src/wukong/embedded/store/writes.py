@@ -202,6 +202,7 @@ class ObjectWriter:
         if after is None:
             with refuse_wrong_types(kind):
                 after = apply_patch(kind, before, patch)
+                _check_names(kind, meta_of(after))  # raises AttributeError for what is no object
             return self.update(kind, before, after, writer, now)
         if after is before:
             return before
@@ -327,7 +328,7 @@ def _keep_head(kind: ServedKind, before: Document, after: Document) -> Document:
 
     Raises Invalid where it names another object, and Conflict where it names another version.
     """
-    _check_names(kind, meta_of(after) if isinstance(after, dict) else None)
+    _check_names(kind, meta_of(after))
     old, new = meta_of(before), meta_of(after)
     if old is new and after.get("kind") == before["kind"] and after.get("apiVersion") == kind.resource.api_version:
         return after
