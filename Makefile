@@ -16,7 +16,7 @@ WORKERS := $(shell echo $$(($(CORES) + 1)))
 IN_PARALLEL := --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test check lint types tidy mutants bench format crds lock clean .venv
+.PHONY: help demo quick test check lint types tidy mutants sickness bench format crds lock clean .venv
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
@@ -50,6 +50,9 @@ tidy: .venv ## Check import rows, documents and the lock: seconds
 
 mutants: .venv ## Plant small mistakes in the lines a change touches: do the tests notice? (ARGS="--seed 2 src/wukong/state")
 	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m mutants $(ARGS)
+
+sickness: .venv ## All components through an hour of faults and hostile objects, 500 seeds (ARGS="--seeds 1-20"): a table
+	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m hostile.sickness $(ARGS)
 
 bench: .venv ## Measure the engine (ARGS=--embedded: the embedded cluster; --help lists more)
 	@$(BIN)/python -m bench $(ARGS)

@@ -30,6 +30,8 @@ class Histories:
         old, new = change.old, change.new
         if new is None:
             assert old is not None
+            if change.key in self.findings.world.state.unreadable.get(change.group_kind, ()):
+                return  # it is there, and may become readable again
             self._removed[old.metadata.uid] = None
             if len(self._removed) > MOST_REMEMBERED:
                 del self._removed[next(iter(self._removed))]

@@ -29,7 +29,10 @@ from wukong.embedded.checkers.pods import (
     revision_of,
     target_node_of,
 )
+from wukong.embedded.world import objects
 from wukong.embedded.world.objects import template_of
+from wukong.ports import Document
+from wukong.rules.node_affinity import allows_node
 from wukong.runtime.effect_check import contains
 from wukong.state import Change, State
 from wukong.state.controller import PodRight
@@ -119,12 +122,19 @@ def _is_out_of_place(pod: Pod, state: State, deleted: Deleted) -> bool:
     node = state.get(Node, Key("", target_node_of(pod)))
     if node is None or any(taint.effect in ("NoSchedule", "NoExecute") for taint in node.spec.taints):
         return True
-    selector = ((template_of(owner).get("spec") or {}).get("nodeSelector")) or {}
-    if not selector.items() <= node.metadata.labels.items():
+    if not _may_run_on(template_of(owner).get("spec") or {}, node):
         return True
     siblings = siblings_on_node(pod, state)
     staying = [sibling for sibling in siblings if not sibling.is_terminating and sibling.metadata.uid not in deleted]
     return bool(staying) and not _is_surged(pod, staying, owner)
+
+
+def _may_run_on(spec: Document, node: Node) -> bool:
+    """Whether the node is one that the spec of a template names, selects and requires."""
+    if spec.get("nodeName") not in (None, "", node.metadata.name):
+        return False
+    pod = objects.read("Pod", {"metadata": {"name": "of-template"}, "spec": spec})
+    return not isinstance(pod, Pod) or allows_node(pod, node)
 
 
 def _is_surged(pod: Pod, siblings: list[Pod], owner: DaemonSet) -> bool:

@@ -35,6 +35,7 @@ from wukong.embedded.store.kinds import Kinds, ServedKind
 from wukong.embedded.store.ownership import field_managers
 from wukong.embedded.store.ownership.field_managers import Writer
 from wukong.embedded.store.patch.patch import apply_patch
+from wukong.embedded.store.validation.objects import refuse_wrong_types
 from wukong.embedded.store.writes import ObjectWriter
 from wukong.errors import Gone
 from wukong.ports import EVERYTHING, Clock, Document, PatchBody, Selection
@@ -190,6 +191,7 @@ class Server:
         key = _scope_key(kind, key)
         if subresource and not _has_subresource(kind, subresource):
             raise no_such_kind()
+        _check_patch(kind, patch)
         live = self.database.get(kind.name, key)
         if patch.type == "apply" and subresource != "scale":
             return self._apply(kind, key, live, patch, subresource)
@@ -216,7 +218,8 @@ class Server:
         configuration = {**head, **patch.body, "metadata": {name: value for name, value in metadata.items() if value}}
         if live is None and subresource:
             raise not_found(kind.name, key)
-        applied = field_managers.apply_configuration(kind, live, configuration, writer, force=patch.force, now=now)
+        with refuse_wrong_types(kind):
+            applied = field_managers.apply_configuration(kind, live, configuration, writer, force=patch.force, now=now)
         if live is None:
             return self._create(kind, applied, key.namespace, writer, is_applied=True)
         after = self._object_writer.update(kind, live, applied, writer, now, is_applied=True)
@@ -253,6 +256,20 @@ class Server:
             custom_resources.stop_serving(self.database, self.kinds, after)
         else:
             custom_resources.serve(self.kinds, after, self.database.version)
+
+
+def _check_patch(kind: ServedKind, patch: PatchBody) -> None:
+    """Raise Invalid (400) for a body that is no patch of its type, or has metadata that is no object."""
+    is_right = isinstance(patch.body, list if patch.type == "json" else dict)
+    if patch.type == "json":
+        is_right = is_right and all(
+            isinstance(step, dict) and all(isinstance(step.get(name), str) for name in ("op", "path"))
+            for step in patch.body
+        )
+    elif is_right:
+        is_right = isinstance(patch.body.get("metadata") or {}, dict)
+    if not is_right:
+        raise bad_request(f"the body is no {patch.type} patch of a {kind.resource.kind}")
 
 
 def _has_subresource(kind: ServedKind, name: str) -> bool:

@@ -147,6 +147,7 @@ class ObjectWriter:
             raise unsupported_request(
                 "the server does not allow this method on the requested resource", 405, "MethodNotAllowed"
             )
+        _check_names(kind, meta_of(document))
         meta = without_fields(meta_of(document), *_SET_ON_CREATE, "selfLink")
         if meta.pop("resourceVersion", ""):
             raise ServerFailed("resourceVersion should not be set on objects to be created")
@@ -199,7 +200,10 @@ class ObjectWriter:
         """Store a patched object and return it; see `update`."""
         after = apply_plain_patch(kind, before, patch) if self._is_normal(kind, before) else None
         if after is None:
-            return self.update(kind, before, apply_patch(kind, before, patch), writer, now)
+            with refuse_wrong_types(kind):
+                after = apply_patch(kind, before, patch)
+                _check_names(kind, meta_of(after))  # raises AttributeError for what is no object
+            return self.update(kind, before, after, writer, now)
         if after is before:
             return before
         after = _keep_head(kind, before, after)
@@ -266,6 +270,13 @@ class ObjectWriter:
         return self.database.put(kind.name, after)
 
 
+def _check_names(kind: ServedKind, meta: object) -> None:
+    """Raise Invalid (400) for metadata that is no object, or whose names are no texts."""
+    names = ("name", "generateName", "namespace", "resourceVersion")
+    if not isinstance(meta, dict) or not all(isinstance(meta.get(name) or "", str) for name in names):
+        raise bad_request(f"{kind.resource.kind} cannot be read: its metadata is no object, or its name no text")
+
+
 @contextmanager
 def _refuse_as_patch() -> Iterator[None]:
     """Turn a bad request, as it would be of a new object, into an unprocessable patch of an old one."""
@@ -317,6 +328,7 @@ def _keep_head(kind: ServedKind, before: Document, after: Document) -> Document:
 
     Raises Invalid where it names another object, and Conflict where it names another version.
     """
+    _check_names(kind, meta_of(after))
     old, new = meta_of(before), meta_of(after)
     if old is new and after.get("kind") == before["kind"] and after.get("apiVersion") == kind.resource.api_version:
         return after

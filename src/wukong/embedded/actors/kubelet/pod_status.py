@@ -124,7 +124,7 @@ def _build_state(pod: Document, container: Document, stage: Stage, now: float) -
     if stage.waiting:
         return {"waiting": {"reason": stage.waiting}}
     statuses = value_at(pod, "status.containerStatuses") or ()
-    before = next((status for status in statuses if status["name"] == container["name"]), None)
+    before = next((status for status in statuses if status.get("name") == container["name"]), None)
     started = value_at(before, "state.running.startedAt") if before is not None else None
     if stage.exit_code is not None:
         return {"terminated": _build_terminated(stage.exit_code, started or format_time(now), now)}

@@ -30,7 +30,7 @@ from wukong.api.kinds import (
     SECRETS,
     STATEFUL_SETS,
 )
-from wukong.api.meta import Object
+from wukong.api.meta import Object, ObjectMeta
 from wukong.api.resources import Resource
 from wukong.embedded.store.api_errors import bad_request, invalid
 from wukong.embedded.store.documents import has_same_desired_state, is_terminating, meta_of, value_at, without_fields
@@ -81,7 +81,7 @@ def refuse_wrong_types(kind: ServedKind) -> Iterator[None]:
     """Turn type errors of the code within into Invalid (400): fields that our structs do not read may have any type."""
     try:
         yield
-    except (AttributeError, TypeError) as error:
+    except (AttributeError, TypeError, ValueError, LookupError, RecursionError) as error:
         raise bad_request(f"{kind.resource.kind} cannot be read: {error}") from None
 
 
@@ -90,12 +90,27 @@ def check_types(kind: ServedKind, document: Document) -> None:
     name, meta = kind.resource.kind, meta_of(document)
     if has_struct(kind):
         decode_object(kind.resource, document)
+    else:
+        try:
+            msgspec.convert(meta, ObjectMeta)
+        except msgspec.ValidationError as error:
+            raise bad_request(f"{name} cannot be handled as a {name}: metadata: {readable(error)}") from None
+        if not kind.is_custom and not _has_usual_parts(document):
+            raise bad_request(f"{name} cannot be handled as a {name}: its spec, status or conditions are none")
     texts = {"metadata.labels": meta.get("labels"), "metadata.annotations": meta.get("annotations")}
     if kind.resource in (CONFIG_MAPS, SECRETS):
         texts["data"] = document.get("data")
     for place, entries in texts.items():
         if entries and not (isinstance(entries, dict) and all(isinstance(text, str) for text in entries.values())):
             raise bad_request(f'{name} in version "v1" cannot be handled as a {name}: {place} is no map of texts')
+
+
+def _has_usual_parts(document: Document) -> bool:
+    """Whether spec, status and its conditions, where there are any, are objects and a list of objects."""
+    if not all(isinstance(document.get(part) or {}, dict) for part in ("spec", "status")):
+        return False
+    conditions = (document.get("status") or {}).get("conditions") or []
+    return isinstance(conditions, list) and all(isinstance(condition, dict) for condition in conditions)
 
 
 def check_new(kind: ServedKind, document: Document) -> None:
@@ -230,6 +245,7 @@ def _find_workload_problems(resource: Resource, document: Document, known: Docum
     if template is not value_at(known, "spec.template"):
         yield from _find_template_problems(template)
     yield from _find_strategy_problems(document)
+    yield from _find_update_strategy_problems(document)
 
 
 def _find_template_problems(template: Document) -> Iterator[str]:
@@ -255,6 +271,19 @@ def _find_strategy_problems(document: Document) -> Iterator[str]:
     if [rolling_update.get(name) in (0, "0%") for name in ("maxSurge", "maxUnavailable")] == [True, True]:
         reason = "may not be 0 when `maxSurge` is 0"
         yield f"spec.strategy.rollingUpdate.maxUnavailable: Invalid value: {rolling_update['maxUnavailable']}: {reason}"
+
+
+def _find_update_strategy_problems(document: Document) -> Iterator[str]:
+    """Check the updateStrategy of a DaemonSet or StatefulSet: its type, and the amounts of a rolling update."""
+    type_ = value_at(document, "spec.updateStrategy.type")
+    if type_ not in (None, "", "OnDelete", "RollingUpdate"):
+        yield f"spec.updateStrategy: Invalid value: \"{type_}\": must be 'RollingUpdate' or 'OnDelete'"
+    rolling_update = value_at(document, "spec.updateStrategy.rollingUpdate") or {}
+    for name in ("maxSurge", "maxUnavailable"):
+        yield from _find_amount_problems(rolling_update.get(name), f"spec.updateStrategy.rollingUpdate.{name}")
+    if (partition := rolling_update.get("partition") or 0) < 0:
+        reason = "must be greater than or equal to 0"
+        yield f"spec.updateStrategy.rollingUpdate.partition: Invalid value: {partition}: {reason}"
 
 
 def _find_budget_problems(document: Document) -> Iterator[str]:

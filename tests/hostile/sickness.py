@@ -1,0 +1,344 @@
+"""One hour of sickness: all components in an embedded cluster, every type of fault, and a tenant who writes anything.
+
+    python -m hostile.sickness --seeds 1-500      `make sickness`; prints a table, ends with 1 if something was wrong
+
+Each seed is a world of its own: nodes come and go, workloads roll out, meters report usage, and meanwhile the faults
+of embedded/faults strike everybody, and a tenant creates, changes and deletes hostile objects in his namespace: what
+the API server takes of the grammar beside this. Judged from outside: nothing may raise (an exit of `wukong run`), the
+checkers must find nothing, our components may write nothing but statuses of policies, labels of usage and Events, and
+in the end the neighbours' workloads are complete and their policies still hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import msgspec
+import yaml
+
+from hostile.grammar import OWN_NODES, Grammar, read_back
+from hostile.neighbourhood import judge_write
+from wukong.actions import Action
+from wukong.api.core import Node
+from wukong.api.kind_table import Kind
+from wukong.api.kinds import KINDS
+from wukong.api.placement import PlacementPolicy
+from wukong.api.resources import Key
+from wukong.app.embedded import Settings, build_world, choose_components, faults_of
+from wukong.app.many_seeds import play_seeds
+from wukong.embedded.faults import TYPES
+from wukong.embedded.scenario import Scenario, Story, play, read_scenario
+from wukong.embedded.scenario.play.steps import Drains
+from wukong.embedded.store.deletion import DeleteOptions
+from wukong.embedded.world.process import Process
+from wukong.embedded.world.world import World
+from wukong.errors import ClusterError
+from wukong.ports import PatchBody
+from wukong.runtime.dispatch import Item
+
+HOUR = 3600
+LAST_ACT = 3000  # seconds; then the tenant removes what is left of his
+ACTS = 150  # of the tenant in that time
+MOST_REPLICAS = 4  # his quota
+NAMESPACE = "evil"
+OURS = ("policy", "load")
+PODS_OF_A_KIND = ("Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps", "DaemonSet.apps", "ReplicationController")
+OTHERS = ("Job.batch", "PodDisruptionBudget.policy", "Service", "PersistentVolumeClaim", "ConfigMap")
+POLICY = "PlacementPolicy.placement.novasphere.dev"
+DRAWN = ("Pod", "Pod", "Pod", POLICY, POLICY, POLICY, *PODS_OF_A_KIND, *OTHERS)
+SCENARIO = """
+components: [extender, load, policy]
+nodes:
+  - {namePrefix: s, count: 4, spot: true, capacity: {cpu: 8, memory: 16Gi, pods: 60}}
+  - {namePrefix: d, count: 3, capacity: {cpu: 8, memory: 16Gi, pods: 60}}
+manifests:
+  - {apiVersion: v1, kind: Namespace, metadata: {name: evil}}
+  - apiVersion: placement.novasphere.dev/v1alpha1
+    kind: PlacementPolicy
+    metadata: {name: web}
+    spec: {selector: {matchLabels: {app: web}}, capacity: {strategy: spot-first}}
+  - apiVersion: placement.novasphere.dev/v1alpha1
+    kind: PlacementPolicy
+    metadata: {name: db}
+    spec: {selector: {matchLabels: {app: db}}, capacity: {strategy: on-demand-first}}
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: web}
+    spec:
+      replicas: 4
+      selector: {matchLabels: {app: web}}
+      template:
+        metadata: {labels: {app: web}}
+        spec: {containers: [{name: web, image: "web:1", resources: {requests: {cpu: "1"}}}]}
+  - apiVersion: policy/v1
+    kind: PodDisruptionBudget
+    metadata: {name: web}
+    spec: {maxUnavailable: 1, selector: {matchLabels: {app: web}}}
+  - apiVersion: apps/v1
+    kind: StatefulSet
+    metadata: {name: db}
+    spec:
+      replicas: 2
+      serviceName: db
+      selector: {matchLabels: {app: db}}
+      template:
+        metadata: {labels: {app: db}}
+        spec: {containers: [{name: db, image: "db:1", resources: {requests: {cpu: 500m}}}]}
+until: 6h
+"""
+
+
+class Sickness(msgspec.Struct, kw_only=True):
+    """What came of one seed."""
+
+    seed: int
+    digest: str = ""
+    writes: int = 0
+    faults: dict[str, int] = {}
+    accepted: int = 0  # hostile objects and changes that the API server took
+    refused: int = 0
+    exits: list[str] = []
+    wrong: list[str] = []  # what checkers found, what we should not have written, and neighbours who suffered for good
+
+
+def a_scenario() -> Scenario:
+    """An hour of rollouts, scaling and usage."""
+    document = yaml.safe_load(SCENARIO)
+    document["timeline"] = [entry for minute in range(2, 60) for entry in list_entries(minute)]
+    return read_scenario(msgspec.json.encode(document))
+
+
+def list_entries(minute: int) -> list[dict[str, Any]]:
+    at = f"{minute}m"
+    usage = {"node": f"{'sd'[minute % 2]}{1 + minute % 3}", "cpu": (minute * 37) % 100, "memory": (minute * 13) % 100}
+    entries: list[dict[str, Any]] = [{"at": at, "usage": usage}]
+    if minute % 15 == 5:
+        containers = [{"name": "web", "image": f"web:{minute}"}]
+        patch = {"spec": {"template": {"spec": {"containers": containers}}}}
+        entries.append({"at": at, "patch": {"kind": "Deployment", "name": "web", "patch": patch}})
+    if minute % 20 == 7:
+        entries.append({"at": at, "scale": {"kind": "StatefulSet", "name": "db", "replicas": 2 + minute % 2}})
+    return entries
+
+
+class Tenant:
+    """Writes hostile objects into his namespace at moments drawn beforehand, changes and deletes them."""
+
+    def __init__(self, world: World, seed: int) -> None:
+        self.world, self.rng = world, random.Random(seed)
+        self.grammar = Grammar(self.rng)
+        self.accepted = self.refused = 0
+        self._own: dict[tuple[str, str], None] = {}  # group and kind, name
+        start = world.clock.now()
+        for number in range(ACTS):
+            world.timers.add(start + self.rng.uniform(5, LAST_ACT), partial(self._act, number))
+        for again in range(4):
+            world.timers.add(start + LAST_ACT + 30 * again, self._remove_all)
+
+    def _act(self, number: int) -> None:
+        which = self.rng.random()
+        # Checkers cannot tell that a pod is outdated by a template which only lacks what the pod has.
+        changeable = [own for own in self._own if own[0] not in ("StatefulSet.apps", "DaemonSet.apps")]
+        if changeable and which < 0.2:
+            self._write(partial(self._patch, self.rng.choice(changeable)))
+        elif self._own and which < 0.4:
+            self._delete(self.rng.choice([*self._own]))
+        else:
+            kind = KINDS[self.rng.choice(DRAWN)]
+            document = self._draw(kind, f"evil-{number}")
+            if isinstance(document, dict):
+                self._write(partial(self._create, kind, document))
+
+    def _draw(self, kind: Kind, name: str) -> Any:
+        document = read_back(self.grammar.build_document(kind, name))
+        if isinstance(document, dict) and isinstance(document.get("metadata"), dict):
+            document["metadata"]["namespace"] = NAMESPACE
+            document["metadata"].pop("resourceVersion", None)
+            if isinstance(spec := document.get("spec"), dict):
+                self._complete(kind.group_kind, spec)
+        return document
+
+    def _complete(self, group_kind: str, spec: dict[str, Any]) -> None:
+        """Most of them get what the API server asks for, or it would take nearly none; and none goes over his quota."""
+        for field in ("replicas", "parallelism", "completions"):
+            if isinstance(spec.get(field), int):
+                spec[field] = min(max(spec[field], 0), MOST_REPLICAS)
+        if self.rng.random() < 0.2:
+            return
+        if group_kind == "Pod":
+            self._complete_pod(spec)
+        elif group_kind in PODS_OF_A_KIND or group_kind == "Job.batch":
+            labels = {"app": "evil"}
+            spec["selector"] = labels if group_kind == "ReplicationController" else {"matchLabels": labels}
+            template = spec["template"] if isinstance(spec.get("template"), dict) else {}
+            pod_spec = template.get("spec")
+            spec["template"] = {
+                "metadata": {"labels": labels},
+                "spec": self._complete_pod(pod_spec if isinstance(pod_spec, dict) else {}),
+            }
+            if group_kind == "Job.batch":
+                del spec["selector"]
+                spec["template"]["spec"]["restartPolicy"] = "Never"
+        elif group_kind == POLICY and self.rng.random() < 0.5:
+            levels = self.rng.choice((3, 15, 17, 40, 90))
+            config: Any = 1
+            for _ in range(levels):
+                config = {"a": config}
+            rule = {"name": "label-match", "type": "filter", "config": {"b": config}}
+            spec["scheduling"] = {"schedulingPolicy": {"rules": [rule]}}
+
+    def _complete_pod(self, spec: dict[str, Any]) -> dict[str, Any]:
+        """One container, and of the rest the fields that are drawn; some are bound by the tenant himself."""
+        amounts = {"cpu": self.rng.choice(("10m", "1", "9E", "8Ei", "1e30")), "memory": self.rng.choice(("1Mi", "8Ei"))}
+        requests = self.rng.choice(({}, {"cpu": "10m"}, amounts))
+        kept = self.rng.sample([*spec], min(len(spec), self.rng.randrange(4)))
+        node_names = ("", *(f"{letter}{number}" for letter in "sd" for number in (1, 2, 3)), *OWN_NODES)
+        completed = {name: spec[name] for name in kept if name not in ("containers", "nodeName", "schedulingGates")}
+        completed["containers"] = [{"name": "main", "image": "x", "resources": {"requests": requests}}]
+        if self.rng.random() < 0.4 and (node := self.rng.choice(node_names)):
+            completed["nodeName"] = node
+        spec.clear()
+        spec.update(completed)
+        return spec
+
+    def _create(self, kind: Kind, document: dict[str, Any]) -> None:
+        created = self.world.server.create(kind.resource, document, NAMESPACE)
+        self._own[kind.group_kind, created["metadata"]["name"]] = None
+
+    def _patch(self, own: tuple[str, str]) -> None:
+        kind = KINDS[own[0]]
+        document = self._draw(kind, own[1])
+        if isinstance(document, dict):
+            parts = {name: value for name, value in document.items() if name in ("spec", "status")}
+            subresource = self.rng.choice(("", "", "status")) if kind.has_status else ""
+            patch = PatchBody("merge", parts)
+            self.world.server.patch(kind.resource, Key(NAMESPACE, own[1]), patch, subresource)
+
+    def _write(self, write: partial[None]) -> None:
+        try:
+            write()
+            self.accepted += 1
+        except ClusterError:
+            self.refused += 1
+
+    def _delete(self, own: tuple[str, str]) -> None:
+        del self._own[own]
+        with suppress(ClusterError):
+            self.world.server.delete(KINDS[own[0]].resource, Key(NAMESPACE, own[1]))
+
+    def _remove_all(self) -> None:
+        for own in [*self._own]:
+            self._delete(own)
+        for group_kind in ("Pod", *PODS_OF_A_KIND, "Job.batch"):  # what his objects have made, and what is stuck
+            resource = KINDS[group_kind].resource
+            for document in self.world.server.list(resource).items:
+                meta = document["metadata"]
+                if meta["namespace"] == NAMESPACE:
+                    key, no_finalizers = (
+                        Key(NAMESPACE, meta["name"]),
+                        PatchBody("merge", {"metadata": {"finalizers": None}}),
+                    )
+                    with suppress(ClusterError):  # it went with the one before
+                        if meta.get("finalizers"):
+                            self.world.server.patch(resource, key, no_finalizers)
+                        self.world.server.delete(resource, key, DeleteOptions(grace_seconds=0))
+
+
+class WriteJudge:
+    """Hears of every decision, and keeps what our components should not have asked for."""
+
+    def __init__(self, world: World) -> None:
+        self.wrong: list[str] = []
+        world.listen_to_decisions(self.observe)
+
+    def observe(self, _: Process, item: Item, actions: Sequence[Action]) -> None:
+        if item.controller in OURS:
+            for action in actions:
+                try:
+                    judge_write(action)
+                except (AssertionError, TypeError, ValueError) as error:
+                    self.wrong.append(f"{item} asked for {action!r:.300}: {error}")
+
+
+def play_seed(seed: int, scenario: Scenario | None = None) -> Sickness:
+    scenario = scenario or a_scenario()
+    drains, faults = Drains(), faults_of(scenario, seed, list(TYPES))
+    assert faults is not None
+    result = Sickness(seed=seed)
+    try:
+        world = build_world(Settings(seed, choose_components(scenario)), drains, fault_injection=faults)
+        tenant, judge = Tenant(world, seed), WriteJudge(world)
+        story = play(world, scenario, drains, faults=faults)
+    except Exception as error:
+        return Sickness(seed=seed, exits=[f"{type(error).__name__}: {error}"[:500]])
+    result.digest, result.writes, result.faults = story.digest, story.writes, dict(faults.counts.injected)
+    result.accepted, result.refused = tenant.accepted, tenant.refused
+    result.wrong = [*story.findings, *judge.wrong, *find_harm(world, story)]
+    return result
+
+
+def find_harm(world: World, story: Story) -> list[str]:
+    """What is not as it should be for the neighbours once all is over."""
+    harm = [] if story.settled else ["it does not settle", *story.stuck]
+    for name in ("web", "db"):
+        policy = world.state.get(PlacementPolicy, Key("default", name))
+        conditions = policy.status.conditions if policy is not None else []
+        if [condition.status for condition in conditions if condition.type == "Accepted"] != ["True"]:
+            harm.append(f"the policy {name} is no longer accepted")
+    spot_nodes = {node.metadata.name for node in world.state.all(Node) if node.metadata.name.startswith("s")}
+    web = [document for document in world.server.list(KINDS["Pod"].resource).items if is_pod_of(document, "web")]
+    if not any(pod["spec"].get("nodeName") in spot_nodes for pod in web):
+        harm.append("no pod of web is on spot")
+    return harm
+
+
+def is_pod_of(document: dict[str, Any], app: str) -> bool:
+    meta = document["metadata"]
+    return bool(meta["namespace"] == "default" and (meta.get("labels") or {}).get("app") == app)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m hostile.sickness", description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", default="1-500", help="A-B")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    first, _, last = options.seeds.partition("-")
+    results: list[Sickness] = []
+    for result in play_seeds(play_seed, range(int(first), int(last or first) + 1), options.jobs):
+        results.append(result)
+        for problem in (*result.exits, *result.wrong):
+            sys.stdout.write(f"seed {result.seed}: {problem}\n")
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{len(results)} seeds")
+    sys.stdout.write(format_table(results))
+    return int(any(result.exits or result.wrong for result in results))
+
+
+def format_table(results: Sequence[Sickness]) -> str:
+    """The table of docs/fidelity.md."""
+    faults: Counter[str] = Counter()
+    for result in results:
+        faults.update(result.faults)
+    rows = {
+        "seeds, an hour each": len(results),
+        "faults that struck": f"{sum(faults.values()):,} of {len(faults)} types (of {len(TYPES)})",
+        "hostile objects and changes": f"{sum(result.accepted for result in results):,} taken by the API server, "
+        f"{sum(result.refused for result in results):,} refused",
+        "writes": f"{sum(result.writes for result in results):,}",
+        "exits": sum(len(result.exits) for result in results),
+        "wrong writes, neighbours who suffer": sum(len(result.wrong) for result in results),
+    }
+    lines = ["| what | how many |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows.items())]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
