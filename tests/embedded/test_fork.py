@@ -149,7 +149,7 @@ NOT_COPIED = frozenset({
     "watches", "_watches", "_watchers", "_primary_watchers", "hearing_time", "role", "transport", "metrics", "trace",
     "findings", "_findings",
 })  # fmt: skip
-PARTS = ("wukong.embedded", "wukong.runtime", "wukong.controllers", "wukong.state", "wukong.app")
+PARTS = ("wukong.embedded", "wukong.runtime", "wukong.controllers", "wukong.state", "wukong.app", "wukong.replies")
 
 
 def list_differences(parent: Play, fork: Play) -> list[str]:

@@ -15,6 +15,7 @@ from wukong.api.core import Pod
 from wukong.api.objects import Objects
 from wukong.engine import Scheduler, Snapshot
 from wukong.engine.facts import Facts
+from wukong.engine.nodes import NodeRow
 
 
 def fingerprint(snapshot: Snapshot) -> dict[str, Any]:
@@ -138,9 +139,14 @@ def test_when_one_of_two_holders_of_a_host_port_goes_the_port_counts_as_free() -
 
 
 def loads(snapshot: Snapshot) -> dict[str, list[int]]:
-    """Per resource, what each node holds; lines that are all zero say nothing."""
-    lines = {"pods": 0, **snapshot.lines}
-    return {name: snapshot.load[line].tolist() for name, line in lines.items() if snapshot.load[line].any()}
+    """Per resource, what each node holds. Lines that are all zero say nothing; what no node has room for is counted
+    together, whether a node once had or not."""
+    held: dict[str, Any] = {}
+    for name, line in {"pods": 0, **snapshot.lines}.items():
+        if snapshot.load[line].any():
+            offered = name if snapshot.room[line].any() else ""
+            held[offered] = held.get(offered, 0) + snapshot.load[line]
+    return {name: load.tolist() for name, load in held.items()}
 
 
 def test_finished_pods_hold_nothing_and_pods_without_a_node_wait() -> None:
@@ -197,6 +203,30 @@ def test_many_compiled_pods_are_kept_current_or_compiled_again() -> None:
 def test_a_pod_may_bring_a_resource_no_node_has() -> None:
     snapshot = Snapshot([a_node("n0")])
     snapshot.assume("default/a", a_pod("a", requests={"example.com/gpu": "1"}), "n0")
-    assert snapshot.load[snapshot.lines["example.com/gpu"]].tolist() == [1]
-    Scheduler(snapshot).place_many(a_pod("b", requests={"example.com/tpu": "1"}), 1)
+    assert snapshot.load[snapshot.line_of("example.com/gpu")].tolist() == [1]
+    assert Scheduler(snapshot).place_many(a_pod("b", requests={"example.com/tpu": "1"}), 1) == []
     snapshot.fork().forget("default/a")
+
+
+def test_what_no_node_offers_costs_no_line_and_is_counted_once_one_does() -> None:
+    snapshot = Snapshot([a_node("n0")])
+    for number in range(100):
+        requests = {f"example.com/r{number}-{name}": "2" for name in range(50)}
+        snapshot.assume(f"default/p{number}", a_pod(f"p{number}", requests={"cpu": "1m", **requests}), "n0")
+    lines, fork = len(snapshot.lines), snapshot.fork()
+    assert snapshot.load.shape[0] < 12
+    for other in (snapshot, fork):
+        node = a_node("n0")
+        node.status.allocatable["example.com/r7-7"] = "3"
+        other.put_row(NodeRow(node))
+        assert len(other.lines) == lines + 1
+        assert other.load[other.line_of("example.com/r7-7")].tolist() == [2]
+        decision = Scheduler(other).decide(a_pod("next", requests={"example.com/r7-7": "2"}))
+        assert (decision.feasible, decision.message) == (
+            (),
+            "0/1 nodes are available: 1 Insufficient example.com/r7-7. no new claims to deallocate, preemption: 0/1 nodes "
+            "are available: 1 No preemption victims found for incoming pod.",
+        )
+        assert Scheduler(other).place(a_pod("last", requests={"example.com/r7-7": "1"})) == "n0"
+    snapshot.forget("default/p7")
+    assert Scheduler(snapshot).place(a_pod("again", requests={"example.com/r7-7": "2"})) == "n0"

@@ -239,8 +239,8 @@ REPORTED = [
     Bad(
         "config-of-a-megabyte",
         rule("label-match", config={"matchExpressions": expressions(25_000)}),
-        "$.spec",
-        "expected at most 65,536 bytes, got ",
+        "",
+        "expected at most 128 KiB, got ",
     ),
     Bad(
         "second-rule",

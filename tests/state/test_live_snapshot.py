@@ -182,10 +182,18 @@ def counted(snapshot: Snapshot) -> dict[str, Any]:
         "pending": sorted(snapshot.pending),
         "stray": {key: (pod.status.start_time, node) for key, (pod, node) in snapshot.stray.items()},
         "ports": {row: sorted(ports) for row, ports in snapshot.ports.items()},
-        "load": {
-            name: snapshot.load[line].tolist() for name, line in snapshot.lines.items() if snapshot.load[line].any()
-        },
+        "load": loads_of(snapshot),
     }
+
+
+def loads_of(snapshot: Snapshot) -> dict[str, list[int]]:
+    """By resource; those that no node has room for count together, whether one ever had or not."""
+    loads: dict[str, Any] = {}
+    for name, line in snapshot.lines.items():
+        if snapshot.load[line].any():
+            offered = name if snapshot.room[line].any() else ""
+            loads[offered] = loads.get(offered, 0) + snapshot.load[line]
+    return {name: load.tolist() for name, load in loads.items()}
 
 
 @pytest.mark.slow

@@ -59,6 +59,14 @@ class OversizedLoads:
             del self._by_row[row]
         return cap(load.sums)
 
+    def change(self, row: int, column: Ints, changes: Iterable[tuple[int, int]]) -> Ints:
+        """The load of a node that is kept here, some lines of which change by so much. `column` has as many lines."""
+        sums = self._by_row[row].sums
+        sums += [0] * (len(column) - len(sums))
+        for line, change in changes:
+            sums[line] += change
+        return cap(sums)
+
     def move(self, new_of: list[int]) -> None:
         """Nodes have moved from row i to row new_of[i]; those with -1 are gone and hold no pods."""
         self._by_row = {new_of[row]: load for row, load in self._by_row.items() if new_of[row] >= 0}

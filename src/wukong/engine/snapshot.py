@@ -5,6 +5,9 @@ takes pods away on trial. `fork()` gives an independent copy for what-if. It nev
 
     load[line, node]   line 0: pods placed, 1–2: cpu and memory with defaults for what is missing, then one per resource
     room[line, node]   the same lines: what the node can hold (lines 1–2 repeat cpu and memory)
+
+A resource has a line once a node offers it. What pods ask for and no node has ever offered shares one line, of which
+nobody has room: anybody may name thousands of resources in one pod, and each line costs every node.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from wukong.engine.copy_on_write import CopyOnWriteDicts
 from wukong.engine.domain_counter import DomainCounter
 from wukong.engine.facts import Facts, read_facts
 from wukong.engine.nodes import Column, NodeRow, label_column, row_column
-from wukong.engine.oversized_loads import OversizedLoads, is_oversized
+from wukong.engine.oversized_loads import OversizedLoads, cap, is_oversized
 from wukong.engine.template import Template, TemplateTable
 from wukong.semantics.host_ports import HostPort
 
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 PODS, NONZERO_CPU, NONZERO_MEMORY = 0, 1, 2
 _FIRST_RESOURCE = 3
+_UNOFFERED = ""
 _MAX_VIEWS = 512
 
 
@@ -48,7 +52,8 @@ class Snapshot:
     def __init__(self, nodes: Iterable[Node] = (), facts: Facts | None = None) -> None:
         self.facts = facts or Facts()
         self.table = TemplateTable()
-        self.lines: dict[str, int] = {"cpu": 3, "memory": 4, "ephemeral-storage": 5}  # resource → line
+        # resource → line; the nameless one stands for all that nobody offers
+        self.lines: dict[str, int] = {"cpu": 3, "memory": 4, "ephemeral-storage": 5, _UNOFFERED: 6}
         self.rows: list[NodeRow] = []
         self.row_of: dict[str, int] = {}
         self.pods: dict[str, PlacedPod] = {}
@@ -63,8 +68,8 @@ class Snapshot:
         # Topology keys used by placed pods' required anti-affinity, and by their other inter-pod rules. Only ever grow.
         self.anti_affinity_keys: dict[str, None] = {}
         self.preference_keys: dict[str, None] = {}
-        self.load: Ints = np.zeros((6, 0), dtype=np.int64)
-        self.room: Ints = np.zeros((6, 0), dtype=np.int64)
+        self.load: Ints = np.zeros((7, 0), dtype=np.int64)
+        self.room: Ints = np.zeros((7, 0), dtype=np.int64)
         self._oversized = OversizedLoads()
         self._forget_derived()
         self.set_nodes(nodes)
@@ -183,7 +188,10 @@ class Snapshot:
         self.room[NONZERO_MEMORY, number] = row.allocatable.get("memory", 0)
 
     def ensure_lines(self, names: Iterable[str]) -> None:
-        """Give every resource a line. The table of lines is shared with forks and only grows; each pads its arrays."""
+        """Give every resource that nodes offer, or that a profile scores by, a line.
+
+        The table of lines is shared with forks and only grows; each pads its arrays.
+        """
         for name in names:
             if name not in self.lines:
                 self.lines[name] = len(self.lines) + _FIRST_RESOURCE
@@ -194,6 +202,28 @@ class Snapshot:
         if missing > 0:
             self.load = np.pad(self.load, ((0, missing), (0, 0)))
             self.room = np.pad(self.room, ((0, missing), (0, 0)))
+            for name in list(self.lines)[-missing:]:
+                self._count_line(name)
+
+    def line_of(self, resource: str) -> int:
+        line = self.lines.get(resource)
+        return self.lines[_UNOFFERED] if line is None else line
+
+    def _count_line(self, resource: str) -> None:
+        """Count a resource that has a line now: until now its pods counted among what nobody offers."""
+        totals: dict[int, int] = {}
+        for number, per_row in self.placed.items():
+            if amount := self._by_number[number].requests.taken.get(resource, 0):
+                for row, count in per_row.items():
+                    totals[row] = totals.get(row, 0) + amount * count
+        vector = np.zeros(self.load.shape[0], dtype=np.int64)
+        for row, total in totals.items():
+            changes = ((self.lines[resource], total), (self.lines[_UNOFFERED], -total))
+            if row in self._oversized:
+                self.load[:, row] = self._oversized.change(row, vector, changes)
+            else:
+                for line, change in changes:
+                    self.load[line, row] += change
 
     def column(self, key: str) -> Column:
         column = self.columns.get(key)
@@ -294,7 +324,6 @@ class Snapshot:
         templates = [self.table.intern(pod) for _, pod in bound_pods]
         rows = np.array([self.row_of[pod.spec.node_name] for _, pod in bound_pods], dtype=np.intp)
         distinct = {template.number: template for template in templates}
-        self.ensure_lines(name for template in distinct.values() for name in template.requests.taken)
         position = {number: i for i, number in enumerate(distinct)}
         which = np.array([position[template.number] for template in templates], dtype=np.intp)
         vectors = np.array(
@@ -320,13 +349,11 @@ class Snapshot:
     def vector_of(self, template: Template) -> Ints:
         """What one placed pod of this template adds to each line of its node's load."""
         if len(template.vector) != len(self.lines) + _FIRST_RESOURCE:
-            taken = template.requests.taken
-            self.ensure_lines(taken)
-            vector = np.zeros(len(self.lines) + _FIRST_RESOURCE, dtype=np.int64)
-            vector[:_FIRST_RESOURCE] = (1, *template.requests.taken_nonzero)
-            for name, amount in taken.items():
-                vector[self.lines[name]] = amount
-            template.vector, template.is_oversized = vector, is_oversized(vector)
+            sums = [1, *template.requests.taken_nonzero, *(0 for _ in self.lines)]
+            for name, amount in template.requests.taken.items():
+                sums[self.line_of(name)] += amount
+            template.vector = vector = cap(sums)
+            template.is_oversized = is_oversized(vector)
         self._pad()
         return template.vector
 

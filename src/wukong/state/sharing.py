@@ -74,17 +74,20 @@ class Sharing:
         self._images: SharedParts[ContainerImage] = SharedParts(lambda image: image.names)
 
     def share(self, subject: Object, before: Object | None) -> None:
-        """Share what this object has in common with others, and with itself `before`. It is changed in place."""
+        """Share what this object has in common with others, and with itself `before`. It gets other parts; the parts
+        that it has, which others may have as well, stay as they are."""
         subject.metadata.namespace = intern(subject.metadata.namespace)
         if type(subject) is Pod:
             self._share_pod(subject, before if isinstance(before, Pod) else None)
         elif isinstance(subject, Pod):
             subject.spec.node_name = intern(subject.spec.node_name)
         elif type(subject) is Node:
+            subject.status = copy(subject.status)
             subject.status.images = [self._images.share(image) for image in subject.status.images]
 
     def _share_pod(self, pod: Pod, before: Pod | None) -> None:
         pod.kind, pod.api_version = intern(pod.kind), intern(pod.api_version)
+        pod.metadata, pod.spec, pod.status = copy(pod.metadata), copy(pod.spec), copy(pod.status)
         self._share_metadata(pod.metadata, None if before is None else before.metadata)
         pod.spec.volumes = [volume for volume in pod.spec.volumes if volume != Volume(name=volume.name)]
         was_waiting = before is not None and not before.spec.node_name

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from wukong.actions import Delete
 from wukong.api.core import Pod
-from wukong.api.kinds import NAMESPACES, NODES, PODS
+from wukong.api.kinds import NAMESPACES, NODES, PODS, REPLICA_SETS
+from wukong.api.meta import controller_of
 from wukong.api.resources import Key, Resource, key_of
 from wukong.app.sim_live.ownership import LEFT_BEHIND, RUN_LABEL, CreatedObject, carries_label, is_labelled, uid_of
 from wukong.app.sim_live.plan import find_object
@@ -53,10 +54,19 @@ class _Cleanup:
                 await self._remove_created(created, "Background")
 
     async def remove_pods(self) -> None:
-        """Wait for their kubelets, then end those that nobody ends: their node is gone, silent or slow."""
-        await self._wait_until(lambda: not any(map(self.real.has_kubelet, self._list_pods())))
+        """Wait for their kubelets, then end those that nobody ends: their node is gone, silent or slow.
+
+        Until its ReplicaSets are gone, too, another pod may be made. Of the last ones the mirror may not know yet.
+        """
+        await self._wait_until(
+            lambda: not self._has_replica_sets() and not any(map(self.real.has_kubelet, self._list_pods()))
+        )
         for pod in self._list_pods():
             await self._remove(PODS, key_of(pod), pod.metadata.uid, grace_seconds=0)
+        if self.real.created:
+            for document in await self._list_labelled(PODS):
+                meta = document["metadata"]
+                await self._remove(PODS, Key(meta["namespace"], meta["name"]), meta["uid"], grace_seconds=0)
 
     async def remove_claims(self) -> None:
         """Claims of a StatefulSet stay when it goes; in namespaces that were there before nobody else removes them."""
@@ -74,6 +84,14 @@ class _Cleanup:
                     await self._remove_created(created)
         await self._wait_until(lambda: not self._list_remaining())
         self.problems += [f"{created.resource.kind} {created.key} is still there" for created in self._list_remaining()]
+
+    def _has_replica_sets(self) -> bool:
+        """Whether one is left that a Deployment of the run has made."""
+        replica_sets = self.real.state.objects.get(REPLICA_SETS.group_kind, {}).values()
+        return any(
+            controller_of(replica_set.metadata) and is_labelled(replica_set, self.real.plan.run)
+            for replica_set in replica_sets
+        )
 
     def _list_pods(self) -> list[Pod]:
         """Those of the workloads that the run created, and all in the namespaces it created."""

@@ -26,15 +26,14 @@ class NodeResourcesFit(Plugin):
 
 def list_needed_lines(view: View) -> list[tuple[str, int, int]]:
     """Resource, its line and how much of it the pod needs, for what must fit; extended resources by name."""
-    arguments, lines = view.profile.fit, view.snapshot.lines
-    view.snapshot.ensure_lines(view.template.requests.needed)
+    arguments, line_of = view.profile.fit, view.snapshot.line_of
     wanted = {
         name: amount
         for name, amount in view.template.requests.needed.items()
         if amount > 0 and not (_is_extended(name) and _is_ignored(name, arguments))
     }
-    ordered = sorted(wanted, key=lambda name: (is_counted(name), lines[name], name))
-    return [(name, lines[name], wanted[name]) for name in ordered]
+    ordered = sorted(wanted, key=lambda name: (is_counted(name), 0 if is_counted(name) else line_of(name), name))
+    return [(name, line_of(name), wanted[name]) for name in ordered]
 
 
 def _is_extended(name: str) -> bool:
