@@ -224,8 +224,8 @@ def test_what_no_node_offers_costs_no_line_and_is_counted_once_one_does() -> Non
         decision = Scheduler(other).decide(a_pod("next", requests={"example.com/r7-7": "2"}))
         assert (decision.feasible, decision.message) == (
             (),
-            "0/1 nodes are available: 1 Insufficient example.com/r7-7. no new claims to deallocate, preemption: 0/1 nodes "
-            "are available: 1 No preemption victims found for incoming pod.",
+            "0/1 nodes are available: 1 Insufficient example.com/r7-7. no new claims to deallocate, preemption: "
+            "0/1 nodes are available: 1 No preemption victims found for incoming pod.",
         )
         assert Scheduler(other).place(a_pod("last", requests={"example.com/r7-7": "1"})) == "n0"
     snapshot.forget("default/p7")
