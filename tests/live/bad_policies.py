@@ -17,6 +17,7 @@ class Bad(NamedTuple):
     path: str
     says: str
     kind: str = "PlacementPolicy"
+    reason: str = "Invalid"  # of the condition, where the API server takes it
 
 
 def cpu(**wish: Any) -> Spec:
@@ -241,6 +242,7 @@ REPORTED = [
         rule("label-match", config={"matchExpressions": expressions(25_000)}),
         "",
         "expected at most 128 KiB, got ",
+        reason="Unreadable",
     ),
     Bad(
         "second-rule",

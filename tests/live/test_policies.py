@@ -221,7 +221,7 @@ async def test_what_the_api_server_cannot_know_is_reported_with_its_path(
                 for bad, name in named:
                     found = condition(await judged(client, bad.kind, namespace, name), "Accepted")
                     is_told = bad.path in found["message"] and bad.says in found["message"]
-                    if (found["status"], found["reason"]) != ("False", "Invalid") or not is_told:
+                    if (found["status"], found["reason"]) != ("False", bad.reason) or not is_told:
                         wrong.append((bad.name, found))
         finally:
             await remove(client, namespace, [(bad.kind, name) for bad, name in named])
