@@ -293,7 +293,8 @@ def fingerprint(state: State) -> dict[str, Any]:
     """What a mirror says, for comparing it with one that was built of the same objects at once."""
     snapshot = state.snapshot
     names = [row.name for row in snapshot.rows]
-    lines = sorted(snapshot.lines.items())
+    # Nobody asks what is held of a resource that no node offers, and whether it has a line depends on the past.
+    lines = sorted((name, line) for name, line in snapshot.lines.items() if snapshot.room[line].any())
     return {
         "pods": {key: names[placed.row] for key, placed in sorted(snapshot.pods.items())},
         "pending": sorted(snapshot.pending),
