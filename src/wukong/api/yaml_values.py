@@ -83,7 +83,7 @@ class _Frame:
         self.height = 1
 
 
-class _Anchored:
+class _AnchoredValue:
     """A value that aliases may copy; `is_open` while it is being read."""
 
     __slots__ = ("height", "is_open", "value", "weight")
@@ -98,7 +98,7 @@ class _Builder:
     def __init__(self) -> None:
         self.documents: list[Any] = []
         self._frames: list[_Frame] = []
-        self._anchors: dict[str, _Anchored] = {}
+        self._anchors: dict[str, _AnchoredValue] = {}
         self._plain: dict[str, Any] = {}  # text → value, of what is not quoted: names and words come again and again
         self._weight = 0  # of all that has been read, copies included
         self._aliased = 0
@@ -129,7 +129,7 @@ class _Builder:
         self._weight += _VALUE + len(text)
         if event.anchor is not None:
             scalar = text if value is _MERGE else value
-            self._anchors[event.anchor] = _Anchored(scalar, _VALUE + len(text), 0, is_open=False)
+            self._anchors[event.anchor] = _AnchoredValue(scalar, _VALUE + len(text), 0, is_open=False)
         self._add(value, event)
 
     def _open(self, event: Any, value: Any) -> None:
@@ -140,7 +140,7 @@ class _Builder:
         self._frames.append(_Frame(value, event.anchor, self._weight))
         self._weight += _VALUE
         if event.anchor is not None:
-            self._anchors[event.anchor] = _Anchored(None, 0, 0, is_open=True)
+            self._anchors[event.anchor] = _AnchoredValue(None, 0, 0, is_open=True)
 
     def _close(self, event: Any) -> None:
         frame = self._frames.pop()
@@ -150,7 +150,7 @@ class _Builder:
                     frame.value.setdefault(name, value)
         if frame.anchor is not None:
             weight = self._weight - frame.weight
-            self._anchors[frame.anchor] = _Anchored(frame.value, weight, frame.height, is_open=False)
+            self._anchors[frame.anchor] = _AnchoredValue(frame.value, weight, frame.height, is_open=False)
         if self._frames:
             parent = self._frames[-1]
             parent.height = max(parent.height, frame.height + 1)

@@ -33,7 +33,7 @@ from wukong.state.derived_indexes import DerivedIndexes, I
 from wukong.state.indexes import OwnerIndex, PodIndex
 from wukong.state.live_snapshot import LiveSnapshot, in_order
 from wukong.state.recent_bindings import RecentBindings
-from wukong.state.sharing import Sharing
+from wukong.state.sharing import PartSharer
 
 O = TypeVar("O", bound=Object)  # noqa: E741
 _PODS = PODS.group_kind
@@ -67,7 +67,7 @@ class State:
         self.versions: Tally[str] = Tally()  # group and kind → how often something of it changed
         self._live = LiveSnapshot(self.objects)
         self._derived_indexes = DerivedIndexes()
-        self._sharing = Sharing()
+        self._sharing = PartSharer()
         self._unreported: deque[tuple[str, Key]] = deque(maxlen=_MOST_UNREPORTED)
         self._unlisted: dict[str, dict[Key, None]] = {}  # of a list that has begun: mirrored, and in no page so far
 

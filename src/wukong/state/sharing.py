@@ -65,7 +65,7 @@ class SharedParts(Generic[T]):
         self._checked_at = max(_FEWEST_CHECKED, 2 * len(used))
 
 
-class Sharing:
+class PartSharer:
     def __init__(self) -> None:
         self._annotations: SharedParts[tuple[dict[str, str]]] = SharedParts(lambda annotations: annotations[0])
         self._heads: SharedParts[_Head] = SharedParts(lambda head: head[0])

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from embedded.actors.availability_walk import seconds_to_next_available
 from embedded.actors.daemon_walk import DaemonWalk
 from embedded.actors.random_pods import START, TIMES
-from wukong.embedded.actors import pods as podlike
 from wukong.embedded.actors.daemon_set.daemon_index import DaemonIndex
 from wukong.embedded.actors.daemon_set.sync import DaemonSetSync
 from wukong.embedded.world.objects import DaemonSet, read
@@ -102,7 +102,7 @@ def check_sync(state: State, revision: str, now: float) -> None:
         ]
         assert list(plan.nodes_to_fill) == expected.nodes_to_fill
         least = daemon_set.spec.min_ready_seconds
-        waits = podlike.seconds_to_next_available(walk.owned, least, now)
+        waits = seconds_to_next_available(walk.owned, least, now)
         assert daemons.seconds_to_next_available(least, now) == waits
 
 

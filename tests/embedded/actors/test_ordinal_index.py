@@ -6,10 +6,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from embedded.actors.availability_walk import seconds_to_next_available
 from embedded.actors.random_pods import START, TIMES
 from embedded.actors.stateful_walk import StatefulWalk
 from embedded.actors.test_daemon_index import EVENTS, Step, take_in
-from wukong.embedded.actors import pods as podlike
 from wukong.embedded.actors.controller_revisions import revision_of
 from wukong.embedded.actors.deployment.revisions import hash_template
 from wukong.embedded.actors.stateful_set.ordinal_index import OrdinalIndex
@@ -90,7 +90,7 @@ def check_sync(state: State, now: float) -> None:
         assert sync.plan_pods() == expected
         assert set(ordered.revisions) == set(map(revision_of, walk.owned))
         least = stateful_set.spec.min_ready_seconds
-        waits = podlike.seconds_to_next_available(walk.owned, least, now)
+        waits = seconds_to_next_available(walk.owned, least, now)
         assert ordered.seconds_to_next_available(least, now) == waits
 
 

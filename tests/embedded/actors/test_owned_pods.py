@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embedded.actors.availability_walk import seconds_to_next_available
 from embedded.actors.random_pods import NAMES, START, histories, pods, take_in
 from wukong.api.meta import LabelSelector, LabelSelectorRequirement, Object, ObjectMeta
 from wukong.api.resources import key_of
@@ -63,7 +64,7 @@ def count_by_walking(state: State, uid: str) -> tuple[object, ...]:
         sum({"app": "web"}.items() <= pod_labels for pod_labels in labels),
         sum({"app": "web", "tier": "1"}.items() <= pod_labels for pod_labels in labels),
         *(sum(podlike.is_available(pod, least, NOW) for pod in active) for least in (0, 6)),
-        *(podlike.seconds_to_next_available(active, least, NOW) for least in (0, 40)),
+        *(seconds_to_next_available(active, least, NOW) for least in (0, 40)),
         *(
             [key_of(pod) for pod in active if not selects(requirements(selector), pod.metadata.labels)]
             for selector in SELECTORS

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections.abc import Hashable, Iterable, Mapping
 from itertools import takewhile
-from math import inf
 from typing import ClassVar, NamedTuple, TypeVar
 
 from wukong.api.core import Pod as AnyPod
 from wukong.api.kinds import PODS
 from wukong.api.meta import LabelSelector, Object, controller_of
 from wukong.api.resources import Key
-from wukong.embedded.actors.pods import condition, ready_since
+from wukong.embedded.actors.pods import condition, ready_since, seconds_until_available
 from wukong.embedded.actors.replica_set.ranking import DeletionRanking
 from wukong.embedded.world.objects import Pod
 from wukong.engine.copy_on_write import CopyOnWriteEntries
@@ -44,7 +43,7 @@ class OwnedPods:
         self.ready_times: Tally[float] = Tally()  # when they became ready → how many
         self.nodes: Tally[str] = Tally()  # "" for those that wait for one
         self.labels: Tally[LabelClass] = Tally()
-        self._unselected = Unselected()
+        self._unselected = UnselectedLabels()
         self.ranking = DeletionRanking()
         self._arrivals: dict[Key, int] = {}  # the number with which each came, in that order
 
@@ -81,11 +80,7 @@ class OwnedPods:
 
     def seconds_to_next_available(self, min_ready_seconds: int, now: float) -> float | None:
         """Seconds until the next of them becomes available by waiting alone. None if none will."""
-        if not min_ready_seconds:
-            return None
-        waits = (since + min_ready_seconds - now for since in self.ready_times)
-        least = min((wait for wait in waits if wait > 0), default=inf)
-        return None if least == inf else least
+        return seconds_until_available(self.ready_times, min_ready_seconds, now)
 
     def put(self, key: Key, pod: Pod, number: int, *, has_same_labels: bool = False) -> None:
         """A pod came, with this number, or changed. `has_same_labels`: it was put with the same labels before."""
@@ -118,7 +113,7 @@ class OwnedPods:
             _add(self.ready_times, pod.ready_since, change)
 
 
-class Unselected:
+class UnselectedLabels:
     """The labels among those of an owner's pods that its selector does not select. Selectors hardly ever change."""
 
     def __init__(self) -> None:
@@ -138,8 +133,8 @@ class Unselected:
         elif count == 1 and self._selector is not None and not selects_labels(self._selector[0], dict(labels)):
             self.labels.add(labels)
 
-    def fork(self) -> Unselected:
-        copy = Unselected()
+    def fork(self) -> UnselectedLabels:
+        copy = UnselectedLabels()
         copy.labels, copy._selector = set(self.labels), self._selector
         return copy
 

@@ -6,7 +6,6 @@ Used by every workload actor, by scenarios and by views.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf
 
 from wukong.actions import Create, Delete
 from wukong.api.core import Pod as AnyPod
@@ -70,13 +69,12 @@ def is_maturing(pod: AnyPod, min_ready_seconds: int, now: float) -> bool:
     return since > 0 and since + min_ready_seconds > now
 
 
-def seconds_to_next_available(pods: Iterable[AnyPod], min_ready_seconds: int, now: float) -> float | None:
-    """Seconds until the next of these pods becomes available by waiting alone. None if none will."""
+def seconds_until_available(ready_times: Iterable[float], min_ready_seconds: int, now: float) -> float | None:
+    """Seconds until the next of the pods that became ready then is available by waiting alone. None if none will be."""
     if not min_ready_seconds:
         return None
-    waits = [ready_since(pod) + min_ready_seconds - now for pod in pods if is_ready(pod)]
-    least = min((wait for wait in waits if wait > 0), default=inf)
-    return None if least == inf else least
+    waits = (since + min_ready_seconds - now for since in ready_times)
+    return min((wait for wait in waits if wait > 0), default=None)
 
 
 def reference_to(resource: Resource, owner: Object) -> Document:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Sequence
-from math import inf
 from typing import ClassVar, NamedTuple
 
 from wukong.api.kinds import DAEMON_SETS, NODES, PODS
@@ -73,11 +72,7 @@ class Daemons:
 
     def seconds_to_next_available(self, min_ready_seconds: int, now: float) -> float | None:
         """Seconds until the next of them becomes available by waiting alone. None if none will."""
-        if not min_ready_seconds:
-            return None
-        waits = (since + min_ready_seconds - now for since in self._ready_times)
-        least = min((wait for wait in waits if wait > 0), default=inf)
-        return None if least == inf else least
+        return pods.seconds_until_available(self._ready_times, min_ready_seconds, now)
 
     def add(self, pod: Pod) -> None:
         self._count(pod, 1)

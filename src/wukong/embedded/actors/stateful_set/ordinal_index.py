@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections.abc import Hashable
 from enum import Enum, auto
-from math import inf
 from typing import ClassVar, NamedTuple, TypeVar
 
 from wukong.api.kinds import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
@@ -117,11 +116,7 @@ class OrderedPods:
 
     def seconds_to_next_available(self, min_ready_seconds: int, now: float) -> float | None:
         """Seconds until the next of them becomes available by waiting alone. None if none will."""
-        if not min_ready_seconds:
-            return None
-        waits = (since + min_ready_seconds - now for since in self._ready_times)
-        least = min((wait for wait in waits if wait > 0), default=inf)
-        return None if least == inf else least
+        return pods.seconds_until_available(self._ready_times, min_ready_seconds, now)
 
     def add(self, pod: Pod, ordinal: int) -> None:
         self._count(pod, 1)
