@@ -17,6 +17,7 @@ from wukong.api.kinds import KINDS
 from wukong.api.meta import LabelSelector, LabelSelectorRequirement, Object
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.resources import Resource
+from wukong.api.vm import Wukong
 
 Schema = dict[str, Any]
 
@@ -26,6 +27,7 @@ class Definition(msgspec.Struct, frozen=True):
 
     struct: type[Object]
     short: str
+    columns: tuple[Schema, ...]
     rules: tuple[Schema, ...] = ()  # CEL about the object as a whole, its name too
 
 
@@ -36,11 +38,8 @@ _DEFAULT_SELECTS_NOTHING = {
     "policy matches. Leave them out, or give this policy another name.",
     "fieldPath": ".spec",
 }
-DEFINITIONS = (
-    Definition(PlacementPolicy, "pp"),
-    Definition(ClusterPlacementPolicy, "cpp", (_DEFAULT_SELECTS_NOTHING,)),
-)
-COLUMNS: list[Schema] = [
+_AGE: Schema = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+_POLICY_COLUMNS: tuple[Schema, ...] = (
     {"name": "Strategy", "type": "string", "jsonPath": ".spec.capacity.strategy"},
     {"name": "Mode", "type": "string", "jsonPath": ".spec.mode"},
     {"name": "Accepted", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Accepted")].status'},
@@ -51,8 +50,20 @@ COLUMNS: list[Schema] = [
         "jsonPath": '.status.conditions[?(@.type=="Accepted")].message',
         "priority": 1,
     },
-    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
-]
+    _AGE,
+)
+_WUKONG_COLUMNS: tuple[Schema, ...] = (
+    {"name": "VMs", "type": "integer", "jsonPath": ".status.replicas"},
+    {"name": "Ready", "type": "integer", "jsonPath": ".status.readyReplicas"},
+    {"name": "Node", "type": "string", "jsonPath": ".status.node"},
+    {"name": "Reason", "type": "string", "jsonPath": ".status.reason"},
+    _AGE,
+)
+DEFINITIONS = (
+    Definition(PlacementPolicy, "pp", _POLICY_COLUMNS),
+    Definition(ClusterPlacementPolicy, "cpp", _POLICY_COLUMNS, (_DEFAULT_SELECTS_NOTHING,)),
+    Definition(Wukong, "wk", _WUKONG_COLUMNS),
+)
 # Keeps control characters out of what people read on their terminals.
 _PRINTABLE = "^[ -~]*$"  # whether a label is right, the policy controller tells in the status
 _LABEL_VALUE: Schema = {"maxLength": 63, "pattern": _PRINTABLE}
@@ -134,7 +145,7 @@ def _build_version(definition: Definition, resource: Resource) -> Schema:
         "name": resource.version,
         "served": True,
         "storage": True,
-        "additionalPrinterColumns": COLUMNS,
+        "additionalPrinterColumns": definition.columns,
         "schema": {"openAPIV3Schema": schema},
         "subresources": {"status": {}},
     }
