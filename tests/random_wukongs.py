@@ -100,7 +100,7 @@ def _a_pod_term(rng: Random) -> Manifest:
         if rng.random() < 0.2:
             term["mismatchLabelKeys"] = ["example.com/tenant"]
     if rng.random() < 0.4:
-        term["namespaces"] = _sample(rng, list(NAMESPACES))
+        term["namespaces"] = _sample(rng, list(NAMESPACES)) or ["default"]
     if rng.random() < 0.4:
         term["namespaceSelector"] = rng.choice(({}, _a_selector(rng), {"matchLabels": {"env": "production"}}))
     return term

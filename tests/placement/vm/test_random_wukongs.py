@@ -133,7 +133,7 @@ def test_every_alternative_of_the_user_is_in_some_required_term_and_no_other() -
 
 def _includes(term: Manifest, part: Manifest) -> bool:
     expressions = part.get("matchExpressions", [])
-    return (
+    return bool(
         term.get("matchFields", []) == part.get("matchFields", [])
         and term.get("matchExpressions", [])[: len(expressions)] == expressions
     )
