@@ -33,6 +33,7 @@ BUSES = ("virtio", "sata", "scsi", "usb")
 LONGEST_NAME = 63  # of a VM: it is the value of a label, and the guest's hostname
 MOST_REPLICAS = 1000  # <name>-999 is the last, so with replicas a name has four characters less
 MOST_CPUS = 512
+HIGHEST_PRIORITY = 1_000_000_000  # of PriorityClasses that are not the system's
 LEAST_MEMORY = "1Mi"
 DNS_LABEL = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 _RULES = "x-kubernetes-validations"
@@ -294,7 +295,21 @@ class WukongSpec(Base):
         ),
     ] = {}
     high_availability: HighAvailability | None = None
-    scheduling: VmScheduling | None = None
+    scheduling: Annotated[
+        VmScheduling | None,
+        _schema(
+            **{
+                _RULES: [
+                    _rule(
+                        "!has(self.schedulingPolicy) || !has(self.schedulingPolicy.priority) "
+                        f"|| self.schedulingPolicy.priority <= {HIGHEST_PRIORITY}",
+                        f"expected at most {HIGHEST_PRIORITY}, the highest that is not the system's",
+                        ".schedulingPolicy.priority",
+                    )
+                ]
+            }
+        ),
+    ] = None
     disks: Annotated[list[_Disk], _lists_by_name("Disks, in this order; none: nothing to boot from.", 64)] = []
     networks: Annotated[
         list[Network],
