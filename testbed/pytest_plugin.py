@@ -15,8 +15,8 @@
 
 Where a machine can have none these tests skip and say why; where CI=true they fail instead. Tests may be `async def`.
 Tests that use any of them are marked `control_plane` by a hook below. worker_groups.py lets them start first: much of
-it is waiting, which goes on beside what other workers compute. Those that use `kubevirt_bed` run on one worker: KubeVirt
-limits the migrations of a cluster, so tests at once would wait for one another.
+it is waiting, which goes on beside what other workers compute. Those that use `kubevirt_bed` run on one worker:
+KubeVirt limits the migrations of a cluster, so tests at once would wait for one another.
 """
 
 from __future__ import annotations
