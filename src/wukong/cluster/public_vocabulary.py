@@ -61,7 +61,10 @@ LABELS = _read_words(
     batch.kubernetes.io/job-completion-index job-name controller-uid eks.amazonaws.com/nodegroup
     eks.amazonaws.com/compute-type karpenter.sh/nodepool cloud.google.com/gke-nodepool
     kubernetes.azure.com/agentpool kubernetes.azure.com/mode sim.novasphere.dev/hollow sim.novasphere.dev/run
-    testbed.wukong/hollow placement.novasphere.dev/interruption-percent
+    testbed.wukong/hollow placement.novasphere.dev/interruption-percent kubevirt.io kubevirt.io/schedulable
+    kubevirt.io/created-by kubevirt.io/nodeName kubevirt.io/migrationJobUID kubevirt.io/migrationTargetNodeName
+    kubevirt.io/vmi-name vm.kubevirt.io/name vmi.kubevirt.io/id cpumanager
+    node-labeller.kubevirt.io/obsolete-host-model
     """
 ) | {*SPOT_LABELS, *TYPE_LABELS, PRICE_LABEL, *(f"{USAGE_GROUP}/{name}" for name in ("cpu", "memory", "storage"))}
 TAINTS = _read_words(
@@ -104,7 +107,15 @@ VALUES = _read_words(
     NewReplicaSetAvailable MinimumReplicasAvailable MinimumReplicasUnavailable ProgressDeadlineExceeded
     DeploymentPaused DeploymentResumed FailedCreate FailedDelete SufficientPods InsufficientPods SyncFailed
     BackoffLimitExceeded DeadlineExceeded CompletionsReached JobSuspended JobResumed FailedIndexes
-    MaxFailedIndexesExceeded PodFailurePolicy SuccessPolicy
+    MaxFailedIndexesExceeded PodFailurePolicy SuccessPolicy virt-launcher Halted Manual RerunOnFailure Once
+    LiveMigrate LiveMigrateIfPossible External None virtio host-model host-passthrough none Start Stop
+    Scheduling Scheduled PreparingTarget TargetReady Starting Stopping Stopped Migrating Paused Provisioning
+    WaitingForVolumeBinding ErrorUnschedulable ErrorPvcNotFound DataVolumeError LiveMigratable
+    StorageLiveMigratable EvictionRequested RestartRequired Synchronized Failure AgentConnected DataVolumesReady
+    VMINotExists PodNotExists PodTerminating GuestNotRunning PodConditionMissing NotPaused FailedPvcNotFound
+    DisksNotLiveMigratable InterfaceNotLiveMigratable HostDeviceNotLiveMigratable NodeUnresponsive
+    kubevirt.io/virtual-machine-unpaused kubevirt.io/foregroundDeleteVirtualMachine
+    kubevirt.io/virtualMachineControllerFinalize kubevirt.io/migrationJobFinalize
     """
 ) | {*STRATEGIES, *MODES, *RULE_TYPES, *PREEMPTION_POLICIES}
 KINDS_OF_OTHERS = _read_words(
@@ -122,6 +133,17 @@ FIELDS = _read_words(
     succeeded failed terminating startTime completionTime completedIndexes failedIndexes currentHealthy
     desiredHealthy expectedPods disruptionsAllowed start conditionType timeAdded deletionGracePeriodSeconds
     blockOwnerDeletion state waiting reason restartPolicy phase $patch wukongSnapshot version takenAt items
+    runStrategy running template dataVolumeTemplates domain cores sockets threads model dedicatedCpuPlacement
+    guest hugepages pageSize resources requests limits devices disks disk cdrom bus interfaces masquerade bridge
+    networks pod multus networkName volumes containerDisk image dataVolume persistentVolumeClaim claimName
+    cloudInitNoCloud cloudInitConfigDrive hostDisk shared gpus hostDevices deviceName evictionStrategy
+    terminationGracePeriodSeconds architecture machine type autoattachPodInterface autoattachGraphicsDevice
+    autoattachSerialConsole logSerialConsole features policy tpm launchSecurity sev snp tdx hostname subdomain
+    created printableStatus desiredGeneration startFailure consecutiveFailCount lastFailedVMIUID
+    retryAfterTimestamp stateChangeRequests action phaseTransitionTimestamps phaseTransitionTimestamp activePods
+    nodeName evacuationNodeName migrationState migrationUid sourceNode targetNode sourcePod targetPod
+    targetNodeAddress targetDirectMigrationNodePorts targetNodeDomainDetected targetNodeDomainReadyTimestamp
+    startTimestamp endTimestamp completed failureReason abortRequested selinuxContext vmiName addedNodeSelector
     """
 )
 _NUMBER = r"[+-]?\d+(\.\d+)?"
@@ -130,6 +152,8 @@ _PATTERNS = re.compile(
     rf"|{_NUMBER}([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)"  # quantities
     r"|\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?"  # times
     r"|hugepages-\d+[KMG]i"
+    r"|(machine-type|host-model-cpu|cpu-model|cpu-model-migration|cpu-feature)\.node\.kubevirt\.io/[A-Za-z0-9._-]+"
+    r"|(pc-)?(q35|i440fx)(-[a-z0-9.]+)*"  # machine types of virtual machines
 )
 
 

@@ -2,7 +2,8 @@
 
     kept      the fields of our structs; statuses of workloads; what containers wait for; a few annotations
     dropped   environments, arguments, commands, probes, all other annotations, who manages which field; of volumes
-              everything but their kind, claim and image: secrets' names, attributes of drivers, templates of claims
+              everything but their kind, claim and image: secrets' names, attributes of drivers, templates of claims,
+              what cloud-init is told; credentials of virtual machines
 
 Called by `wukong snapshot`, and for a change that is compared with a snapshot. Pure.
 """
@@ -15,7 +16,8 @@ import msgspec
 
 from wukong.api.core import PodTemplateSpec, Volume
 from wukong.api.decode import decode_one
-from wukong.api.kinds import KINDS, NODES, PODS
+from wukong.api.kinds import KINDS, NODES, PODS, WUKONGS
+from wukong.api.kubevirt import KUBEVIRT_GROUP
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
 from wukong.ports import Document
 
@@ -26,7 +28,14 @@ _ANNOTATIONS = (
     "deprecated.daemonset.template.generation",
     "sim.novasphere.dev/",
     "testbed.wukong/",  # the former prefix of those
+    "vm.sim.novasphere.dev/",
+    "kubevirt.io/domain",
+    "kubevirt.io/vm-generation",
+    "kubevirt.io/migrationJobName",
+    "kubevirt.io/evacuationMigration",
+    "kubevirt.io/allow-pod-bridge-network-live-migration",
 )
+_MACHINE_VOLUMES = ("name", "persistentVolumeClaim", "dataVolume", "containerDisk")  # whose contents are kept
 _VOLUMES_BY_KIND = frozenset(
     spelling
     for spelling in Volume.__struct_encode_fields__
@@ -54,6 +63,8 @@ def reduce_document(document: Document) -> Document:
             if message := condition.pop("message", ""):
                 condition.update({"message": SHUTTING_DOWN} if SHUTTING_DOWN in message else {})
     _reduce_volumes(reduced)
+    if kind.resource.group == KUBEVIRT_GROUP or kind.resource == WUKONGS:
+        _reduce_machine(reduced)
     if kind.resource == PODS and "volumes" in reduced["spec"]:  # most carry only a name, another one in every pod
         reduced["spec"]["volumes"] = [volume for volume in reduced["spec"]["volumes"] if volume.keys() != {"name"}]
     reduced.get("metadata", {}).pop("resourceVersion", None)
@@ -77,6 +88,20 @@ def _reduce_volumes(reduced: Document) -> None:
     for path in ("spec", "spec.template.spec", "data.spec.template.spec"):
         for volume in (_value_at(reduced, path) or {}).get("volumes") or ():
             volume.update({name: {} for name in volume if name in _VOLUMES_BY_KIND})
+
+
+def _reduce_machine(reduced: Document) -> None:
+    """Of a virtual machine's volumes placement reads claims and images. What cloud-init is told stays outside, as do
+    credentials and files."""
+    for disk in _value_at(reduced, "spec.disks") or ():
+        disk.update({"cloudInit": {}} if "cloudInit" in disk else {})
+    for path in ("spec", "spec.template.spec", "spec.vmTemplate.spec.template.spec"):
+        spec = _value_at(reduced, path)
+        if not isinstance(spec, dict):
+            continue
+        spec.pop("accessCredentials", None)
+        for volume in spec.get("volumes") or ():
+            volume.update({name: {} for name in volume if name not in _MACHINE_VOLUMES})
 
 
 def _copy_annotations(document: Document, reduced: Document) -> None:

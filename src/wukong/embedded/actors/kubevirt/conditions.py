@@ -27,6 +27,12 @@ def set_condition(
 ) -> list[Document]:
     """The conditions with this one set. The time of its last transition changes where its status does."""
     before = find_condition(conditions, kind)
+    if before is not None and (before.get("status"), before.get("reason") or "", before.get("message") or "") == (
+        status,
+        reason,
+        message,
+    ):
+        return list(conditions)
     since = before.get("lastTransitionTime") if before is not None and before.get("status") == status else None
     condition: Document = {"type": kind, "status": status, "lastTransitionTime": since or format_time(now)}
     condition |= {"reason": reason} if reason else {}
