@@ -247,6 +247,7 @@ VIRTUAL_MACHINES = KINDS.add(
         decides=True,
         loads=True,
         snapshot=SnapshotFields(("status",)),
+        is_workload=True,
         has_generation=True,
     )
 )
@@ -259,6 +260,7 @@ VIRTUAL_MACHINE_INSTANCES = KINDS.add(
         loads=True,
         snapshot=SnapshotFields(("status",)),
         is_manifest=False,
+        has_status=False,  # its definition has no such subresource: KubeVirt writes labels and status together
         has_generation=True,
     )
 )

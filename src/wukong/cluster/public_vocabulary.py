@@ -65,7 +65,8 @@ LABELS = _read_words(
     kubernetes.azure.com/agentpool kubernetes.azure.com/mode sim.novasphere.dev/hollow sim.novasphere.dev/run
     testbed.wukong/hollow placement.novasphere.dev/interruption-percent kubevirt.io kubevirt.io/created-by
     kubevirt.io/domain kubevirt.io/nodeName kubevirt.io/schedulable kubevirt.io/drain vm.kubevirt.io/name
-    vmi.kubevirt.io/id kubevirt.io/migrationJobUID kubevirt.io/migrationTargetNodeName
+    vmi.kubevirt.io/id kubevirt.io/migrationJobUID kubevirt.io/migrationTargetNodeName kubevirt.io/vmi-name
+    cpumanager node-labeller.kubevirt.io/obsolete-host-model
     """
 ) | {
     *(*SPOT_LABELS, *TYPE_LABELS, PRICE_LABEL, NAME_LABEL),
@@ -115,7 +116,11 @@ VALUES = _read_words(
     MaxFailedIndexesExceeded PodFailurePolicy SuccessPolicy virt-launcher Provisioning Starting Stopping Stopped
     Migrating Paused WaitingForVolumeBinding WaitingForReceiver ErrorUnschedulable ErrorPvcNotFound
     DataVolumeError Scheduling Scheduled LiveMigratable StorageLiveMigratable EvictionRequested RestartRequired
-    Synchronized Bootable Placed
+    Synchronized Bootable Placed host-model host-passthrough none Start Stop PreparingTarget TargetReady Failure
+    AgentConnected DataVolumesReady VMINotExists PodNotExists PodTerminating GuestNotRunning PodConditionMissing
+    NotPaused FailedPvcNotFound DisksNotLiveMigratable InterfaceNotLiveMigratable HostDeviceNotLiveMigratable
+    NodeUnresponsive kubevirt.io/virtual-machine-unpaused kubevirt.io/foregroundDeleteVirtualMachine
+    kubevirt.io/virtualMachineControllerFinalize kubevirt.io/migrationJobFinalize
     """
 ) | {
     *(*STRATEGIES, *MODES, *RULE_TYPES, *PREEMPTION_POLICIES),
@@ -141,14 +146,21 @@ FIELDS = _read_words(
 # Those of KubeVirt's machines and instances, as far as Wukongs make them or their controllers look at them.
 MACHINE_FIELDS = _read_words(
     """
-    template domain cores sockets threads maxSockets model guest maxGuest devices disk cdrom bus bootOrder interfaces
-    masquerade bridge sriov hostDevices filesystems autoattachPodInterface machine type firmware uuid serial bootloader
-    kernelBoot features acpi runStrategy running evictionStrategy volumes cloudInitNoCloud cloudInitConfigDrive userData
-    userDataBase64 networkData networkDataBase64 secretRef networkDataSecretRef secretName
-    persistentVolumeClaim ephemeral networks pod multus networkName readinessProbe livenessProbe exec command
-    guestAgentPing tcpSocket httpGet port path
-    httpHeaders periodSeconds failureThreshold successThreshold initialDelaySeconds timeoutSeconds hostname subdomain
-    architecture dnsPolicy dataVolumeTemplates terminationGracePeriodSeconds accessCredentials
+    template domain cores sockets threads maxSockets model guest maxGuest devices disk cdrom bus bootOrder
+    interfaces masquerade bridge sriov hostDevices filesystems autoattachPodInterface machine type firmware uuid
+    serial bootloader kernelBoot features acpi runStrategy running evictionStrategy volumes cloudInitNoCloud
+    cloudInitConfigDrive userData userDataBase64 networkData networkDataBase64 secretRef networkDataSecretRef
+    secretName persistentVolumeClaim ephemeral networks pod multus networkName readinessProbe livenessProbe exec
+    command guestAgentPing tcpSocket httpGet port path httpHeaders periodSeconds failureThreshold
+    successThreshold initialDelaySeconds timeoutSeconds hostname subdomain architecture dnsPolicy
+    dataVolumeTemplates terminationGracePeriodSeconds accessCredentials dedicatedCpuPlacement hugepages pageSize
+    resources requests limits disks containerDisk image dataVolume claimName hostDisk shared gpus deviceName
+    autoattachGraphicsDevice autoattachSerialConsole logSerialConsole policy tpm launchSecurity sev snp tdx
+    created printableStatus desiredGeneration startFailure consecutiveFailCount lastFailedVMIUID
+    retryAfterTimestamp stateChangeRequests action phaseTransitionTimestamps phaseTransitionTimestamp activePods
+    nodeName evacuationNodeName migrationState migrationUid sourceNode targetNode sourcePod targetPod
+    targetNodeAddress targetDirectMigrationNodePorts targetNodeDomainDetected targetNodeDomainReadyTimestamp
+    startTimestamp endTimestamp completed failureReason abortRequested selinuxContext vmiName addedNodeSelector
     """
 )
 _NUMBER = r"[+-]?\d+(\.\d+)?"
@@ -158,6 +170,8 @@ _PATTERNS = re.compile(
     r"|\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?"  # times
     r"|hugepages-\d+[KMG]i"
     r"|wukong-(minus-)?\d+(-never)?"  # our PriorityClasses
+    r"|(machine-type|host-model-cpu|cpu-model|cpu-model-migration|cpu-feature)\.node\.kubevirt\.io/[A-Za-z0-9._-]+"
+    r"|(pc-)?(q35|i440fx)(-[a-z0-9.]+)*"  # machine types of virtual machines
 )
 
 

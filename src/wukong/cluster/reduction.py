@@ -30,6 +30,15 @@ _ANNOTATIONS = (
     "deprecated.daemonset.template.generation",
     "sim.novasphere.dev/",
     "testbed.wukong/",  # the former prefix of those
+    "vm.sim.novasphere.dev/",
+    "kubevirt.io/domain",
+    "kubevirt.io/vm-generation",
+    "kubevirt.io/migrationJobName",
+    "kubevirt.io/evacuationMigration",
+    "kubevirt.io/allow-pod-bridge-network-live-migration",
+)
+_MACHINE_VOLUMES = (  # whose contents are kept, those of cloud-init hidden
+    *("name", "persistentVolumeClaim", "dataVolume", "containerDisk", "cloudInitNoCloud", "cloudInitConfigDrive"),
 )
 _VOLUMES_BY_KIND = frozenset(
     spelling
@@ -60,6 +69,8 @@ def reduce_document(document: Document) -> Document:
             if message := condition.pop("message", ""):
                 condition.update({"message": SHUTTING_DOWN} if SHUTTING_DOWN in message else {})
     _reduce_volumes(reduced)
+    if kind.resource.group in (VM_GROUP, KUBEVIRT_GROUP):
+        _reduce_machine(reduced)
     if kind.resource == PODS and "volumes" in reduced["spec"]:  # most carry only a name, another one in every pod
         reduced["spec"]["volumes"] = [volume for volume in reduced["spec"]["volumes"] if volume.keys() != {"name"}]
     reduced.get("metadata", {}).pop("resourceVersion", None)
@@ -83,6 +94,22 @@ def _reduce_volumes(reduced: Document) -> None:
     for path in ("spec", "spec.template.spec", "data.spec.template.spec"):
         for volume in (_value_at(reduced, path) or {}).get("volumes") or ():
             volume.update({name: {} for name in volume if name in _VOLUMES_BY_KIND})
+
+
+def _reduce_machine(reduced: Document) -> None:
+    """Of a virtual machine's volumes placement reads claims and images; credentials and files stay outside.
+
+    What cloud-init is told is hidden already (guest_data.py). A vmTemplate may have anything anywhere.
+    """
+    for path in ("spec", "spec.template.spec", "spec.vmTemplate.spec.template.spec"):
+        spec = _value_at(reduced, path)
+        if not isinstance(spec, dict):
+            continue
+        spec.pop("accessCredentials", None)
+        volumes = spec.get("volumes")
+        for volume in volumes if isinstance(volumes, list) else ():
+            if isinstance(volume, dict):
+                volume.update({name: {} for name in volume if name not in _MACHINE_VOLUMES})
 
 
 def _copy_annotations(document: Document, reduced: Document) -> None:
