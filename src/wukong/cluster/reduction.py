@@ -3,6 +3,7 @@
     kept      the fields of our structs; statuses of workloads; what containers wait for; a few annotations
     dropped   environments, arguments, commands, probes, all other annotations, who manages which field; of volumes
               everything but their kind, claim and image: secrets' names, attributes of drivers, templates of claims
+    hidden    in virtual machines: what their guests are told (guest_data.py)
 
 Called by `wukong snapshot`, and for a change that is compared with a snapshot. Pure.
 """
@@ -16,6 +17,9 @@ import msgspec
 from wukong.api.core import PodTemplateSpec, Volume
 from wukong.api.decode import decode_one
 from wukong.api.kinds import KINDS, NODES, PODS
+from wukong.api.kubevirt import KUBEVIRT_GROUP
+from wukong.api.vm import VM_GROUP
+from wukong.cluster.guest_data import hide_guest_data
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
 from wukong.ports import Document
 
@@ -26,6 +30,15 @@ _ANNOTATIONS = (
     "deprecated.daemonset.template.generation",
     "sim.novasphere.dev/",
     "testbed.wukong/",  # the former prefix of those
+    "vm.sim.novasphere.dev/",
+    "kubevirt.io/domain",
+    "kubevirt.io/vm-generation",
+    "kubevirt.io/migrationJobName",
+    "kubevirt.io/evacuationMigration",
+    "kubevirt.io/allow-pod-bridge-network-live-migration",
+)
+_MACHINE_VOLUMES = (  # whose contents are kept, those of cloud-init hidden
+    *("name", "persistentVolumeClaim", "dataVolume", "containerDisk", "cloudInitNoCloud", "cloudInitConfigDrive"),
 )
 _VOLUMES_BY_KIND = frozenset(
     spelling
@@ -48,12 +61,16 @@ def reduce_document(document: Document) -> Document:
     reduced["kind"], reduced["apiVersion"] = document["kind"], document.get("apiVersion", "")
     for path in kind.snapshot.more:
         _copy_path(document, reduced, path)
+    if kind.resource.group in (VM_GROUP, KUBEVIRT_GROUP) and "spec" in reduced:
+        reduced["spec"] = hide_guest_data(reduced["spec"])
     _copy_annotations(document, reduced)
     if kind.resource == NODES:
         for condition in reduced.get("status", {}).get("conditions", []):
             if message := condition.pop("message", ""):
                 condition.update({"message": SHUTTING_DOWN} if SHUTTING_DOWN in message else {})
     _reduce_volumes(reduced)
+    if kind.resource.group in (VM_GROUP, KUBEVIRT_GROUP):
+        _reduce_machine(reduced)
     if kind.resource == PODS and "volumes" in reduced["spec"]:  # most carry only a name, another one in every pod
         reduced["spec"]["volumes"] = [volume for volume in reduced["spec"]["volumes"] if volume.keys() != {"name"}]
     reduced.get("metadata", {}).pop("resourceVersion", None)
@@ -77,6 +94,22 @@ def _reduce_volumes(reduced: Document) -> None:
     for path in ("spec", "spec.template.spec", "data.spec.template.spec"):
         for volume in (_value_at(reduced, path) or {}).get("volumes") or ():
             volume.update({name: {} for name in volume if name in _VOLUMES_BY_KIND})
+
+
+def _reduce_machine(reduced: Document) -> None:
+    """Of a virtual machine's volumes placement reads claims and images; credentials and files stay outside.
+
+    What cloud-init is told is hidden already (guest_data.py). A vmTemplate may have anything anywhere.
+    """
+    for path in ("spec", "spec.template.spec", "spec.vmTemplate.spec.template.spec"):
+        spec = _value_at(reduced, path)
+        if not isinstance(spec, dict):
+            continue
+        spec.pop("accessCredentials", None)
+        volumes = spec.get("volumes")
+        for volume in volumes if isinstance(volumes, list) else ():
+            if isinstance(volume, dict):
+                volume.update({name: {} for name in volume if name not in _MACHINE_VOLUMES})
 
 
 def _copy_annotations(document: Document, reduced: Document) -> None:

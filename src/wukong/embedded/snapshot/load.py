@@ -27,7 +27,7 @@ from wukong.api.kinds import (
 from wukong.api.resources import Resource
 from wukong.cluster.document_shapes import find_time_problems, is_time
 from wukong.embedded.actors.kubelet.behaviour import SILENT
-from wukong.embedded.snapshot import pods, revisions
+from wukong.embedded.snapshot import machines, pods, revisions
 from wukong.embedded.snapshot.revisions import DocumentsByKind
 from wukong.embedded.store import defaults
 from wukong.embedded.store.documents import condition_of, format_time, meta_of, parse_time, value_at, without_fields
@@ -60,6 +60,7 @@ def load_snapshot(documents: Iterable[Document], now: float | None = None) -> Lo
     notes = [*_drop_without_templates(by_kind), *_drop_without_ordinals(by_kind), *_link_owners(by_kind)]
     _fill_in(by_kind, taken)
     notes += revisions.add_missing_revisions(by_kind)
+    machines.complete_machines(by_kind)
     stuck_pods, more_notes = pods.find_stuck(by_kind[PODS.group_kind], now)
     notes += [*more_notes, *_note_workloads_without_pods(by_kind)]
     _add_namespaces(by_kind)
