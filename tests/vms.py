@@ -90,8 +90,6 @@ def a_launcher(
         scheduled = [PodCondition(type="PodScheduled", status="False", reason="Unschedulable", message=refusal)]
     rules = ("affinity", "nodeSelector", "tolerations")
     spec: Document = {name: instance.spec[name] for name in rules if name in instance.spec}
-        name: instance.spec[name] for name in ("affinity", "nodeSelector", "tolerations") if name in instance.spec
-    }
     containers = [{"name": "compute", "resources": {"requests": {"cpu": "100m", "memory": "780Mi"}}}]
     name = f"virt-launcher-{instance.metadata.name}-{suffix}"
     spec |= {"containers": containers, "nodeName": node, "priority": priority}
