@@ -48,8 +48,8 @@ def _find_built_problems(wukong: Wukong, settings: VmSettings) -> Iterator[str]:
     if terms > MOST_TERMS:
         yield (
             f"$.spec.scheduling.resourceAffinity.requiredResources: expected at most {MOST_TERMS} required "
-            f"node-affinity terms, got {terms}: every alternative of nodeAffinity.required counts twice for every resource. "
-            "Ask for fewer resources or alternatives, or let the extender judge them (--resource-affinity extender)."
+            f"node-affinity terms, got {terms}: every alternative of nodeAffinity.required counts twice for every "
+            "resource. Ask for fewer resources or alternatives, or use the extender (--resource-affinity extender)."
         )
         return
     yield from find_conflicts(build_own_part(wukong, settings), wukong.spec.vm_template, "$.spec.vmTemplate")
