@@ -30,6 +30,7 @@ class Definition(msgspec.Struct, frozen=True):
     short: str
     columns: tuple[Schema, ...]
     rules: tuple[Schema, ...] = ()  # CEL about the object as a whole, its name too
+    longest_name: int | None = None  # where a name must be shorter than the API server wants it anyway
 
 
 # A ClusterPlacementPolicy of this name holds where no other policy does: that is what selects its pods.
@@ -44,6 +45,7 @@ _NAME_FITS = {
     "rule": f"size(self.metadata.name) <= (has(self.spec.replicas) ? {LONGEST_NAME - 4} : {LONGEST_NAME})",
     "message": f"expected a name of at most {LONGEST_NAME} characters, or {LONGEST_NAME - 4} with replicas: it is a "
     "label and a hostname",
+    "fieldPath": ".metadata.name",
 }
 _REPLICAS_STAY = {
     "rule": "has(self.spec.replicas) == has(oldSelf.spec.replicas)",
@@ -75,7 +77,7 @@ _WUKONG_COLUMNS: tuple[Schema, ...] = (
 DEFINITIONS = (
     Definition(PlacementPolicy, "pp", _POLICY_COLUMNS),
     Definition(ClusterPlacementPolicy, "cpp", _POLICY_COLUMNS, (_DEFAULT_SELECTS_NOTHING,)),
-    Definition(Wukong, "wk", _WUKONG_COLUMNS, (_NAME_FITS, _REPLICAS_STAY)),
+    Definition(Wukong, "wk", _WUKONG_COLUMNS, (_NAME_FITS, _REPLICAS_STAY), LONGEST_NAME),
 )
 
 
@@ -123,7 +125,10 @@ def _build_document(definition: Definition) -> Schema:
 
 def _build_version(definition: Definition, resource: Resource) -> Schema:
     schema = schema_of(definition.struct)
-    schema["properties"] |= {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": _OBJECT}
+    metadata: Schema = {"type": "object"}  # the API server knows the rest of it better than we do
+    if definition.longest_name is not None:
+        metadata["properties"] = {"name": {"type": "string", "maxLength": definition.longest_name}}
+    schema["properties"] |= {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": metadata}
     schema["required"] = ["spec"]
     if definition.rules:
         schema["x-kubernetes-validations"] = definition.rules
@@ -138,8 +143,6 @@ def _build_version(definition: Definition, resource: Resource) -> Schema:
 
 
 # ---- from types to schemas
-
-_OBJECT: Schema = {"type": "object"}  # the API server knows metadata better than we do
 
 
 def _schema_of_type(type_: inspect.Type) -> Schema:
