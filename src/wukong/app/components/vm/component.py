@@ -22,6 +22,7 @@ from wukong.api.kinds import (
     WUKONGS,
 )
 from wukong.api.resources import Resource
+from wukong.api.vm import HIGHEST_PRIORITY
 from wukong.app.component import Component, Context, PlaceOf
 from wukong.app.components.vm.install import build_manifests
 from wukong.app.permissions import Permission
@@ -29,7 +30,6 @@ from wukong.controllers.vm.controller import VirtualMachineController
 from wukong.controllers.vm.priority_classes import PriorityClasses
 from wukong.controllers.vm.priority_limits import PriorityLimits
 from wukong.placement.vm import VmSettings
-from wukong.placement.vm.priority import HIGHEST_PRIORITY
 from wukong.placement.vm.settings import ResourceAffinityMode
 from wukong.semantics.label_syntax import is_label_key
 
