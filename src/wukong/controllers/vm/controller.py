@@ -45,7 +45,7 @@ from wukong.controllers.vm.pending_changes import find_pending_changes
 from wukong.controllers.vm.placement_advice import advise
 from wukong.controllers.vm.priority_classes import ClassUsers, find_class_obstacle
 from wukong.controllers.vm.priority_limits import PriorityLimits, find_priority_problems
-from wukong.controllers.vm.restarts import Restarts
+from wukong.controllers.vm.restarts import PAUSE_SECONDS, Restarts
 from wukong.controllers.vm.status import Findings, MachineReport, build_status, format_status
 from wukong.controllers.vm.vm_status import MIGRATION_WAITS, UNSCHEDULABLE, find_trouble
 from wukong.controllers.vm.vm_writes import VmWriter, Writes, build_note
@@ -100,9 +100,16 @@ class VirtualMachineController:
         Watch(PERSISTENT_VOLUMES, no_keys),
     )
 
-    def __init__(self, rules: Rules, settings: VmSettings | None = None, limits: PriorityLimits | None = None) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        settings: VmSettings | None = None,
+        limits: PriorityLimits | None = None,
+        pause_seconds: float = PAUSE_SECONDS,
+    ) -> None:
+        """`pause_seconds` is the least time between the start of a virtual machine and its restart."""
         self.rules, self.settings, self.limits = rules, settings or VmSettings(), limits or PriorityLimits()
-        self.writer, self.restarts = VmWriter(self.settings), Restarts()
+        self.writer, self.restarts = VmWriter(self.settings), Restarts(pause_seconds)
         self._profile = default_profile()
         # What may be lost: it saves work, and writes in quick succession.
         self._judged: dict[Key, Judgement] = {}

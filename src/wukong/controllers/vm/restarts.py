@@ -7,13 +7,15 @@ looks, for what was done shows in the cluster:
         │
         ├─ it has no node: it serves nobody ──────────────────────────► restart
         ├─ another of this Wukong is not ready, starts, stops or moves ► wait: that change brings us back
-        ├─ it was started less than SETTLE_SECONDS ago ───────────────► wait
         ├─ a budget over its pod allows no disruption ────────────────► wait BUDGET_SECONDS
         ├─ only rules for the next pod ──┬─ its node is right by them ► nothing
         │                                ├─ it can migrate ───────────► migrate; once for each change
         │                                └─ it cannot ────────────────► restart
-        └─ a restart is required ─────────────────────────────────────► restart: delete the instance, KubeVirt makes
-                                                                        another (runStrategy Always, RerunOnFailure)
+        └─ a restart is required ─────────────────────────────────────► restart
+
+    restart ──┬─ runStrategy is neither Always nor RerunOnFailure ────► nothing: KubeVirt would not start it again
+              ├─ it was started less than the pause ago ──────────────► wait: whatever happens, no restarts in a row
+              └─ delete the instance: KubeVirt makes another
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from wukong.engine import Scheduler
 from wukong.semantics.selectors import compile_selector, selects
 from wukong.state import State
 
-SETTLE_SECONDS = 120.0
+PAUSE_SECONDS = 120.0
 BUDGET_SECONDS = 10.0
 _RESTARTED = ("Always", "RerunOnFailure")  # run strategies under which KubeVirt starts a new instance by itself
 
@@ -53,7 +55,9 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Restarts:
-    def __init__(self) -> None:
+    def __init__(self, pause_seconds: float = PAUSE_SECONDS) -> None:
+        """`pause_seconds` is the least time between the start of a virtual machine and its restart."""
+        self.pause_seconds = pause_seconds
         # Made once: the engine keeps compiled pods by the identity of the profile.
         filters = ("NodeAffinity", "InterPodAffinity")
         self._profile = msgspec.structs.replace(default_profile(), filters=filters, scores=(), zero_scores=())
@@ -67,7 +71,7 @@ class Restarts:
             return None
         unplaced = next((report for report in pending if _waits_for_node(report)), None)
         if unplaced is not None:
-            return _restart(wukong, unplaced)
+            return self._restart(wukong, unplaced, now)
         candidates = [report for report in pending if self._must_act(report, state)]
         if not candidates:
             return Step("The nodes are right by the changed rules: nothing needs to move.")
@@ -88,16 +92,30 @@ class Restarts:
         assert instance is not None
         if is_leaving(instance):
             return Step(f"{machine.name} is restarting.")
-        started_at = parse_time(instance.metadata.creation_timestamp)
-        left = started_at + SETTLE_SECONDS - now if started_at is not None else 0.0
-        if left > 0:
-            return Step(f"{machine.name} was started a moment ago: it is next, after a pause.", again_after=left)
         if budget := _find_exhausted_budget(machine, state):
             text = f"{machine.name} is next, once PodDisruptionBudget {budget} allows a disruption."
             return Step(text, again_after=BUDGET_SECONDS)
         if not report.pending.is_restart_required and _is_migratable(instance):
             return _migrate(wukong, machine, state)
-        return _restart(wukong, report)
+        return self._restart(wukong, report, now)
+
+    def _restart(self, wukong: Wukong, report: MachineReport, now: float) -> Step:
+        machine = report.machine
+        instance, strategy = machine.instance, wukong.spec.run_strategy
+        assert instance is not None
+        if strategy not in _RESTARTED:
+            return Step(
+                f"runStrategy is {strategy}: {machine.name} is not started again by itself. Restart it yourself."
+            )
+        started_at = parse_time(instance.metadata.creation_timestamp)
+        left = started_at + self.pause_seconds - now if started_at is not None else 0.0
+        if left > 0:
+            return Step(f"{machine.name} was started a moment ago: it is next, after a pause.", again_after=left)
+        delete = Delete(
+            VIRTUAL_MACHINE_INSTANCES, key_of(instance), uid=instance.metadata.uid, propagation="Background"
+        )
+        note = build_note(wukong, "Restarting", f"{machine.name} is restarted to take up what was changed.")
+        return Step(f"{machine.name} is restarted.", (delete, note))
 
     def _is_on_wrong_node(self, machine: Machine, state: State) -> bool:
         """Whether the rules as they are now would not let the pod onto the node where it runs."""
@@ -150,17 +168,6 @@ def _find_exhausted_budget(machine: Machine, state: State) -> str:
 def _is_migratable(instance: VirtualMachineInstance) -> bool:
     condition = find_condition(instance.status.conditions, "LiveMigratable")
     return condition is not None and condition.status == "True"
-
-
-def _restart(wukong: Wukong, report: MachineReport) -> Step:
-    machine = report.machine
-    instance, strategy = machine.instance, wukong.spec.run_strategy
-    assert instance is not None
-    if strategy not in _RESTARTED:
-        return Step(f"runStrategy is {strategy}: {machine.name} is not started again by itself. Restart it yourself.")
-    delete = Delete(VIRTUAL_MACHINE_INSTANCES, key_of(instance), uid=instance.metadata.uid, propagation="Background")
-    note = build_note(wukong, "Restarting", f"{machine.name} is restarted to take up what was changed.")
-    return Step(f"{machine.name} is restarted.", (delete, note))
 
 
 def _migrate(wukong: Wukong, machine: Machine, state: State) -> Step:

@@ -26,7 +26,7 @@ from wukong.controllers.vm.vm_status import NAME_TAKEN, NOT_PLACED, Trouble, bui
 from wukong.controllers.vm.vm_writes import name_some
 from wukong.ports import Document
 
-MOST_VMS = 256
+MOST_VMS = 128
 MOST_MESSAGES = 8  # virtual machines whose message is told in full
 MOST_NAMED = 5
 _IDLE = ("Halted", "Manual")  # run strategies under which a virtual machine may stand still

@@ -29,6 +29,7 @@ from wukong.app.permissions import Permission
 from wukong.controllers.vm.controller import VirtualMachineController
 from wukong.controllers.vm.priority_classes import PriorityClasses
 from wukong.controllers.vm.priority_limits import PriorityLimits
+from wukong.controllers.vm.restarts import PAUSE_SECONDS
 from wukong.placement.vm import VmSettings
 from wukong.placement.vm.settings import ResourceAffinityMode
 from wukong.semantics.label_syntax import is_label_key
@@ -57,6 +58,9 @@ class VmOptions(msgspec.Struct, frozen=True, rename="camel"):
             extra={"metavar": "NAMES", "shows_default": False},
         ),
     ] = ()
+    restart_pause_seconds: Annotated[
+        float, Meta(description="Least time between the start of a machine and its restart.", ge=0, le=86_400)
+    ] = PAUSE_SECONDS
 
 
 def find_problems(options: VmOptions, place_of: PlaceOf) -> Iterator[str]:
@@ -91,7 +95,8 @@ def build_controllers(options: VmOptions, context: Context) -> tuple[VirtualMach
         free_prefix=options.free_label_prefix,
     )
     limits = PriorityLimits(highest=options.max_priority, namespaces=options.priority_namespaces)
-    return PriorityClasses(limits), VirtualMachineController(context.rules, settings, limits)
+    controller = VirtualMachineController(context.rules, settings, limits, options.restart_pause_seconds)
+    return PriorityClasses(limits), controller
 
 
 VM = Component(
