@@ -157,7 +157,7 @@ def count_writes(trace: list[Document]) -> Counter[tuple[str, str]]:
 def check(text: str, seed: int, faults: list[str]) -> None:
     world, story, trace = played(text, seed, faults)
     assert story.settled, story.stuck
-    assert [finding for finding in story.findings if "made by virt-" not in finding] == []  # KubeVirt's own pods
+    assert story.findings == []
     check_machines(world)
     check_status(world)
     check_classes(world)

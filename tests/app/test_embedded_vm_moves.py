@@ -40,6 +40,7 @@ def change(to: Document, seed: int = 3, faults: list[str] | None = None, **more:
         "until": "1h",
     }
     world, story, _ = played(json.dumps(scenario), seed, faults or [])
+    assert story.findings == []
     return world, story
 
 
