@@ -173,12 +173,21 @@ def test_a_machine_that_was_just_started_rests_first() -> None:
 def test_budgets_over_the_pods_are_respected(allowed: int, expected: list[str]) -> None:
     document = {
         "metadata": {"name": "web", "namespace": "shop"},
-        "spec": {"selector": {"matchLabels": {"wukong.novasphere.dev/name": "web"}}},
+        "spec": {"selector": {"matchLabels": {"wukong.novasphere.dev/name": "web"}}, "minAvailable": 1},
         "status": {"disruptionsAllowed": allowed},
     }
     outcome = needing_restart().look(msgspec.convert(document, PodDisruptionBudget))
     assert restarted(outcome) == expected
     assert outcome.requeue_after == (None if expected else 10)
+
+
+def test_a_budget_that_kubernetes_cannot_count_is_named_as_such() -> None:
+    document = {
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"selector": {"matchLabels": {"wukong.novasphere.dev/name": "web"}}, "maxUnavailable": 1},
+    }
+    outcome = needing_restart().look(msgspec.convert(document, PodDisruptionBudget))
+    assert "minAvailable with a number only" in condition(outcome, "RestartRequired")[2]
 
 
 @pytest.mark.parametrize("strategy", ["Manual", "Once", "Halted"])

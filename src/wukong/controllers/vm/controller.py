@@ -141,7 +141,8 @@ class VirtualMachineController:
         obstacle = find_obstacle(wukong, state)
         may_write = not judgement.problems and obstacle is None
         writes = self.writer.plan(wukong, wanted, surplus, now) if may_write else Writes(actions=[])
-        restart = self.restarts.plan(wukong, reports, state, now) if may_write and not writes.actions else None
+        is_settled = may_write and not writes.actions and not surplus
+        restart = self.restarts.plan(wukong, reports, state, now) if is_settled else None
         findings = Findings(
             problems=judgement.problems,
             is_bootable=judgement.is_bootable,

@@ -92,9 +92,9 @@ class Restarts:
         assert instance is not None
         if is_leaving(instance):
             return Step(f"{machine.name} is restarting.")
-        if budget := _find_exhausted_budget(machine, state):
-            text = f"{machine.name} is next, once PodDisruptionBudget {budget} allows a disruption."
-            return Step(text, again_after=BUDGET_SECONDS)
+        if (budget := _find_exhausted_budget(machine, state)) is not None:
+            text = f"{machine.name} is next, once PodDisruptionBudget {budget.metadata.name} allows a disruption."
+            return Step(f"{text}{_find_hint(budget)}", again_after=BUDGET_SECONDS)
         if not report.pending.is_restart_required and _is_migratable(instance):
             return _migrate(wukong, machine, state)
         return self._restart(wukong, report, now)
@@ -151,18 +151,25 @@ def _with_rules(pod: Pod, vm_spec: dict[str, object]) -> Pod:
     return msgspec.structs.replace(pod, spec=spec)
 
 
-def _find_exhausted_budget(machine: Machine, state: State) -> str:
+def _find_exhausted_budget(machine: Machine, state: State) -> PodDisruptionBudget | None:
     """The first budget over the pod that allows no disruption now."""
     pod = machine.running_pod
     if pod is None:
-        return ""
+        return None
     for key, budget in sorted(state.of(PodDisruptionBudget).items()):
         if key.namespace != pod.metadata.namespace or not isinstance(budget, PodDisruptionBudget):
             continue
         is_covered = selects(compile_selector(budget.spec.selector), pod.metadata.labels)
         if is_covered and budget.status.disruptions_allowed <= 0:
-            return key.name
-    return ""
+            return budget
+    return None
+
+
+def _find_hint(budget: PodDisruptionBudget) -> str:
+    """Kubernetes asks the owner of a pod how many there should be, and a VirtualMachineInstance has no answer."""
+    if isinstance(budget.spec.min_available, int):
+        return ""
+    return " It never will: over virtual machines Kubernetes can count minAvailable with a number only."
 
 
 def _is_migratable(instance: VirtualMachineInstance) -> bool:
