@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from cli.manifests import deployment, kubectl_list, node, pod
+from random_wukongs import random_wukong
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -234,6 +235,7 @@ KUBECONFIGS = [
         },
     )
 ]
+WUKONGS = [random_wukong(seed) for seed in range(12)]
 SCENARIOS = [example(f"sim/{name}.yaml") for name in ("deadlock", "drain", "spot-first", "load", "soak", "preemption")]
 _ATTEMPT = {
     "outcome": "bound",

@@ -18,6 +18,7 @@ from wukong.cli.inputs.manifest import read_manifest
 from wukong.cli.inputs.policies import read_policies
 from wukong.cli.inputs.scheduler import Profiles
 from wukong.cli.inputs.sim_source import add_changes, read_scenario_file, read_start
+from wukong.cli.verbs.lint import read_wukong_files
 from wukong.cli.verbs.replay import replay_file
 from wukong.cli.verbs.run import read_file
 from wukong.cluster.credentials import load as load_credentials
@@ -46,6 +47,7 @@ READERS: dict[str, Reader] = {
     "manifest": Reader(lambda path: read_manifest(path, a_small_cluster()), good_files.MANIFESTS),
     "manifest to play": Reader(lambda path: add_changes(Scenario(), [path]), good_files.MANIFESTS),
     "policy": Reader(lambda path: read_policies([path], RULES), good_files.POLICIES),
+    "wukongs": Reader(lambda path: read_wukong_files((path,), "default"), good_files.WUKONGS),
     "scheduler config": Reader(lambda path: Profiles(path).of(find_version("1.35")[0]), good_files.SCHEDULER_CONFIGS),
     "run config": Reader(lambda path: read_run_config({}, read_file(path), path), good_files.RUN_CONFIGS),
     "prices": Reader(lambda path: prices_of(ExtenderOptions(prices=path)), good_files.PRICES),

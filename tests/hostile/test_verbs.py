@@ -29,6 +29,7 @@ VERBS: dict[str, list[list[str]]] = {
     "manifest": [["explain", "-s", "snapshot.json", "-f", "FILE"], ["capacity", "-s", "snapshot.json", "-f", "FILE"]],
     "manifest to play": [["sim", "run", "scenario.json", "-f", "FILE"]],
     "policy": [["explain", "-s", "snapshot.json", "-f", "pod.json", "--policy", "FILE"]],
+    "wukongs": [["lint", "-f", "FILE"], ["lint", "-f", "FILE", "-s", "snapshot.json", "-o", "json"]],
     "scheduler config": [["capacity", "-s", "snapshot.json", "-f", "pod.json", "--scheduler-config", "FILE"]],
     "prices": [["explain", "-s", "snapshot.json", "-f", "pod.json", "--policy", "policy.json", "--prices", "FILE"]],
     "latencies": [

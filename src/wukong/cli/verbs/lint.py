@@ -72,7 +72,7 @@ def command(
     options.refuse_stdin_twice(snapshot=snapshot, filename="-" if "-" in paths else None)
     if paths.count("-") > 1:
         raise InputError("--filename: standard input can be read only once. Put the other into a file.")
-    wukongs, findings = _read_files(paths, namespace)
+    wukongs, findings = read_wukong_files(paths, namespace)
     objects = None
     if snapshot or kubeconfig or context:
         objects = read_source(Source(snapshot, kubeconfig, context)).objects
@@ -83,7 +83,8 @@ def command(
     return 1 if any(finding.severity == "error" for finding in findings) else 0
 
 
-def _read_files(paths: tuple[str, ...], namespace: str) -> tuple[list[Wukong], list[Finding]]:
+def read_wukong_files(paths: tuple[str, ...], namespace: str) -> tuple[list[Wukong], list[Finding]]:
+    """The Wukongs that can be read, and what is wrong with the others. Raises InputError for files that hold none."""
     wukongs: list[Wukong] = []
     findings: list[Finding] = []
     for path in paths:
