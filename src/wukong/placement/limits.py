@@ -1,4 +1,5 @@
-"""How much a policy may hold. Anybody who may create one makes us read it, for every pod, on every node.
+"""How much a policy, or a Wukong's scheduling, may hold. Anybody who may create one makes us read it, for every pod, on
+every node.
 
 The CustomResourceDefinitions have the same numbers (tests/placement holds them to that), but for what they cannot see:
 the configs of rules. compile.py finds what is beyond a limit; such a policy is not accepted, and selects no pod.
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from wukong.api.meta import LabelSelector
-from wukong.api.placement import PlacementPolicySpec
+from wukong.api.placement import PlacementPolicySpec, Scheduling
 
 MOST_BYTES = 64 * 1024  # of a spec as JSON
 MOST_RULES = 32
@@ -23,21 +24,35 @@ MOST_VALUES = 64  # of an expression
 
 def find_size_problems(spec: PlacementPolicySpec) -> Iterator[str]:
     """What is so large that nobody should look at the rest of the policy."""
+    yield from _find_byte_problems(spec, "$.spec")
+    if spec.scheduling is not None:
+        yield from _find_scheduling_count_problems(spec.scheduling, "$.spec.scheduling")
+
+
+def find_scheduling_size_problems(scheduling: Scheduling, path: str) -> Iterator[str]:
+    """The same of a scheduling block alone: what is not about resources and rules is not looked at."""
+    block = Scheduling(resource_affinity=scheduling.resource_affinity, scheduling_policy=scheduling.scheduling_policy)
+    yield from _find_byte_problems(block, path)
+    yield from _find_scheduling_count_problems(block, path)
+
+
+def _find_byte_problems(value: msgspec.Struct, path: str) -> Iterator[str]:
     try:
-        size = len(msgspec.json.encode(spec))
+        size = len(msgspec.json.encode(value))
     except Exception as error:  # nested too deeply, or numbers that JSON does not have
-        yield f"$.spec: cannot be written as JSON: {type(error).__name__}: {error}. Make it simpler."
+        yield f"{path}: cannot be written as JSON: {type(error).__name__}: {error}. Make it simpler."
         return
     if size > MOST_BYTES:
-        yield f"$.spec: expected at most {MOST_BYTES:,} bytes, got {size:,}. Split it, or make it shorter."
-    if spec.scheduling is None:
-        return
-    policy, affinity = spec.scheduling.scheduling_policy, spec.scheduling.resource_affinity
+        yield f"{path}: expected at most {MOST_BYTES:,} bytes, got {size:,}. Split it, or make it shorter."
+
+
+def _find_scheduling_count_problems(scheduling: Scheduling, path: str) -> Iterator[str]:
+    policy, affinity = scheduling.scheduling_policy, scheduling.resource_affinity
     if policy is not None:
-        yield from _find_count_problems("$.spec.scheduling.schedulingPolicy.rules", MOST_RULES, len(policy.rules))
+        yield from _find_count_problems(f"{path}.schedulingPolicy.rules", MOST_RULES, len(policy.rules))
     if affinity is not None:
-        path = "$.spec.scheduling.resourceAffinity.requiredResources"
-        yield from _find_count_problems(path, MOST_FLOORS, len(affinity.required_resources))
+        place = f"{path}.resourceAffinity.requiredResources"
+        yield from _find_count_problems(place, MOST_FLOORS, len(affinity.required_resources))
 
 
 def find_selector_size_problems(selector: LabelSelector | None, path: str) -> Iterator[str]:
