@@ -134,10 +134,11 @@ def find_policy_problems(policy: Policy, rules: Rules) -> list[str]:
     return list(find_size_problems(policy.spec)) or list(_find_problems(policy, rules))
 
 
-def find_scheduling_problems(scheduling: Scheduling, rules: Rules, path: str = "$.spec.scheduling") -> list[str]:
-    """What is wrong with the resourceAffinity and the schedulingPolicy of a block: a policy's, or a Wukong's."""
-    too_large = list(find_scheduling_size_problems(scheduling, path))
-    return too_large or list(_find_scheduling_problems(scheduling, rules, path))
+def find_scheduling_problems(scheduling: Scheduling | None, rules: Rules, path: str) -> Iterator[str]:
+    """What is wrong with a scheduling block, as far as policies and Wukongs both have it."""
+    if scheduling is not None:
+        too_large = list(find_scheduling_size_problems(scheduling, path))
+        yield from too_large or _find_scheduling_problems(scheduling, rules, path)
 
 
 def _find_problems(policy: Policy, rules: Rules) -> Iterator[str]:
@@ -150,8 +151,7 @@ def _find_problems(policy: Policy, rules: Rules) -> Iterator[str]:
     if spec.capacity is not None:
         yield from _find_choice_problems(spec.capacity.strategy, STRATEGIES, "$.spec.capacity.strategy")
     yield from _find_choice_problems(spec.mode, MODES, "$.spec.mode")
-    if spec.scheduling is not None:
-        yield from _find_scheduling_problems(spec.scheduling, rules, "$.spec.scheduling")
+    yield from _find_scheduling_problems(spec.scheduling or Scheduling(), rules, "$.spec.scheduling")
 
 
 def _find_scheduling_problems(scheduling: Scheduling, rules: Rules, path: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ nothing counts twice. Called by replies.extender. A block with a problem is left
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -37,6 +37,7 @@ from wukong.placement.compile import (
 )
 from wukong.placement.matching import NO_POLICY, Match
 from wukong.placement.rule import Rules
+from wukong.placement.vm.node_affinity import gpu_types_of
 from wukong.semantics.label_syntax import is_label_key
 
 MOST_DEVICES = 64  # of a Wukong: each is a floor of its own where `gpu` is asked for
@@ -83,7 +84,7 @@ def compile_wukong(
     scheduling = wukong.spec.scheduling
     if scheduling is None or (scheduling.resource_affinity is None and scheduling.scheduling_policy is None):
         return None
-    problems = find_scheduling_problems(scheduling, rules)
+    problems = [*find_scheduling_problems(scheduling, rules, "$.spec.scheduling"), *_find_device_problems(wukong)]
     if problems:
         raise InputError(*problems)
     policy = scheduling.scheduling_policy
@@ -103,10 +104,9 @@ def _with_devices(wukong: Wukong, scheduling: Scheduling) -> Scheduling:
     affinity = scheduling.resource_affinity
     if affinity is None:
         return scheduling
-    devices = _list_devices(wukong)
     floors: dict[str, ResourceRequirement] = {}
     for entry in affinity.required_resources:
-        for resource_type in (devices or [GPU]) if entry.resource_type == GPU else [entry.resource_type]:
+        for resource_type in gpu_types_of(wukong) if entry.resource_type == GPU else (entry.resource_type,):
             before = floors.get(resource_type)
             least = parse_quantity(before.min_available) if before is not None else 0
             if parse_quantity(entry.min_available) > least:
@@ -115,24 +115,16 @@ def _with_devices(wukong: Wukong, scheduling: Scheduling) -> Scheduling:
     return Scheduling(resource_affinity=affinity, scheduling_policy=scheduling.scheduling_policy)
 
 
-def _list_devices(wukong: Wukong) -> list[str]:
-    """The resources of its devices, each once."""
-    devices = list(dict.fromkeys(gpu.device_name for gpu in wukong.spec.gpus))
-    if len(devices) > MOST_DEVICES:
-        raise InputError(f"$.spec.gpus: expected at most {MOST_DEVICES} devices, got {len(devices):,}. Remove some.")
-    problems = [
-        describe_problem(
-            f"$.spec.gpus[{index}].deviceName",
-            "a resource such as nvidia.com/A100",
-            gpu.device_name,
-            "Write its full name.",
-        )
-        for index, gpu in enumerate(wukong.spec.gpus)
-        if not is_label_key(gpu.device_name)
-    ]
-    if problems:
-        raise InputError(*problems)
-    return devices
+def _find_device_problems(wukong: Wukong) -> Iterator[str]:
+    """Of the devices that `gpu` stands for."""
+    count = len(wukong.spec.gpus)
+    if count > MOST_DEVICES:
+        yield f"$.spec.gpus: expected at most {MOST_DEVICES} devices, got {count:,}. Remove some."
+        return
+    for index, gpu in enumerate(wukong.spec.gpus):
+        if not is_label_key(gpu.device_name):
+            path, wanted = f"$.spec.gpus[{index}].deviceName", "a resource such as nvidia.com/A100"
+            yield describe_problem(path, wanted, gpu.device_name, "Write its full name.")
 
 
 class _Combined(NamedTuple):

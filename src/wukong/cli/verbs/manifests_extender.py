@@ -23,13 +23,14 @@ from wukong.app.components.extender.install import (
     scheduler,
 )
 from wukong.app.components.extender.install.settings import EXTENDER
-from wukong.app.components.wukongs.component import ResourceAffinityMode, WukongOptions
+from wukong.app.components.wukongs import WukongOptions
 from wukong.app.install.certificates import Certificates, issue
 from wukong.app.install.installation import NAMESPACE
 from wukong.app.install.text import as_yaml
 from wukong.cli.views.console import note
 from wukong.cluster.redaction import redact_urls
 from wukong.errors import InputError
+from wukong.placement.vm.settings import ResourceAffinityMode
 
 EXTENDER_FILE = "10-extender.yaml"
 SECOND_FILE = "20-second-scheduler.yaml"

@@ -75,8 +75,8 @@ def build_extensions(options: ExtenderOptions, context: Context) -> tuple[Schedu
 EXTENDER = Component(
     name="extender",
     help=(
-        "answers kube-scheduler's /filter, /prioritize and /preempt by PlacementPolicy and by the scheduling of Wukongs: "
-        "spot first, no leaving nodes, floors, usage, prices and rules. Needs the kinds: wukong manifests crds."
+        "answers kube-scheduler's /filter, /prioritize and /preempt by PlacementPolicy, and by a pod's Wukong: spot "
+        "first, no leaving nodes, floors, usage, prices and rules. Needs the kinds: wukong manifests crds."
     ),
     options=ExtenderOptions,
     find_problems=find_problems,

@@ -5,14 +5,13 @@ In several processes (the extender's, the controllers') each is to be told the s
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
 from wukong.app.component import Component
-
-ResourceAffinityMode = Literal["labels", "extender", "scheduler"]
+from wukong.placement.vm.settings import ResourceAffinityMode, VmSettings
 
 
 class WukongOptions(msgspec.Struct, frozen=True, rename="camel"):
@@ -22,7 +21,7 @@ class WukongOptions(msgspec.Struct, frozen=True, rename="camel"):
             description="Who obeys resourceAffinity of Wukongs: node affinity by the labels of component load, the "
             "extender, or our scheduler. The same for every process."
         ),
-    ] = "labels"
+    ] = VmSettings().resource_affinity
 
     @property
     def is_judged(self) -> bool:

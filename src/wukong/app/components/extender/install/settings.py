@@ -10,10 +10,11 @@ from collections.abc import Iterator
 import msgspec
 
 from wukong.app.addresses import find_address_problem, read_address
-from wukong.app.components.wukongs.component import ResourceAffinityMode, WukongOptions
+from wukong.app.components.wukongs import WukongOptions
 from wukong.app.install.installation import Installation, find_memory_problems, find_namespace_problems, is_ip
 from wukong.app.permissions import LEASE_NAME
 from wukong.errors import InputError
+from wukong.placement.vm.settings import ResourceAffinityMode
 
 NAME = "extender"  # the component's own
 EXTENDER = "wukong-extender"  # Deployment, Service, account, budget, roles
