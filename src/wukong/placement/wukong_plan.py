@@ -51,6 +51,13 @@ class WukongPlan(msgspec.Struct, frozen=True, eq=False):
     decides_preemption: bool  # it says a preemptionPolicy
     judges_resources: bool  # else node affinity does, by labels
 
+    @property
+    def judges_nodes(self) -> bool:
+        """Whether it refuses nodes or gives them points, beyond what node affinity does."""
+        block = self.block
+        has_rules = bool(block.filters or block.scores or block.ranks)
+        return has_rules or (self.judges_resources and bool(block.preferences or block.floors))
+
     def combine(self, policy: Plan) -> Plan:
         """The plan of both: the policy itself where the Wukong has nothing to add to it and nothing to take from it."""
         block = self.block
