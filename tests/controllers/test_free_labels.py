@@ -92,6 +92,7 @@ class Cluster:
     def __init__(self, *objects: Object, load: Load | None = None) -> None:
         self.state, self.load = State(), load or Load(free=FREE)
         self.now, self.version = 1000.0, 0
+        self.decisions = 0
         self.writes: list[tuple[float, str, dict[str, str | None]]] = []
         self.due: dict[str, float] = {}  # node → when to look again
         for subject in objects:
@@ -127,6 +128,7 @@ class Cluster:
                         self._reconcile(key)
 
     def _reconcile(self, key: Key) -> None:
+        self.decisions += 1
         outcome = self.load.reconcile(key, self.state, self.now)
         self.due.pop(key.name, None)
         if outcome.requeue_after is not None:
@@ -134,7 +136,7 @@ class Cluster:
         for action in outcome.actions:
             assert isinstance(action, Patch)
             assert action.resource is NODES
-            changes = action.patch.body["metadata"]["labels"]  # type: ignore[index, call-overload]
+            changes = action.patch.body["metadata"]["labels"]
             self.writes.append((self.now, key.name, changes))
             node = self.state.get(Node, key)
             assert node is not None
@@ -219,21 +221,16 @@ def test_the_health_of_a_pod_concerns_no_node() -> None:
     pod = a_pod("a", node="n1")
     cluster = Cluster(a_node("n1"), pod, a_policy(floors=[needs("cpu", 1)]))
     ready = msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, phase="Running"))
-    asked = []
-    reconcile = cluster.load.reconcile
-    cluster.load.reconcile = lambda key, *more: asked.append(key) or reconcile(key, *more)  # type: ignore[method-assign, func-returns-value]
+    before = cluster.decisions
     cluster.put(ready)
-    assert asked == []
+    assert cluster.decisions == before
 
 
 def test_a_thousand_wukongs_that_ask_alike_have_the_nodes_looked_at_once() -> None:
     cluster = Cluster(*(a_node(f"n{number}") for number in range(20)))
-    asked = []
-    reconcile = cluster.load.reconcile
-    cluster.load.reconcile = lambda key, *more: asked.append(key) or reconcile(key, *more)  # type: ignore[method-assign, func-returns-value]
     for number in range(1000):
         cluster.put(a_wukong(f"w{number}", floors=[needs("cpu", 2)]))
-    assert len(asked) == 40  # and once more when the label shows
+    assert cluster.decisions == 60  # each when it came, when the floor came, and when the label showed
     assert len(cluster.writes) == 20
 
 
