@@ -29,8 +29,10 @@ def find_size_problems(spec: PlacementPolicySpec) -> Iterator[str]:
         yield from _find_scheduling_count_problems(spec.scheduling, "$.spec.scheduling")
 
 
-def find_scheduling_size_problems(scheduling: Scheduling, path: str) -> Iterator[str]:
-    """The same of a scheduling block alone: what is not about resources and rules is not looked at."""
+def find_scheduling_size_problems(scheduling: Scheduling | None, path: str = "$.spec.scheduling") -> Iterator[str]:
+    """The same of the scheduling block of a policy or of a Wukong: only resources and rules are looked at."""
+    if scheduling is None:
+        return
     block = Scheduling(resource_affinity=scheduling.resource_affinity, scheduling_policy=scheduling.scheduling_policy)
     yield from _find_byte_problems(block, path)
     yield from _find_scheduling_count_problems(block, path)

@@ -1,7 +1,7 @@
 """A Wukong becomes a VirtualMachine of KubeVirt: the whole document, ready for server-side apply. Pure.
 
-Labels go on the template: only those reach the instance and its pod. What is left out here (machine type, firmware, …)
-KubeVirt fills in, or `vmTemplate` says.
+Labels go on the template: only those reach the instance and its pod. What is left out here (machine type, firmware) is
+filled in by KubeVirt, or said by `vmTemplate`.
 """
 
 from __future__ import annotations

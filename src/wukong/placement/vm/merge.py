@@ -13,6 +13,7 @@ from wukong.admission.problem_text import format_value
 from wukong.api.documents import path_of
 from wukong.ports import Document
 
+_LONGEST_VALUE = 120  # characters of a value in a message
 # Of these lists the entries have names that are unique, and KubeVirt pairs them by name.
 _BY_NAME = {"disks", "volumes", "interfaces", "networks", "gpus", "hostDevices", "filesystems"}
 
@@ -55,9 +56,14 @@ def _find_value_conflicts(name: str, ours: Any, value: Any, path: str) -> Iterat
                 yield from find_conflicts(own_entries[entry["name"]], entry, f"{path}[{index}]")
     elif ours != value:
         yield (
-            f"{path}: expected nothing, or what the fields of the Wukong make of it, {format_value(ours)}, got "
-            f"{format_value(value)}. Say it in one of the two places."
+            f"{path}: expected nothing, or what the fields of the Wukong make of it, {_shorten(ours)}, got "
+            f"{_shorten(value)}. Say it in one of the two places."
         )
+
+
+def _shorten(value: Any) -> str:
+    text = format_value(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 
 
 def _are_named(entries: Any) -> bool:

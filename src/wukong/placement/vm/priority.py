@@ -9,7 +9,6 @@ from __future__ import annotations
 from wukong.api.placement import SchedulingPolicy
 from wukong.ports import Document
 
-HIGHEST_PRIORITY = 1_000_000_000  # of classes that are not the system's
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "wukong"
 NEVER = "Never"
