@@ -169,7 +169,7 @@ async def test_by_the_extender_a_busy_node_is_avoided_and_chosen_again_when_it_i
                     await here.put("filler", "b", cpu="5")
                     await until(lambda: has_kept(here, ["a"]))
                     assert await here.place("vm-pressed", labels=LABELS) == "a"
-                    edit = {"scheduling": {"resourceAffinity": {"requiredResources": []}}}
+                    edit: Json = {"scheduling": {"resourceAffinity": {"requiredResources": []}}}
                     await here.client.patch(WUKONGS.path("default", "db"), {"spec": edit})
                     await until(lambda: has_kept(here, ["a", "b"]))
                     assert await here.place("vm-calm", labels=LABELS) == "b"
