@@ -27,6 +27,8 @@ FLOORS = (
     ("example.com/fpga", ("1", 4)),
 )
 
+_BOOT_FIRST = [{"name": "root", "bootOrder": 1}]
+
 
 def random_wukong(seed: int, *, is_placeable: bool = False) -> Manifest:
     """A whole document with kind and namespace. `is_placeable`: nothing keeps its VMs from being created and bound."""
@@ -56,11 +58,13 @@ def _a_spec(rng: Random, is_placeable: bool) -> Manifest:
         "livenessProbe": _a_probe(rng),
         "terminationGracePeriodSeconds": rng.choice((0, 30, 180)),
         "restartPolicy": rng.choice(RESTART_POLICIES),
-        "vmTemplate": _vm_template(rng, disks),
+        "vmTemplate": _vm_template(rng),
     }
     usual = {"scheduling": 0.9, "disks": 0.8, "labels": 0.7, "replicas": 0.5}
     left_out = {"gpus", "readinessProbe", "livenessProbe"} if is_placeable else set()
     spec = {name: value for name, value in fields.items() if rng.random() < usual.get(name, 0.4)}
+    if "disks" in spec and "vmTemplate" not in spec and rng.random() < 0.3:
+        spec["vmTemplate"] = {"spec": {"template": {"spec": {"domain": {"devices": {"disks": _BOOT_FIRST}}}}}}
     return {name: value for name, value in spec.items() if name not in left_out}
 
 
@@ -215,9 +219,9 @@ def _a_probe(rng: Random) -> Manifest:
     return {**rng.choice(handlers), "periodSeconds": rng.choice((5, 20)), "failureThreshold": 3}
 
 
-def _vm_template(rng: Random, disks: list[Manifest]) -> Manifest:
+def _vm_template(rng: Random) -> Manifest:
     domain: Manifest = {"firmware": {"serial": "e4686d2c-6e8d-4335-b8fd-81bee22f4814"}, "features": {"acpi": {}}}
-    domain["devices"] = _some(rng, {"rng": {}, "disks": [{"name": disks[0]["name"], "bootOrder": 1}]})
+    domain["devices"] = {"rng": {}}
     template_spec = {"hostname": "guest", "domain": domain, "dnsPolicy": "ClusterFirst"}
     template = {"metadata": {"annotations": {"example.com/note": "of the template"}}, "spec": _some(rng, template_spec)}
     return _some(rng, {"metadata": {"annotations": {"example.com/note": "of the VM"}}, "spec": {"template": template}})

@@ -495,7 +495,7 @@ BAD_WUKONGS = [
     BadWukong(
         "template-boot-order",
         template(domain={"devices": {"disks": [{"name": "root", "bootOrder": 0}]}}),
-        "spec.template.spec.domain.devices.disks[0].bootOrder",
+        "spec.template.spec.domain.devices.disks[0]",
         "must have a boot order > 0",
         KUBEVIRT,
     ),
@@ -517,14 +517,14 @@ BAD_WUKONGS = [
         "template-dns-policy",
         template(dnsPolicy="Mine"),
         "spec.template.spec.dnsPolicy",
-        "DNSPolicy: Mine is not supported",
+        "should be one of [ClusterFirst ClusterFirstWithHostNet Default None]",
         KUBEVIRT,
     ),
     BadWukong(
-        "template-memory-limit",
-        template(domain={"resources": {"limits": {"memory": "512Mi"}}}),
-        "spec.template.spec.domain.memory.guest",
-        "must be equal to or less than the memory limit",
+        "template-cpu-request-negative",
+        template(domain={"resources": {"requests": {"cpu": "-1"}}}),
+        "spec.template.spec.domain.resources.requests.cpu",
+        "must be greater than or equal to 0",
         KUBEVIRT,
     ),
 ]

@@ -10,6 +10,7 @@ from wukong.app.components.load import LOAD
 from wukong.app.components.policy import POLICY
 from wukong.app.components.scheduler import SCHEDULER
 from wukong.app.components.usage import USAGE
+from wukong.app.components.vm import VM
 from wukong.app.components.wukongs import WUKONG_SETTINGS
 
 COMPONENTS: dict[str, Component[Any]] = {
@@ -20,6 +21,7 @@ COMPONENTS: dict[str, Component[Any]] = {
         LOAD,
         EXTENDER,
         POLICY,
+        VM,
         SCHEDULER,
     )
 }

@@ -8,7 +8,9 @@ import click
 import msgspec
 
 from wukong.api.core import Pod
+from wukong.api.kinds import WUKONGS
 from wukong.api.objects import Objects
+from wukong.api.vm import Wukong
 from wukong.app.extender_question import ExtenderQuestion
 from wukong.cli.inputs import options
 from wukong.cli.inputs.extender import PlacingOptions, placing_options, read_extender_question
@@ -24,6 +26,9 @@ from wukong.errors import InputError, nearest
 from wukong.replies.extender.plugin import add_extender
 from wukong.replies.extender.policy_report import PolicyReport, build_report
 
+POD_WORDS = ("pod", "pods", "po")
+WUKONG_WORDS = ("wk", "wukong", "wukongs")
+
 
 class Target(NamedTuple):
     pod: Pod
@@ -33,7 +38,7 @@ class Target(NamedTuple):
 
 
 @click.command("explain")
-@click.argument("pod", required=False, metavar="[pod/NAMESPACE/NAME]")
+@click.argument("pod", required=False, metavar="[pod/NAMESPACE/NAME|wk/NAMESPACE/NAME]")
 @options.snapshot
 @options.manifest(required=False)
 @options.kubeconfig
@@ -57,6 +62,8 @@ def command(
 
     The pod is one of the snapshot (pod/NAMESPACE/NAME) or a manifest (-f). A pod that runs already is placed again,
     as if it were not there. For a pod that fits nowhere: the reasons, and each single change that would make it fit.
+    Of a Wukong (wk/NAMESPACE/NAME) it is the pod of a virtual machine that has no node, or else of the first: the one
+    that is there, or the one that KubeVirt would make.
     Nodes that every rule judges alike share a line; -o wide has a line for every node.
 
     Where there are placement policies, in the cluster or by --policy, it is decided as by a kube-scheduler that asks
@@ -66,6 +73,7 @@ def command(
     Example:
       wukong explain -s cluster.json pod/shop/web-7d9f-x2x
       wukong explain -s cluster.json -f stuck.yaml
+      wukong explain wk/shop/db
       wukong explain -s cluster.json -f web.yaml --policy policy.yaml
     """
     placing_options = PlacingOptions(**placing)
@@ -78,7 +86,7 @@ def command(
         policy="-" if "-" in placing_options.policies else None,
     )
     if (pod is None) == (manifest is None):
-        raise click.UsageError("Name one pod: pod/NAMESPACE/NAME for one of the snapshot, or -f FILE.")
+        raise click.UsageError("Name one pod: pod/NAMESPACE/NAME or wk/NAMESPACE/NAME of the snapshot, or -f FILE.")
     with pause_garbage_collector():
         source = Source(snapshot, kubeconfig, context)
         cluster = read_source(source)
@@ -113,15 +121,36 @@ def _from_manifest(path: str, objects: Objects) -> Target:
 
 
 def _from_cluster(text: str, objects: Objects, place: str) -> Target:
-    """The pod with this name, as it was before it got its node."""
-    key = _parse_key(text)
+    """The pod with this name, or of the Wukong with it, as it was before it got its node."""
+    kind, key = _parse_key(text)
+    if kind in WUKONG_WORDS:
+        return _from_wukong(key, objects, place)
     placed_pod = next((pod for pod in objects.pods if pod.key == key), None)
     if placed_pod is None:
         raise InputError(f"{place}: no pod {key} there.{_suggest_pods(key, objects)}")
+    return Target(_without_node(placed_pod), f"Pod {key}", key, placed_pod.spec.node_name)
+
+
+def _without_node(placed_pod: Pod) -> Pod:
     replace = msgspec.structs.replace
     meta = replace(placed_pod.metadata, deletion_timestamp=None)
-    unbound = replace(placed_pod, metadata=meta, spec=replace(placed_pod.spec, node_name=""))
-    return Target(unbound, f"Pod {key}", key, placed_pod.spec.node_name)
+    return replace(placed_pod, metadata=meta, spec=replace(placed_pod.spec, node_name=""))
+
+
+def _from_wukong(key: str, objects: Objects, place: str) -> Target:
+    """The pod of one of its virtual machines."""
+    from wukong.app.rules import load_rules
+    from wukong.app.wukong_pods import choose_pod  # brings KubeVirt as the embedded cluster has it
+
+    wukongs = {wukong.key: wukong for wukong in objects.of(WUKONGS.group_kind)}
+    wukong = wukongs.get(key)
+    if not isinstance(wukong, Wukong):
+        raise InputError(f"{place}: no Wukong {key} there.{nearest(key, wukongs)}")
+    chosen = choose_pod(wukong, objects, load_rules())
+    name = f"Wukong {key}, virtual machine {chosen.machine}"
+    if chosen.is_built:
+        return Target(chosen.pod, name)
+    return Target(_without_node(chosen.pod), name, chosen.pod.key, chosen.pod.spec.node_name)
 
 
 def _suggest_pods(key: str, objects: Objects) -> str:
@@ -135,11 +164,13 @@ def _suggest_pods(key: str, objects: Objects) -> str:
     return nearest(key, neighbours) if neighbours else f" The namespace {namespace} has no pods."
 
 
-def _parse_key(text: str) -> str:
+def _parse_key(text: str) -> tuple[str, str]:
+    """The word for the kind, and namespace/name."""
     kind, *names = text.split("/")
-    if kind not in ("pod", "pods", "po") or len(names) not in (1, 2) or not all(names):
-        raise InputError(f"{text}: expected pod/NAMESPACE/NAME, or pod/NAME in the namespace default.")
-    return "/".join(names if len(names) == 2 else ["default", *names])
+    if kind not in (*POD_WORDS, *WUKONG_WORDS) or len(names) not in (1, 2) or not all(names):
+        expected = "pod/NAMESPACE/NAME or wk/NAMESPACE/NAME, or pod/NAME or wk/NAME in the namespace default"
+        raise InputError(f"{text}: expected {expected}.")
+    return kind, "/".join(names if len(names) == 2 else ["default", *names])
 
 
 def _without(scheduler: Scheduler, key: str) -> Scheduler:

@@ -106,6 +106,16 @@ def show(*parts: Part) -> None:
             console.print(part, soft_wrap=not isinstance(part, Table))
 
 
+def redraw(*parts: Part) -> None:
+    """Print for people in place of what was printed before; without a terminal, after it and a blank line."""
+    if sys.stdout.isatty():
+        SafeConsole(stderr=False).clear()
+    else:
+        click.echo()
+    show(*parts)
+    sys.stdout.flush()
+
+
 def show_document(document: object, output: str) -> None:
     """Print for programs."""
     click.echo(document_text(document, output), nl=False)
