@@ -247,6 +247,7 @@ VIRTUAL_MACHINES = KINDS.add(
         decides=True,
         loads=True,
         snapshot=SnapshotFields(("status",)),
+        is_workload=True,
         has_generation=True,
     )
 )

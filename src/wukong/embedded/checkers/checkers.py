@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wukong.embedded.checkers import counts, mirrors
+from wukong.embedded.checkers import counts, machines, mirrors
 from wukong.embedded.checkers.active_pods import ActivePods
 from wukong.embedded.checkers.bindings import Bindings
 from wukong.embedded.checkers.budgets import Budgets
@@ -10,6 +10,7 @@ from wukong.embedded.checkers.covered_pods import CoveredPodsIndex
 from wukong.embedded.checkers.daemon_pods import DaemonPods
 from wukong.embedded.checkers.findings import Finding, Findings
 from wukong.embedded.checkers.histories import Histories
+from wukong.embedded.checkers.machines import Machines
 from wukong.embedded.checkers.ordinals import OrdinalPods
 from wukong.embedded.checkers.own_writes import OwnWrites
 from wukong.embedded.checkers.pod_creations import PodCreations
@@ -30,7 +31,7 @@ class Checkers:
             world.state.index_of(index)  # made now, so that a fork of the world has it
         self._touched.include((kind, objects) for kind, objects in world.state.objects.items())
         self._budgets, self._bindings = Budgets(self._findings), Bindings(self._findings)
-        self._checkers = [make(self._findings) for make in (Histories, PodCreations, PodDeletions)]
+        self._checkers = [make(self._findings) for make in (Histories, PodCreations, PodDeletions, Machines)]
         self._checked_version: int | None = None  # up to which the mirror is known to be right
         self._listen()
         if faults is not None:
@@ -70,6 +71,7 @@ class Checkers:
         if is_at_rest:
             mirrors.check(self._findings, self._checked_version)
             counts.check(self._findings, self._touched, self._unseen_nodes)
+            machines.check(self._findings, self._touched)
             self._touched.clear()
             if len(self._world.processes) == 1:
                 self._checked_version = self._world.server.database.version

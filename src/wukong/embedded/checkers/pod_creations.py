@@ -5,6 +5,8 @@
     CREATE_ORDINALS       ordinals within a StatefulSet's replicas, in order; that each is there once the server sees to
                           itself
     CREATE_JOB_PODS       no more active at once than parallelism, none while suspended; completions are not judged
+    CREATE_LAUNCHERS      one of a VirtualMachineInstance that has not had one: it is pending
+    CREATE_MIGRATION_TARGETS  one for each migration that has not ended, beside the pod that is left
 
 A pod is missing if it is missing now, or by the mirror of the process that creates it as it was when that decided, less
 those created in the same decision: who has not heard yet that somebody else created them may do it again, and who
@@ -17,6 +19,7 @@ from collections.abc import Callable
 
 from wukong.api.apps import DaemonSet, StatefulSet
 from wukong.api.core import Pod
+from wukong.api.kubevirt import VirtualMachineInstance, VirtualMachineInstanceMigration
 from wukong.api.meta import Object, controller_of
 from wukong.embedded.checkers.acting_controller import ActingController, Decision, acting_controller
 from wukong.embedded.checkers.active_pods import active_siblings
@@ -126,9 +129,25 @@ def _lacks_job_pod(pod: Pod, owner: Object, siblings: Siblings) -> bool:
     return siblings.count() < (1 if owner.spec.parallelism is None else owner.spec.parallelism)
 
 
+def _lacks_launcher(pod: Pod, owner: Object, siblings: Siblings) -> bool:
+    return isinstance(owner, VirtualMachineInstance) and owner.status.phase in ("", "Pending") and not siblings.count()
+
+
+def _lacks_migration_target(pod: Pod, owner: Object, siblings: Siblings) -> bool:
+    if not isinstance(owner, VirtualMachineInstance) or siblings.count() > 1:
+        return False
+    uid = pod.metadata.labels.get("kubevirt.io/migrationJobUID")
+    return any(
+        migration.metadata.uid == uid and not migration.is_final and migration.spec.vmi_name == owner.metadata.name
+        for migration in siblings.state.all(VirtualMachineInstanceMigration)
+    )
+
+
 RULES: dict[PodRight, Rule] = {
     PodRight.CREATE_REPLICAS: _lacks_replica,
     PodRight.CREATE_ONE_PER_NODE: _lacks_daemon_pod,
     PodRight.CREATE_ORDINALS: _lacks_ordinal,
     PodRight.CREATE_JOB_PODS: _lacks_job_pod,
+    PodRight.CREATE_LAUNCHERS: _lacks_launcher,
+    PodRight.CREATE_MIGRATION_TARGETS: _lacks_migration_target,
 }

@@ -11,7 +11,8 @@ from collections.abc import Callable, Set
 
 from wukong.api.apps import DaemonSet, StatefulSet
 from wukong.api.core import Namespace, Node, Pod
-from wukong.api.kinds import DAEMON_SETS, JOBS, STATEFUL_SETS
+from wukong.api.kinds import DAEMON_SETS, JOBS, STATEFUL_SETS, VIRTUAL_MACHINE_INSTANCES
+from wukong.api.kubevirt import VirtualMachineInstanceMigration
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key, Resource, refers_to
 from wukong.embedded.checkers.acting_controller import ActingController, Decision, acting_controller
@@ -150,6 +151,22 @@ def _is_job_pod(pod: Pod, _: State, __: Deleted) -> bool:
     return _is_controlled_by(JOBS, pod)
 
 
+def _is_launcher_of_leaving(pod: Pod, state: State, _: Deleted) -> bool:
+    """The pod of a VirtualMachineInstance that is gone or being deleted."""
+    return _is_controlled_by(VIRTUAL_MACHINE_INSTANCES, pod) and owner_of(pod, state) is None
+
+
+def _is_vain_target(pod: Pod, state: State, _: Deleted) -> bool:
+    """The target of a migration that is over, gone or being deleted, or one that has never started."""
+    uid = pod.metadata.labels.get("kubevirt.io/migrationJobUID")
+    if uid is None:
+        return False
+    migrations = (one for one in state.all(VirtualMachineInstanceMigration) if one.metadata.uid == uid)
+    migration = next(migrations, None)
+    is_wanted = migration is not None and not migration.is_final and not migration.metadata.deletion_timestamp
+    return not is_wanted or pod.status.phase == "Pending"
+
+
 def _is_on_tainted_node(pod: Pod, state: State, _: Deleted) -> bool:
     node = state.get(Node, Key("", pod.spec.node_name))
     return node is not None and any(taint.effect == "NoExecute" for taint in node.spec.taints)
@@ -186,6 +203,8 @@ RULES: dict[PodRight, Rule] = {
     PodRight.DELETE_ORDINALS: _is_out_of_order,
     PodRight.DELETE_DAEMON_PODS: _is_out_of_place,
     PodRight.DELETE_JOB_PODS: _is_job_pod,
+    PodRight.DELETE_LAUNCHERS: _is_launcher_of_leaving,
+    PodRight.DELETE_MIGRATION_TARGETS: _is_vain_target,
     PodRight.DELETE_FROM_TAINTED_NODES: _is_on_tainted_node,
     PodRight.DELETE_FROM_MISSING_NODES: _is_without_node,
     PodRight.DELETE_DEPENDENTS: _is_orphaned,

@@ -87,7 +87,7 @@ def _build_conditions(pod: Document, stage: Stage, now: float) -> list[Document]
     return [
         build("PodReadyToStartContainers", has_sandbox),
         build("Initialized", is_initialized),
-        build("Ready", is_ready, None if is_ready else reason),
+        build("Ready", is_ready, None if is_ready else "ReadinessGatesNotReady" if are_ready else reason),
         build("ContainersReady", are_ready, None if are_ready else reason),
         build("PodScheduled", True),
     ]

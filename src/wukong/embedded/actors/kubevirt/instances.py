@@ -81,9 +81,7 @@ NO_PROBLEM = Problem()
 
 class Instances:
     name = "virt-vmi"
-    pod_rights: ClassVar[frozenset[PodRight]] = frozenset(
-        {PodRight.CREATE_LAUNCHERS, PodRight.DELETE_LAUNCHERS, PodRight.DELETE_DEPENDENTS}
-    )
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_LAUNCHERS, PodRight.DELETE_LAUNCHERS})
     watches = (
         Watch(VIRTUAL_MACHINE_INSTANCES),
         Watch(PODS, keys_of_launchers, is_secondary=True),

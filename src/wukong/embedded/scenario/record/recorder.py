@@ -13,7 +13,15 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec.structs import replace
 
 from wukong.api.core import Pod as AnyPod
-from wukong.api.kinds import DEPLOYMENTS, KINDS, PODS, REPLICA_SETS, group_kind_of
+from wukong.api.kinds import (
+    DEPLOYMENTS,
+    KINDS,
+    PODS,
+    REPLICA_SETS,
+    VIRTUAL_MACHINE_INSTANCES,
+    VIRTUAL_MACHINES,
+    group_kind_of,
+)
 from wukong.api.meta import Object, OwnerReference, controller_of
 from wukong.api.resources import Key, key_of, refers_to
 from wukong.api.usage import USAGE_GROUP
@@ -25,7 +33,7 @@ from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
 from wukong.embedded.scenario.record.peak_pods import PeakPods
 from wukong.embedded.scenario.record.story import Event, NodeCount, WorkloadSummary
 from wukong.embedded.store.documents import condition_of
-from wukong.embedded.world.objects import Node, Pod, ReplicaSet
+from wukong.embedded.world.objects import Node, Pod, ReplicaSet, VirtualMachine, VirtualMachineInstance
 from wukong.runtime.dispatch import Item
 from wukong.state import Change, State
 
@@ -90,6 +98,8 @@ class Recorder:
             self._hear_pod(change, changed)
         elif isinstance(changed, Node):
             self._hear_node(change)
+        elif isinstance(changed, VirtualMachineInstance):
+            self._hear_instance(change, changed)
         elif changed is not None and workload_status.is_workload_kind(change.group_kind):
             self._hear_pod_owner(change, changed)
             if workload_status.is_top_level(changed) and self.covers(changed.kind, changed.key):
@@ -128,6 +138,8 @@ class Recorder:
         if name in self._was_available:
             summary.min_available = min(summary.min_available, count.available)
         self._add_condition_events(name, change.old, workload)
+        if isinstance(workload, VirtualMachine):
+            self._add_machine_event(name, change.old, workload)
 
     def _add_condition_events(self, name: str, old: Object | None, new: Object) -> None:
         for kind in ("Progressing", "ReplicaFailure", "Complete", "Failed"):
@@ -136,6 +148,30 @@ class Recorder:
             has_changed = (now.get("status"), now.get("reason")) != (before.get("status"), before.get("reason"))
             if has_changed and now.get("reason") not in (None, "ReplicaSetUpdated", "NewReplicaSetCreated"):
                 self.add_event(name, str(now["reason"]))
+
+    def _add_machine_event(self, name: str, old: Object | None, machine: VirtualMachine) -> None:
+        """KubeVirt's word for a virtual machine, whenever that changes."""
+        before = old.status.printable_status if isinstance(old, VirtualMachine) else ""
+        word = machine.status.printable_status
+        if word and word != before:
+            self.add_event(name, word)
+
+    def _hear_instance(self, change: Change, instance: VirtualMachineInstance) -> None:
+        """The running instance of a virtual machine, whose pods it makes: it may have moved to another node."""
+        if not self.covers(VIRTUAL_MACHINES.kind, instance.key):
+            return
+        name = self._find_name(VIRTUAL_MACHINES.group_kind, instance.key)
+        self._peak_pods.hear_owner(name, change)
+        self._count_pods(name)
+        old = change.old
+        if change.new is None or not isinstance(old, VirtualMachineInstance) or not old.status.node_name:
+            return
+        if old.status.node_name != instance.status.node_name:
+            self.add_event(name, f"migrated from {old.status.node_name} to {instance.status.node_name}")
+        was_failed = old.status.migration_state is not None and old.status.migration_state.failed
+        state = instance.status.migration_state
+        if state is not None and state.failed and not was_failed:
+            self.add_event(name, f"migration failed: {state.failure_reason}")
 
     def _end_shortage(self, name: str) -> None:
         since = self._unavailable_since.pop(name, None)
@@ -201,6 +237,8 @@ class Recorder:
 
     def _hear_pod_owner(self, change: Change, owner: Object) -> None:
         """A Deployment's ReplicaSet changed, or a workload that makes its pods itself."""
+        if isinstance(owner, VirtualMachine):  # its instance makes its pods
+            return
         controller = controller_of(owner.metadata)
         group_kind, key = change.group_kind, owner.key
         if controller is not None:
@@ -317,9 +355,11 @@ class Recorder:
             if replica_set is None:
                 return f"{namespace}/{owner.name}"
             owner = controller_of(replica_set.metadata) or owner
-        key = f"{namespace}/{owner.name}"
-        is_covered = self.covers(owner.kind, key)
-        name = self._find_name(_group_kind_of(owner), key) if is_covered else f"{_FOREIGN}{key}"
+        key, group_kind = f"{namespace}/{owner.name}", _group_kind_of(owner)
+        if refers_to(owner, VIRTUAL_MACHINE_INSTANCES):  # named as its virtual machine
+            group_kind = VIRTUAL_MACHINES.group_kind
+        is_covered = self.covers(_kind_of(group_kind), key)
+        name = self._find_name(group_kind, key) if is_covered else f"{_FOREIGN}{key}"
         self._workload_of_pod[pod.metadata.uid] = name
         return name
 
@@ -337,10 +377,10 @@ def _kind_of(group_kind: str) -> str:
 
 
 def _list_pods(workload: Object, state: State) -> Iterator[Pod]:
-    """The pods of a workload, and of the ReplicaSets that it owns."""
-    for resource in (REPLICA_SETS, PODS):
+    """The pods of a workload, and of the ReplicaSets and instances that it owns."""
+    for resource in (REPLICA_SETS, VIRTUAL_MACHINE_INSTANCES, PODS):
         for key in state.owners.owned_by(workload.metadata.uid, resource):
-            owned = state.objects[resource.group_kind].get(key)
+            owned = state.objects.get(resource.group_kind, {}).get(key)
             if isinstance(owned, Pod):
                 yield owned
             elif owned is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 
-from wukong.api.kinds import KINDS, NODES, PODS
+from wukong.api.kinds import KINDS, NODES, PODS, VIRTUAL_MACHINE_INSTANCES
 from wukong.embedded.scenario.record.availability import Availability
 from wukong.embedded.scenario.record.moves import Moves
 from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
@@ -63,7 +63,12 @@ class Recording:
     def include_present_objects(self) -> None:
         """Record what the cluster holds before the story begins. None of it is an event."""
         objects = self.cluster.state.objects
-        for kind in (*(kind.group_kind for kind in KINDS.workloads()), NODES.group_kind):
+        kinds = (
+            *(kind.group_kind for kind in KINDS.workloads()),
+            VIRTUAL_MACHINE_INSTANCES.group_kind,
+            NODES.group_kind,
+        )
+        for kind in kinds:
             for key, present in sorted(objects.get(kind, {}).items()):
                 for listener in (self.recorder, self.moves, self.availability):
                     listener.hear(Change("ADDED", kind, key, None, present))

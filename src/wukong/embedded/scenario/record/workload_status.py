@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from wukong.api.kinds import DAEMON_SETS, DEPLOYMENTS, JOBS, KINDS, STATEFUL_SETS, group_kind_of
+from wukong.api.kinds import (
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    JOBS,
+    KINDS,
+    STATEFUL_SETS,
+    VIRTUAL_MACHINES,
+    group_kind_of,
+)
 from wukong.api.meta import Object, controller_of
 from wukong.embedded.store.documents import condition_of, value_at
 from wukong.ports import Document
@@ -33,8 +41,10 @@ def is_workload_kind(group_kind: str) -> bool:
 
 
 def is_top_level(workload: Object) -> bool:
-    """Whether this is a workload that nobody else manages."""
-    return is_workload_kind(group_kind_of(workload)) and controller_of(workload.metadata) is None
+    """Whether this is a workload that no other workload manages: a virtual machine of a Wukong is one, too."""
+    if not is_workload_kind(group_kind_of(workload)):
+        return False
+    return controller_of(workload.metadata) is None or group_kind_of(workload) == VIRTUAL_MACHINES.group_kind
 
 
 def top_level_workloads(state: State) -> Iterator[Object]:
@@ -47,6 +57,8 @@ def count_replicas(workload: Object) -> ReplicaCounts:
     status: Document = document.get("status") or {}
     if group_kind_of(workload) == JOBS.group_kind:
         return _count_successes(document, status)
+    if group_kind_of(workload) == VIRTUAL_MACHINES.group_kind:
+        return _count_machine(document, status)
     is_observed = status.get("observedGeneration", 0) >= workload.metadata.generation
     if group_kind_of(workload) == DAEMON_SETS.group_kind:
         wanted, available = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
@@ -70,6 +82,23 @@ def _count_successes(document: Document, status: Document) -> ReplicaCounts:
     return ReplicaCounts(1 if completions is None else completions, status.get("succeeded", 0), is_complete)
 
 
+def _count_machine(document: Document, status: Document) -> ReplicaCounts:
+    """Of a virtual machine its one guest counts, if it is to run.
+
+    It is available all through a migration: that the readiness gate of its new pod is still closed is no outage.
+    """
+    strategy = value_at(document, "spec.runStrategy") or ("Always" if value_at(document, "spec.running") else "Halted")
+    ready = condition_of(document, "Ready") or {}
+    runs = status.get("printableStatus") in ("Running", "Migrating")
+    is_available = status.get("ready") or (runs and ready.get("reason") == "ReadinessGatesNotReady")
+    if strategy in ("Manual", "Once", "RerunOnFailure"):
+        wanted = int(bool(status.get("created")))
+    else:
+        wanted = int(strategy == "Always")
+    is_complete = bool(status) and wanted == int(bool(is_available)) == int(bool(status.get("created")))
+    return ReplicaCounts(wanted, int(bool(is_available)), is_complete)
+
+
 def _is_partial(document: Document) -> bool:
     """Whether a StatefulSet is not meant to be wholly of its latest revision."""
     strategy = value_at(document, "spec.updateStrategy") or {}
@@ -77,9 +106,15 @@ def _is_partial(document: Document) -> bool:
 
 
 def list_failures(workload: Object) -> list[str]:
-    """What its condition Progressing says once it has given up, a failure to make pods, and why a Job failed."""
+    """What its condition Progressing says once it has given up, a failure to make pods, and why a Job failed.
+
+    Of a virtual machine why its instance cannot be made, and why that has no pod.
+    """
     messages = []
-    for kind, failed_status in (("Progressing", "False"), ("ReplicaFailure", "True"), ("Failed", "True")):
+    kinds = [("Progressing", "False"), ("ReplicaFailure", "True"), ("Failed", "True")]
+    if group_kind_of(workload) == VIRTUAL_MACHINES.group_kind:
+        kinds = [("Failure", "True"), ("Synchronized", "False"), ("PodScheduled", "False")]
+    for kind, failed_status in kinds:
         condition = condition_of(document_of(workload), kind) or {}
         if condition.get("status") == failed_status:
             messages.append(f"{condition.get('reason', '')}: {condition.get('message', '')}")
