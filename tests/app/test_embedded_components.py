@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import msgspec
 import pytest
 import yaml
 
 from wukong.api.core import Node, Pod
+from wukong.api.kubevirt import VirtualMachine
 from wukong.api.placement import PlacementPolicy
 from wukong.api.resources import Key
 from wukong.api.vm import Wukong
@@ -26,6 +28,7 @@ from wukong.app.embedded import (
 )
 from wukong.embedded.faults import TYPES
 from wukong.embedded.scenario import Scenario, Story, play, read_scenario
+from wukong.embedded.scenario.expectations import find_differences
 from wukong.embedded.scenario.play.steps import Drains
 from wukong.embedded.world.world import World
 from wukong.errors import InputError
@@ -245,6 +248,23 @@ def test_what_a_wukong_says_of_resources_is_obeyed_in_every_mode(
     """The quiet node; the busy one while the quiet one has too little free; the quiet one again."""
     places = play_wukong(mode, carries_affinity, faults=faults)
     assert places == {"quiet": "n2", "pressed": "n1", "calm": "n2"}
+
+
+MACHINES = (Path(__file__).parents[2] / "examples" / "sim" / "vm-usage.yaml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("mode", ["labels", "extender", "scheduler"])
+def test_virtual_machines_keep_away_from_busy_nodes_and_nothing_counts_twice(mode: str) -> None:
+    """From the Wukong to the node: only by labels do virtual machines carry node affinity for resources."""
+    text = MACHINES.replace("resourceAffinity: labels", f"resourceAffinity: {mode}")
+    scenario = read_scenario(text)
+    world, story = played(scenario, seed=3)
+    assert story.findings == []
+    assert find_differences(scenario.expect, story) == []
+    machines = [json.dumps(vm.spec) for vm in world.state.all(VirtualMachine)]
+    assert len(machines) == 3
+    assert {"free.novasphere.dev/cpu" in machine for machine in machines} == {mode == "labels"}
+    assert {"usage.novasphere.dev/cpu" in machine for machine in machines} == {mode == "labels"}
 
 
 @pytest.mark.parametrize(("mode", "place"), [("labels", "n2"), ("scheduler", "n1")])
