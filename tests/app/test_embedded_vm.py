@@ -15,7 +15,7 @@ import pytest
 
 from wukong.api.core import PriorityClass
 from wukong.api.kinds import VIRTUAL_MACHINES, WUKONGS
-from wukong.api.kubevirt import VirtualMachine
+from wukong.api.kubevirt import VirtualMachine, VirtualMachineInstance
 from wukong.api.meta import controller_of
 from wukong.api.resources import Key, key_of
 from wukong.api.vm import Wukong, vm_names_of
@@ -27,12 +27,13 @@ from wukong.embedded.scenario import Story, play, read_scenario
 from wukong.embedded.scenario.play.steps import Drains
 from wukong.embedded.world.world import World
 from wukong.placement.vm import VmSettings, priority_class_name_of
+from wukong.placement.vm.changes import is_within
 from wukong.ports import Document
 
 NAMES = ("web", "db")
 DISKS = [{"name": "root", "containerDisk": {"image": "fedora:42"}}]
 NONSENSE = {"schedulingPolicy": {"rules": [{"name": "no-such-rule", "type": "score"}]}}
-MOST_WRITES = 40  # of one controller to one object, in a history of about twenty events with faults
+MOST_WRITES = {"Wukong": 100, "VirtualMachine": 40, "PriorityClass": 40}  # of ours to one object, in such a history
 
 
 def a_wukong(name: str, spec: Document) -> Document:
@@ -108,8 +109,10 @@ def check_machines(world: World) -> None:
         by_owner[owner.uid].append(vm.metadata.name)
         document, digest = writer._build(owners[owner.uid], vm.metadata.name)
         assert vm.metadata.annotations[ANNOTATION] == digest
-        assert vm.spec["runStrategy"] == document["spec"]["runStrategy"]
-        assert vm.spec["template"] == document["spec"]["template"]
+        assert is_within(document["spec"], vm.spec)  # KubeVirt adds defaults of its own
+        rules = ("tolerations", "priorityClassName")
+        template, wanted = (spec["template"]["spec"] for spec in (vm.spec, document["spec"]))
+        assert [template.get(rule) for rule in rules] == [wanted.get(rule) for rule in rules]
     assert {uid: sorted(names) for uid, names in by_owner.items()} == {
         uid: sorted(vm_names_of(wukong)) for uid, wukong in owners.items()
     }
@@ -125,13 +128,15 @@ def check_status(world: World) -> None:
 
 
 def check_classes(world: World) -> None:
-    """After two hours no class is left that nobody asks for, and none that is about to go is asked for."""
+    """After two hours those classes are there that somebody asks for, or that an instance was started with."""
     policies = [
         wukong.spec.scheduling.scheduling_policy
         for wukong in world.state.all(Wukong)
         if wukong.spec.scheduling is not None
     ]
-    names = {priority_class_name_of(policy) for policy in policies} - {""}
+    names = {priority_class_name_of(policy) for policy in policies}
+    names |= {instance.spec.get("priorityClassName", "") for instance in world.state.all(VirtualMachineInstance)}
+    names -= {""}
     classes = [entry for entry in world.state.all(PriorityClass) if entry.metadata.name.startswith("wukong-")]
     assert {entry.metadata.name for entry in classes} == names
     assert not any(UNUSED in entry.metadata.annotations for entry in classes)
@@ -158,16 +163,17 @@ def check(text: str, seed: int, faults: list[str]) -> None:
     check_classes(world)
     writes = count_writes(trace)
     assert writes
-    assert max(writes.values()) <= MOST_WRITES, writes.most_common(3)
+    for (kind, name), count in writes.items():
+        assert count <= MOST_WRITES[kind], f"{count} writes of {kind} {name}"
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_every_wukong_gets_its_machines_whatever_happens(seed: int) -> None:
     check(draw_history(seed), seed, ["duplicated"])  # a fault, so that events about what is not there pass
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 140))
+@pytest.mark.parametrize("seed", range(100, 130))
 def test_every_wukong_gets_its_machines_under_all_faults(seed: int) -> None:
     check(draw_history(seed), seed, list(TYPES))
 
@@ -183,7 +189,7 @@ def test_a_machine_of_somebody_else_stays_and_is_told_of() -> None:
         "apiVersion": VIRTUAL_MACHINES.api_version,
         "kind": "VirtualMachine",
         "metadata": {"name": "db"},
-        "spec": {"runStrategy": "Manual"},
+        "spec": {"runStrategy": "Manual", "template": {"spec": {"domain": {"memory": {"guest": "1Gi"}}}}},
     }
     applied = {"at": "5s", "apply": a_wukong("db", {"disks": DISKS})}
     deleted = {"at": "60s", "delete": {"kind": "VirtualMachine", "apiVersion": "kubevirt.io/v1", "name": "db"}}

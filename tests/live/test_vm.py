@@ -48,6 +48,12 @@ def running(kubeconfig: Path, namespace: str, log: Path) -> Iterator[None]:
             process.wait()
 
 
+def shown(bed: Bed, *words: str) -> str:
+    """What a verb prints about the cluster."""
+    argv = [sys.executable, "-m", "wukong", *words, "--kubeconfig", str(bed.kubeconfig)]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+
 class Wukongs:
     """Those of one namespace, on its own nodes."""
 
@@ -126,6 +132,11 @@ async def test_a_wukong_becomes_machines_that_run_and_follows_its_spec(
         assert ready["status"]["node"] == "2 nodes"
         first = await wukongs.client.get(vms.path("virtualmachines", "web-0"))
         assert first["metadata"]["ownerReferences"][0]["kind"] == "Wukong"
+        tree = shown(kubevirt_bed, "get", "wk", "web", "-n", vm_namespace)
+        assert [line.split()[:3] for line in tree.splitlines()[1:3]] == [["wk/web", "2/2"], ["├─", "vm/web-0", "yes"]]
+        assert f"node/{ready['status']['vms'][0]['node']}" in tree
+        explained = shown(kubevirt_bed, "explain", f"wk/{vm_namespace}/web")
+        assert explained.startswith(f"Wukong {vm_namespace}/web, virtual machine web-0")
         await wukongs.replace("web", replicas=1, highAvailability={"antiAffinity": True})
         await wukongs.client.wait_until_gone(vms.path("virtualmachines", "web-1"))
         await wukongs.until("web", lambda wukong: wukong["status"]["replicas"] == 1)

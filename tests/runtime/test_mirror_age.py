@@ -136,8 +136,10 @@ def test_an_optional_kind_does_not_hold_up_the_others_and_comes_and_goes(caplog:
         async with running(loop):
             await asyncio.sleep(1.5)
             assert (loop.is_synced, loop.state.objects.get(WIDGETS.group_kind, {})) == (True, {})
+            assert loop.state.missing_kinds == {WIDGETS.group_kind}
             assert patches(cluster).total() == 1
             await asyncio.sleep(1.0)
+            assert loop.state.missing_kinds == set()
             assert len(loop.state.objects[WIDGETS.group_kind]) == 1
             await asyncio.sleep(1.0)
             assert (loop.is_synced, len(loop.state.objects[WIDGETS.group_kind])) == (True, 0)

@@ -149,6 +149,26 @@ def test_a_json_patch_is_recognized(operation: dict[str, Any], expected: bool) -
     assert has_happened(Patch(PODS, WEB, PatchBody("json", [operation])), found) is expected
 
 
+@pytest.mark.parametrize(
+    ("entries", "value", "expected"),
+    [
+        (["a", "b"], ["a"], False),
+        (["a"], [], False),
+        ([], [], True),
+        (None, [], True),
+        (["a"], ["a"], True),
+        (None, ["a"], False),
+        ([{"k": 1, "default": 2}], [{"k": 1}], True),
+    ],
+)
+def test_a_list_that_a_json_patch_writes_whole_is_not_recognized_in_a_longer_one(
+    entries: list[Any] | None, value: list[Any], expected: bool
+) -> None:
+    found = {"metadata": {} if entries is None else {"finalizers": entries}}
+    operation = {"op": "add", "path": "/metadata/finalizers", "value": value}
+    assert has_happened(Patch(PODS, WEB, PatchBody("json", [operation])), found) is expected
+
+
 def test_a_deletion_shows_by_its_timestamp_or_another_uid() -> None:
     assert has_happened(Delete(PODS, WEB, uid="1"), {"metadata": {"uid": "2"}})
     assert has_happened(Evict(WEB, uid="1"), {"metadata": {"uid": "1", "deletionTimestamp": "now"}})

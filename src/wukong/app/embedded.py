@@ -23,6 +23,7 @@ from wukong.app.options import read_section
 from wukong.app.rules import load_rules
 from wukong.embedded.actors import make_actors
 from wukong.embedded.actors.kubelet.controller import Kubelets
+from wukong.embedded.actors.kubevirt.handlers import VirtHandlers
 from wukong.embedded.faults import FaultCounts, Faults, plan_episodes
 from wukong.embedded.scenario import Scenario, Story, play
 from wukong.embedded.scenario.format.planned_faults import planned_faults
@@ -41,7 +42,7 @@ from wukong.runtime import Metrics
 from wukong.state import State
 from wukong.state.controller import Controller, Watch
 
-KUBELETS = Kubelets.name
+ON_MACHINES = (Kubelets.name, VirtHandlers.name)  # actors that are many, one on each node
 FAULTS_AFTER = 120  # seconds after the last entry of a timeline until it is calm
 
 
@@ -241,7 +242,7 @@ class Processes:
         return [*self._build_built_in(), *ours], frozenset(controller.name for controller in ours)
 
     def roles(self) -> list[Role]:
-        """As in life: machines, kube-controller-manager, scheduler and extender, and what is ours."""
+        """As in life: machines, kube-controller-manager with virt-controller, scheduler and extender, and ours."""
         names = dict.fromkeys([*(component.process for component in self.settings.components), OURS])
         return [
             Role("kubelets", lambda _: self._build_kubelets(), is_elected=False),
@@ -265,10 +266,10 @@ class Processes:
         return assemble(components, context).controllers
 
     def _build_kubelets(self) -> list[Controller]:
-        return [controller for controller in self._build_built_in() if controller.name == KUBELETS]
+        return [controller for controller in self._build_built_in() if controller.name in ON_MACHINES]
 
     def _build_controller_manager(self) -> list[Controller]:
-        return [controller for controller in self._build_built_in() if controller.name != KUBELETS]
+        return [controller for controller in self._build_built_in() if controller.name not in ON_MACHINES]
 
     def _build_built_in(self) -> list[Controller]:
         return make_actors(self.server, seed=self.settings.seed, stuck_pods=self.stuck_pods)

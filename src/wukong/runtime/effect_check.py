@@ -63,7 +63,11 @@ def _is_applied(document: Document, operation: Document) -> bool:
     if path and path[-1] == "-":
         entries = _lookup(document, path[:-1])
         return isinstance(entries, list) and any(contains(entry, operation["value"]) for entry in entries)
-    return contains(_lookup(document, path), operation.get("value"))
+    found, value = _lookup(document, path), operation.get("value")
+    if isinstance(value, list):  # a whole list: one that is longer is the list as it was before
+        entries = found if isinstance(found, list) else []
+        return len(entries) == len(value) and contains(entries, value)
+    return contains(found, value)
 
 
 def _lookup(value: Any, path: list[str]) -> Any:

@@ -52,7 +52,7 @@ def make_actors(
         Namespaces(server),
         VirtualMachines(chance.derive("virt-vm")),
         Instances(),
-        VirtHandlers(),
+        VirtHandlers(chance.derive("virt-handler")),
         NodeLabels(),
         Migrations(),
         Evacuation(chance.derive("virt-evacuation")),

@@ -40,6 +40,11 @@ def anti_affinity_of(wukong: Wukong) -> PodAffinitySpec | None:
     return PodAffinitySpec(required=[PodAffinityTerm(topology_key=HOSTNAME, label_selector=own_pods)])
 
 
+def template_labels_of(wukong: Wukong) -> dict[str, str]:
+    """The labels that reach the instances and pods of a Wukong's machines, beside those that KubeVirt adds."""
+    return {**wukong.spec.labels, NAME_LABEL: wukong.metadata.name}
+
+
 def build_rules(spec: PodAffinitySpec | None) -> Document:
     """Terms under the names that pods have for them. namespaces and namespaceSelector stay side by side: they unite."""
     if spec is None:

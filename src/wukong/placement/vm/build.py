@@ -13,8 +13,8 @@ import msgspec
 from wukong.api.core import TopologySpreadConstraint
 from wukong.api.kubevirt import KUBEVIRT_GROUP
 from wukong.api.placement import SchedulingPolicy
-from wukong.api.vm import NAME_LABEL, VM_GROUP, VM_VERSION, Network, VmScheduling, Wukong
-from wukong.placement.vm.affinity import build_pod_affinity
+from wukong.api.vm import VM_GROUP, VM_VERSION, Network, VmScheduling, Wukong
+from wukong.placement.vm.affinity import build_pod_affinity, template_labels_of
 from wukong.placement.vm.domain import POD_NETWORK, build_domain, build_networks, build_volumes
 from wukong.placement.vm.merge import merge_under
 from wukong.placement.vm.node_affinity import build_node_affinity
@@ -41,7 +41,7 @@ def build_virtual_machine(wukong: Wukong, name: str, settings: VmSettings) -> Do
 
 def build_own_part(wukong: Wukong, settings: VmSettings) -> Document:
     """What the fields of a Wukong make, without its vmTemplate and without what tells one of its machines apart."""
-    labels = {**wukong.spec.labels, NAME_LABEL: wukong.metadata.name}
+    labels = template_labels_of(wukong)
     return {
         "apiVersion": f"{KUBEVIRT_GROUP}/v1",
         "kind": "VirtualMachine",

@@ -103,11 +103,16 @@ def _effect_of_domain_field(part: str, field: str, live: Any, desired: Any) -> C
 
 def _effect_of_named(live: Any, desired: Any) -> ChangeEffect:
     """Interfaces and networks can be added to a running machine; none can be changed or taken away so."""
-    desired_by_name = {entry.get("name"): entry for entry in desired if isinstance(entry, Mapping)}
-    for entry in live or ():
-        if not is_within(desired_by_name.get(entry.get("name")), entry) or entry.get("name") not in desired_by_name:
-            return ChangeEffect.RESTART_REQUIRED
-    return ChangeEffect.LIVE
+    wanted = _entries_by_name(desired)
+    is_only_more = all(
+        name in wanted and is_within(wanted[name], entry) for name, entry in _entries_by_name(live).items()
+    )
+    return ChangeEffect.LIVE if is_only_more else ChangeEffect.RESTART_REQUIRED
+
+
+def _entries_by_name(entries: Any) -> dict[str, Spec]:
+    maps = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+    return {str(entry.get("name")): entry for entry in maps}
 
 
 def is_within(desired: Any, live: Any, is_whole: bool = False) -> bool:

@@ -2,7 +2,7 @@
 
     boot-seconds                from Scheduled to Running                                            0.1
     migration-seconds-per-gib   how long a live migration lasts, by the guest's memory               10
-    migration-fails             every migration of it fails when it should end                       false
+    migration-fails             the share of its migrations that fail when they should end           0
 
 The numbers are overridden by annotations `vm.sim.novasphere.dev/<name>` of the instance, which come from the template
 of its VirtualMachine. What is no number is taken as if it were not there. Read by handlers.py; pure.
@@ -23,7 +23,7 @@ class GuestBehaviour(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
 
     boot_seconds: float = 0.1
     migration_seconds_per_gib: float = 10.0
-    migration_fails: bool = False
+    migration_fails: float = 0.0
 
 
 _FIELDS = {field.encode_name: field for field in msgspec.structs.fields(GuestBehaviour)}

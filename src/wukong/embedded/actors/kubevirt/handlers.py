@@ -35,6 +35,7 @@ from wukong.embedded.actors.kubevirt.migratable import find_obstacle
 from wukong.embedded.actors.kubevirt.patches import HANDLER, patch_object
 from wukong.embedded.store.documents import format_time, meta_of, parse_time, value_at
 from wukong.embedded.store.kubevirt import names
+from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import Node, Pod, VirtualMachineInstance
 from wukong.ports import Document, PatchBody
 from wukong.state import Change, State
@@ -61,7 +62,8 @@ class VirtHandlers:
         Watch(PERSISTENT_VOLUME_CLAIMS, keys_of_claim, is_secondary=True),
     )
 
-    def __init__(self) -> None:
+    def __init__(self, chance: Chance | None = None) -> None:
+        self._chance = chance or Chance()
         self._booting_since: dict[str, float] = {}  # uid of an instance → when its guest was started
         self._migrating_since: dict[str, float] = {}  # uid of a migration → when it began to copy memory
 
@@ -134,11 +136,12 @@ class VirtHandlers:
         seconds, most = migration_seconds(behaviour, guest_bytes), most_migration_seconds(guest_bytes)
         started = parse_time(migration["startTimestamp"])
         since = self._migrating_since.setdefault(migration.get("migrationUid") or "", started)
+        fails = self._chance.share(migration.get("migrationUid")) < behaviour.migration_fails
         if migration.get("abortRequested"):
             return 0.0, "Live migration has been aborted"
         if seconds > most:
             return since + most - now, f"Live migration is not completed after {most:.0f} seconds and has been aborted"
-        return since + seconds - now, "hollow migration is to fail" if behaviour.migration_fails else ""
+        return since + seconds - now, "hollow migration is to fail" if fails else ""
 
 
 def _patch(instance: VirtualMachineInstance, status: Document, **meta: Document) -> list[Patch]:

@@ -4,6 +4,10 @@ Follows pkg/virt-controller/services/template.go of KubeVirt 1.7 in all that pla
 template of the virtual machine says about scheduling arrives unchanged; KubeVirt adds its node selector, labels, a
 readiness gate, and to every required node term that the host's cpu model must not be obsolete. Commands, mounts and
 security contexts are left out. Called by the controllers of instances and of migrations.
+
+KubeVirt has the API server name its pods. Here the name follows from the uid of the instance, or of the migration: so
+whoever does not know whether a pod was made can make it again, and there is never a second one. Kubernetes' own
+controllers delete what they have made too many; virt-controller does not.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ _COPIED = ("schedulerName", "tolerations", "topologySpreadConstraints", "priorit
 _NOT_COPIED = ("kubectl.kubernetes.io", "kubevirt.io/storage-observed-api-version", "kubevirt.io/latest-observed-api")
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _MOST_NAME = 63
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def build_launcher_pod(instance: VirtualMachineInstance, claims: Collection[str], *, emulates: bool) -> Document:
@@ -51,7 +56,7 @@ def build_launcher_pod(instance: VirtualMachineInstance, claims: Collection[str]
         pod_spec["affinity"] = affinity
     return {
         "metadata": {
-            "generateName": f"virt-launcher-{name}-",
+            "name": _name_pod(name, instance.metadata.uid),
             "namespace": instance.metadata.namespace,
             "labels": {
                 **(meta.get("labels") or {}),
@@ -82,6 +87,7 @@ def build_target_pod(
     """
     pod = build_launcher_pod(instance, claims, emulates=emulates)
     meta, spec = pod["metadata"], pod["spec"]
+    meta["name"] = _name_pod(instance.metadata.name, migration.metadata.uid)
     meta["labels"] |= {names.MIGRATION_JOB_LABEL: migration.metadata.uid}
     meta["annotations"] |= {names.MIGRATION_JOB_ANNOTATION: migration.metadata.name}
     added: Mapping[str, str] = migration.document["spec"].get("addedNodeSelector") or {}
@@ -200,6 +206,15 @@ def _build_volumes(spec: Document, claims: Collection[str]) -> list[Document]:
         for volume, claim in list_claims(spec)
         if claim in claims
     ]
+
+
+def _name_pod(name: str, uid: str) -> str:
+    """A name as the API server would make it: a prefix, and five letters."""
+    number, suffix = int.from_bytes(hashlib.sha256(uid.encode()).digest()[:6], "big"), ""
+    for _ in range(5):
+        number, digit = divmod(number, len(_LETTERS))
+        suffix += _LETTERS[digit]
+    return f"{f'virt-launcher-{name}-'[: _MOST_NAME - 5]}{suffix}"
 
 
 def _shorten(name: str) -> str:

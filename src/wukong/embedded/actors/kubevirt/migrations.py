@@ -32,7 +32,7 @@ from wukong.embedded.actors.kubevirt.instance_status import is_up, migration_sta
 from wukong.embedded.actors.kubevirt.instances import find_claims
 from wukong.embedded.actors.kubevirt.launcher_pod import build_target_pod
 from wukong.embedded.actors.kubevirt.migration_index import MigrationIndex
-from wukong.embedded.actors.kubevirt.patches import patch_object, patch_status, replace_finalizers
+from wukong.embedded.actors.kubevirt.patches import patch_finalizers, patch_object, patch_status
 from wukong.embedded.actors.pods import condition, delete_pod
 from wukong.embedded.store.documents import format_time, meta_of, parse_time
 from wukong.embedded.store.kubevirt import names
@@ -377,9 +377,9 @@ def _clean_up(
         status["migrationState"] = migration_state_of(instance)
         actions += patch_status(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, migration, status)
     finalizers: list[str] = migration.document["metadata"].get("finalizers") or []
-    if names.MIGRATION_FINALIZER in finalizers:
+    if names.MIGRATION_FINALIZER in finalizers and not actions:  # else with the next look, at the version then
         rest = [name for name in finalizers if name != names.MIGRATION_FINALIZER]
-        actions.append(replace_finalizers(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, migration, rest))
+        actions.append(patch_finalizers(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, migration, rest))
     finished = [
         other
         for other in _list_by_age(Key(key.namespace, instance.metadata.name), state)
@@ -398,7 +398,7 @@ def _end_without_instance(key: Key, migration: VirtualMachineInstanceMigration) 
     actions: list[Action] = []
     if names.MIGRATION_FINALIZER in finalizers:
         rest = [name for name in finalizers if name != names.MIGRATION_FINALIZER]
-        actions.append(replace_finalizers(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, migration, rest))
+        actions.append(patch_finalizers(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, migration, rest))
     if migration.metadata.deletion_timestamp is None:
         actions.append(Delete(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, key, uid=migration.metadata.uid))
     return actions

@@ -54,12 +54,6 @@ def _at_version(resource: Resource, subject: Whole, changes: Document, manager: 
     return Patch(resource, Key(meta.namespace, meta.name), PatchBody("merge", body, manager=manager), subresource)
 
 
-def replace_finalizers(resource: Resource, subject: Whole, finalizers: list[str]) -> Patch:
-    """A patch that fails if the finalizers are not those that were read; whatever else has changed does not matter."""
-    meta = subject.metadata
-    before: list[str] = subject.document["metadata"].get("finalizers") or []
-    steps: list[Document] = [{"op": "test", "path": "/metadata/uid", "value": meta.uid}]
-    if before:
-        steps.append({"op": "test", "path": "/metadata/finalizers", "value": before})
-    steps.append({"op": "add", "path": "/metadata/finalizers", "value": finalizers})
-    return Patch(resource, Key(meta.namespace, meta.name), PatchBody("json", steps, manager=CONTROLLER))
+def patch_finalizers(resource: Resource, subject: Whole, finalizers: list[str]) -> Patch:
+    """A patch that leaves the object these finalizers; without any, one that is being deleted is gone then."""
+    return _at_version(resource, subject, {"metadata": {"finalizers": finalizers or None}}, CONTROLLER, "")

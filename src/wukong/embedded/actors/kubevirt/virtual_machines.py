@@ -30,7 +30,7 @@ from wukong.embedded.actors.kubevirt.machine_status import (
     seconds_until_start,
 )
 from wukong.embedded.actors.kubevirt.new_instance import create_instance
-from wukong.embedded.actors.kubevirt.patches import patch_object, patch_status, replace_finalizers
+from wukong.embedded.actors.kubevirt.patches import patch_finalizers, patch_object, patch_status
 from wukong.embedded.actors.pods import is_controlled_by
 from wukong.embedded.actors.watch_keys import keys_of_controller
 from wukong.embedded.store.documents import value_at
@@ -72,7 +72,7 @@ class VirtualMachines:
         if is_leaving and instance is None:
             return _release(machine, finalizers)
         if not is_leaving and names.VM_FINALIZER not in finalizers:
-            return Outcome((replace_finalizers(VIRTUAL_MACHINES, machine, [*finalizers, names.VM_FINALIZER]),))
+            return Outcome((patch_finalizers(VIRTUAL_MACHINES, machine, [*finalizers, names.VM_FINALIZER]),))
         if named is not None and instance is None:
             return DONE  # the instance of an earlier machine of this name: it has to go first
         decision = Decision(stops=True) if is_leaving else _decide(machine, instance, now)
@@ -158,10 +158,10 @@ def _update_instance(
     """Let go an instance that has ended, or copy into one that runs what can be changed while it does."""
     finalizers: list[str] = instance.document["metadata"].get("finalizers") or []
     if instance_status.is_final(instance):
-        if names.VM_FINALIZER not in finalizers:
+        if names.VM_FINALIZER not in finalizers or is_stopping:  # which changes it, too
             return []
         rest = [name for name in finalizers if name != names.VM_FINALIZER]
-        return [replace_finalizers(VIRTUAL_MACHINE_INSTANCES, instance, rest)]
+        return [patch_finalizers(VIRTUAL_MACHINE_INSTANCES, instance, rest)]
     is_leaving = is_stopping or instance.metadata.deletion_timestamp is not None
     has_to_restart = find_condition(status.get("conditions") or [], "RestartRequired") is not None
     if is_leaving or has_to_restart or instance_status.is_migrating(instance):
@@ -176,4 +176,4 @@ def _release(machine: VirtualMachine, finalizers: list[str]) -> Outcome:
     if names.VM_FINALIZER not in finalizers:
         return DONE
     rest = [name for name in finalizers if name != names.VM_FINALIZER]
-    return Outcome((replace_finalizers(VIRTUAL_MACHINES, machine, rest),))
+    return Outcome((patch_finalizers(VIRTUAL_MACHINES, machine, rest),))

@@ -47,11 +47,11 @@ def is_ours(kind: ServedKind) -> bool:
 def find_rule_problems(kind: ServedKind, document: Document) -> list[str]:
     """Return messages such as `spec.mode: Invalid value: expected Enforce or Observe`."""
     schema, messages_at = kind.schema or {}, defaultdict[str, list[str]](list)
-    for place, message in _list_rules(schema, "$"):
-        messages_at[place].append(message)
     subject = msgspec.convert(_without_configs(document), _STRUCTS[kind.resource.kind])
     problems = find_wukong_problems(subject, {}) if isinstance(subject, Wukong) else find_policy_problems(subject, {})
     findings = [problem.partition(": ")[::2] for problem in problems]
+    for place, message in _list_rules(schema, "$") if findings else ():
+        messages_at[place].append(message)
     return [
         *_find_default_problems(schema, document),
         *(
