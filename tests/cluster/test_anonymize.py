@@ -10,16 +10,21 @@ from hypothesis import example, given, settings
 
 from builders import ZONE, a_node, a_pod
 from random_clusters import Case, cases
+from random_wukongs import random_wukong
 from wukong.api.core import NodeCondition, Pod
 from wukong.api.decode import decode_objects
 from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, NAMESPACES, NODES, PLACEMENT_POLICIES, PODS
 from wukong.api.objects import Objects
-from wukong.cluster.anonymize import anonymize, texts_of
+from wukong.api.vm import Wukong, vm_names_of
+from wukong.cluster.anonymize import anonymize, anonymize_documents, texts_of
 from wukong.cluster.files import read_objects
 from wukong.cluster.interning import Interner
+from wukong.cluster.reduction import reduce_document
 from wukong.engine import Scheduler, Snapshot
 from wukong.engine.decision import Decision
 from wukong.placement.leaving_nodes import NOTICE, find_leaving_reason
+from wukong.placement.rules import BUILT_IN
+from wukong.placement.vm import VmSettings, build_virtual_machine, find_change_effects, find_wukong_problems
 from wukong.replies.extender.plugin import DEFAULT_ENTRY, add_extender
 from wukong.replies.extender.verbs import Extender
 from wukong.state import State
@@ -206,3 +211,28 @@ def test_of_a_node_only_the_news_that_it_leaves_is_kept() -> None:
     renamed = anonymize(objects)
     assert [find_leaving_reason(node) for node in renamed.nodes] == why
     assert not [text for text in texts_of(renamed) if "555" in text or "rack 7" in text or "2026" in text]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_built_of_a_renamed_wukong_is_the_renamed_machine(seed: int) -> None:
+    """So the machines of an anonymous snapshot are still those of its Wukongs, and nothing is mended in it."""
+    original = random_wukong(seed)
+    original["metadata"]["uid"] = f"uid-{seed}"
+    wukong = msgspec.convert(original, Wukong)
+    machines = [build_virtual_machine(wukong, name, VmSettings()) for name in vm_names_of(wukong)]
+    renamed, *renamed_machines = anonymize_documents([reduce_document(part) for part in (original, *machines)])
+    again = msgspec.convert(renamed, Wukong)
+    assert find_wukong_problems(again, BUILT_IN) == []
+    assert [machine["metadata"]["name"] for machine in renamed_machines] == vm_names_of(again)
+    for machine in renamed_machines:
+        built = build_virtual_machine(again, machine["metadata"]["name"], VmSettings())
+        assert find_change_effects(machine["spec"], built["spec"]) == []
+        assert machine["metadata"]["labels"] == built["metadata"]["labels"]
+
+
+def test_a_label_named_after_a_private_resource_is_renamed_with_it_or_alone() -> None:
+    labels = {"free.novasphere.dev/corp.example_fpga": "1", "free.novasphere.dev/nvidia.com_gpu": "2"}
+    node = {"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n", "labels": labels}}
+    (renamed,) = anonymize_documents([node])
+    assert "corp" not in str(renamed)
+    assert renamed["metadata"]["labels"]["free.novasphere.dev/nvidia.com_gpu"] == "2"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from wukong.api.kinds import KINDS
+from wukong.api.vm import Wukong
 from wukong.cluster.reduction import reduce_document
+from wukong.placement.vm import VmSettings, build_virtual_machine, find_change_effects
 from wukong.ports import Document
 
 SECRET = "s3cr3t-of-the-house"
@@ -154,3 +157,67 @@ def test_of_volumes_their_kind_stays_with_claims_and_images(kind: str) -> None:
         "i": ["image"],
     }
     assert {"name": "h", "persistentVolumeClaim": {"claimName": "data"}} in reduced["volumes"]
+
+
+# Virtual machines -------------------------------------------------------------------------------------------------
+
+PROBE: Document = {
+    "exec": {"command": ["login", SECRET]},
+    "httpGet": {"port": 80, "httpHeaders": [{"name": "Authorization", "value": SECRET}]},
+    "periodSeconds": 5,
+}
+WUKONG_SPEC: Document = {
+    "cpu": 2,
+    "labels": {"app": "web"},
+    "disks": [
+        {"name": "root", "containerDisk": {"image": "fedora"}},
+        {"name": "init", "cloudInit": {"userData": f"password: {SECRET}", "networkData": SECRET}},
+    ],
+    "readinessProbe": PROBE,
+    "vmTemplate": {
+        "metadata": {"annotations": {"owner.example.com/phone": SECRET}},
+        "spec": {
+            "template": {
+                "metadata": {"annotations": {"owner.example.com/phone": SECRET}},
+                "spec": {
+                    "accessCredentials": [{"sshPublicKey": {"source": {"secret": {"secretName": SECRET}}}}],
+                    "volumes": [
+                        {"name": "keys", "secret": {"secretName": SECRET}},
+                        {"name": "more", "cloudInitConfigDrive": {"secretRef": {"name": SECRET}}},
+                        {"name": "text", "cloudInitConfigDrive": {"userDataBase64": SECRET}},
+                    ],
+                    "domain": {"firmware": {"kernelBoot": {"kernelArgs": SECRET}}},
+                },
+            }
+        },
+    },
+}
+
+
+def a_machine() -> Document:
+    """What is built of that Wukong."""
+    wukong = msgspec.convert({"metadata": META, "spec": WUKONG_SPEC}, Wukong)
+    return build_virtual_machine(wukong, "web", VmSettings())
+
+
+@pytest.mark.parametrize(
+    "original",
+    [
+        document("Wukong", spec=WUKONG_SPEC),
+        document("VirtualMachine", spec=a_machine()["spec"]),
+        document("VirtualMachineInstance", spec=a_machine()["spec"]["template"]["spec"]),
+    ],
+    ids=["Wukong", "VirtualMachine", "VirtualMachineInstance"],
+)
+def test_what_guests_are_told_is_hidden(original: Document) -> None:
+    reduced = reduce_document(original)
+    assert SECRET not in str(reduced)
+    assert "fedora" in str(reduced)
+    assert "periodSeconds" in str(reduced)
+
+
+def test_what_is_built_of_a_hidden_wukong_is_the_hidden_machine() -> None:
+    """So a snapshot that is played finds nothing to mend."""
+    hidden = msgspec.convert(reduce_document(document("Wukong", spec=WUKONG_SPEC)), Wukong)
+    machine = reduce_document({**a_machine(), "metadata": META})
+    assert find_change_effects(machine["spec"], build_virtual_machine(hidden, "web", VmSettings())["spec"]) == []

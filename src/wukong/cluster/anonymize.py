@@ -8,7 +8,9 @@ policies' rules. What a text is read for is kept by its form:
     example.com/fpga         x-0001/x                   an extended resource has a slash
     a.kubernetes.io/x        kubernetes.io/x-0001       and is Kubernetes' own with this, hugepages-, ...
     shop/web, shop/web:1     x-0001/x:x, x-0002/x:x     an image without a tag means :latest
-    web-3, web-5d8           x-0001-3, x-0001-x-0002    a pod of StatefulSet web, its revision: both are taken apart
+    web-3, web-5d8           x-0001-3, x-0001-x-0002    a pod of StatefulSet web, its revision: both are taken apart;
+                                                        and a machine of Wukong web
+    free…/example.com_fpga   free…/x-0001_x             the label with what is free of a resource
 
 Of annotations only public ones with public values stay, of messages only that a node is leaving, of a kubelet's version
 its numbers; finalizers, and names of pods in the statuses of budgets and Jobs, go.
@@ -28,6 +30,7 @@ from wukong.api.objects import Objects
 from wukong.cluster.field_shapes import DATA, Shape, shape_of_document, shape_within
 from wukong.cluster.public_vocabulary import ANNOTATIONS, Vocabulary, collect_vocabulary
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
+from wukong.placement.vm.free_labels import find_resource_type, free_label_of
 from wukong.ports import Document
 
 _IMAGES = frozenset({"image", "reference", "names"})
@@ -69,6 +72,8 @@ def choose_names(documents: Sequence[Document], vocabulary: Vocabulary) -> dict[
 
     def collect(text: str) -> str:
         texts.add(text)
+        if resource := find_resource_type(text):
+            texts.add(resource)
         return text
 
     collector, derived_names = _Renamer(vocabulary, collect), list[_DerivedName]()
@@ -83,6 +88,9 @@ def choose_names(documents: Sequence[Document], vocabulary: Vocabulary) -> dict[
     for name, owner, rest in derived_names:
         if name in names:
             names[name] = f"{names.get(owner, owner)}-{names.get(rest, rest)}"
+    for text in names:
+        if resource := find_resource_type(text):  # a label that is named after a resource
+            names[text] = free_label_of(names.get(resource, resource))
     return names
 
 
@@ -101,16 +109,19 @@ class _DerivedName(NamedTuple):
 
 
 def _read_derived_name(document: Document) -> _DerivedName | None:
-    """Read a name that controllers take apart: of StatefulSets' pods, and of revisions. None if it is another."""
-    is_pod = document.get("kind") == "Pod"
-    if not is_pod and document.get("kind") != "ControllerRevision":
+    """Read a name that controllers take apart: of StatefulSets' pods, of Wukongs' machines, and of revisions.
+
+    None if it is another.
+    """
+    numbered = {"Pod": "StatefulSet", "VirtualMachine": "Wukong"}.get(str(document.get("kind")))
+    if numbered is None and document.get("kind") != "ControllerRevision":
         return None
     meta = document.get("metadata") or {}
     name = str(meta.get("name") or "")
     for reference in meta.get("ownerReferences") or ():
         owner = str(reference.get("name") or "")
         rest = name.removeprefix(f"{owner}-")
-        if rest != name and (not is_pod or (reference.get("kind") == "StatefulSet" and rest.isdecimal())):
+        if rest != name and (numbered is None or (reference.get("kind") == numbered and rest.isdecimal())):
             return _DerivedName(name, owner, rest)
     return None
 

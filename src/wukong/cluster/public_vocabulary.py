@@ -15,12 +15,14 @@ from typing import NamedTuple
 from wukong.api.kinds import KINDS
 from wukong.api.placement import MODES, PREEMPTION_POLICIES, RULE_TYPES, STRATEGIES
 from wukong.api.usage import USAGE_GROUP
+from wukong.api.vm import BUSES, EVICTION_STRATEGIES, NAME_LABEL, RESTART_POLICIES, RUN_STRATEGIES
 from wukong.cluster.field_shapes import fields_of_struct, values_of_struct
 from wukong.placement import leaving_nodes
 from wukong.placement.capacity import SPOT_LABELS
 from wukong.placement.price_table import find_list_price
 from wukong.placement.prices import PRICE_LABEL, TYPE_LABELS
 from wukong.placement.rules import BUILT_IN
+from wukong.placement.vm.free_labels import free_label_of
 
 
 def _read_words(text: str) -> frozenset[str]:
@@ -61,9 +63,15 @@ LABELS = _read_words(
     batch.kubernetes.io/job-completion-index job-name controller-uid eks.amazonaws.com/nodegroup
     eks.amazonaws.com/compute-type karpenter.sh/nodepool cloud.google.com/gke-nodepool
     kubernetes.azure.com/agentpool kubernetes.azure.com/mode sim.novasphere.dev/hollow sim.novasphere.dev/run
-    testbed.wukong/hollow placement.novasphere.dev/interruption-percent
+    testbed.wukong/hollow placement.novasphere.dev/interruption-percent kubevirt.io kubevirt.io/created-by
+    kubevirt.io/domain kubevirt.io/nodeName kubevirt.io/schedulable kubevirt.io/drain vm.kubevirt.io/name
+    vmi.kubevirt.io/id kubevirt.io/migrationJobUID kubevirt.io/migrationTargetNodeName
     """
-) | {*SPOT_LABELS, *TYPE_LABELS, PRICE_LABEL, *(f"{USAGE_GROUP}/{name}" for name in ("cpu", "memory", "storage"))}
+) | {
+    *(*SPOT_LABELS, *TYPE_LABELS, PRICE_LABEL, NAME_LABEL),
+    *(f"{USAGE_GROUP}/{name}" for name in ("cpu", "memory", "storage")),
+    *(free_label_of(name) for name in ("cpu", "memory", "storage", "gpu")),
+}
 TAINTS = _read_words(
     """
     node.kubernetes.io/not-ready node.kubernetes.io/unreachable node.kubernetes.io/unschedulable
@@ -104,9 +112,15 @@ VALUES = _read_words(
     NewReplicaSetAvailable MinimumReplicasAvailable MinimumReplicasUnavailable ProgressDeadlineExceeded
     DeploymentPaused DeploymentResumed FailedCreate FailedDelete SufficientPods InsufficientPods SyncFailed
     BackoffLimitExceeded DeadlineExceeded CompletionsReached JobSuspended JobResumed FailedIndexes
-    MaxFailedIndexesExceeded PodFailurePolicy SuccessPolicy
+    MaxFailedIndexesExceeded PodFailurePolicy SuccessPolicy virt-launcher Provisioning Starting Stopping Stopped
+    Migrating Paused WaitingForVolumeBinding WaitingForReceiver ErrorUnschedulable ErrorPvcNotFound
+    DataVolumeError Scheduling Scheduled LiveMigratable StorageLiveMigratable EvictionRequested RestartRequired
+    Synchronized Bootable Placed
     """
-) | {*STRATEGIES, *MODES, *RULE_TYPES, *PREEMPTION_POLICIES}
+) | {
+    *(*STRATEGIES, *MODES, *RULE_TYPES, *PREEMPTION_POLICIES),
+    *(*RUN_STRATEGIES, *EVICTION_STRATEGIES, *RESTART_POLICIES, *BUSES),
+}
 KINDS_OF_OTHERS = _read_words(
     """
     List CronJob HorizontalPodAutoscaler StorageClass Lease
@@ -124,12 +138,26 @@ FIELDS = _read_words(
     blockOwnerDeletion state waiting reason restartPolicy phase $patch wukongSnapshot version takenAt items
     """
 )
+# Those of KubeVirt's machines and instances, as far as Wukongs make them or their controllers look at them.
+MACHINE_FIELDS = _read_words(
+    """
+    template domain cores sockets threads maxSockets model guest maxGuest devices disk cdrom bus bootOrder interfaces
+    masquerade bridge sriov hostDevices filesystems autoattachPodInterface machine type firmware uuid serial bootloader
+    kernelBoot features acpi runStrategy running evictionStrategy volumes cloudInitNoCloud cloudInitConfigDrive userData
+    userDataBase64 networkData networkDataBase64 secretRef networkDataSecretRef secretName
+    persistentVolumeClaim ephemeral networks pod multus networkName readinessProbe livenessProbe exec command
+    guestAgentPing tcpSocket httpGet port path
+    httpHeaders periodSeconds failureThreshold successThreshold initialDelaySeconds timeoutSeconds hostname subdomain
+    architecture dnsPolicy dataVolumeTemplates terminationGracePeriodSeconds accessCredentials
+    """
+)
 _NUMBER = r"[+-]?\d+(\.\d+)?"
 _PATTERNS = re.compile(
     rf"{_NUMBER}%?"  # numbers, percentages
     rf"|{_NUMBER}([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)"  # quantities
     r"|\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?"  # times
     r"|hugepages-\d+[KMG]i"
+    r"|wukong-(minus-)?\d+(-never)?"  # our PriorityClasses
 )
 
 
@@ -159,7 +187,7 @@ def collect_vocabulary() -> Vocabulary:
 def _collect(group_kinds: tuple[str, ...]) -> Vocabulary:
     kinds = [KINDS[group_kind] for group_kind in group_kinds]
     words = {*NAMES, *ADDRESSES, *RESOURCES, *LABELS, *TAINTS, *ANNOTATIONS, *VALUES, *KINDS_OF_OTHERS, *BUILT_IN}
-    fields = set(FIELDS)
+    fields = {*FIELDS, *MACHINE_FIELDS}
     for kind in kinds:
         words |= {kind.resource.kind, kind.resource.api_version}
         for path in kind.snapshot.more if kind.snapshot is not None else ():

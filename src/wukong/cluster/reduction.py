@@ -3,6 +3,7 @@
     kept      the fields of our structs; statuses of workloads; what containers wait for; a few annotations
     dropped   environments, arguments, commands, probes, all other annotations, who manages which field; of volumes
               everything but their kind, claim and image: secrets' names, attributes of drivers, templates of claims
+    hidden    in virtual machines: what their guests are told (guest_data.py)
 
 Called by `wukong snapshot`, and for a change that is compared with a snapshot. Pure.
 """
@@ -16,6 +17,9 @@ import msgspec
 from wukong.api.core import PodTemplateSpec, Volume
 from wukong.api.decode import decode_one
 from wukong.api.kinds import KINDS, NODES, PODS
+from wukong.api.kubevirt import KUBEVIRT_GROUP
+from wukong.api.vm import VM_GROUP
+from wukong.cluster.guest_data import hide_guest_data
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
 from wukong.ports import Document
 
@@ -48,6 +52,8 @@ def reduce_document(document: Document) -> Document:
     reduced["kind"], reduced["apiVersion"] = document["kind"], document.get("apiVersion", "")
     for path in kind.snapshot.more:
         _copy_path(document, reduced, path)
+    if kind.resource.group in (VM_GROUP, KUBEVIRT_GROUP) and "spec" in reduced:
+        reduced["spec"] = hide_guest_data(reduced["spec"])
     _copy_annotations(document, reduced)
     if kind.resource == NODES:
         for condition in reduced.get("status", {}).get("conditions", []):

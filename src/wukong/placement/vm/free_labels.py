@@ -36,6 +36,13 @@ def free_label_of(resource_type: str, prefix: str = FREE_PREFIX) -> str:
     return f"{prefix}/{name}"
 
 
+def find_resource_type(label: str, prefix: str = FREE_PREFIX) -> str:
+    """The extended resource that such a label is named after; "" for any other label, or one that ends in a digest."""
+    name = label.removeprefix(f"{prefix}/")
+    is_whole = name != label and "_" in name and len(name) < _LONGEST_NAME
+    return name.replace("_", "/", 1) if is_whole else ""
+
+
 def resources_of(resource_type: str) -> tuple[str, ...]:
     """The API's names of what this label counts. Of several, the one with the most free counts, as in a policy."""
     return GPU_NAMES if resource_type == GPU else (RESOURCES.get(resource_type, resource_type),)
