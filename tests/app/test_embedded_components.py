@@ -210,6 +210,7 @@ manifests:
     kind: Wukong
     metadata: {name: db}
     spec:
+      replicas: 0  # its pods are made here, by hand
       scheduling:
         resourceAffinity:
           preferredCPU: {weight: 80, threshold: "70%"}

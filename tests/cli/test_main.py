@@ -78,7 +78,8 @@ def test_a_typo_in_a_verb_suggests_the_nearest(capsys: pytest.CaptureFixture[str
 
 def test_a_verb_like_no_other_lists_them_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["xyzzy"]) == 2
-    assert "Choose one of: snapshot, run, replay, capacity, explain, lint, get, sim, manifests." in capsys.readouterr().err
+    verbs = "snapshot, run, replay, capacity, explain, lint, get, sim, manifests"
+    assert f"Choose one of: {verbs}." in capsys.readouterr().err
 
 
 def test_an_unknown_option_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
