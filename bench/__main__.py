@@ -12,7 +12,7 @@ import numpy as np
 
 from bench import building, mirror, placing, versus
 from bench.embedded import compare as embedded
-from bench.extender import compare, holds, policies
+from bench.extender import compare, holds, policies, wukongs
 from bench.forecast import compare as forecast
 from bench.memory import compare as memory
 from bench.vm import reconcile as vm
@@ -34,6 +34,7 @@ def main() -> None:
     parser.add_argument(
         "--policies", action="store_true", help="only measure what a change of one of many policies costs"
     )
+    parser.add_argument("--wukongs", action="store_true", help="only measure what Wukongs cost beside policies")
     parser.add_argument("--embedded", action="store_true", help="only measure the embedded cluster")
     parser.add_argument("--forecast", action="store_true", help="only measure what a change to a large cluster costs")
     parser.add_argument("--memory", action="store_true", help="only measure what a mirror of many pods weighs")
@@ -59,6 +60,9 @@ def main() -> None:
         return
     if options.policies:
         policies.main(versus.say_aside)
+        return
+    if options.wukongs:
+        wukongs.main(versus.say_aside)
         return
     if options.embedded:
         embedded.main(versus.say_aside, options.hours)

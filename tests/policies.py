@@ -11,6 +11,7 @@ import numpy as np
 from builders import a_node, a_pod
 from wukong.api.core import Node, Pod
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
+from wukong.api.vm import Wukong
 from wukong.engine.arrays import Index
 from wukong.placement.capacity import OWN_LABEL
 from wukong.placement.compile import Plan, compile_policy
@@ -120,6 +121,18 @@ def a_cluster_policy(
     wider = {} if namespaces is None else {"namespaceSelector": {"matchLabels": dict(namespaces)}}
     document = {"kind": "ClusterPlacementPolicy", "metadata": {"name": name}, "spec": {**a_spec(**spec), **wider}}
     return msgspec.convert(document, ClusterPlacementPolicy)
+
+
+def a_wukong(name: str = "db", *, namespace: str = "default", gpus: Sequence[str] = (), **spec: Any) -> Wukong:
+    """A Wukong whose scheduling block says what `a_spec` makes of this."""
+    scheduling = a_spec(**spec)["scheduling"]
+    devices = [{"name": f"gpu-{number}", "deviceName": device} for number, device in enumerate(gpus)]
+    document = {
+        "kind": "Wukong",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"scheduling": scheduling, "gpus": devices},
+    }
+    return msgspec.convert(document, Wukong)
 
 
 def a_plan(*, known: Rules = BUILT_IN, **spec: Any) -> Plan:

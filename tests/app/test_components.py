@@ -17,6 +17,7 @@ from wukong.app.components.policy import POLICY
 from wukong.app.components.scheduler import SCHEDULER
 from wukong.app.components.usage import USAGE, UsageOptions
 from wukong.app.components.usage.component import METRICS_API
+from wukong.app.components.wukongs import WUKONG_SETTINGS
 from wukong.app.live import WallClock
 from wukong.app.options import options_of
 from wukong.app.permissions import list_lease_permissions
@@ -75,7 +76,7 @@ def test_flags_are_unambiguous() -> None:
 
 
 def test_what_several_need_comes_along_once() -> None:
-    assert with_needs([LOAD, EXTENDER]) == [LOAD, USAGE, EXTENDER]
+    assert with_needs([LOAD, EXTENDER]) == [LOAD, USAGE, EXTENDER, WUKONG_SETTINGS]
     assembly = assemble([LOAD, EXTENDER], a_context())
     [source] = assembly.build_sources(cast(Cluster, None))
     assert source.resource == NODE_USAGES

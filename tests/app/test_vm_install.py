@@ -8,9 +8,10 @@ import pytest
 
 from wukong.app.component import list_permissions
 from wukong.app.components import COMPONENTS
+from wukong.app.components.load.component import LoadOptions, find_problems
 from wukong.app.components.vm import VM, VmOptions
-from wukong.app.components.vm.component import find_problems
 from wukong.app.components.vm.install import VmInstallation, build_manifests, check_installation
+from wukong.app.components.wukongs import WukongOptions
 from wukong.cli.verbs.run import command as run
 from wukong.cli.verbs.run import read_options
 from wukong.errors import InputError
@@ -44,9 +45,8 @@ def test_wukong_run_understands_the_command_line() -> None:
     verb, *words = container["args"]
     config = read_options(run.make_context(verb, words), None)
     assert config.components == (VM, COMPONENTS["load"])
-    assert config.options["vm"] == VmOptions(
-        resource_affinity="extender", max_priority=500, priority_namespaces=("ops", "infra")
-    )
+    assert config.options["vm"] == VmOptions(max_priority=500, priority_namespaces=("ops", "infra"))
+    assert config.options["wukongs"] == WukongOptions(resource_affinity="extender")
     assert config.run.lease == "wukong-system/wukong-vm"
 
 
@@ -90,6 +90,6 @@ def test_what_cannot_be_installed_is_refused(given: dict[str, Any], problem: str
 
 
 def test_a_prefix_that_no_label_can_have_is_refused() -> None:
-    assert list(find_problems(VmOptions(), str)) == []
-    (problem,) = find_problems(VmOptions(free_label_prefix="free novasphere"), lambda field: f"--{field}")
+    assert list(find_problems(LoadOptions(), str)) == []
+    (problem,) = find_problems(LoadOptions(free_label_prefix="free novasphere"), lambda field: f"--{field}")
     assert problem.startswith("--free_label_prefix: expected a domain")

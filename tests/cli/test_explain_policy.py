@@ -654,3 +654,49 @@ def test_every_scheduling_block_of_the_design_is_a_policy(block: str, wukong: Wu
     else:
         name = yaml.safe_load(block)["schedulingPolicy"]["schedulerName"]
         assert any(f"meant for pods of the scheduler {name}" in text for text in document["policy"]["notes"])
+
+
+# Wukongs -----------------------------------------------------------------------------------------------------------
+
+
+def explain_machine(wukong: Wukong, scheduling: Manifest, *more: str) -> Any:
+    """The document for a pod of the Wukong default/db with this block, in a cluster that has one busy node."""
+    busy = {f"{USAGE}/cpu": "90"}
+    machine: Manifest = {
+        "apiVersion": "vm.novasphere.dev/v1alpha1",
+        "kind": "Wukong",
+        "metadata": {"name": "db", "namespace": "default"},
+        "spec": {"scheduling": scheduling},
+    }
+    write_json(Path("cluster.json"), node("od-1", **busy), node("od-2", **{f"{USAGE}/cpu": "10"}), machine)
+    launcher = pod("virt-launcher-db", cpu="500m")
+    launcher["metadata"]["labels"] = {"wukong.novasphere.dev/name": "db"}
+    write_yaml(Path("web.yaml"), launcher)
+    run = wukong("explain", "-s", "cluster.json", "-f", "web.yaml", "-o", "json", *more)
+    assert run.code == 0, run.err
+    return run.document
+
+
+def test_the_points_of_a_wukong_are_shown_as_those_of_a_policy(wukong: Wukong) -> None:
+    block = {"resourceAffinity": {"preferredCPU": {"weight": 80, "threshold": "70%"}}}
+    document = explain_machine(wukong, block, "--resource-affinity", "extender")
+    assert document["policy"]["name"] == "Wukong default/db"
+    assert document["policy"]["terms"] == [
+        {"name": "preferred cpu", "weight": 80, "points": {"od-1": 8.33, "od-2": 92.86}}
+    ]
+    assert points(document) == {"od-1": 50, "od-2": 450}
+    assert document["winner"] == "od-2"
+
+
+def test_the_floor_of_a_wukong_is_explained_by_its_name(wukong: Wukong) -> None:
+    block = {"resourceAffinity": {"requiredResources": [{"resourceType": "gpu", "minAvailable": "1"}]}}
+    document = explain_machine(wukong, block, "--resource-affinity", "scheduler")
+    reason = "less than gpu 1 free (Wukong default/db)"
+    assert refusals(document) == {"od-1": reason, "od-2": reason}
+
+
+def test_by_labels_a_wukong_alone_makes_nobody_ask_an_extender(wukong: Wukong) -> None:
+    block = {"resourceAffinity": {"requiredResources": [{"resourceType": "gpu", "minAvailable": "1"}]}}
+    assert explain_machine(wukong, block).get("policy") is None
+    rules = {"schedulingPolicy": {"rules": [rule("load-aware", weight=5)]}}
+    assert explain_machine(wukong, rules)["policy"]["name"] == "Wukong default/db"

@@ -16,13 +16,14 @@ import msgspec
 import numpy as np
 
 from builders import a_pod, a_usage
-from policies import a_policy, a_rule, needs, spot, steady
+from policies import a_policy, a_rule, a_wukong, needs, spot, steady
 from wukong.actions import Action, Bind, Delete, Note, Patch
 from wukong.api.core import Namespace, Pod
 from wukong.api.kind_table import Kind
 from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, KINDS, NODE_USAGES, NODES, PLACEMENT_POLICIES, group_kind_of
 from wukong.api.meta import Object, ObjectMeta
 from wukong.api.resources import key_of
+from wukong.api.vm import NAME_LABEL
 from wukong.app.assemble import assemble
 from wukong.app.component import Context
 from wukong.app.components.extender import EXTENDER
@@ -31,12 +32,15 @@ from wukong.app.components.extender.options import ExtenderOptions
 from wukong.app.components.load import LOAD
 from wukong.app.components.policy import POLICY
 from wukong.app.components.scheduler import SCHEDULER
+from wukong.app.components.wukongs import WUKONG_SETTINGS, WukongOptions
 from wukong.cluster.credentials import Credentials
 from wukong.cluster.kube import Kube
 from wukong.cluster.kubeconfig import ClusterEntry, Login, UserEntry
+from wukong.controllers.load.floor_demand import FloorDemand
 from wukong.errors import Conflict
 from wukong.placement.rules import BUILT_IN
 from wukong.ports import Event, Listing, Page
+from wukong.rules.labels import is_label_key, is_label_value
 from wukong.runtime import Metrics
 from wukong.runtime.dispatch import Dispatch
 from wukong.runtime.mirror_feed import MirrorFeed, list_unreadable
@@ -53,6 +57,7 @@ PROBES = [
     a_pod("probe-spot", namespace="shop", app="web", cpu="1"),
     a_pod("probe-floor", namespace="shop", app="db", memory="1Gi"),
     a_pod("probe-score", namespace="shop", app="api"),
+    a_pod("probe-machine", namespace="shop", app="api", labels={NAME_LABEL: "machine"}),
 ]
 
 
@@ -92,7 +97,8 @@ class Neighbourhood:
     def __init__(self) -> None:
         self.clock, self.state, self.metrics = Clock(), State(), Metrics()
         self.kube, self.http = a_canned_kube()
-        context = Context(self.state, self.metrics, self.clock, BUILT_IN, {})
+        options = {WUKONG_SETTINGS.name: WukongOptions(resource_affinity="scheduler")}
+        context = Context(self.state, self.metrics, self.clock, BUILT_IN, options)
         assembly = assemble([SCHEDULER, EXTENDER, LOAD, POLICY], context)
         self.extender = build_extender(ExtenderOptions(), assembly.context)
         self.dispatch = Dispatch(assembly.controllers, self.state)
@@ -222,6 +228,8 @@ class Neighbourhood:
             "attempts": len(state.attempts),
             "plans": len(policies._policies._by_key) + len(policies._policies._candidates),
             "namespaces": len(policies._policies._namespaces),
+            "wukongs": len(policies.wukongs._plans) + len(policies.wukongs._combined),
+            "floors": len(state.index_of(FloorDemand)._counts) + len(state.index_of(FloorDemand).amounts),
             "answers": self.extender.judge.count_kept(),
             "queue": queue.in_flight + len(queue._failures) + len(self.cycle._doubts),
             "pending": len(pending._missing) + len(pending._by_object) + len(pending._overdue),
@@ -253,9 +261,16 @@ def list_good_objects() -> list[Object]:
             rules=[a_rule("label-match", "score", 50, matchLabels={"kubernetes.io/hostname": "good-s2"})],
         )
     )
+    machine = a_wukong(
+        "machine",
+        namespace="shop",
+        floors=[needs("memory", "2Gi"), needs("cpu", 1)],
+        preferred_cpu={"weight": 50, "threshold": "25%"},
+        rules=[a_rule("label-match", "filter", matchLabels={"kubernetes.io/hostname": "good-s1"})],
+    )
     namespaces = [Namespace(metadata=ObjectMeta(name=name, uid=name)) for name in ("shop", "evil", "evil-2")]
     usages = [a_usage(name, None, cpu=10.0 * number) for number, name in enumerate(GOOD_NAMES)]
-    objects = [*GOOD_NODES, *namespaces, *pods, *policies, *usages]
+    objects = [*GOOD_NODES, *namespaces, *pods, *policies, machine, *usages]
     for subject in objects:
         subject.metadata.resource_version = "1"
         subject.metadata.uid = subject.metadata.uid or f"uid-{subject.metadata.name}"
@@ -274,7 +289,10 @@ def judge_write(action: Action) -> None:
                 assert len(own.get("message", "")) <= 32_768
             elif resource == NODES:
                 assert set(patch.body) == {"metadata"}
-                assert all(name.startswith("usage.novasphere.dev/") for name in patch.body["metadata"]["labels"])
+                labels = patch.body["metadata"]["labels"]
+                assert all(name.startswith(("usage.novasphere.dev/", "free.novasphere.dev/")) for name in labels)
+                assert all(is_label_key(name) for name in labels)
+                assert all(value is None or is_label_value(value) for value in labels.values())
             else:
                 assert resource.kind == "Pod"  # our scheduler's: conditions and nominations
                 assert subresource == "status"

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from live.accounts import audited, service_account, used_by, when
+from live.extending import Extended, scene
 from live.node_metrics import metrics_of
 from testbed.client import Client
 from testbed.exporter import Exporter
@@ -24,7 +25,6 @@ from wukong.api.kinds import LEASES
 from wukong.api.resources import Key
 from wukong.app.component import list_permissions
 from wukong.app.components.load import LOAD
-from wukong.app.components.usage.component import METRICS_API
 from wukong.app.live import WallClock
 from wukong.app.permissions import Permission, list_lease_permissions
 from wukong.cluster.credentials import load
@@ -130,16 +130,15 @@ async def test_numbers_that_make_no_sense_cost_that_node_alone_and_end_nothing(
     assert log.read_text().count("makes no sense") == 1
 
 
-async def test_the_component_uses_exactly_the_rights_it_asks_for(
-    bed: Bed, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
-) -> None:
-    (node,) = await hollow_nodes(1, capacity={"cpu": "4", "memory": "8Gi", "pods": "10"})
-    rules = list_permissions([LOAD])
+async def test_the_component_uses_exactly_the_rights_it_asks_for(extended: Extended, tmp_path: Path) -> None:
+    """In a cluster that has our kinds: it watches those who ask for what is free."""
+    bed, rules, namespace = extended.bed, list_permissions([LOAD]), "default"
     log = tmp_path / "run.log"
-    async with bed.client() as client, metrics_of(client, node, cpu="1", memory="1Gi"):
-        kubeconfig = await service_account(client, bed, namespace, "load", rules, tmp_path)
+    async with scene(bed, extended.port) as here, metrics_of(here.client, here.full("a"), cpu="1", memory="1Gi"):
+        await here.nodes("spot", "a", capacity={"cpu": "4", "memory": "8Gi", "pods": "10"})
+        kubeconfig = await service_account(here.client, bed, namespace, "load", rules, tmp_path)
         with running(kubeconfig, namespace, log):
-            await until(client, namespace, node, lambda labels: len(labels) == 2, log)
+            await until(here.client, namespace, here.full("a"), lambda labels: len(labels) == 2, log)
             account = f"system:serviceaccount:{namespace}:load"
             granted = {(rule.group, rule.resource, verb) for rule in rules for verb in rule.verbs}
             await when(lambda: used_by(bed, account) == granted, lambda: f"{used_by(bed, account)} is not {granted}")
@@ -174,7 +173,8 @@ async def test_a_dry_run_says_what_it_would_write_and_needs_no_right_to_write(
     bed: Bed, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
 ) -> None:
     (node,) = await hollow_nodes(1, capacity={"cpu": "4", "memory": "8Gi", "pods": "10"})
-    reading = [Permission("", "nodes", ("list", "watch")), METRICS_API]
+    reads = [(rule.group, rule.resource, {"list", "watch"} & {*rule.verbs}) for rule in list_permissions([LOAD])]
+    reading = [Permission(group, resource, tuple(sorted(verbs))) for group, resource, verbs in reads if verbs]
     log, account = tmp_path / "run.log", f"system:serviceaccount:{namespace}:looker"
 
     def said() -> list[dict[str, Any]]:

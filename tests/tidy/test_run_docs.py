@@ -31,8 +31,10 @@ def test_flags_that_are_not_called_like_their_fields_are_named() -> None:
     }
     assert odd == {
         "--no-leader-election",
+        "--no-free-labels",
         "--gate",
         "--extender",
         *(f"--extender-{name}" for name in ("cert", "key", "client-ca", "plain-http")),
     }
-    assert all(flag in DOCS for flag in ("--no-leader-election", "`--extender`", "`--extender-`", "`--gate`"))
+    named = ("--no-leader-election", "--no-free-labels", "`--extender`", "`--extender-`", "`--gate`")
+    assert all(flag in DOCS for flag in named)

@@ -6,7 +6,7 @@ which port. The same seed gives the same story; it draws what Kubernetes leaves 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -18,6 +18,8 @@ from wukong.app.component_choice import EMBEDDED_COMPONENTS, find_unknown_names
 from wukong.app.components.extender import EXTENDER
 from wukong.app.components.extender.component import POLICIES
 from wukong.app.components.scheduler import SCHEDULER
+from wukong.app.components.wukongs import WUKONG_SETTINGS, WukongOptions
+from wukong.app.options import read_section
 from wukong.app.rules import load_rules
 from wukong.embedded.actors import make_actors
 from wukong.embedded.actors.kubelet.controller import Kubelets
@@ -50,6 +52,7 @@ class Settings(msgspec.Struct, frozen=True):
     seed: int = 0
     components: tuple[Component[Any], ...] = (SCHEDULER,)
     takes_time: bool = True
+    options: Mapping[str, msgspec.Struct] = {}  # by the component's name
 
 
 def play_scenario(
@@ -80,7 +83,8 @@ def play_with(
     drains = Drains()
     fault_injection = faults_of(scenario, seed, faults)
     components = choose_components(scenario)
-    world = build_world(Settings(seed, components), drains, fault_injection=fault_injection)
+    settings = Settings(seed, components, options=read_component_options(scenario))
+    world = build_world(settings, drains, fault_injection=fault_injection)
     story = play(world, scenario, drains, spectator, fault_injection, lines)
     return story, fault_injection.counts if fault_injection is not None else None
 
@@ -100,10 +104,29 @@ def choose_components(scenario: Scenario, documents: Iterable[Document] = ()) ->
 
 
 def asks_extender(scenario: Scenario, documents: Iterable[Document] = ()) -> bool:
-    """Whether the scheduler asks our extender: as the scenario says, or else where it or a snapshot has policies."""
+    """Whether the scheduler asks our extender: as the scenario says, or else where it or a snapshot has policies, or
+    where the scheduler is to obey what Wukongs say of resources."""
     if scenario.extender is not None:
         return scenario.extender
+    wukongs = read_component_options(scenario).get(WUKONG_SETTINGS.name)
+    if isinstance(wukongs, WukongOptions) and wukongs.is_judged:
+        return True
     return EXTENDER.name in scenario.components or any(map(is_policy, [*documents, *scenario.documents]))
+
+
+def read_component_options(scenario: Scenario) -> dict[str, msgspec.Struct]:
+    """What the scenario tells components, by their names. Raises InputError with every problem."""
+    known = {component.name: component for component in with_needs(EMBEDDED_COMPONENTS.values())}
+    problems = list(find_unknown_names(scenario.options, "$.options", known))
+    options: dict[str, msgspec.Struct] = {}
+    for name in [name for name in scenario.options if name in known]:
+        struct = known[name].options
+        values, wrong = read_section(scenario.options[name], struct, f"$.options.{name}")
+        problems += wrong
+        options[name] = struct(**{field: value for field, value in values.items() if value is not None})
+    if problems:
+        raise InputError(*problems)
+    return options
 
 
 def is_policy(document: Document) -> bool:
@@ -236,7 +259,8 @@ class Processes:
         return Role(process, build, also=tuple(watches_of(components)), gated=None)
 
     def _build_components(self, state: State, components: Sequence[Component[Any]]) -> Sequence[Controller]:
-        context = Context(state, self.metrics, self.clock, self.rules, {}, ties=RandomTies(self.draws))
+        options = self.settings.options
+        context = Context(state, self.metrics, self.clock, self.rules, options, ties=RandomTies(self.draws))
         if self.fault_injection is not None:
             context = context._replace(on_extender_call=self.fault_injection.strike_extender)
         return assemble(components, context).controllers

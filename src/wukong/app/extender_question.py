@@ -12,15 +12,18 @@ from typing import NamedTuple
 import msgspec
 
 from wukong.api.core import Pod
-from wukong.api.kinds import KINDS, NODE_USAGES
+from wukong.api.kinds import KINDS, NODE_USAGES, WUKONGS
 from wukong.api.objects import Objects
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.profile import ExtenderEntry, Profile
 from wukong.api.usage import NodeUsage
+from wukong.api.vm import NAME_LABEL, Wukong
+from wukong.errors import InputError
 from wukong.placement.compile import Policy
 from wukong.placement.fleet import Latencies
 from wukong.placement.prices import Prices
 from wukong.placement.rule import Rules
+from wukong.placement.wukong_plan import compile_wukong
 from wukong.replies.extender.plugin import DEFAULT_ENTRY, is_interested
 from wukong.replies.extender.verbs import Extender, Settings
 from wukong.state import State
@@ -80,6 +83,25 @@ def build_extender_question(
     return ExtenderQuestion(extender, entry, now), notes
 
 
+def is_of_judged_wukong(pod: Pod, objects: Objects, inputs: ExtenderInputs) -> bool:
+    """Whether the pod is of a Wukong that wants something of nodes which only an extender, or our scheduler, can give.
+
+    Then one is there, though there be no policies. A Wukong with problems wants nothing, as the extender has it.
+    """
+    name, settings = pod.metadata.labels.get(NAME_LABEL), inputs.settings
+    key = f"{pod.metadata.namespace}/{name}"
+    wukong = next((entry for entry in objects.of(WUKONGS.group_kind) if name and entry.key == key), None)
+    if not isinstance(wukong, Wukong):
+        return False
+    try:
+        plan = compile_wukong(
+            wukong, inputs.rules, settings.gpu_names, judges_resources=settings.judges_wukong_resources
+        )
+    except InputError:
+        return False
+    return plan is not None and plan.judges_nodes
+
+
 def mirror_objects(objects: Objects, policies: Sequence[Policy], without: str = "") -> State:
     """The extender's mirror of a cluster. What it does not read is left out."""
     state = State()
@@ -88,4 +110,5 @@ def mirror_objects(objects: Objects, policies: Sequence[Policy], without: str = 
     state.replace("Pod", [pod for pod in objects.pods if pod.key != without])
     for kind in (PlacementPolicy, ClusterPlacementPolicy):
         state.replace(KINDS.group_kind_of(kind), [policy for policy in policies if isinstance(policy, kind)])
+    state.replace(WUKONGS.group_kind, objects.of(WUKONGS.group_kind))
     return state

@@ -5,13 +5,15 @@ Called by `wukong sim run -s`. The twin of `play_scenario`, which begins with an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from wukong.actions import Action, Create, Note, Patch
 from wukong.api.kinds import CONTROLLER_REVISIONS, PODS
 from wukong.app.component import Component
-from wukong.app.embedded import EmbeddedCluster, Settings, build_cluster, choose_components
+from wukong.app.embedded import EmbeddedCluster, Settings, build_cluster, choose_components, read_component_options
 from wukong.cluster import pause_garbage_collector
 from wukong.embedded.scenario import Scenario, Story
 from wukong.embedded.scenario.play.player import Lines, Observers, Spectator, WorldPlayer, record
@@ -43,7 +45,7 @@ def play_on(
 
 def make_baseline(start: LoadedSnapshot, scenario: Scenario) -> Baseline:
     """With the components that this scenario needs, or that the snapshot's policies do."""
-    return Baseline(start, choose_components(scenario, list_documents(start)))
+    return Baseline(start, choose_components(scenario, list_documents(start)), read_component_options(scenario))
 
 
 class Baseline:
@@ -53,13 +55,19 @@ class Baseline:
     snapshot may show a cluster in the middle of something.
     """
 
-    def __init__(self, start: LoadedSnapshot, components: Sequence[Component[Any]]) -> None:
+    def __init__(
+        self,
+        start: LoadedSnapshot,
+        components: Sequence[Component[Any]],
+        options: Mapping[str, msgspec.Struct] | None = None,
+    ) -> None:
+        """`options` are those of the components, by their names."""
         with pause_garbage_collector():
-            self._come_to_rest(start, components)
+            self._come_to_rest(start, Settings(0, tuple(components), options=options or {}))
 
-    def _come_to_rest(self, start: LoadedSnapshot, components: Sequence[Component[Any]]) -> None:
+    def _come_to_rest(self, start: LoadedSnapshot, settings: Settings) -> None:
         drains = Drains()
-        self._cluster = build_cluster(Settings(0, tuple(components)), drains, start)
+        self._cluster = build_cluster(settings, drains, start)
         world, changes = self._cluster.world, 0
 
         def count(step: Step) -> None:

@@ -1,7 +1,8 @@
 """A policy becomes a Plan, or the list of what is wrong with it: each with its path, what was expected, and the fix.
 
 Called by the `policy` controller (problems), by matching.py (plans) and by `wukong explain`. A policy with a problem
-gives no plan: it is reported and left out, and never stands in a pod's way.
+gives no plan: it is reported and left out, and never stands in a pod's way. The scheduling block, which a Wukong has as
+well, is compiled here for both (SchedulingPlan): wukong_plan.py puts a Wukong's beside that of a policy.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from wukong.api.placement import (
 )
 from wukong.api.quantity import parse_quantity, scheduler_amount
 from wukong.errors import InputError, nearest
-from wukong.placement.limits import find_selector_size_problems, find_size_problems
+from wukong.placement.limits import find_scheduling_size_problems, find_selector_size_problems, find_size_problems
 from wukong.placement.percent import parse_percent
 from wukong.placement.rule import AnyRule, Rules
 from wukong.semantics.label_syntax import is_label_key
@@ -68,12 +69,9 @@ class Use(msgspec.Struct, frozen=True):
     weight: int = 1
 
 
-class Plan(msgspec.Struct, frozen=True, eq=False):
-    """What one policy wants of nodes. Compared by identity: a policy that changed is another plan."""
+class SchedulingPlan(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """What a scheduling block wants of nodes."""
 
-    name: str  # "PlacementPolicy shop/web"
-    strategy: str = ""  # "": any capacity will do
-    is_enforced: bool = True
     preferences: tuple[Preference, ...] = ()
     floors: tuple[Floor, ...] = ()
     filters: tuple[Use, ...] = ()
@@ -84,20 +82,35 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
     scheduler_name: str = ""
 
 
+class Plan(SchedulingPlan, frozen=True, eq=False, kw_only=True):
+    """What one policy wants of nodes. Compared by identity: a policy that changed is another plan."""
+
+    name: str  # "PlacementPolicy shop/web"
+    strategy: str = ""  # "": any capacity will do
+    is_enforced: bool = True
+
+
 def compile_policy(policy: Policy, rules: Rules, gpu_names: Sequence[str] = GPU_NAMES) -> Plan:
     """Raises InputError with every problem."""
     problems = find_policy_problems(policy, rules)
     if problems:
         raise InputError(*problems)
     spec = policy.spec
-    scheduling = spec.scheduling
-    affinity = (scheduling and scheduling.resource_affinity) or ResourceAffinity()
-    policies = (scheduling and scheduling.scheduling_policy) or SchedulingPolicy()
-    uses = [(entry.type, _compile_use(entry, rules)) for entry in policies.rules]
+    block = compile_scheduling(spec.scheduling or Scheduling(), rules, gpu_names)
     return Plan(
         name=title_of(policy),
         strategy=spec.capacity.strategy if spec.capacity else "",
         is_enforced=spec.mode != "Observe",
+        **msgspec.structs.asdict(block),
+    )
+
+
+def compile_scheduling(scheduling: Scheduling, rules: Rules, gpu_names: Sequence[str] = GPU_NAMES) -> SchedulingPlan:
+    """Of a block without problems."""
+    affinity = scheduling.resource_affinity or ResourceAffinity()
+    policies = scheduling.scheduling_policy or SchedulingPolicy()
+    uses = [(entry.type, _compile_use(entry, rules)) for entry in policies.rules]
+    return SchedulingPlan(
         preferences=tuple(
             Preference(resource, preference.weight, parse_percent(preference.threshold) or 0.0)
             for resource, preference in _preferences_of(affinity).items()
@@ -121,6 +134,13 @@ def find_policy_problems(policy: Policy, rules: Rules) -> list[str]:
     return list(find_size_problems(policy.spec)) or list(_find_problems(policy, rules))
 
 
+def find_scheduling_problems(scheduling: Scheduling | None, rules: Rules, path: str) -> Iterator[str]:
+    """What is wrong with a scheduling block, as far as policies and Wukongs both have it."""
+    if scheduling is not None:
+        too_large = list(find_scheduling_size_problems(scheduling, path))
+        yield from too_large or _find_scheduling_problems(scheduling, rules, path)
+
+
 def _find_problems(policy: Policy, rules: Rules) -> Iterator[str]:
     spec = policy.spec
     yield from _find_selector_problems(spec.selector, "$.spec.selector")
@@ -131,14 +151,12 @@ def _find_problems(policy: Policy, rules: Rules) -> Iterator[str]:
     if spec.capacity is not None:
         yield from _find_choice_problems(spec.capacity.strategy, STRATEGIES, "$.spec.capacity.strategy")
     yield from _find_choice_problems(spec.mode, MODES, "$.spec.mode")
-    yield from find_scheduling_problems(spec.scheduling, rules, "$.spec.scheduling")
+    yield from _find_scheduling_problems(spec.scheduling or Scheduling(), rules, "$.spec.scheduling")
 
 
-def find_scheduling_problems(scheduling: Scheduling | None, rules: Rules, path: str) -> Iterator[str]:
-    """What is wrong with a scheduling block, of a policy or of a Wukong, as far as both have it."""
-    if scheduling is not None:
-        yield from _find_affinity_problems(scheduling.resource_affinity, f"{path}.resourceAffinity")
-        yield from _find_policy_problems(scheduling.scheduling_policy, rules, f"{path}.schedulingPolicy")
+def _find_scheduling_problems(scheduling: Scheduling, rules: Rules, path: str) -> Iterator[str]:
+    yield from _find_affinity_problems(scheduling.resource_affinity, f"{path}.resourceAffinity")
+    yield from _find_policy_problems(scheduling.scheduling_policy, rules, f"{path}.schedulingPolicy")
 
 
 def _find_selector_problems(selector: LabelSelector | None, path: str) -> Iterator[str]:

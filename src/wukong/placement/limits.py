@@ -1,4 +1,5 @@
-"""How much a policy may hold. Anybody who may create one makes us read it, for every pod, on every node.
+"""How much a policy, or a Wukong's scheduling, may hold. Anybody who may create one makes us read it, for every pod, on
+every node.
 
 The CustomResourceDefinitions have the same numbers (tests/placement holds them to that), but for what they cannot see:
 the configs of rules. compile.py finds what is beyond a limit; such a policy is not accepted, and selects no pod.
@@ -23,26 +24,37 @@ MOST_VALUES = 64  # of an expression
 
 def find_size_problems(spec: PlacementPolicySpec) -> Iterator[str]:
     """What is so large that nobody should look at the rest of the policy."""
-    try:
-        size = len(msgspec.json.encode(spec))
-    except Exception as error:  # nested too deeply, or numbers that JSON does not have
-        yield f"$.spec: cannot be written as JSON: {type(error).__name__}: {error}. Make it simpler."
-        return
-    if size > MOST_BYTES:
-        yield f"$.spec: expected at most {MOST_BYTES:,} bytes, got {size:,}. Split it, or make it shorter."
-    yield from find_scheduling_size_problems(spec.scheduling)
+    yield from _find_byte_problems(spec, "$.spec")
+    if spec.scheduling is not None:
+        yield from _find_scheduling_count_problems(spec.scheduling, "$.spec.scheduling")
 
 
-def find_scheduling_size_problems(scheduling: Scheduling | None) -> Iterator[str]:
-    """The same for the scheduling block of a policy or of a Wukong."""
+def find_scheduling_size_problems(scheduling: Scheduling | None, path: str = "$.spec.scheduling") -> Iterator[str]:
+    """The same of the scheduling block of a policy or of a Wukong: only resources and rules are looked at."""
     if scheduling is None:
         return
+    block = Scheduling(resource_affinity=scheduling.resource_affinity, scheduling_policy=scheduling.scheduling_policy)
+    yield from _find_byte_problems(block, path)
+    yield from _find_scheduling_count_problems(block, path)
+
+
+def _find_byte_problems(value: msgspec.Struct, path: str) -> Iterator[str]:
+    try:
+        size = len(msgspec.json.encode(value))
+    except Exception as error:  # nested too deeply, or numbers that JSON does not have
+        yield f"{path}: cannot be written as JSON: {type(error).__name__}: {error}. Make it simpler."
+        return
+    if size > MOST_BYTES:
+        yield f"{path}: expected at most {MOST_BYTES:,} bytes, got {size:,}. Split it, or make it shorter."
+
+
+def _find_scheduling_count_problems(scheduling: Scheduling, path: str) -> Iterator[str]:
     policy, affinity = scheduling.scheduling_policy, scheduling.resource_affinity
     if policy is not None:
-        yield from _find_count_problems("$.spec.scheduling.schedulingPolicy.rules", MOST_RULES, len(policy.rules))
+        yield from _find_count_problems(f"{path}.schedulingPolicy.rules", MOST_RULES, len(policy.rules))
     if affinity is not None:
-        path = "$.spec.scheduling.resourceAffinity.requiredResources"
-        yield from _find_count_problems(path, MOST_FLOORS, len(affinity.required_resources))
+        place = f"{path}.resourceAffinity.requiredResources"
+        yield from _find_count_problems(place, MOST_FLOORS, len(affinity.required_resources))
 
 
 def find_selector_size_problems(selector: LabelSelector | None, path: str) -> Iterator[str]:

@@ -21,6 +21,7 @@ from wukong.placement.slices import Slices, finish
 from wukong.semantics.selectors import Selector, compile_selector, selects
 
 Labels = Mapping[str, str]
+NO_POLICY = "no policy"  # the name of the plan that holds where there is none
 MOST_NAMED = 3  # of policies just as specific
 _MOST_KNOWN = 4096  # pods, by namespace and labels, of which the answer is kept
 _MOST_LABELS = 32  # a pod with more is looked up each time: its labels would fill the memory
@@ -32,6 +33,7 @@ class Match(NamedTuple):
     plan: Plan
     others: tuple[str, ...] = ()  # policies just as specific that came later by name: the first three
     more: int = 0  # how many there are beyond those named
+    observed: Plan | None = None  # what a policy in mode Observe wants beside a Wukong, whose plan is enforced
 
     def describe_others(self) -> str:
         """`PlacementPolicy shop/b, PlacementPolicy shop/c`, followed by ` and 7 more` if there are."""

@@ -11,11 +11,13 @@ from wukong.app.components.policy import POLICY
 from wukong.app.components.scheduler import SCHEDULER
 from wukong.app.components.usage import USAGE
 from wukong.app.components.vm import VM
+from wukong.app.components.wukongs import WUKONG_SETTINGS
 
 COMPONENTS: dict[str, Component[Any]] = {
     component.name: component
     for component in (
         USAGE,
+        WUKONG_SETTINGS,
         LOAD,
         EXTENDER,
         POLICY,

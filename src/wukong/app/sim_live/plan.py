@@ -135,6 +135,8 @@ def _check_timeline(plan: Plan, scenario: Scenario) -> Iterator[str]:
     """Only what can be taken back."""
     if scenario.components:
         yield "$.components: a scenario runs components only in embedded clusters. Leave it out, and use wukong run."
+    if scenario.options:
+        yield "$.options: components of a real cluster have options of their own. Leave it out, and tell wukong run."
     for index, entry in enumerate(scenario.timeline):
         place = f"$.timeline[{index}]"
         if entry.fault is not None:

@@ -12,7 +12,13 @@ from wukong.api.core import Pod
 from wukong.api.objects import Objects
 from wukong.api.profile import Profile
 from wukong.app.components.extender.options import ExtenderOptions, latencies_of, prices_of, settings_of
-from wukong.app.extender_question import ExtenderInputs, ExtenderQuestion, build_extender_question
+from wukong.app.components.wukongs import WukongOptions
+from wukong.app.extender_question import (
+    ExtenderInputs,
+    ExtenderQuestion,
+    build_extender_question,
+    is_of_judged_wukong,
+)
 from wukong.app.options import options_of
 from wukong.app.policy_documents import choose_good_policies
 from wukong.app.rules import load_rules
@@ -23,6 +29,7 @@ from wukong.cli.inputs.source import Source
 from wukong.cli.views.console import note
 from wukong.placement.compile import Policy
 from wukong.placement.rule import Rules
+from wukong.placement.vm.settings import ResourceAffinityMode
 from wukong.replies.extender.plugin import DEFAULT_ENTRY
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,6 +47,7 @@ class PlacingOptions(NamedTuple):
     prometheus: str = ""
     critical_priority: int = ExtenderOptions().critical_priority
     default_strategy: str = ExtenderOptions().default_strategy
+    resource_affinity: ResourceAffinityMode = WukongOptions().resource_affinity
 
 
 def placing_options(command: F) -> F:
@@ -74,6 +82,7 @@ _OPTIONS = (
     ),
     _SHARED["critical_priority"],
     _SHARED["default_strategy"],
+    *(build_flag(option) for option in options_of(WukongOptions)),
 )
 
 
@@ -89,11 +98,12 @@ def read_extender_question(
     )
     rules = load_rules()
     policies = _read_policies(placing, objects, rules)
-    inputs = ExtenderInputs(
-        policies, rules, settings_of(options), prices_of(options), latencies_of(options), placing.weight
-    )
+    judges_resources = WukongOptions(resource_affinity=placing.resource_affinity).is_judged
+    settings = settings_of(options, judges_wukong_resources=judges_resources)
+    inputs = ExtenderInputs(policies, rules, settings, prices_of(options), latencies_of(options), placing.weight)
     _note_replaced(placing, objects)
-    if not (policies or placing.is_asked or profile.extenders):
+    is_asked = policies or placing.is_asked or profile.extenders or is_of_judged_wukong(pod, objects, inputs)
+    if not is_asked:
         return None
     now = time.time()
     question, notes = build_extender_question(

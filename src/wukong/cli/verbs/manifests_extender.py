@@ -9,6 +9,7 @@ import os
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 import click
 
@@ -22,12 +23,14 @@ from wukong.app.components.extender.install import (
     scheduler,
 )
 from wukong.app.components.extender.install.settings import EXTENDER
+from wukong.app.components.wukongs import WukongOptions
 from wukong.app.install.certificates import Certificates, issue
 from wukong.app.install.installation import NAMESPACE
 from wukong.app.install.text import as_yaml
 from wukong.cli.views.console import note
 from wukong.cluster.redaction import redact_urls
 from wukong.errors import InputError
+from wukong.placement.vm.settings import ResourceAffinityMode
 
 EXTENDER_FILE = "10-extender.yaml"
 SECOND_FILE = "20-second-scheduler.yaml"
@@ -57,6 +60,13 @@ STANDARD = SecondScheduler(image="")
     metavar="N",
     help="Pods of this priority or more are critical.",
 )
+@click.option(
+    "--resource-affinity",
+    type=click.Choice(get_args(ResourceAffinityMode)),
+    default=WukongOptions().resource_affinity,
+    show_default=True,
+    help="Who obeys resourceAffinity of Wukongs; as `wukong manifests vm` is told.",
+)
 @click.option("--plain-http", is_flag=True, help="No TLS, on port 8080: for trying it.")
 @click.option(
     "--cert-days", type=click.IntRange(1, 3650), default=365, show_default=True, help="How long keys are good."
@@ -79,6 +89,7 @@ def command(
     weight: int,
     prometheus: str,
     critical_priority: int | None,
+    resource_affinity: ResourceAffinityMode,
     plain_http: bool,
     cert_days: int,
     cluster_ip: str,
@@ -117,6 +128,7 @@ def command(
         weight=weight,
         prometheus=prometheus,
         critical_priority=critical_priority,
+        resource_affinity=resource_affinity,
         cluster_ip=cluster_ip,
         address=address,
         second=read_second_scheduler(second_scheduler, scheduler_name or "", scheduler_image or ""),

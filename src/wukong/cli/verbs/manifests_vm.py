@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import click
 
 from wukong.app.component_choice import choose_components, split_names
 from wukong.app.components.vm.component import VmOptions
 from wukong.app.components.vm.install import VmInstallation, build_manifests, check_installation
+from wukong.app.components.wukongs import WukongOptions
 from wukong.app.install.installation import NAMESPACE
 from wukong.app.install.text import as_yaml
 from wukong.app.options import options_of
 from wukong.cli.views.console import note
+from wukong.placement.vm.settings import ResourceAffinityMode
 
-DEFAULTS = VmOptions()
+DEFAULTS, AGREED = VmOptions(), WukongOptions()
 
 
 @click.command("vm")
@@ -30,10 +34,10 @@ DEFAULTS = VmOptions()
 )
 @click.option(
     "--resource-affinity",
-    type=click.Choice(["labels", "extender", "scheduler"]),
-    default=DEFAULTS.resource_affinity,
+    type=click.Choice(get_args(ResourceAffinityMode)),
+    default=AGREED.resource_affinity,
     show_default=True,
-    help="Who obeys scheduling.resourceAffinity.",
+    help="Who obeys scheduling.resourceAffinity; as `wukong manifests extender` is told.",
 )
 @click.option(
     "--max-priority", type=click.IntRange(0, 10**9), default=DEFAULTS.max_priority, show_default=True, metavar="N"
@@ -66,11 +70,11 @@ def command(
         "priority_namespaces": priority_namespaces,
     }
     defaults = {
-        "resource_affinity": DEFAULTS.resource_affinity,
+        "resource_affinity": AGREED.resource_affinity,
         "max_priority": str(DEFAULTS.max_priority),
         "priority_namespaces": "",
     }
-    flags = {option.field: option.flag for option in options_of(VmOptions)}
+    flags = {option.field: option.flag for struct in (VmOptions, WukongOptions) for option in options_of(struct)}
     installation = VmInstallation(
         image=image,
         components=tuple(choose_components(split_names(components), "--components")),

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from wukong.cli.views.console import Part, Table, count
 from wukong.engine.explain import NodeGroup
+from wukong.placement.matching import NO_POLICY
 from wukong.placement.price_table import AS_OF, SPOT_SHARE
 from wukong.replies.extender.plugin import PER_POINT
 from wukong.replies.extender.policy_report import PolicyReport
@@ -83,7 +84,7 @@ def build_remarks(report: PolicyReport) -> Iterator[str]:
 
 def _build_headline(report: PolicyReport) -> str:
     how = report.own_strategy or "no strategy"
-    if report.policy == "no policy":
+    if report.policy == NO_POLICY:
         return f"No policy selects it: {how}, as the extender has it for such pods."
     observes = "" if report.is_enforced else ", but only observes: nothing is refused, no points are added"
     return f"{report.policy} holds: {how}{observes}."

@@ -1,1 +1,1 @@
-"""The component load: node usage kept on node labels."""
+"""The component load: what is in use and what is free of each node, kept on its labels."""

@@ -1,7 +1,7 @@
-"""The policies of the mirror, compiled, kept current at the cost of what changed. Used by verbs.py.
+"""The policies and Wukongs of the mirror, compiled, kept current at the cost of what changed. Used by verbs.py.
 
 A policy is compiled when it comes and when its spec changes: what is written to its status changes nothing here. Nor
-does a Namespace, but for which of its pods a policy of the cluster selects.
+does a Namespace, but for which of its pods a policy of the cluster selects. Of a Wukong its scheduling block counts.
 """
 
 from __future__ import annotations
@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
-from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, NAMESPACES, PLACEMENT_POLICIES
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, NAMESPACES, PLACEMENT_POLICIES, WUKONGS
 from wukong.api.meta import Object
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.resources import Key
+from wukong.api.vm import Wukong
 from wukong.placement.compile import GPU_NAMES, Plan
 from wukong.placement.matching import Policies
 from wukong.placement.rule import Rules
 from wukong.placement.slices import Slices
+from wukong.placement.wukong_plan import WukongPlans
 from wukong.state import State
 
-_KINDS = tuple(resource.group_kind for resource in (NAMESPACES, PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES))
+_READ = (NAMESPACES, PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES, WUKONGS)
+_KINDS = tuple(resource.group_kind for resource in _READ)
 _LONGEST_LOG = 1 << 14
 
 
@@ -29,7 +32,7 @@ class ChangedObject(NamedTuple):
 
 
 class PolicyChanges:
-    """A derived index of the mirror: which policies and namespaces changed lately in what decisions read."""
+    """A derived index of the mirror: which policies, Wukongs and namespaces changed lately in what decisions read."""
 
     kinds: ClassVar[frozenset[str]] = frozenset(_KINDS)
 
@@ -69,14 +72,17 @@ class PolicyCache:
         default_plan: Plan,
         gpu_names: tuple[str, ...] = GPU_NAMES,
         forget: Callable[[Plan], None] = lambda plan: None,
+        *,
+        judges_resources: bool = False,
     ) -> None:
-        """`forget` is called with every plan that holds no longer."""
+        """`forget` is called with every plan that holds no longer; `judges_resources`: those that Wukongs ask for."""
         self.state = state
         self._forget = forget
+        self.wukongs = WukongPlans(rules, gpu_names, judges_resources=judges_resources, forget=forget)
         self._policies = Policies((), rules, default_plan, {}, gpu_names)
         self._version = -1  # of PolicyChanges: up to there they have been taken over
         self._pending: dict[ChangedObject, None] = {}  # what changed and is still to be looked at
-        self._taken_over: dict[ChangedObject, object] = {}  # the spec of each policy, the labels of each namespace
+        self._taken_over: dict[ChangedObject, object] = {}  # what decisions read of each
 
     def read_in_slices(self) -> Slices[Policies]:
         """The policies as the mirror has them when the last slice is over."""
@@ -113,6 +119,12 @@ class PolicyCache:
         if group_kind == NAMESPACES.group_kind:
             self._policies.put_namespace(key.name, subject.metadata.labels if subject is not None else None)
             return
+        if group_kind == WUKONGS.group_kind:
+            if isinstance(subject, Wukong):
+                self.wukongs.put(subject)
+            else:
+                self.wukongs.remove(key)
+            return
         if isinstance(subject, PlacementPolicy | ClusterPlacementPolicy):
             old_plan = self._policies.put(subject)
         else:
@@ -126,4 +138,8 @@ def _content_of(subject: Object) -> object:
     """What decisions read of it. The status of a policy is not."""
     if isinstance(subject, PlacementPolicy | ClusterPlacementPolicy):
         return subject.spec
+    if isinstance(subject, Wukong):
+        scheduling = subject.spec.scheduling
+        block = (scheduling.resource_affinity, scheduling.scheduling_policy) if scheduling is not None else (None, None)
+        return (*block, subject.spec.gpus)
     return subject.metadata.labels

@@ -23,7 +23,7 @@ from wukong.errors import InputError
 from wukong.placement.compile import GPU_NAMES, Plan
 from wukong.placement.fleet import Fleet, Latencies
 from wukong.placement.judge import Judge, Judgement, PolicyRefusal, node_meets_floor
-from wukong.placement.matching import Match
+from wukong.placement.matching import NO_POLICY, Match
 from wukong.placement.prices import Prices
 from wukong.placement.rule import Rules
 from wukong.placement.rules import BUILT_IN
@@ -46,6 +46,7 @@ class Settings(msgspec.Struct, frozen=True):
     strategy: str = "spot-first"  # where no policy matches and there is none named default; "" for none
     gpu_names: tuple[str, ...] = GPU_NAMES
     usage: UsageSettings = UsageSettings()
+    judges_wukong_resources: bool = False  # resourceAffinity of Wukongs; else node affinity does, by labels
 
 
 class FilterResult(NamedTuple):
@@ -77,9 +78,13 @@ class Extender:
         self.rules: Rules = BUILT_IN if rules is None else rules
         self.judge = Judge()
         self.fleets = FleetCache(state, self.settings.usage, prices or Prices(), latencies)
-        default_plan = Plan(name="no policy", strategy=self.settings.strategy)
         self.policies = PolicyCache(
-            state, self.rules, default_plan, self.settings.gpu_names, forget=self.judge.forget_plan
+            state,
+            self.rules,
+            Plan(name=NO_POLICY, strategy=self.settings.strategy),
+            self.settings.gpu_names,
+            forget=self.judge.forget_plan,
+            judges_resources=self.settings.judges_wukong_resources,
         )
 
     def fleet(self, now: float) -> Fleet:
@@ -98,20 +103,31 @@ class Extender:
 
     def filter_in_slices(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> Slices[FilterResult]:
         match = yield from self._match_in_slices(pod)
-        plan = match.plan
-        strategy = self.strategy_of(plan, pod)
-        needed, stale_seconds = _read_needed(pod) if plan.floors else {}, self.node_staleness(now)
-        judgement = yield from self.judge.filter_in_slices(plan, fleet, rows, pod, needed, strategy, stale_seconds)
+        plan, stale_seconds = match.plan, self.node_staleness(now)
+        judgement = yield from self._judge_in_slices(plan, fleet, rows, pod, stale_seconds)
         notes = _note_ambiguity(pod, match)
         if plan.is_enforced:
+            strategy = self.strategy_of(plan, pod)
             is_fallback = judgement.is_fallback and (yield from _may_use(pod, fleet, strategy.startswith("spot")))
             notes += _note_fallback(pod, strategy, plan, is_stale=stale_seconds > 0) if is_fallback else ()
-            return FilterResult(judgement.kept, judgement.refusals, plan.name, is_fallback, notes=notes)
+            result = FilterResult(judgement.kept, judgement.refusals, plan.name, is_fallback, notes=notes)
+            if match.observed is None:
+                return result
+            judgement = yield from self._judge_in_slices(match.observed, fleet, rows, pod, stale_seconds)
+            notes += _note_observation(pod, match.observed, judgement, len(rows))
+            return result._replace(observed=_refuse_more(judgement.refusals, result.kept), notes=notes)
         enforced = tuple(refusal for refusal in judgement.refusals if refusal.kind == "leaving")
         observed = tuple(refusal for refusal in judgement.refusals if refusal.kind != "leaving")
         kept = _keep_staying(judgement.refusals, len(rows))
         notes += _note_observation(pod, plan, judgement, len(rows))
         return FilterResult(kept, enforced, plan.name, observed=observed, notes=notes)
+
+    def _judge_in_slices(
+        self, plan: Plan, fleet: Fleet, rows: Index, pod: Pod, stale_seconds: float
+    ) -> Slices[Judgement]:
+        needed = _read_needed(pod) if plan.floors else {}
+        strategy = self.strategy_of(plan, pod)
+        return (yield from self.judge.filter_in_slices(plan, fleet, rows, pod, needed, strategy, stale_seconds))
 
     def prioritize(self, pod: Pod, fleet: Fleet, rows: Index, now: float) -> Ints:
         return finish(self.prioritize_in_slices(pod, fleet, rows, now))
@@ -166,7 +182,7 @@ class Extender:
     # ---- policies
 
     def match(self, pod: Pod) -> Match:
-        """The policy that holds for this pod, and those that would as well."""
+        """The policy that holds for this pod, with what its Wukong says, and those that would as well."""
         return finish(self._match_in_slices(pod))
 
     def list_others(self, pod: Pod) -> list[str]:
@@ -175,7 +191,8 @@ class Extender:
 
     def _match_in_slices(self, pod: Pod) -> Slices[Match]:
         policies = yield from self.policies.read_in_slices()
-        return (yield from policies.find_in_slices(pod))
+        match = yield from policies.find_in_slices(pod)
+        return self.policies.wukongs.combine(match, pod)
 
     def strategy_of(self, plan: Plan, pod: Pod) -> str:
         """The plan's strategy; critical pods go on-demand first, unless their policy leaves no choice."""
@@ -205,6 +222,12 @@ def _keep_staying(refusals: Sequence[PolicyRefusal], offered: int) -> Mask:
         if refusal.kind == "leaving":
             kept &= ~refusal.mask
     return kept
+
+
+def _refuse_more(refusals: Sequence[PolicyRefusal], kept: Mask) -> tuple[PolicyRefusal, ...]:
+    """These refusals, of the nodes kept so far."""
+    narrowed = (refusal._replace(mask=refusal.mask & kept) for refusal in refusals)
+    return tuple(refusal for refusal in narrowed if refusal.mask.any())
 
 
 def _may_use(pod: Pod, fleet: Fleet, spot: bool) -> Slices[bool]:

@@ -7,7 +7,7 @@ from functools import partial
 
 from wukong.actions import Note
 from wukong.api.core import Pod
-from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, NAMESPACES, NODES, PLACEMENT_POLICIES, PODS
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, NAMESPACES, NODES, PLACEMENT_POLICIES, PODS, WUKONGS
 from wukong.app.component import Component, Context, SchedulerExtension, Server
 from wukong.app.components.extender.install import build_manifests
 from wukong.app.components.extender.options import (
@@ -18,6 +18,7 @@ from wukong.app.components.extender.options import (
     settings_of,
 )
 from wukong.app.components.usage import USAGE
+from wukong.app.components.wukongs import WUKONG_SETTINGS
 from wukong.app.permissions import Permission
 from wukong.engine import Scheduler
 from wukong.engine.view import View
@@ -26,7 +27,7 @@ from wukong.replies.extender.verbs import Extender
 from wukong.state.controller import Watch
 
 POLICIES = (PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES)
-READS = (NODES, PODS, NAMESPACES, *POLICIES)  # what it decides by
+READS = (NODES, PODS, NAMESPACES, *POLICIES, WUKONGS)  # what it decides by
 
 
 def permissions_of(options: ExtenderOptions) -> tuple[Permission, ...]:
@@ -41,7 +42,11 @@ def build_extender(
 ) -> Extender:
     return Extender(
         context.state,
-        settings_of(options, context.options_of(USAGE).stale_seconds),
+        settings_of(
+            options,
+            context.options_of(USAGE).stale_seconds,
+            judges_wukong_resources=context.options_of(WUKONG_SETTINGS).is_judged,
+        ),
         rules=context.rules,
         prices=prices_of(options),
         latencies=latencies_of(options),
@@ -64,22 +69,23 @@ def build_extensions(options: ExtenderOptions, context: Context) -> tuple[Schedu
         extended, plugin = add_extender(scheduler, extender, DEFAULT_ENTRY, now)
         return extended, lambda view: plugin.answer_of(view).filtered.notes
 
-    return (SchedulerExtension(extend, POLICIES),)
+    return (SchedulerExtension(extend, (*POLICIES, WUKONGS)),)
 
 
 EXTENDER = Component(
     name="extender",
     help=(
-        "answers kube-scheduler's /filter, /prioritize and /preempt by PlacementPolicy: spot first, no leaving nodes, "
-        "floors, usage, prices and rules. Needs the kinds: wukong manifests crds."
+        "answers kube-scheduler's /filter, /prioritize and /preempt by PlacementPolicy, and by a pod's Wukong: spot "
+        "first, no leaving nodes, floors, usage, prices and rules. Needs the kinds: wukong manifests crds."
     ),
     options=ExtenderOptions,
     find_problems=find_problems,
     permissions_of=permissions_of,
-    watches=tuple(map(Watch, READS)),
+    # Where there are no virtual machines, their kind need not be installed.
+    watches=tuple(Watch(resource, optional=resource is WUKONGS) for resource in READS),
     build_servers=build_servers,
     build_extensions=build_extensions,
     build_manifests=build_manifests,
-    needs=(USAGE,),
+    needs=(USAGE, WUKONG_SETTINGS),
     process="scheduler",  # who asks it
 )

@@ -110,13 +110,19 @@ def tls_of(options: ExtenderOptions) -> TlsFiles | None:
     return TlsFiles(Path(options.cert), Path(options.key), Path(options.client_ca))
 
 
-def settings_of(options: ExtenderOptions, stale_seconds: float = UsageSettings().stale_seconds) -> Settings:
+def settings_of(
+    options: ExtenderOptions,
+    stale_seconds: float = UsageSettings().stale_seconds,
+    *,
+    judges_wukong_resources: bool = False,
+) -> Settings:
     strategy = options.default_strategy
     return Settings(
         critical_priority=options.critical_priority,
         strategy="" if strategy == NO_STRATEGY else strategy,
         gpu_names=options.gpu_resources,
         usage=UsageSettings(stale_seconds=stale_seconds),
+        judges_wukong_resources=judges_wukong_resources,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import msgspec
@@ -23,31 +22,21 @@ from wukong.api.kinds import (
 )
 from wukong.api.resources import Resource
 from wukong.api.vm import HIGHEST_PRIORITY
-from wukong.app.component import Component, Context, PlaceOf
+from wukong.app.component import Component, Context
+from wukong.app.components.load import LOAD
 from wukong.app.components.vm.install import build_manifests
+from wukong.app.components.wukongs import WUKONG_SETTINGS
 from wukong.app.permissions import Permission
 from wukong.controllers.vm.controller import VirtualMachineController
 from wukong.controllers.vm.priority_classes import PriorityClasses
 from wukong.controllers.vm.priority_limits import PriorityLimits
 from wukong.controllers.vm.restarts import PAUSE_SECONDS
 from wukong.placement.vm import VmSettings
-from wukong.placement.vm.settings import ResourceAffinityMode
-from wukong.semantics.label_syntax import is_label_key
 
 READS = (NODES, PODS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS)
 
 
 class VmOptions(msgspec.Struct, frozen=True, rename="camel"):
-    resource_affinity: Annotated[
-        ResourceAffinityMode,
-        Meta(description="Who obeys scheduling.resourceAffinity: node labels, the extender, or our scheduler."),
-    ] = "labels"
-    usage_label_prefix: Annotated[
-        str, Meta(description="Of the usage labels that node affinity asks for.", extra={"metavar": "PREFIX"})
-    ] = VmSettings().usage_prefix
-    free_label_prefix: Annotated[
-        str, Meta(description="Of the labels with what is free.", extra={"metavar": "PREFIX"})
-    ] = VmSettings().free_prefix
     max_priority: Annotated[
         int, Meta(description="The highest that a Wukong may ask for.", ge=0, le=HIGHEST_PRIORITY)
     ] = PriorityLimits().highest
@@ -61,13 +50,6 @@ class VmOptions(msgspec.Struct, frozen=True, rename="camel"):
     restart_pause_seconds: Annotated[
         float, Meta(description="Least time between the start of a machine and its restart.", ge=0, le=86_400)
     ] = PAUSE_SECONDS
-
-
-def find_problems(options: VmOptions, place_of: PlaceOf) -> Iterator[str]:
-    for field in ("usage_label_prefix", "free_label_prefix"):
-        prefix = getattr(options, field)
-        if not is_label_key(f"{prefix}/cpu"):
-            yield f"{place_of(field)}: expected a domain such as usage.novasphere.dev, got {prefix!r}."
 
 
 def permissions_of(options: VmOptions) -> tuple[Permission, ...]:
@@ -89,10 +71,11 @@ def _permit(resource: Resource, *verbs: str) -> Permission:
 
 
 def build_controllers(options: VmOptions, context: Context) -> tuple[VirtualMachineController | PriorityClasses, ...]:
+    labels = context.options_of(LOAD)
     settings = VmSettings(
-        resource_affinity=options.resource_affinity,
-        usage_prefix=options.usage_label_prefix,
-        free_prefix=options.free_label_prefix,
+        resource_affinity=context.options_of(WUKONG_SETTINGS).resource_affinity,
+        usage_prefix=labels.label_prefix,
+        free_prefix=labels.free_label_prefix,
     )
     limits = PriorityLimits(highest=options.max_priority, namespaces=options.priority_namespaces)
     controller = VirtualMachineController(context.rules, settings, limits, options.restart_pause_seconds)
@@ -106,8 +89,8 @@ VM = Component(
         "fare and what would help. Needs KubeVirt, and the kinds: wukong manifests crds."
     ),
     options=VmOptions,
-    find_problems=find_problems,
     permissions_of=permissions_of,
     build_controllers=build_controllers,
     build_manifests=build_manifests,
+    needs=(WUKONG_SETTINGS,),
 )

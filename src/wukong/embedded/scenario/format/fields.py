@@ -163,6 +163,7 @@ class Scenario(_Fields):
     until: str | int = "1h"
     extender: bool | None = None
     components: list[str] = []
+    options: dict[str, Any] = {}  # of components, by their names, as in the file of `wukong run`
     expect: ExpectedStory = msgspec.field(default_factory=ExpectedStory)
 
     @property

@@ -34,6 +34,7 @@ from wukong.embedded.scenario.record.peak_pods import PeakPods
 from wukong.embedded.scenario.record.story import Event, NodeCount, WorkloadSummary
 from wukong.embedded.store.documents import condition_of
 from wukong.embedded.world.objects import Node, Pod, ReplicaSet, VirtualMachine, VirtualMachineInstance
+from wukong.placement.vm.free_labels import FREE_PREFIX
 from wukong.runtime.dispatch import Item
 from wukong.state import Change, State
 
@@ -409,9 +410,9 @@ def _describe_pod_change(old: Pod | None, new: Pod | None) -> list[str]:
 
 
 def _describe_label_changes(old: Object, new: Object) -> list[str]:
-    """What became of a node's usage labels. Changes of other labels are no events."""
+    """What became of a node's labels of usage and of what is free. Changes of other labels are no events."""
     before, now = old.metadata.labels, new.metadata.labels
-    names = sorted(name for name in {*before, *now} if name.startswith(f"{USAGE_GROUP}/"))
+    names = sorted(name for name in {*before, *now} if name.startswith((f"{USAGE_GROUP}/", f"{FREE_PREFIX}/")))
     changed = [name for name in names if before.get(name) != now.get(name)]
     return [f"{name}={now[name]}" if name in now else f"{name} removed" for name in changed]
 

@@ -20,6 +20,7 @@ from wukong.app.components.extender.install.settings import (
     ExtenderInstallation,
 )
 from wukong.app.components.usage import USAGE, UsageOptions
+from wukong.app.components.wukongs import WukongOptions
 from wukong.app.install import rbac, workload
 from wukong.app.install.certificates import Certificates
 from wukong.app.install.installation import build_meta, labels_of
@@ -143,4 +144,5 @@ def build_arguments(installation: ExtenderInstallation) -> list[str]:
     words += [f"--probes=:{PROBES_PORT}", f"--lease={installation.namespace}/{LEASE}", "--log-format=json"]
     words += [f"--prometheus={installation.prometheus}"] if installation.prometheus else []
     words += [] if installation.critical_priority is None else [f"--critical-priority={installation.critical_priority}"]
-    return words
+    mode = installation.resource_affinity
+    return words + ([] if mode == WukongOptions().resource_affinity else [f"--resource-affinity={mode}"])

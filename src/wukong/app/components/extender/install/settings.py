@@ -10,9 +10,11 @@ from collections.abc import Iterator
 import msgspec
 
 from wukong.app.addresses import find_address_problem, read_address
+from wukong.app.components.wukongs import WukongOptions
 from wukong.app.install.installation import Installation, find_memory_problems, find_namespace_problems, is_ip
 from wukong.app.permissions import LEASE_NAME
 from wukong.errors import InputError
+from wukong.placement.vm.settings import ResourceAffinityMode
 
 NAME = "extender"  # the component's own
 EXTENDER = "wukong-extender"  # Deployment, Service, account, budget, roles
@@ -38,6 +40,7 @@ class ExtenderInstallation(Installation, frozen=True, kw_only=True):
     weight: int = 5
     prometheus: str = ""
     critical_priority: int | None = None
+    resource_affinity: ResourceAffinityMode = WukongOptions().resource_affinity  # as the component vm is told
     cluster_ip: str = ""  # of the Service; "" lets the cluster choose
     address: str = ""  # HOST:PORT by which the scheduler finds the extender, if not by the Service
     scheduler_kubeconfig: str = "/etc/kubernetes/scheduler.conf"  # of the control plane's own scheduler
