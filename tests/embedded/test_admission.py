@@ -6,6 +6,7 @@ import pytest
 
 from embedded.store_fixtures import NAMESPACE, a_map, a_pod, a_server, key, merge_patch
 from live.bad_policies import REFUSED, REPORTED, Bad
+from live.bad_wukongs import CEL, CONDITION, KUBEVIRT, BadWukong, bad_wukongs_of
 from wukong.api.core import Node
 from wukong.api.crds import build_crds
 from wukong.api.kinds import (
@@ -17,6 +18,7 @@ from wukong.api.kinds import (
     PLACEMENT_POLICIES,
     PODS,
     PRIORITY_CLASSES,
+    WUKONGS,
 )
 from wukong.api.resources import Key, Resource
 from wukong.embedded.store import Server, Store
@@ -147,6 +149,35 @@ def test_what_the_schema_and_its_rules_refuse_is_refused(bad: Bad) -> None:
 @pytest.mark.parametrize("bad", REPORTED, ids=lambda bad: bad.name)
 def test_what_only_the_policy_controller_can_tell_is_stored(bad: Bad) -> None:
     assert create_policy(a_server(), bad)["metadata"]["generation"] == 1
+
+
+@pytest.mark.parametrize("bad", bad_wukongs_of(CEL), ids=lambda bad: bad.name)
+def test_what_the_rules_refuse_in_a_wukong_is_refused(bad: BadWukong) -> None:
+    """The same table as for a real server, word for word."""
+    with pytest.raises(Invalid) as caught:
+        create_wukong(a_server(), bad)
+    assert f"{bad.path}: " in str(caught.value)
+    assert bad.says in str(caught.value)
+
+
+@pytest.mark.parametrize("bad", [*bad_wukongs_of(CONDITION), *bad_wukongs_of(KUBEVIRT)], ids=lambda bad: bad.name)
+def test_what_others_refuse_in_a_wukong_is_stored(bad: BadWukong) -> None:
+    assert create_wukong(a_server(), bad)["spec"] == bad.spec
+
+
+def create_wukong(server: Server, bad: BadWukong) -> Document:
+    body: Document = {"metadata": {"name": bad.name}, **({} if bad.spec is None else {"spec": bad.spec})}
+    return server.create(WUKONGS, body, NAMESPACE)
+
+
+def test_replicas_of_a_wukong_can_be_changed_but_neither_added_nor_removed() -> None:
+    server = a_server()
+    for name, spec in (("one", {}), ("many", {"replicas": 1})):
+        server.create(WUKONGS, {"metadata": {"name": name}, "spec": spec}, NAMESPACE)
+    server.patch(WUKONGS, key("many"), merge_patch(spec={"replicas": 3}))
+    for name, replicas in (("one", 1), ("many", None)):
+        with pytest.raises(Invalid, match=r"spec\.replicas: .*expected replicas to stay given, or absent"):
+            server.patch(WUKONGS, key(name), merge_patch(spec={"replicas": replicas}))
 
 
 def test_unknown_fields_are_pruned_and_defaults_filled_in() -> None:

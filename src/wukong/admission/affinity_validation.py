@@ -1,7 +1,7 @@
 """What the API server refuses in selectors and affinity, and what it stores although the scheduler cannot read it.
 
 The latter are values for Gt and Lt that are no whole numbers, and malformed values in preferred node affinity: such a
-pod is stored, then fails in every cycle that scores. Called by pod_validation.py.
+pod is stored, then fails in every cycle that scores. Called by pod_validation.py, and for Wukongs by placement.vm.
 """
 
 from __future__ import annotations
@@ -103,14 +103,14 @@ def _find_node_affinity_problems(affinity: Affinity, path: str) -> Iterator[str]
         if not required.node_selector_terms:
             yield describe_problem(here, "at least one term", None, "Add a term, or remove the requirement.")
         for index, term in enumerate(required.node_selector_terms):
-            yield from _find_term_problems(term, f"{here}[{index}]")
+            yield from find_node_term_problems(term, f"{here}[{index}]")
     for index, weighted in enumerate(preferred):
         here = f"{path}.preferredDuringSchedulingIgnoredDuringExecution[{index}]"
         yield from find_weight_problems(weighted.weight, here)
-        yield from _find_term_problems(weighted.preference, f"{here}.preference")
+        yield from find_node_term_problems(weighted.preference, f"{here}.preference")
 
 
-def _find_term_problems(term: NodeSelectorTerm, path: str) -> Iterator[str]:
+def find_node_term_problems(term: NodeSelectorTerm, path: str) -> Iterator[str]:
     for index, expression in enumerate(term.match_expressions):
         yield from _find_expression_problems(expression, f"{path}.matchExpressions[{index}]", NODE_OPERATORS)
     for index, field in enumerate(term.match_fields):
@@ -159,14 +159,14 @@ def _find_values_problems(operator: str, values: Sequence[str], path: str) -> It
 
 def _find_pod_affinity_problems(affinity: PodAffinity, path: str) -> Iterator[str]:
     for index, term in enumerate(affinity.required):
-        yield from _find_pod_term_problems(term, f"{path}.requiredDuringSchedulingIgnoredDuringExecution[{index}]")
+        yield from find_pod_term_problems(term, f"{path}.requiredDuringSchedulingIgnoredDuringExecution[{index}]")
     for index, weighted in enumerate(affinity.preferred):
         here = f"{path}.preferredDuringSchedulingIgnoredDuringExecution[{index}]"
         yield from find_weight_problems(weighted.weight, here)
-        yield from _find_pod_term_problems(weighted.pod_affinity_term, f"{here}.podAffinityTerm")
+        yield from find_pod_term_problems(weighted.pod_affinity_term, f"{here}.podAffinityTerm")
 
 
-def _find_pod_term_problems(term: PodAffinityTerm, path: str) -> Iterator[str]:
+def find_pod_term_problems(term: PodAffinityTerm, path: str) -> Iterator[str]:
     yield from find_topology_key_problems(term.topology_key, f"{path}.topologyKey")
     yield from find_selector_problems(term.label_selector, f"{path}.labelSelector")
     yield from find_selector_problems(term.namespace_selector, f"{path}.namespaceSelector")

@@ -7,7 +7,7 @@ affinity_validation.py). Never raises.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from wukong.admission.affinity_validation import (
     find_affinity_problems,
@@ -37,8 +37,8 @@ def find_pod_problems(pod: Pod) -> list[str]:
         *_find_container_problems(pod),
         *find_resource_problems(pod),
         *find_affinity_problems(pod),
-        *_find_toleration_problems(pod),
-        *_find_spread_problems(pod),
+        *find_toleration_problems(pod.spec.tolerations, "$.spec.tolerations"),
+        *find_spread_problems(pod.spec.topology_spread_constraints, "$.spec.topologySpreadConstraints"),
         *_find_policy_problems(pod),
     ]
 
@@ -68,9 +68,9 @@ def _find_port_problems(container: Container, path: str, host_network: bool) -> 
             yield describe_problem(f"{here}.protocol", format_choices(PROTOCOLS), port.protocol, fix)
 
 
-def _find_toleration_problems(pod: Pod) -> Iterator[str]:
-    for index, toleration in enumerate(pod.spec.tolerations):
-        path = f"$.spec.tolerations[{index}]"
+def find_toleration_problems(tolerations: Sequence[Toleration], parent: str) -> Iterator[str]:
+    for index, toleration in enumerate(tolerations):
+        path = f"{parent}[{index}]"
         yield from _find_operator_problems(toleration, path)
         if toleration.effect not in ("", *EFFECTS):
             fix = f"Use one of them, or none for all.{nearest(toleration.effect, EFFECTS)}"
@@ -96,10 +96,10 @@ def _find_operator_problems(toleration: Toleration, path: str) -> Iterator[str]:
         yield describe_problem(f"{path}.operator", "Exists, for there is no key", operator, fix)
 
 
-def _find_spread_problems(pod: Pod) -> Iterator[str]:
+def find_spread_problems(constraints: Sequence[TopologySpreadConstraint], parent: str) -> Iterator[str]:
     seen: dict[tuple[str, str], int] = {}
-    for index, constraint in enumerate(pod.spec.topology_spread_constraints):
-        path = f"$.spec.topologySpreadConstraints[{index}]"
+    for index, constraint in enumerate(constraints):
+        path = f"{parent}[{index}]"
         yield from _find_constraint_problems(constraint, path)
         kind = (constraint.topology_key, constraint.when_unsatisfiable)
         if kind in seen:

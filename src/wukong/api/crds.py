@@ -1,9 +1,9 @@
 """Builds the CustomResourceDefinitions of our kinds from the structs that read them.
 
 Printed by `wukong manifests crds` and kept in deploy/crds. A field's schema is made from its type and from the
-annotations beside it in api.placement. What our structs share with Kubernetes' own (label selectors) gets its bounds
-here: the API server refuses CEL rules whose cost nothing bounds. A default is written only where an annotation says so;
-the defaults of structs are only ours.
+annotations beside it in api.placement and api.vm. What our structs share with Kubernetes' own (label selectors,
+affinity terms) gets its bounds in api.shared_schemas: the API server refuses CEL rules whose cost nothing bounds. A
+default is written only where an annotation says so; the defaults of structs are only ours.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import msgspec
 from msgspec import inspect
 
 from wukong.api.kinds import KINDS
-from wukong.api.meta import LabelSelector, LabelSelectorRequirement, Object
+from wukong.api.meta import Object
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.resources import Resource
+from wukong.api.shared_schemas import SHARED_STRUCTS
+from wukong.api.vm import LONGEST_NAME, Wukong
 
 Schema = dict[str, Any]
 
@@ -26,7 +28,9 @@ class Definition(msgspec.Struct, frozen=True):
 
     struct: type[Object]
     short: str
+    columns: tuple[Schema, ...]
     rules: tuple[Schema, ...] = ()  # CEL about the object as a whole, its name too
+    longest_name: int | None = None  # where a name must be shorter than the API server wants it anyway
 
 
 # A ClusterPlacementPolicy of this name holds where no other policy does: that is what selects its pods.
@@ -36,11 +40,21 @@ _DEFAULT_SELECTS_NOTHING = {
     "policy matches. Leave them out, or give this policy another name.",
     "fieldPath": ".spec",
 }
-DEFINITIONS = (
-    Definition(PlacementPolicy, "pp"),
-    Definition(ClusterPlacementPolicy, "cpp", (_DEFAULT_SELECTS_NOTHING,)),
-)
-COLUMNS: list[Schema] = [
+# A VM's name is the value of a label and its guest's hostname; with replicas an index of up to three digits follows.
+_NAME_FITS = {
+    "rule": f"size(self.metadata.name) <= (has(self.spec.replicas) ? {LONGEST_NAME - 4} : {LONGEST_NAME})",
+    "message": f"expected a name of at most {LONGEST_NAME} characters, or {LONGEST_NAME - 4} with replicas: it is a "
+    "label and a hostname",
+    "fieldPath": ".metadata.name",
+}
+_REPLICAS_STAY = {
+    "rule": "has(self.spec.replicas) == has(oldSelf.spec.replicas)",
+    "message": "expected replicas to stay given, or absent: it decides how the virtual machines are named. Make a new "
+    "Wukong instead",
+    "fieldPath": ".spec.replicas",
+}
+_AGE: Schema = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+_POLICY_COLUMNS: tuple[Schema, ...] = (
     {"name": "Strategy", "type": "string", "jsonPath": ".spec.capacity.strategy"},
     {"name": "Mode", "type": "string", "jsonPath": ".spec.mode"},
     {"name": "Accepted", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Accepted")].status'},
@@ -51,35 +65,20 @@ COLUMNS: list[Schema] = [
         "jsonPath": '.status.conditions[?(@.type=="Accepted")].message',
         "priority": 1,
     },
-    {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
-]
-# Keeps control characters out of what people read on their terminals.
-_PRINTABLE = "^[ -~]*$"  # whether a label is right, the policy controller tells in the status
-_LABEL_VALUE: Schema = {"maxLength": 63, "pattern": _PRINTABLE}
-_OPERATOR_AND_VALUES = {
-    "rule": "self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 "
-    ": !has(self.values) || size(self.values) == 0",
-    "message": "expected values with the operators In and NotIn, and none with Exists and DoesNotExist",
-    "fieldPath": ".values",
-}
-# Additions to the schema of structs that are not ours alone: to the struct itself (""), and to its fields.
-_SHARED_STRUCTS: dict[type, dict[str, Schema]] = {
-    LabelSelector: {
-        "": {"description": "Labels, as everywhere in Kubernetes.", "x-kubernetes-map-type": "atomic"},
-        "matchLabels": {"maxProperties": 32, "additionalProperties": {"type": "string", **_LABEL_VALUE}},
-        "matchExpressions": {"maxItems": 32, "x-kubernetes-list-type": "atomic"},
-    },
-    LabelSelectorRequirement: {
-        "": {"x-kubernetes-validations": [_OPERATOR_AND_VALUES]},
-        "key": {"maxLength": 317, "pattern": _PRINTABLE},
-        "operator": {"maxLength": 16},
-        "values": {
-            "maxItems": 64,
-            "items": {"type": "string", **_LABEL_VALUE},
-            "x-kubernetes-list-type": "atomic",
-        },
-    },
-}
+    _AGE,
+)
+_WUKONG_COLUMNS: tuple[Schema, ...] = (
+    {"name": "VMs", "type": "integer", "jsonPath": ".status.replicas"},
+    {"name": "Ready", "type": "integer", "jsonPath": ".status.readyReplicas"},
+    {"name": "Node", "type": "string", "jsonPath": ".status.node"},
+    {"name": "Reason", "type": "string", "jsonPath": ".status.reason"},
+    _AGE,
+)
+DEFINITIONS = (
+    Definition(PlacementPolicy, "pp", _POLICY_COLUMNS),
+    Definition(ClusterPlacementPolicy, "cpp", _POLICY_COLUMNS, (_DEFAULT_SELECTS_NOTHING,)),
+    Definition(Wukong, "wk", _WUKONG_COLUMNS, (_NAME_FITS, _REPLICAS_STAY), LONGEST_NAME),
+)
 
 
 def build_crds() -> list[Schema]:
@@ -126,7 +125,10 @@ def _build_document(definition: Definition) -> Schema:
 
 def _build_version(definition: Definition, resource: Resource) -> Schema:
     schema = schema_of(definition.struct)
-    schema["properties"] |= {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": _OBJECT}
+    metadata: Schema = {"type": "object"}  # the API server knows the rest of it better than we do
+    if definition.longest_name is not None:
+        metadata["properties"] = {"name": {"type": "string", "maxLength": definition.longest_name}}
+    schema["properties"] |= {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": metadata}
     schema["required"] = ["spec"]
     if definition.rules:
         schema["x-kubernetes-validations"] = definition.rules
@@ -134,15 +136,13 @@ def _build_version(definition: Definition, resource: Resource) -> Schema:
         "name": resource.version,
         "served": True,
         "storage": True,
-        "additionalPrinterColumns": COLUMNS,
+        "additionalPrinterColumns": definition.columns,
         "schema": {"openAPIV3Schema": schema},
         "subresources": {"status": {}},
     }
 
 
 # ---- from types to schemas
-
-_OBJECT: Schema = {"type": "object"}  # the API server knows metadata better than we do
 
 
 def _schema_of_type(type_: inspect.Type) -> Schema:
@@ -177,7 +177,7 @@ def _schema_of_union(types: list[inspect.Type]) -> Schema:
 
 
 def _schema_of_struct(struct: inspect.StructType) -> Schema:
-    extra = _SHARED_STRUCTS.get(struct.cls, {})
+    extra = SHARED_STRUCTS.get(struct.cls, {})
     schema: Schema = {"type": "object"}
     if struct.cls.__doc__:
         schema["description"] = struct.cls.__doc__.split("\n\n")[0]

@@ -24,10 +24,17 @@ from wukong.api.core import (
     Service,
 )
 from wukong.api.kind_table import Kind, KindTable, SnapshotFields
+from wukong.api.kubevirt import (
+    KUBEVIRT_GROUP,
+    VirtualMachine,
+    VirtualMachineInstance,
+    VirtualMachineInstanceMigration,
+)
 from wukong.api.meta import Object
 from wukong.api.placement import GROUP, VERSION, ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.resources import Resource, group_kind, group_of, plural_of
 from wukong.api.usage import USAGE_GROUP, NodeUsage
+from wukong.api.vm import VM_GROUP, VM_VERSION, Wukong
 
 KINDS = KindTable()
 
@@ -220,6 +227,50 @@ CLUSTER_PLACEMENT_POLICIES = KINDS.add(
         decides=True,
         loads=True,
         snapshot=SnapshotFields(),
+    )
+)
+WUKONGS = KINDS.add(
+    Kind(
+        resource=_resource("Wukong", VM_GROUP, version=VM_VERSION),
+        struct=Wukong,
+        origin="ours",
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(),
+    )
+)
+VIRTUAL_MACHINES = KINDS.add(
+    Kind(
+        resource=_resource("VirtualMachine", KUBEVIRT_GROUP),
+        struct=VirtualMachine,
+        origin="foreign",
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(("status",)),
+        has_generation=True,
+    )
+)
+VIRTUAL_MACHINE_INSTANCES = KINDS.add(
+    Kind(
+        resource=_resource("VirtualMachineInstance", KUBEVIRT_GROUP),
+        struct=VirtualMachineInstance,
+        origin="foreign",
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(("status",)),
+        is_manifest=False,
+        has_generation=True,
+    )
+)
+VIRTUAL_MACHINE_INSTANCE_MIGRATIONS = KINDS.add(
+    Kind(
+        resource=_resource("VirtualMachineInstanceMigration", KUBEVIRT_GROUP),
+        struct=VirtualMachineInstanceMigration,
+        origin="foreign",
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(("status",)),
+        has_generation=True,
     )
 )
 JOBS = KINDS.add(

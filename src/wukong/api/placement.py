@@ -152,11 +152,11 @@ class SchedulingRule(Base):
             size = 0  # deeper than anything
         if size > CONFIG_BYTES:  # first: looking at the levels of half a million lists takes half a second
             raise ValueError(f"expected a config of at most {CONFIG_BYTES >> 10} KiB, got {size >> 10} KiB")
-        if _is_deeper(self.config, CONFIG_DEPTH):
+        if is_deeper(self.config, CONFIG_DEPTH):
             raise ValueError(f"expected a config of at most {CONFIG_DEPTH} levels, got more")
 
 
-def _is_deeper(value: Any, levels: int) -> bool:
+def is_deeper(value: Any, levels: int) -> bool:
     """Whether a value is nested deeper than this. Level by level, for recursing would fail on what it looks for."""
     level = [value]
     for _ in range(levels):

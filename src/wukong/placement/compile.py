@@ -27,6 +27,7 @@ from wukong.api.placement import (
     ResourceAffinity,
     ResourcePreference,
     ResourceRequirement,
+    Scheduling,
     SchedulingPolicy,
     SchedulingRule,
 )
@@ -130,9 +131,14 @@ def _find_problems(policy: Policy, rules: Rules) -> Iterator[str]:
     if spec.capacity is not None:
         yield from _find_choice_problems(spec.capacity.strategy, STRATEGIES, "$.spec.capacity.strategy")
     yield from _find_choice_problems(spec.mode, MODES, "$.spec.mode")
-    if spec.scheduling is not None:
-        yield from _find_affinity_problems(spec.scheduling.resource_affinity, "$.spec.scheduling.resourceAffinity")
-        yield from _find_policy_problems(spec.scheduling.scheduling_policy, rules, "$.spec.scheduling.schedulingPolicy")
+    yield from find_scheduling_problems(spec.scheduling, rules, "$.spec.scheduling")
+
+
+def find_scheduling_problems(scheduling: Scheduling | None, rules: Rules, path: str) -> Iterator[str]:
+    """What is wrong with a scheduling block, of a policy or of a Wukong, as far as both have it."""
+    if scheduling is not None:
+        yield from _find_affinity_problems(scheduling.resource_affinity, f"{path}.resourceAffinity")
+        yield from _find_policy_problems(scheduling.scheduling_policy, rules, f"{path}.schedulingPolicy")
 
 
 def _find_selector_problems(selector: LabelSelector | None, path: str) -> Iterator[str]:

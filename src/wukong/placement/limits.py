@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from wukong.api.meta import LabelSelector
-from wukong.api.placement import PlacementPolicySpec
+from wukong.api.placement import PlacementPolicySpec, Scheduling
 
 MOST_BYTES = 64 * 1024  # of a spec as JSON
 MOST_RULES = 32
@@ -30,9 +30,14 @@ def find_size_problems(spec: PlacementPolicySpec) -> Iterator[str]:
         return
     if size > MOST_BYTES:
         yield f"$.spec: expected at most {MOST_BYTES:,} bytes, got {size:,}. Split it, or make it shorter."
-    if spec.scheduling is None:
+    yield from find_scheduling_size_problems(spec.scheduling)
+
+
+def find_scheduling_size_problems(scheduling: Scheduling | None) -> Iterator[str]:
+    """The same for the scheduling block of a policy or of a Wukong."""
+    if scheduling is None:
         return
-    policy, affinity = spec.scheduling.scheduling_policy, spec.scheduling.resource_affinity
+    policy, affinity = scheduling.scheduling_policy, scheduling.resource_affinity
     if policy is not None:
         yield from _find_count_problems("$.spec.scheduling.schedulingPolicy.rules", MOST_RULES, len(policy.rules))
     if affinity is not None:

@@ -1,7 +1,7 @@
 """Validates, prunes and defaults custom objects by the schema of their CustomResourceDefinition.
 
 Checks types, required fields, enums, bounds and patterns; prunes unknown fields; fills in defaults. Messages are the
-API server's. CEL rules are not evaluated here: for our own kinds see placement_policies.py, the rules of other kinds
+API server's. CEL rules are not evaluated here: for our own kinds see own_kinds.py, the rules of other kinds
 are ignored. So are formats, but for the range of int32. Called by objects.py and writes.py; pure.
 """
 

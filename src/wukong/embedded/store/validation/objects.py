@@ -1,7 +1,7 @@
 """Validates objects before they are stored: names, labels and finalizers of all kinds, and the kinds we model.
 
 Pods and pod templates are validated by rules.validate, so the wording of their problems is ours; custom kinds by
-custom_schemas and placement_policies. Called by writes.py. Fields we do not model may hold anything.
+custom_schemas and own_kinds. Called by writes.py. Fields we do not model may hold anything.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from wukong.api.resources import Resource
 from wukong.embedded.store.api_errors import bad_request, invalid
 from wukong.embedded.store.documents import has_same_desired_state, is_terminating, meta_of, value_at, without_fields
 from wukong.embedded.store.kinds import ServedKind
-from wukong.embedded.store.validation import custom_schemas, placement_policies
+from wukong.embedded.store.validation import custom_schemas, own_kinds
 from wukong.embedded.store.validation.pod_specs import find_pod_spec_problems
 from wukong.embedded.store.validation.updates import find_forbidden_changes
 from wukong.ports import Document
@@ -139,7 +139,9 @@ def check_update(kind: ServedKind, before: Document, after: Document, *, is_know
             problems += _find_finalizer_problems(before, after)
         if kind.is_custom or not has_same_labels or not has_same_desired_state(before, after):
             problems += _find_update_problems(kind, before if is_known else {}, after)
-        if not kind.is_custom:
+        if kind.is_custom:
+            problems += own_kinds.find_change_problems(kind, before, after)
+        else:
             problems += find_forbidden_changes(kind.resource.kind, before, after)
     _raise_problems(kind, after, problems)
 
@@ -198,9 +200,7 @@ def _find_finalizer_problems(before: Document, after: Document) -> Iterator[str]
 def _find_kind_problems(kind: ServedKind, document: Document, known: Document | None = None) -> list[str]:
     if kind.schema is not None:
         problems = custom_schemas.find_schema_problems(document, kind.schema)
-        return problems or (
-            placement_policies.find_policy_problems(kind, document) if placement_policies.is_ours(kind) else []
-        )
+        return problems or (own_kinds.find_rule_problems(kind, document) if own_kinds.is_ours(kind) else [])
     resource = kind.resource
     struct = decode_object(kind.resource, document) if has_struct(kind) else None
     if isinstance(struct, Pod):

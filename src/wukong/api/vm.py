@@ -1,0 +1,402 @@
+"""The group vm.novasphere.dev: Wukong, one or several virtual machines and how they are to be placed.
+
+Read by placement.vm, which makes KubeVirt's VirtualMachines of it, and by the `vm` controller; api.crds makes the
+CustomResourceDefinition. What the API server is to refuse stands beside each field. Reading is lenient all the same, as
+in api.placement: what is wrong with a Wukong that got past the API server is said in its condition Accepted.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta, field
+
+from wukong.api.core import (
+    NodeSelectorTerm,
+    PodAffinityTerm,
+    PreferredSchedulingTerm,
+    Toleration,
+    TopologySpreadConstraint,
+    WeightedPodAffinityTerm,
+)
+from wukong.api.meta import Base, Object
+from wukong.api.placement import POLICY_BYTES, Condition, Scheduling
+from wukong.api.shared_schemas import LABEL_VALUE, SUBDOMAIN
+
+VM_GROUP = "vm.novasphere.dev"
+VM_VERSION = "v1alpha1"
+NAME_LABEL = "wukong.novasphere.dev/name"  # on the template: which Wukong a VM, its instance and its pods are of
+RUN_STRATEGIES = ("Always", "Halted", "Manual", "RerunOnFailure", "Once")
+EVICTION_STRATEGIES = ("LiveMigrate", "LiveMigrateIfPossible", "External", "None")
+RESTART_POLICIES = ("Never", "WhenSafe")
+BUSES = ("virtio", "sata", "scsi", "usb")
+LONGEST_NAME = 63  # of a VM: it is the value of a label, and the guest's hostname
+MOST_REPLICAS = 1000  # <name>-999 is the last, so with replicas a name has four characters less
+MOST_CPUS = 512
+HIGHEST_PRIORITY = 1_000_000_000  # of PriorityClasses that are not the system's
+LEAST_MEMORY = "1Mi"
+DNS_LABEL = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+_RULES = "x-kubernetes-validations"
+
+
+def _schema(**words: Any) -> Meta:
+    """What the CRD says of a field, beyond its type. Not checked when reading."""
+    return Meta(extra_json_schema=words)
+
+
+def _says(text: str, **words: Any) -> Meta:
+    return Meta(description=text, extra_json_schema=words)
+
+
+def _rule(rule: str, message: str, field_path: str = "") -> dict[str, str]:
+    return {"rule": rule, "message": message, **({"fieldPath": field_path} if field_path else {})}
+
+
+def _chooses(text: str, words: tuple[str, ...]) -> Meta:
+    names = ", ".join(f"'{word}'" for word in words)
+    rules = [_rule(f"self in [{names}]", f"expected {', '.join(words[:-1])} or {words[-1]}")]
+    return Meta(description=text, extra_json_schema={"maxLength": 32, _RULES: rules})
+
+
+def _lists(text: str, most: int, **words: Any) -> Meta:
+    return _says(text, maxItems=most, **{"x-kubernetes-list-type": "atomic", **words})
+
+
+def _lists_by_name(text: str, most: int, **words: Any) -> Meta:
+    return _lists(text, most, **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}, **words)
+
+
+_ANYTHING = {"x-kubernetes-preserve-unknown-fields": True}
+_Name = Annotated[str, _schema(minLength=1, maxLength=63, pattern=DNS_LABEL)]
+_Text = Annotated[str, _schema(maxLength=2048)]
+
+
+class HighAvailability(Base):
+    """The short way to keep the virtual machines of one Wukong apart."""
+
+    anti_affinity: Annotated[
+        bool, Meta(description="No two on one node. scheduling.podAntiAffinity, where it is given, counts instead.")
+    ] = False
+
+
+class PodAffinitySpec(Base):
+    """Near, or apart from, pods with certain labels, within a topology domain."""
+
+    required: Annotated[list[PodAffinityTerm], _lists("All of them must hold, or the machine waits.", 16)] = []
+    preferred: Annotated[list[WeightedPodAffinityTerm], _lists("Wishes, by weight.", 16)] = []
+
+
+class NodeAffinitySpec(Base):
+    """By the labels of nodes. One of the required terms must hold (they are alternatives)."""
+
+    required: Annotated[list[NodeSelectorTerm], _lists("Alternatives, one of which must hold.", 16)] = []
+    preferred: Annotated[list[PreferredSchedulingTerm], _lists("Wishes, by weight.", 16)] = []
+
+
+class VmScheduling(Scheduling):
+    """Where these virtual machines run."""
+
+    pod_affinity: Annotated[
+        PodAffinitySpec | None, Meta(description="In the same domain as pods, or virtual machines, with these labels.")
+    ] = None
+    pod_anti_affinity: Annotated[
+        PodAffinitySpec | None,
+        Meta(
+            description="In another domain than pods, or virtual machines, with these labels. Counts instead of "
+            "highAvailability.antiAffinity, even where it is empty."
+        ),
+    ] = None
+    node_selector: Annotated[
+        dict[str, str],
+        _says(
+            "Labels that a node must have.",
+            maxProperties=32,
+            additionalProperties={"type": "string", **LABEL_VALUE},
+        ),
+    ] = {}
+    node_affinity: NodeAffinitySpec | None = None
+    tolerations: Annotated[list[Toleration], _lists("Taints that do not keep these machines away.", 32)] = []
+    topology_spread_constraints: Annotated[
+        list[TopologySpreadConstraint],
+        _lists(
+            "How evenly pods are spread over domains.",
+            8,
+            **{
+                _RULES: [
+                    _rule(
+                        "self.all(a, self.exists_one(b, a.topologyKey == b.topologyKey && "
+                        "(has(a.whenUnsatisfiable) && a.whenUnsatisfiable == 'ScheduleAnyway') == "
+                        "(has(b.whenUnsatisfiable) && b.whenUnsatisfiable == 'ScheduleAnyway')))",
+                        "expected another topologyKey or whenUnsatisfiable in each of them",
+                    )
+                ]
+            },
+        ),
+    ] = []
+
+
+class ContainerDisk(Base):
+    """A disk image in a container image. What is written to it is gone with the pod."""
+
+    image: Annotated[
+        str,
+        _says(
+            "The container image, such as quay.io/containerdisks/fedora:41.",
+            minLength=1,
+            maxLength=1024,
+            pattern="^[!-~]+$",
+        ),
+    ]
+
+
+class DataVolume(Base):
+    """A DataVolume of CDI, in the same namespace."""
+
+    name: Annotated[str, _says("Its name.", minLength=1, maxLength=253, pattern=SUBDOMAIN)]
+
+
+class ClaimDisk(Base):
+    """A PersistentVolumeClaim in the same namespace."""
+
+    claim_name: Annotated[str, _says("Its name.", minLength=1, maxLength=253, pattern=SUBDOMAIN)]
+
+
+class CloudInit(Base):
+    """What cloud-init finds on its disk (NoCloud). KubeVirt takes at most 2048 bytes of each."""
+
+    user_data: Annotated[_Text, Meta(description="cloud-config, or a script.")] = ""
+    network_data: Annotated[_Text, Meta(description="The network configuration.")] = ""
+
+
+_CloudInit = Annotated[
+    CloudInit,
+    _schema(
+        **{
+            _RULES: [
+                _rule(
+                    "has(self.userData) && self.userData != '' || has(self.networkData) && self.networkData != ''",
+                    "expected userData, networkData or both",
+                )
+            ]
+        }
+    ),
+]
+
+
+class Disk(Base):
+    """A disk: exactly one of the sources."""
+
+    name: Annotated[_Name, Meta(description="Unique among the disks of a Wukong.")]
+    bus: Annotated[str, _chooses("How the guest sees it; virtio if absent.", BUSES)] = "virtio"
+    container_disk: ContainerDisk | None = None
+    data_volume: DataVolume | None = None
+    claim: ClaimDisk | None = None
+    cloud_init: _CloudInit | None = None
+
+
+_Disk = Annotated[
+    Disk,
+    _schema(
+        **{
+            _RULES: [
+                _rule(
+                    "[has(self.containerDisk), has(self.dataVolume), has(self.claim), has(self.cloudInit)]"
+                    ".filter(given, given).size() == 1",
+                    "expected exactly one of containerDisk, dataVolume, claim and cloudInit",
+                )
+            ]
+        }
+    ),
+]
+
+
+class Network(Base):
+    """A network: the pod network (masquerade), or one of Multus (bridge) where `multus` names it."""
+
+    name: Annotated[_Name, Meta(description="Unique among the networks of a Wukong.")]
+    multus: Annotated[
+        str,
+        _says(
+            "The NetworkAttachmentDefinition, as name or namespace/name; the pod network if absent.",
+            maxLength=317,
+            pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$|^$",
+        ),
+    ] = ""
+
+
+class Gpu(Base):
+    """A device that a device plugin offers and KubeVirt permits, such as nvidia.com/A100."""
+
+    name: Annotated[_Name, Meta(description="Unique among the gpus of a Wukong.")]
+    device_name: Annotated[
+        str,
+        _says(
+            "The resource that the device plugin offers, such as nvidia.com/A100.",
+            maxLength=317,
+            **{
+                _RULES: [
+                    _rule(
+                        r"self.matches(r'^[a-z0-9.-]+/[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$')",
+                        "expected the name of an extended resource, such as nvidia.com/A100",
+                    )
+                ]
+            },
+        ),
+    ]
+
+
+class WukongSpec(Base):
+    """What the virtual machines are, how many there are, and where they run."""
+
+    cpu: Annotated[int, _says("Virtual cpus of each; 1 if absent.", format="int32", minimum=1, maximum=MOST_CPUS)] = 1
+    memory: Annotated[
+        str | int,
+        _says(
+            "Guest memory of each, such as 4Gi; 1Gi if absent.",
+            **{
+                "maxLength": 32,
+                "x-kubernetes-int-or-string": True,
+                _RULES: [
+                    _rule(
+                        f"type(self) == int ? self >= {1 << 20} : isQuantity(self) "
+                        f"&& quantity(self).compareTo(quantity('{LEAST_MEMORY}')) >= 0",
+                        'expected a quantity of at least 1Mi, such as "4Gi"',
+                    )
+                ],
+            },
+        ),
+    ] = "1Gi"
+    replicas: Annotated[
+        int | None,
+        _says(
+            "How many: machines named NAME-0, NAME-1 and so on. Absent: one named as the Wukong. Cannot be added or "
+            "removed later.",
+            format="int32",
+            minimum=0,
+            maximum=MOST_REPLICAS,
+        ),
+    ] = None
+    run_strategy: Annotated[str, _chooses("When they run; Always if absent.", RUN_STRATEGIES)] = "Always"
+    labels: Annotated[
+        dict[str, str],
+        _says(
+            "Labels of the virtual machines, their instances and pods; what affinity of others selects.",
+            maxProperties=32,
+            additionalProperties={"type": "string", **LABEL_VALUE},
+            **{
+                _RULES: [
+                    _rule(
+                        f"self.all(key, !key.startsWith('kubevirt.io/') && key != '{NAME_LABEL}')",
+                        f"expected no label under kubevirt.io/, which KubeVirt refuses, and not {NAME_LABEL}, which "
+                        "is set for you",
+                    )
+                ]
+            },
+        ),
+    ] = {}
+    high_availability: HighAvailability | None = None
+    scheduling: Annotated[
+        VmScheduling | None,
+        _schema(
+            **{
+                _RULES: [
+                    _rule(
+                        "!has(self.schedulingPolicy) || !has(self.schedulingPolicy.priority) "
+                        f"|| self.schedulingPolicy.priority <= {HIGHEST_PRIORITY}",
+                        f"expected at most {HIGHEST_PRIORITY}, the highest that is not the system's",
+                        ".schedulingPolicy.priority",
+                    )
+                ]
+            }
+        ),
+    ] = None
+    disks: Annotated[list[_Disk], _lists_by_name("Disks, in this order; none: nothing to boot from.", 64)] = []
+    networks: Annotated[
+        list[Network],
+        _lists_by_name(
+            "Networks, in this order; the pod network if absent.",
+            16,
+            **{
+                _RULES: [
+                    _rule(
+                        "self.filter(network, !has(network.multus) || network.multus == '').size() <= 1",
+                        "expected at most one network without multus: there is one pod network",
+                    )
+                ]
+            },
+        ),
+    ] = []
+    gpus: Annotated[list[Gpu], _lists_by_name("Devices handed to each machine.", 16)] = []
+    eviction_strategy: Annotated[
+        str,
+        _chooses(
+            "What an eviction does: LiveMigrateIfPossible (if absent), LiveMigrate, External, or None: the machine "
+            "dies and is started again elsewhere.",
+            EVICTION_STRATEGIES,
+        ),
+    ] = "LiveMigrateIfPossible"
+    readiness_probe: Annotated[
+        dict[str, Any] | None, _says("As KubeVirt has it; a machine is ready when it succeeds.", **_ANYTHING)
+    ] = None
+    liveness_probe: Annotated[
+        dict[str, Any] | None, _says("As KubeVirt has it; a machine is restarted when it fails.", **_ANYTHING)
+    ] = None
+    termination_grace_period_seconds: Annotated[
+        int | None,
+        _says("How long a guest may take to shut down.", format="int64", minimum=0, maximum=7 * 24 * 3600),
+    ] = None
+    restart_policy: Annotated[
+        str,
+        _chooses(
+            "Whether machines are restarted for a change that needs it. Never (if absent): the condition "
+            "RestartRequired says which; WhenSafe: one by one, as budgets allow, by migration where that suffices.",
+            RESTART_POLICIES,
+        ),
+    ] = "Never"
+    vm_template: Annotated[
+        dict[str, Any],
+        _says(
+            "A part of a VirtualMachine (metadata.labels, metadata.annotations, spec), merged under what the other "
+            "fields make, for what has no field here. What both say otherwise is a conflict, and not accepted.",
+            maxProperties=4,
+            **_ANYTHING,
+        ),
+    ] = {}
+
+
+class VmStatus(Base):
+    """How one virtual machine stands."""
+
+    name: str
+    phase: str = ""
+    node: str = ""
+    ready: bool = False
+    migratable: bool | None = None
+    restart_required: bool = False
+    reason: str = ""
+    message: str = ""
+
+
+class WukongStatus(Base):
+    observed_generation: int = 0
+    replicas: int = 0
+    ready_replicas: int = 0
+    node: str = ""  # of the only virtual machine, or how many nodes there are
+    reason: str = ""
+    vms: list[VmStatus] = []
+    conditions: list[Condition] = []
+
+
+class Wukong(Object):
+    """One or several virtual machines, alike, and how they are placed."""
+
+    most_bytes: ClassVar[int] = POLICY_BYTES
+
+    spec: WukongSpec = field(default_factory=WukongSpec)
+    status: WukongStatus = field(default_factory=WukongStatus)
+
+
+def vm_names_of(wukong: Wukong) -> list[str]:
+    """The names of the VirtualMachines that it asks for: its own, or numbered ones where it says `replicas`."""
+    name, replicas = wukong.metadata.name, wukong.spec.replicas
+    return [name] if replicas is None else [f"{name}-{index}" for index in range(replicas)]
