@@ -31,6 +31,7 @@ def test_crds_in_a_directory_are_a_file_each(tmp_path: Path, capsys: pytest.Capt
     assert [document["metadata"]["name"] for document in documents] == [
         "clusterplacementpolicies.placement.novasphere.dev",
         "placementpolicies.placement.novasphere.dev",
+        "wukongs.vm.novasphere.dev",
     ]
 
 

@@ -11,9 +11,10 @@ from builders import a_node, a_pod
 from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Scale
 from wukong.api.apps import Deployment, WorkloadSpec
 from wukong.api.core import Pod, Toleration
-from wukong.api.kinds import DEPLOYMENTS, NODES, PODS
+from wukong.api.kinds import DEPLOYMENTS, NODES, PODS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES
+from wukong.api.kubevirt import VirtualMachineInstance
 from wukong.api.meta import ObjectMeta, OwnerReference
-from wukong.api.resources import Key
+from wukong.api.resources import Key, Resource
 from wukong.ports import PatchBody, PatchType
 from wukong.runtime.gate import (
     ALLOW,
@@ -59,6 +60,8 @@ ACTS: list[tuple[Action, str | None]] = [
     (EVICT, "evict"),
     (Delete(PODS, WEB), "delete-pod"),
     (Delete(NODES, N1), "delete-node"),
+    (Delete(VIRTUAL_MACHINES, WEB), "delete-vm"),
+    (Delete(VIRTUAL_MACHINE_INSTANCES, WEB), "delete-vm"),
     (Delete(DEPLOYMENTS, WEB), None),
     (on_node({"spec": {"unschedulable": True}}), "cordon"),
     (on_node({"spec": {"unschedulable": None}}), None),
@@ -119,6 +122,19 @@ def test_a_pod_that_says_so_stays_and_keeps_its_node() -> None:
     assert isinstance(gate.check(on_node({"spec": {"taints": [DRIVEN_OUT]}}), state, 0.0), Forbid)
     assert gate.check(on_node({"spec": {"unschedulable": True}}), state, 0.0) == ALLOW
     assert Gate().check(EVICT, a_state(with_annotation(NEVER_MOVE, "false")), 0.0) == ALLOW
+
+
+@pytest.mark.parametrize("resource", [VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES])
+def test_a_virtual_machine_in_a_pod_that_says_so_stays(resource: Resource) -> None:
+    pod = with_annotation(NEVER_MOVE, "true")
+    pod.metadata.owner_references = [OwnerReference(kind="VirtualMachineInstance", name="web", uid="i")]
+    state = a_state(pod)
+    delete = Delete(resource, WEB)
+    assert Gate().check(delete, state, 0.0) == ALLOW, "nothing says that this is the machine's pod"
+    meta = ObjectMeta(name="web", namespace="default", uid="i")
+    state.apply("ADDED", VirtualMachineInstance(metadata=meta))
+    assert Gate().check(delete, state, 0.0) == Forbid(f"it has the annotation {NEVER_MOVE}")
+    assert isinstance(Gate(GateSettings(never_move_namespaces=("default",))).check(delete, State(), 0.0), Forbid)
 
 
 def test_a_taint_that_a_protected_pod_tolerates_is_allowed() -> None:

@@ -1,6 +1,6 @@
 """The gate: asked before every act of ours that takes a pod or a node away. Pure: an action, the state and the time.
 
-    Evict, Delete of a pod or node, a cordon or taint of a node, a scale-down
+    Evict, Delete of a pod, node or virtual machine, a cordon or taint of a node, a scale-down
         ├─ what must never be touched ─► Forbid     static pods, named namespaces, novasphere.dev/never-move: "true"
         ├─ too many lately            ─► Hold       the key comes back
         ├─ mode Observe               ─► Forbid     said, not done
@@ -22,7 +22,8 @@ from msgspec import Meta
 
 from wukong.actions import Action, Delete, Evict, Note, Patch, Scale
 from wukong.api.core import Node, Pod, Taint
-from wukong.api.kinds import NODES, PODS
+from wukong.api.kinds import NODES, PODS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES
+from wukong.api.kubevirt import VirtualMachineInstance
 from wukong.api.resources import Key
 from wukong.errors import GateRefusal
 from wukong.runtime.delivery import object_of
@@ -33,7 +34,7 @@ NEVER_MOVE = "novasphere.dev/never-move"
 MIRROR_POD = "kubernetes.io/config.mirror"  # the API's shadow of a static pod: only its kubelet can end that
 _KEPT = 4096  # refusals that were said already
 
-Act = Literal["evict", "delete-pod", "delete-node", "cordon", "taint", "scale-down"]
+Act = Literal["evict", "delete-pod", "delete-vm", "delete-node", "cordon", "taint", "scale-down"]
 Result = Literal["allowed", "held", "forbidden", "observed", "dry-run"]
 Count = Callable[[Act, Result], None]
 
@@ -50,6 +51,7 @@ class GateSettings(msgspec.Struct, frozen=True, rename="camel"):
     ] = ()
     evictions_per_minute: Annotated[int, Meta(ge=1, description="At most so many.")] = 6000
     pod_deletions_per_minute: Annotated[int, Meta(ge=1, description="At most so many.")] = 6000
+    vm_deletions_per_minute: Annotated[int, Meta(ge=1, description="At most so many, restarts included.")] = 600
     node_deletions_per_minute: Annotated[int, Meta(ge=1, description="At most so many.")] = 600
     cordons_per_minute: Annotated[int, Meta(ge=1, description="At most so many, taints included.")] = 600
     scale_downs_per_minute: Annotated[int, Meta(ge=1, description="At most so many.")] = 600
@@ -94,6 +96,7 @@ class Gate:
         self._buckets: dict[Act, Bucket] = {
             "evict": Bucket(rates.evictions_per_minute),
             "delete-pod": Bucket(rates.pod_deletions_per_minute),
+            "delete-vm": Bucket(rates.vm_deletions_per_minute),
             "delete-node": Bucket(rates.node_deletions_per_minute),
             "cordon": cordons,
             "taint": cordons,
@@ -149,6 +152,9 @@ class Gate:
             return self._find_pod_protection(key.namespace, pod)
         if act == "scale-down":
             return self._find_pod_protection(key.namespace, None)
+        if act == "delete-vm":
+            pods = [*_pods_of_machine(key, state), None]
+            return next(filter(None, (self._find_pod_protection(key.namespace, pod) for pod in pods)), "")
         lost = _pods_lost(act, action, state)
         reasons = ((pod.key, self._find_pod_protection(pod.metadata.namespace, pod)) for pod in lost)
         return next((f"pod {name} is there: {reason}" for name, reason in reasons if reason), "")
@@ -188,6 +194,8 @@ def act_of(action: Action, state: State) -> Act | None:
             return "evict"
         case Delete(resource) if resource == PODS:
             return "delete-pod"
+        case Delete(resource) if resource in (VIRTUAL_MACHINES, VIRTUAL_MACHINE_INSTANCES):
+            return "delete-vm"
         case Delete(resource) if resource == NODES:
             return "delete-node"
         case Patch(resource, key, _, "") if resource == NODES:
@@ -220,6 +228,13 @@ def is_static(pod: Pod) -> bool:
     """Whether a pod is run from a file on its node: the API only mirrors it."""
     owners = pod.metadata.owner_references
     return MIRROR_POD in pod.metadata.annotations or any(owner.kind == "Node" for owner in owners)
+
+
+def _pods_of_machine(key: Key, state: State) -> Iterable[Pod]:
+    """The pods in which the virtual machine of this key runs: its instance has its name, and owns them."""
+    instance = state.get(VirtualMachineInstance, key)
+    keys = state.owners.owned_by(instance.metadata.uid, PODS) if instance is not None else []
+    return [pod for pod_key in keys if (pod := state.get(Pod, pod_key)) is not None and not pod.is_finished]
 
 
 def _pods_lost(act: Act, action: Action, state: State) -> Iterable[Pod]:

@@ -31,7 +31,6 @@ class MirrorFeed:
         self.state, self.clock, self.metrics = state, clock, metrics
         self.ages = MirrorAges((KINDS.title_of(resource) for resource in watches), age_limit_seconds)
         self._unsynced = set(watches)
-        self._missing: set[Resource] = set()  # optional kinds that are not installed
         self._failures: dict[Resource, str] = {}  # why the latest list or watch of a kind broke, until one succeeds
         for title in map(KINDS.title_of, watches):
             metrics.mirror_age.labels(title).set_function(partial(self._age_now, title))
@@ -96,11 +95,12 @@ class MirrorFeed:
 
     def _report_installed(self, resource: Resource, is_installed: bool) -> None:
         """Each change of it is said once."""
-        if is_installed and resource in self._missing:
-            self._missing.remove(resource)
+        missing_kinds, group_kind = self.state.missing_kinds, resource.group_kind
+        if is_installed and group_kind in missing_kinds:
+            missing_kinds.remove(group_kind)
             log.info("kind is installed now", extra={"kind": resource.kind})
-        elif not is_installed and resource not in self._missing:
-            self._missing.add(resource)
+        elif not is_installed and group_kind not in missing_kinds:
+            missing_kinds.add(group_kind)
             log.info("kind is not installed", extra={"kind": resource.kind, "group": resource.group})
 
     def _age_now(self, kind: str) -> float:

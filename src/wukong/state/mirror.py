@@ -59,6 +59,7 @@ class State:
     def __init__(self) -> None:
         self.objects: dict[str, dict[Key, Object]] = {}  # group and kind → key → object
         self.unreadable: dict[str, dict[Key, Unreadable]] = {}  # group and kind → key → what is known of it
+        self.missing_kinds: set[str] = set()  # optional kinds (group and kind) that the API server does not have
         self.pods = PodIndex()
         self.owners = OwnerIndex()
         self.placements = AssumedPlacements()
@@ -120,6 +121,7 @@ class State:
         copy = State()
         copy.objects = {group_kind: dict(mirrored) for group_kind, mirrored in self.objects.items()}
         copy.unreadable = {group_kind: dict(subjects) for group_kind, subjects in self.unreadable.items()}
+        copy.missing_kinds = set(self.missing_kinds)
         copy._unlisted = {group_kind: dict(keys) for group_kind, keys in self._unlisted.items()}
         copy.pods, copy.owners = self.pods.fork(), self.owners.fork()
         copy.placements, copy.attempts = self.placements.fork(), self.attempts.fork()

@@ -10,6 +10,7 @@ from wukong.app.components.load import LOAD
 from wukong.app.components.policy import POLICY
 from wukong.app.components.scheduler import SCHEDULER
 from wukong.app.components.usage import USAGE
+from wukong.app.components.vm import VM
 
 COMPONENTS: dict[str, Component[Any]] = {
     component.name: component
@@ -18,6 +19,7 @@ COMPONENTS: dict[str, Component[Any]] = {
         LOAD,
         EXTENDER,
         POLICY,
+        VM,
         SCHEDULER,
     )
 }

@@ -1,7 +1,8 @@
-"""What the extender's Deployment and the second scheduler's have in common: where their pods run and what they may do.
+"""What our Deployments have in common: where their pods run and what they may do.
 
-Both are on the way of every pod to its node, so they keep off spot nodes, apart from each other, and need nobody of
-their own: their pods are placed by the cluster's default scheduler, whose extender is ignorable.
+Extender and second scheduler are on the way of every pod to its node, so they keep off spot nodes, apart from each
+other, and need nobody of their own: their pods are placed by the cluster's default scheduler, whose extender is
+ignorable. The other controllers are kept alike.
 """
 
 from __future__ import annotations
@@ -14,6 +15,12 @@ PRIORITY_CLASS = "system-cluster-critical"
 POD_NAME, POD_NAMESPACE = "POD_NAME", "POD_NAMESPACE"  # variables of our containers
 USER = 65532  # by number: the kubelet cannot tell whether a named user is root
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+
+
+def build_namespace(installation: Installation) -> Document:
+    about = build_meta(installation, installation.namespace, "namespace", is_namespaced=False)
+    level = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {**about, "labels": {**about["labels"], **level}}}
 
 
 def build_deployment(

@@ -34,7 +34,7 @@ def build_documents(installation: ExtenderInstallation, certificates: Certificat
     """`certificates` is None for plain HTTP."""
     assert (certificates is None) == installation.is_plain, "plain HTTP has no certificates, and TLS has"
     return [
-        build_namespace(installation),
+        workload.build_namespace(installation),
         workload.build_critical_pods_quota(installation),
         rbac.build_account(installation, EXTENDER, COMPONENT),
         *rbac.build_roles(installation, EXTENDER, COMPONENT, list_needed_permissions(installation)),
@@ -50,12 +50,6 @@ def list_needed_permissions(installation: ExtenderInstallation) -> list[Permissi
     """What the components need; usage comes from the cluster where no Prometheus is named."""
     usage = UsageOptions(prometheus=installation.prometheus)
     return list_permissions(installation.components, {USAGE.name: usage}, LEASE)
-
-
-def build_namespace(installation: ExtenderInstallation) -> Document:
-    about = build_meta(installation, installation.namespace, "namespace", is_namespaced=False)
-    level = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {**about, "labels": {**about["labels"], **level}}}
 
 
 def build_secrets(installation: ExtenderInstallation, certificates: Certificates) -> list[Document]:

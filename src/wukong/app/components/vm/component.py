@@ -1,0 +1,108 @@
+"""The vm controllers as a component: options, what they may do, and how they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from wukong.api.kinds import (
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    PRIORITY_CLASSES,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+    VIRTUAL_MACHINE_INSTANCES,
+    VIRTUAL_MACHINES,
+    WUKONGS,
+)
+from wukong.api.resources import Resource
+from wukong.app.component import Component, Context, PlaceOf
+from wukong.app.components.vm.install import build_manifests
+from wukong.app.permissions import Permission
+from wukong.controllers.vm.controller import VirtualMachineController
+from wukong.controllers.vm.priority_classes import PriorityClasses
+from wukong.controllers.vm.priority_limits import PriorityLimits
+from wukong.placement.vm import VmSettings
+from wukong.placement.vm.priority import HIGHEST_PRIORITY
+from wukong.placement.vm.settings import ResourceAffinityMode
+from wukong.semantics.label_syntax import is_label_key
+
+READS = (NODES, PODS, NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS)
+
+
+class VmOptions(msgspec.Struct, frozen=True, rename="camel"):
+    resource_affinity: Annotated[
+        ResourceAffinityMode,
+        Meta(description="Who obeys scheduling.resourceAffinity: node labels, the extender, or our scheduler."),
+    ] = "labels"
+    usage_label_prefix: Annotated[
+        str, Meta(description="Of the usage labels that node affinity asks for.", extra={"metavar": "PREFIX"})
+    ] = VmSettings().usage_prefix
+    free_label_prefix: Annotated[
+        str, Meta(description="Of the labels with what is free.", extra={"metavar": "PREFIX"})
+    ] = VmSettings().free_prefix
+    max_priority: Annotated[
+        int, Meta(description="The highest that a Wukong may ask for.", ge=0, le=HIGHEST_PRIORITY)
+    ] = PriorityLimits().highest
+    priority_namespaces: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Whose Wukongs may ask for a priority above 0.  [default: all]",
+            extra={"metavar": "NAMES", "shows_default": False},
+        ),
+    ] = ()
+
+
+def find_problems(options: VmOptions, place_of: PlaceOf) -> Iterator[str]:
+    for field in ("usage_label_prefix", "free_label_prefix"):
+        prefix = getattr(options, field)
+        if not is_label_key(f"{prefix}/cpu"):
+            yield f"{place_of(field)}: expected a domain such as usage.novasphere.dev, got {prefix!r}."
+
+
+def permissions_of(options: VmOptions) -> tuple[Permission, ...]:
+    """Applying an object that is not there asks for two verbs: patch and create."""
+    return (
+        _permit(WUKONGS, "list", "watch"),
+        Permission(WUKONGS.group, f"{WUKONGS.plural}/status", ("patch",)),
+        _permit(VIRTUAL_MACHINES, "list", "watch", "create", "patch", "delete"),
+        _permit(VIRTUAL_MACHINE_INSTANCES, "list", "watch", "delete"),
+        _permit(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, "list", "watch", "create"),
+        _permit(PRIORITY_CLASSES, "list", "watch", "create", "patch", "delete"),
+        *(_permit(resource, "list", "watch") for resource in READS),
+        Permission("events.k8s.io", "events", ("create", "patch")),
+    )
+
+
+def _permit(resource: Resource, *verbs: str) -> Permission:
+    return Permission(resource.group, resource.plural, verbs)
+
+
+def build_controllers(options: VmOptions, context: Context) -> tuple[VirtualMachineController | PriorityClasses, ...]:
+    settings = VmSettings(
+        resource_affinity=options.resource_affinity,
+        usage_prefix=options.usage_label_prefix,
+        free_prefix=options.free_label_prefix,
+    )
+    limits = PriorityLimits(highest=options.max_priority, namespaces=options.priority_namespaces)
+    return PriorityClasses(limits), VirtualMachineController(context.rules, settings, limits)
+
+
+VM = Component(
+    name="vm",
+    help=(
+        "makes KubeVirt VirtualMachines of Wukongs, keeps them as they are asked for, and says on each Wukong how they "
+        "fare and what would help. Needs KubeVirt, and the kinds: wukong manifests crds."
+    ),
+    options=VmOptions,
+    find_problems=find_problems,
+    permissions_of=permissions_of,
+    build_controllers=build_controllers,
+    build_manifests=build_manifests,
+)

@@ -1,0 +1,87 @@
+"""`wukong manifests vm`: the controller of Wukongs, to apply. It talks to no cluster and makes no keys."""
+
+from __future__ import annotations
+
+import click
+
+from wukong.app.component_choice import choose_components, split_names
+from wukong.app.components.vm.component import VmOptions
+from wukong.app.components.vm.install import VmInstallation, build_manifests, check_installation
+from wukong.app.install.installation import NAMESPACE
+from wukong.app.install.text import as_yaml
+from wukong.app.options import options_of
+from wukong.cli.views.console import note
+
+DEFAULTS = VmOptions()
+
+
+@click.command("vm")
+@click.option("--image", required=True, metavar="IMAGE", help="Of Wukong, as the cluster's nodes pull it.")
+@click.option("--namespace", "-n", default=NAMESPACE, show_default=True, help="One of its own; it is made.")
+@click.option("--components", default="vm", show_default=True, metavar="NAMES", help="What the pods run.")
+@click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True, help="One leads.")
+@click.option("--memory", default="256Mi", show_default=True, metavar="QUANTITY", help="Requested for each pod.")
+@click.option(
+    "--memory-limit",
+    default="1Gi",
+    show_default=True,
+    metavar="QUANTITY",
+    help="Of each pod: 100Mi, and 4Ki for each pod of the cluster.",
+)
+@click.option(
+    "--resource-affinity",
+    type=click.Choice(["labels", "extender", "scheduler"]),
+    default=DEFAULTS.resource_affinity,
+    show_default=True,
+    help="Who obeys scheduling.resourceAffinity.",
+)
+@click.option(
+    "--max-priority", type=click.IntRange(0, 10**9), default=DEFAULTS.max_priority, show_default=True, metavar="N"
+)
+@click.option("--priority-namespaces", default="", metavar="NAMES", help="Who may ask for more than 0.  [default: all]")
+def command(
+    image: str,
+    namespace: str,
+    components: str,
+    replicas: int,
+    memory: str,
+    memory_limit: str,
+    resource_affinity: str,
+    max_priority: int,
+    priority_namespaces: str,
+) -> None:
+    """Print the controller of Wukongs: kind, workload, rights.
+
+    The kind Wukong; two replicas off spot nodes, spread, with a budget and under Pod Security "restricted"; exactly the
+    rights it uses. KubeVirt must be installed. With --resource-affinity labels, the default, component load must run,
+    too: name both with --components vm,load, or run it elsewhere.
+
+    \b
+    Example:
+      wukong manifests vm --image wukong:0.1.0 | kubectl apply --server-side -f -
+    """
+    given = {
+        "resource_affinity": resource_affinity,
+        "max_priority": str(max_priority),
+        "priority_namespaces": priority_namespaces,
+    }
+    defaults = {
+        "resource_affinity": DEFAULTS.resource_affinity,
+        "max_priority": str(DEFAULTS.max_priority),
+        "priority_namespaces": "",
+    }
+    flags = {option.field: option.flag for option in options_of(VmOptions)}
+    installation = VmInstallation(
+        image=image,
+        components=tuple(choose_components(split_names(components), "--components")),
+        namespace=namespace,
+        replicas=replicas,
+        memory=memory,
+        memory_limit=memory_limit,
+        options=[f"{flags[field]}={value}" for field, value in given.items() if value != defaults[field]],
+    )
+    check_installation(installation)
+    click.echo(as_yaml(build_manifests(installation)), nl=False)
+    names = [component.name for component in installation.components]
+    if resource_affinity == "labels" and "load" not in names:
+        note("scheduling.resourceAffinity goes by the labels of component load: run it, too.")
