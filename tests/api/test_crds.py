@@ -13,6 +13,7 @@ from wukong.api.crds import Schema, build_crds, schema_of
 from wukong.api.kinds import KINDS
 from wukong.api.meta import Base
 from wukong.api.placement import MODES, PREEMPTION_POLICIES, RULE_TYPES, STRATEGIES
+from wukong.api.vm import BUSES, EVICTION_STRATEGIES, RESTART_POLICIES, RUN_STRATEGIES
 
 CRDS = {document["spec"]["names"]["kind"]: document for document in build_crds()}
 FORBIDDEN = {"$ref", "title", "anyOf", "allOf", "oneOf", "not", "nullable"}
@@ -74,6 +75,16 @@ def test_a_default_is_written_only_where_it_is_asked_for() -> None:
     ]
 
 
+@pytest.mark.parametrize(("place", "schema"), PARTS, ids=[place for place, _ in PARTS])
+def test_every_field_is_explained(place: str, schema: Schema) -> None:
+    """`kubectl explain` shows it; the head of an object and entries of lists and maps explain themselves."""
+    is_entry, is_head = (
+        place.endswith(("[]", "{}")),
+        " $.metadata" in place or place.endswith((" $.kind", ".apiVersion")),
+    )
+    assert is_entry or is_head or schema.get("description")
+
+
 def test_every_rule_says_what_is_expected() -> None:
     rules = [rule for _, schema in PARTS for rule in schema.get("x-kubernetes-validations", [])]
     assert len(rules) > 20
@@ -95,6 +106,20 @@ def test_a_choice_is_the_one_the_structs_name(path: str, words: tuple[str, ...])
         assert f"'{word}'" in rule["rule"]
         assert word in rule["message"]
         assert len(word) <= field(path)["maxLength"]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("$.spec.runStrategy", RUN_STRATEGIES),
+        ("$.spec.evictionStrategy", EVICTION_STRATEGIES),
+        ("$.spec.restartPolicy", RESTART_POLICIES),
+        ("$.spec.disks[].bus", BUSES),
+    ],
+)
+def test_a_choice_of_a_wukong_is_the_one_the_structs_name(path: str, words: tuple[str, ...]) -> None:
+    (rule,) = field(path, "Wukong")["x-kubernetes-validations"]
+    assert [word for word in words if f"'{word}'" not in rule["rule"] or word not in rule["message"]] == []
 
 
 def test_the_two_kinds_differ_by_scope_names_and_the_selector_of_namespaces() -> None:

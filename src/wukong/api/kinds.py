@@ -259,6 +259,7 @@ VIRTUAL_MACHINE_INSTANCES = KINDS.add(
         loads=True,
         snapshot=SnapshotFields(("status",)),
         is_manifest=False,
+        has_status=False,  # its definition has no such subresource: KubeVirt writes labels and status together
         has_generation=True,
     )
 )

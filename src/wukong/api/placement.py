@@ -108,7 +108,9 @@ class ResourceAffinity(Base):
     preferred_memory: ResourcePreference | None = None
     preferred_storage: ResourcePreference | None = None
     required_resources: Annotated[
-        list[ResourceRequirement], _schema(maxItems=16, **{"x-kubernetes-list-type": "atomic"})
+        list[ResourceRequirement],
+        Meta(description="What a node must have free; all of them."),
+        _schema(maxItems=16, **{"x-kubernetes-list-type": "atomic"}),
     ] = []
 
 
@@ -214,7 +216,11 @@ class SchedulingPolicy(Base):
             },
         ),
     ] = ""
-    rules: Annotated[list[_Rule], _schema(maxItems=32, **{"x-kubernetes-list-type": "atomic"})] = []
+    rules: Annotated[
+        list[_Rule],
+        Meta(description="Rules by name, for the extender and the scheduler of Wukong."),
+        _schema(maxItems=32, **{"x-kubernetes-list-type": "atomic"}),
+    ] = []
 
 
 class Scheduling(Base):
@@ -273,18 +279,23 @@ class ClusterPlacementPolicySpec(PlacementPolicySpec):
 
 
 class Condition(Base):
-    type: Annotated[str, _schema(maxLength=316)]
-    status: Annotated[str, _schema(enum=["True", "False", "Unknown"])]
-    reason: Annotated[str, _schema(maxLength=1024)] = ""
-    message: Annotated[str, _schema(maxLength=32768)] = ""
-    last_transition_time: Annotated[str, _schema(format="date-time")] = ""
-    observed_generation: Annotated[int, _schema(format="int64")] = 0
+    """One thing that is so, or not so."""
+
+    type: Annotated[str, Meta(description="What it is about."), _schema(maxLength=316)]
+    status: Annotated[str, Meta(description="Whether it is so."), _schema(enum=["True", "False", "Unknown"])]
+    reason: Annotated[str, Meta(description="Why, in one word."), _schema(maxLength=1024)] = ""
+    message: Annotated[str, Meta(description="Why, for people."), _schema(maxLength=32768)] = ""
+    last_transition_time: Annotated[str, Meta(description="Since when."), _schema(format="date-time")] = ""
+    observed_generation: Annotated[int, Meta(description="Of the spec this is about."), _schema(format="int64")] = 0
 
 
 class PlacementPolicyStatus(Base):
-    observed_generation: Annotated[int, _schema(format="int64")] = 0
+    """How the policy stands."""
+
+    observed_generation: Annotated[int, Meta(description="Of the spec this is about."), _schema(format="int64")] = 0
     conditions: Annotated[
         list[Condition],
+        Meta(description="Accepted, by type."),
         _schema(maxItems=16, **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}),
     ] = []
 

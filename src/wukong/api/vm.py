@@ -367,24 +367,35 @@ class WukongSpec(Base):
 class VmStatus(Base):
     """How one virtual machine stands."""
 
-    name: str
-    phase: str = ""
-    node: str = ""
-    ready: bool = False
-    migratable: bool | None = None
-    restart_required: bool = False
-    reason: str = ""
-    message: str = ""
+    name: Annotated[str, _says("Of the VirtualMachine.", maxLength=253)]
+    phase: Annotated[str, _says("KubeVirt's word for it: Running, Starting, ErrorUnschedulable, …", maxLength=64)] = ""
+    node: Annotated[str, _says("Where it runs.", maxLength=253)] = ""
+    ready: Annotated[bool, _says("Whether it is ready.")] = False
+    migratable: Annotated[bool | None, _says("Whether it can migrate live, as far as KubeVirt knows.")] = None
+    restart_required: Annotated[bool, _says("Whether a change waits for its restart.")] = False
+    reason: Annotated[str, _says("Why it does not run, in one word.", maxLength=1024)] = ""
+    message: Annotated[str, _says("The same for people, with the smallest fix that is known.", maxLength=32768)] = ""
 
 
 class WukongStatus(Base):
-    observed_generation: int = 0
-    replicas: int = 0
-    ready_replicas: int = 0
-    node: str = ""  # of the only virtual machine, or how many nodes there are
-    reason: str = ""
-    vms: list[VmStatus] = []
-    conditions: list[Condition] = []
+    """How the virtual machines stand."""
+
+    observed_generation: Annotated[int, _says("Of the spec that this is about.", format="int64")] = 0
+    replicas: Annotated[int, _says("How many VirtualMachines there are.", format="int32")] = 0
+    ready_replicas: Annotated[int, _says("How many of them are ready.", format="int32")] = 0
+    node: Annotated[
+        str, _says("The node of the only virtual machine, or how many nodes they are on.", maxLength=253)
+    ] = ""
+    reason: Annotated[str, _says("Why not all is well, in one word.", maxLength=1024)] = ""
+    vms: Annotated[list[VmStatus], _lists_by_name("One entry per virtual machine.", MOST_REPLICAS)] = []
+    conditions: Annotated[
+        list[Condition],
+        _lists(
+            "Accepted, Bootable, Ready, RestartRequired and others, by type.",
+            16,
+            **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+        ),
+    ] = []
 
 
 class Wukong(Object):

@@ -2,28 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
-
-from wukong.api.vm import NAME_LABEL, Wukong
-from wukong.placement.vm import VmSettings, build_virtual_machine, find_wukong_problems, is_bootable
-from wukong.ports import Document
-
-
-def a_wukong(name: str = "web", **spec: Any) -> Wukong:
-    metadata = {"name": name, "namespace": "shop", "uid": "u-1"}
-    return msgspec.convert({"metadata": metadata, "spec": spec}, Wukong)
-
-
-def build(wukong: Wukong, **settings: Any) -> Document:
-    assert find_wukong_problems(wukong, {}) == []
-    return build_virtual_machine(wukong, wukong.metadata.name, VmSettings(**settings))
-
-
-def template_spec_of(wukong: Wukong, **settings: Any) -> Document:
-    spec: Document = build(wukong, **settings)["spec"]["template"]["spec"]
-    return spec
+from wukong.api.vm import NAME_LABEL
+from wukong.placement.vm import is_bootable
+from wukongs import a_wukong, build
 
 
 def test_the_smallest_wukong_is_one_cpu_and_one_gi_on_the_pod_network() -> None:

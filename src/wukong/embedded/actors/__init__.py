@@ -1,4 +1,4 @@
-"""Kubernetes' built-in controllers and kubelets: one small package each, pure, and true to the real ones.
+"""Kubernetes' built-in controllers and kubelets, and KubeVirt: one small package each, pure, and true to the real ones.
 
 `make_actors` makes all of them; app/embedded.py and tests hand them to a World, beside Wukong's own controllers. An
 actor is a Controller (state/controller.py): it reads the mirror and returns an Outcome, and performs nothing.
@@ -13,6 +13,10 @@ from wukong.embedded.actors.garbage_collector.controller import GarbageCollector
 from wukong.embedded.actors.job.controller import Jobs
 from wukong.embedded.actors.kubelet.behaviour import Behaviour
 from wukong.embedded.actors.kubelet.controller import Kubelets
+from wukong.embedded.actors.kubevirt.handlers import VirtHandlers
+from wukong.embedded.actors.kubevirt.instances import Instances
+from wukong.embedded.actors.kubevirt.node_labels import NodeLabels
+from wukong.embedded.actors.kubevirt.virtual_machines import VirtualMachines
 from wukong.embedded.actors.namespace.controller import Namespaces
 from wukong.embedded.actors.node_lifecycle.controller import NodeLifecycle
 from wukong.embedded.actors.pod_garbage_collector.controller import PodGarbageCollector
@@ -44,4 +48,8 @@ def make_actors(
         PodGarbageCollector(chance.derive("podgc")),
         GarbageCollector(server),
         Namespaces(server),
+        VirtualMachines(chance.derive("virt-vm")),
+        Instances(),
+        VirtHandlers(),
+        NodeLabels(),
     ]

@@ -4,6 +4,8 @@
     not ready: AlwaysAllow, or its budget is met without it ─► deleted, not charged
     otherwise: not counted yet or none left ─► 429;  else charged (disruptionsAllowed, disruptedPods) ─► deleted
 
+Before all that KubeVirt's webhook is asked about the pods in which virtual machines run: kubevirt/eviction.py.
+
 Called by server.py. Follows registry/core/pod/storage/eviction.go. The disruption controller counts the pods of a
 budget; here it is only charged. Unlike in rules.budgets, which serves preemption, an empty selector covers every pod
 of the namespace.
@@ -26,6 +28,7 @@ from wukong.embedded.store.database import Database
 from wukong.embedded.store.deletion import DeleteOptions, delete
 from wukong.embedded.store.documents import condition_of, format_time, is_terminating, meta_of, value_at, with_condition
 from wukong.embedded.store.kinds import ServedKind
+from wukong.embedded.store.kubevirt.eviction import intercept_eviction, is_launcher
 from wukong.embedded.store.validation.objects import decode_object
 from wukong.ports import Document
 from wukong.semantics.selectors import compile_selector, selects
@@ -46,6 +49,8 @@ def evict(
     pod = database.get(pods.name, key)
     if pod is None:
         raise not_found(pods.name, key)
+    if is_launcher(pod):
+        intercept_eviction(database, pod)
     _check_preconditions(key, pod, options)
     if not _may_ignore_budgets(pod):
         covering = [budget for budget in database.list_objects(budgets.name, key.namespace) if covers(budget, pod)]

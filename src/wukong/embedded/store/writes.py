@@ -43,6 +43,7 @@ from wukong.embedded.store.documents import (
     without_fields,
 )
 from wukong.embedded.store.kinds import Kinds, ServedKind
+from wukong.embedded.store.kubevirt import admission as kubevirt_admission
 from wukong.embedded.store.normalize import normalize
 from wukong.embedded.store.ownership.field_managers import Writer
 from wukong.embedded.store.ownership.managed_fields import note_write
@@ -99,6 +100,8 @@ class ObjectWriter:
             document = mutate(kind.resource, add_not_ready_taint(document), self.mutators)
         elif self.mutators:
             document = self._normalize_and_default(kind, mutate(kind.resource, document, self.mutators))
+        if kubevirt_admission.is_webhooks_business(kind):
+            document = kubevirt_admission.admit_new(kind, document, self.database)
         check_new(kind, document)
         document = _with_initial_status(kind, document)
         if kind.has_generation:
@@ -249,6 +252,8 @@ class ObjectWriter:
     ) -> Document:
         if kind.resource == PODS and not writer.subresource:
             after = admit_pod_update(before, after)
+        if kubevirt_admission.is_webhooks_business(kind) and not writer.subresource:
+            after = kubevirt_admission.admit_update(kind, before, after)
         after = (
             _change_only_status(kind, before, after)
             if writer.subresource == "status"

@@ -3,7 +3,7 @@
 Measured on the test bed with `python -m testbed latencies` on 2026-11-16, Kubernetes 1.35.8, on two cores with other
 work to do (docs/fidelity.md has the table): the last numbers of a row are its tail. What was measured fewer than 48
 times has the numbers of all controllers together, and nothing takes less than a millisecond. Numbers of workers are
-the defaults of kube-controller-manager 1.35 (pkg/controller/*/config/v1alpha1/defaults.go).
+the defaults of kube-controller-manager 1.35 (pkg/controller/*/config/v1alpha1/defaults.go) and of virt-controller 1.7.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class Latency(NamedTuple):
 
 HEARING = Spread(1, 3, 11, 34, 100)
 WRITING = Spread(1, 5, 18, 45, 100)
+WEBHOOK_WRITING = Spread(5, 20, 35, 60, 100)  # of KubeVirt's objects: a machine has its pod after 100 to 170 ms
 ANY = Latency(HEARING, WRITING)
 MANY = 1_000_000  # workers: as many as there is work
 
@@ -58,4 +59,8 @@ LATENCIES: dict[str, Latency] = {
     # Decides one pod after the other; bindings go on beside the next decision.
     "scheduler": Latency(Spread(1, 2, 10, 25, 45), Spread(1, 6, 16, 34, 37), deciding=1, workers=1, writes_aside=True),
     "tainteviction": ANY._replace(workers=8),
+    "virt-handler": Latency(HEARING, WEBHOOK_WRITING, workers=MANY, is_apart=True),
+    "virt-node": Latency(HEARING, WRITING, workers=3),
+    "virt-vm": Latency(HEARING, WEBHOOK_WRITING, workers=3),
+    "virt-vmi": Latency(HEARING, WEBHOOK_WRITING, workers=10),
 }

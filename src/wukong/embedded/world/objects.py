@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import field
 
-from wukong.api import apps, batch, core
+from wukong.api import apps, batch, core, kubevirt
 from wukong.api.kinds import KINDS
 from wukong.api.meta import Base, Object
 from wukong.api.unreadable import Unreadable, read_document
@@ -82,9 +82,22 @@ class Job(batch.Job):
     document: Document = {}
 
 
+class VirtualMachine(kubevirt.VirtualMachine):
+    document: Document = {}
+
+
+class VirtualMachineInstance(kubevirt.VirtualMachineInstance):
+    document: Document = {}
+
+
+class VirtualMachineInstanceMigration(kubevirt.VirtualMachineInstanceMigration):
+    document: Document = {}
+
+
 _WHOLE_STRUCTS = (
     *(Pod, Node, ReplicaSet, Deployment, StatefulSet, DaemonSet, PodDisruptionBudget, Namespace),
     *(ControllerRevision, Job),
+    *(VirtualMachine, VirtualMachineInstance, VirtualMachineInstanceMigration),
 )
 
 

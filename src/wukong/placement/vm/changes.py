@@ -27,8 +27,11 @@ from wukong.errors import InputError
 Spec = Mapping[str, Any]
 _COPIED = ("affinity", "nodeSelector", "tolerations")
 # What is gone from the desired spec is removed by the apply. Elsewhere KubeVirt's own defaults look the same as that.
-_REMOVABLE = (*_COPIED, "topologySpreadConstraints", "priorityClassName", "schedulerName", "readinessProbe")
-_REMOVABLE_TOO = ("livenessProbe", "volumes", "networks", "terminationGracePeriodSeconds")
+_REMOVABLE = (
+    *_COPIED,
+    *("topologySpreadConstraints", "priorityClassName", "schedulerName", "readinessProbe", "livenessProbe"),
+    *("volumes", "networks", "terminationGracePeriodSeconds"),
+)
 _HOTPLUG_RATIO = 4  # maxGuest is so many times the guest memory at start
 
 
@@ -65,11 +68,10 @@ def _find_changes(live: Spec, desired: Spec) -> Iterator[tuple[str, ChangeEffect
 def _find_template_changes(live: Spec, desired: Spec) -> Iterator[tuple[str, ChangeEffect]]:
     path = "spec.template.spec"
     for name, value in desired.items():
-        is_same = is_within(value, live.get(name)) if name not in _COPIED else is_within(value, live.get(name), True)
-        if name in ("domain", "networks") or is_same:
+        if name in ("domain", "networks") or is_within(value, live.get(name), is_whole=name in _COPIED):
             continue
         yield f"{path}.{name}", ChangeEffect.NEXT_POD if name in _COPIED else ChangeEffect.RESTART_REQUIRED
-    for name in (*_REMOVABLE, *_REMOVABLE_TOO):
+    for name in _REMOVABLE:
         if live.get(name) and name not in desired:
             yield f"{path}.{name}", ChangeEffect.NEXT_POD if name in _COPIED else ChangeEffect.RESTART_REQUIRED
     if "networks" in desired and not is_within(desired["networks"], live.get("networks")):
@@ -82,9 +84,8 @@ def _find_domain_changes(live: Spec, desired: Spec) -> Iterator[tuple[str, Chang
     for name, value in desired.items():
         for field, entry in value.items() if isinstance(value, Mapping) else ():
             live_entry = _map_at(live, name).get(field)
-            if is_within(entry, live_entry, name == "devices"):
-                continue
-            yield f"{path}.{name}.{field}", _effect_of_domain_field(name, field, live_entry, entry)
+            if not is_within(entry, live_entry):
+                yield f"{path}.{name}.{field}", _effect_of_domain_field(name, field, live_entry, entry)
     for field in ("disks", "gpus"):
         if _map_at(live, "devices").get(field) and field not in _map_at(desired, "devices"):
             yield f"{path}.devices.{field}", ChangeEffect.RESTART_REQUIRED

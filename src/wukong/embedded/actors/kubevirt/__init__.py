@@ -1,0 +1,1 @@
+"""KubeVirt 1.7: virt-controller's controllers, and the virt-handlers of all nodes with hollow guests."""

@@ -1,0 +1,1 @@
+"""What KubeVirt's webhooks do in front of the store: defaults, refusals, and evictions that become migrations."""
