@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from testbed import control_plane, nodes, processes, programs
+from testbed import control_plane, file_watches, nodes, processes, programs
 from testbed.build import Say
 from testbed.client import Client
 from testbed.control_plane import ControlPlane, tail, write_whole
@@ -70,6 +70,7 @@ def up(folder: Path, order: Order, say: Say) -> State:
     programs.find(say)
     if order.kubevirt:
         programs.find_kubevirt(say)
+    file_watches.make_room()
     folder.mkdir(parents=True, mode=0o700)
     (folder / ORDER_FILE).write_bytes(msgspec.json.encode(order, enc_hook=str))
     argv = [sys.executable, "-m", "testbed.supervisor", str(folder)]

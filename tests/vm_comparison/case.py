@@ -57,8 +57,13 @@ async def compare_manifest(
 
 
 async def wait_for_pod(client: Client, namespace: str, vm: str) -> Json:
-    """The first virt-launcher pod of this virtual machine, as soon as there is one."""
-    path, selector = f"/api/v1/namespaces/{namespace}/pods", f"vm.kubevirt.io/name={vm}"
+    """The first virt-launcher pod of this virtual machine, as soon as there is one.
+
+    Found by its instance: the label vm.kubevirt.io/name has the guest's hostname where that is another.
+    """
+    kubevirt = f"/apis/kubevirt.io/v1/namespaces/{namespace}/virtualmachineinstances/{vm}"
+    instance = await client.wait_until(kubevirt, lambda vmi: True, SECONDS)
+    path, selector = f"/api/v1/namespaces/{namespace}/pods", f"kubevirt.io/created-by={instance['metadata']['uid']}"
     try:
         async with asyncio.timeout(SECONDS):
             async for change in client.follow(path, labelSelector=selector):

@@ -21,7 +21,7 @@ DEFAULTS = {
     "$.spec.template.spec.domain.firmware.uuid",
     "$.spec.template.spec.domain.firmware.serial",
 }
-# What virt-controller adds to every required node selector term of a machine with the CPU of its host.
+# What virt-controller adds to every required node selector term of a machine with the CPU model of its host.
 OBSOLETE_HOST_MODEL = {"key": "node-labeller.kubevirt.io/obsolete-host-model", "operator": "DoesNotExist"}
 _UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "k": 10**3, "M": 10**6, "G": 10**9}
 
@@ -52,12 +52,11 @@ def find_pod_differences(built: Json, pod: Json) -> list[str]:
 
 
 def _with_addition(affinity: Json) -> Json:
+    """Where there is no required term KubeVirt makes one."""
     node_affinity = affinity.get("nodeAffinity", {})
-    if REQUIRED not in node_affinity:
-        return affinity
     terms = [
         {**term, "matchExpressions": [*term.get("matchExpressions", []), OBSOLETE_HOST_MODEL]}
-        for term in node_affinity[REQUIRED]["nodeSelectorTerms"]
+        for term in node_affinity.get(REQUIRED, {}).get("nodeSelectorTerms", [{}])
     ]
     return {**affinity, "nodeAffinity": {**node_affinity, REQUIRED: {"nodeSelectorTerms": terms}}}
 

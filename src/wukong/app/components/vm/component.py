@@ -29,7 +29,7 @@ from wukong.controllers.vm.controller import VirtualMachineController
 from wukong.controllers.vm.priority_classes import PriorityClasses
 from wukong.controllers.vm.priority_limits import PriorityLimits
 from wukong.placement.vm import VmSettings
-from wukong.placement.vm.priority import HIGHEST_PRIORITY
+from wukong.api.vm import HIGHEST_PRIORITY
 from wukong.placement.vm.settings import ResourceAffinityMode
 from wukong.semantics.label_syntax import is_label_key
 
