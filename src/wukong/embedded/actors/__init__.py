@@ -13,8 +13,10 @@ from wukong.embedded.actors.garbage_collector.controller import GarbageCollector
 from wukong.embedded.actors.job.controller import Jobs
 from wukong.embedded.actors.kubelet.behaviour import Behaviour
 from wukong.embedded.actors.kubelet.controller import Kubelets
+from wukong.embedded.actors.kubevirt.evacuation import Evacuation
 from wukong.embedded.actors.kubevirt.handlers import VirtHandlers
 from wukong.embedded.actors.kubevirt.instances import Instances
+from wukong.embedded.actors.kubevirt.migrations import Migrations
 from wukong.embedded.actors.kubevirt.node_labels import NodeLabels
 from wukong.embedded.actors.kubevirt.virtual_machines import VirtualMachines
 from wukong.embedded.actors.namespace.controller import Namespaces
@@ -52,4 +54,6 @@ def make_actors(
         Instances(),
         VirtHandlers(),
         NodeLabels(),
+        Migrations(),
+        Evacuation(chance.derive("virt-evacuation")),
     ]

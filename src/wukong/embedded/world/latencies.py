@@ -59,7 +59,9 @@ LATENCIES: dict[str, Latency] = {
     # Decides one pod after the other; bindings go on beside the next decision.
     "scheduler": Latency(Spread(1, 2, 10, 25, 45), Spread(1, 6, 16, 34, 37), deciding=1, workers=1, writes_aside=True),
     "tainteviction": ANY._replace(workers=8),
+    "virt-evacuation": Latency(HEARING, WEBHOOK_WRITING, workers=3),
     "virt-handler": Latency(HEARING, WEBHOOK_WRITING, workers=MANY, is_apart=True),
+    "virt-migration": Latency(HEARING, WEBHOOK_WRITING, workers=3),
     "virt-node": Latency(HEARING, WRITING, workers=3),
     "virt-vm": Latency(HEARING, WEBHOOK_WRITING, workers=3),
     "virt-vmi": Latency(HEARING, WEBHOOK_WRITING, workers=10),

@@ -50,6 +50,8 @@ def is_written(pod: Pod, stage: Stage) -> bool:
     if ready is None or (ready.status == "True") != (stage.is_ready and _gates_are_open(pod.document)):
         return False
     statuses = pod.document["status"].get("containerStatuses") or ()
+    if "readinessGates" in pod.document["spec"] and any(status.get("ready") != stage.is_ready for status in statuses):
+        return False  # whatever its gates say, its containers have become ready, or are no longer
     return len(statuses) == len(pod.document["spec"]["containers"]) and all(
         _waiting_reason_of(status) == stage.waiting for status in statuses
     )

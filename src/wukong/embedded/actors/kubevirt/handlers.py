@@ -224,19 +224,11 @@ def _end_migrated_pods(instance: VirtualMachineInstance, state: State, now: floa
     if not migration.get("completed"):
         return []
     has_failed = bool(migration.get("failed"))
-    place = migration.get("targetNode") if has_failed else migration.get("sourceNode")
-    patches = []
-    for pod in instance_status.list_pods(instance, state):
-        is_left = pod.spec.node_name == place and place != instance.status.node_name
-        is_of_another = (
-            names.MIGRATION_JOB_LABEL in pod.metadata.labels
-            and has_failed
-            and (pod.metadata.name != migration.get("targetPod"))
-        )
-        if not is_left or is_going_down(pod) or is_of_another or not _is_heard_of(pod.spec.node_name, state):
-            continue
-        patches.append(_patch_pod(pod, _BROKEN if has_failed else _ENDED, now))
-    return patches
+    name = migration.get("targetPod" if has_failed else "sourcePod") or ""
+    pod = state.get(Pod, Key(instance.metadata.namespace, name))
+    if pod is None or is_going_down(pod) or not _is_heard_of(pod.spec.node_name, state):
+        return []
+    return [_patch_pod(pod, _BROKEN if has_failed else _ENDED, now)]
 
 
 def _patch_pod(pod: Pod, stage: Stage, now: float) -> Patch:
