@@ -40,7 +40,7 @@ class Cluster(Protocol):
 
 
 async def play(case: Case, cluster: Cluster, expected: Sequence[Story] = ()) -> Story:
-    """`expected` is what the other cluster told: then this one is given time to end as that one did, and then to rest."""
+    """`expected` is what the other cluster told: this one is given time to end so, and to rest."""
     await _begin(case, cluster)
     await _happen(case, cluster)
     observer = cluster.observer
