@@ -43,6 +43,7 @@ async def test_a_vm_runs_in_a_pod_with_its_rules_and_what_kubevirt_adds(
     assert pod["spec"]["readinessGates"] == [{"conditionType": "kubevirt.io/virtual-machine-unpaused"}]
 
 
+@pytest.mark.slow
 async def test_an_evicted_vm_is_migrated_to_another_node(
     kubevirt_bed: Bed, vm_namespace: str, vm_nodes: HollowNodes
 ) -> None:
@@ -65,6 +66,7 @@ async def test_an_evicted_vm_is_migrated_to_another_node(
     assert "deletionTimestamp" not in over["metadata"]
 
 
+@pytest.mark.slow
 async def test_a_vm_without_eviction_strategy_dies_and_is_started_elsewhere(
     kubevirt_bed: Bed, vm_namespace: str, vm_nodes: HollowNodes
 ) -> None:
@@ -78,6 +80,7 @@ async def test_a_vm_without_eviction_strategy_dies_and_is_started_elsewhere(
     assert (before["status"]["nodeName"], after["status"]["nodeName"]) == (first, second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("strategy", "answer"),
     [
@@ -101,6 +104,7 @@ async def test_a_vm_that_cannot_be_migrated_is_refused_eviction_only_by_live_mig
             await vms.wait_until_running("web", after=vmi["metadata"]["uid"])
 
 
+@pytest.mark.slow
 async def test_a_migration_that_fails_leaves_the_vm_where_it_was(
     kubevirt_bed: Bed, vm_namespace: str, vm_nodes: HollowNodes
 ) -> None:
@@ -123,6 +127,7 @@ async def test_a_migration_that_fails_leaves_the_vm_where_it_was(
     assert after["status"]["nodeName"] == before["status"]["nodeName"]
 
 
+@pytest.mark.slow
 async def test_a_guest_that_shuts_down_is_started_again_only_where_the_run_strategy_says_so(
     kubevirt_bed: Bed, vm_namespace: str, vm_nodes: HollowNodes
 ) -> None:
