@@ -138,8 +138,10 @@ class Handlers:
         if guest.timer:
             guest.timer.cancel()
         guest.is_stale = False
-        again_after = await self.act(guest)
-        guest.is_busy = False
+        try:
+            again_after = await self.act(guest)
+        finally:
+            guest.is_busy = False
         if guest.is_stale:
             self.wake(uid)
         elif again_after < inf and self.guests.get(uid) is guest:

@@ -155,8 +155,8 @@ def test_a_pod_of_the_next_migration_is_not_taken_for_a_left_over() -> None:
 def test_what_was_plugged_in_is_there_after_the_migration() -> None:
     changes = [{"type": "HotVCPUChange", "status": "True"}, {"type": "HotMemoryChange", "status": "True"}]
     vmi = a_vmi(migration={}, conditions=changes, memory={"guestAtBoot": "1Gi", "guestCurrent": "1Gi"})
-    vmi["spec"]["domain"] |= {"cpu": {"sockets": 2, "cores": 1, "threads": 1}, "memory": {"guest": "2Gi"}}
+    vmi["spec"]["domain"] |= {"cpu": {"sockets": 2, "cores": 1}, "memory": {"guest": "2Gi"}}
     status = migrated(vmi)[0]["status"]
-    assert status["currentCPUTopology"] == {"sockets": 2, "cores": 1, "threads": 1}
+    assert status["currentCPUTopology"] == {"sockets": 2, "cores": 1}
     assert status["memory"] == {"guestAtBoot": "1Gi", "guestCurrent": "2Gi", "guestRequested": "2Gi"}
     assert status["conditions"] == []

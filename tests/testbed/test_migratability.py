@@ -52,12 +52,16 @@ def test_what_keeps_a_guest_on_its_node(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("volume", "disks", "is_copied"),
+    ("volume", "disk", "modes", "is_copied"),
     [
-        ({"name": "disk", "containerDisk": {"image": "x"}}, [{"name": "disk", "disk": {}}], True),
-        ({"name": "disk", "cloudInitNoCloud": {"userData": "x"}}, [{"name": "disk", "cdrom": {}}], False),
-        (CLAIM, [{"name": "disk", "disk": {}}], False),
+        ({"name": "disk", "containerDisk": {"image": "x"}}, "disk", None, True),
+        ({"name": "disk", "cloudInitNoCloud": {"userData": "x"}}, "cdrom", None, False),
+        (CLAIM, "disk", ["ReadWriteMany"], False),
+        (CLAIM, "disk", ["ReadWriteOnce"], True),
     ],
 )
-def test_disks_that_exist_on_the_node_alone_are_copied(volume: Json, disks: list[Json], is_copied: bool) -> None:
-    assert migratability.is_block_migration(a_vmi(volumes=[volume], devices={"disks": disks})) is is_copied
+def test_disks_that_exist_on_the_node_alone_are_copied(
+    volume: Json, disk: str, modes: list[str] | None, is_copied: bool
+) -> None:
+    vmi = a_vmi(volumes=[volume], devices={"disks": [{"name": "disk", disk: {}}]}, modes=modes)
+    assert migratability.is_block_migration(vmi) is is_copied
