@@ -9,10 +9,13 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 CODE := $(wildcard src tests testbed bench examples)
 
-# Tests in parallel. Half of what tests of the control plane take is waiting: for them there is one worker more than cores.
-# Tests that share a cluster stay on one worker (loadgroup), and those that wait are started first, in this order.
+# Tests in parallel. Most of what tests of the control plane take is waiting: for them there are three workers more than
+# cores. Tests that share a cluster stay on one worker (loadgroup), and those that wait are started first, the longest
+# before the others: testbed/worker_groups.py. Workers read compiled tests, also where the environment asks Python to
+# write none: each would compile all of them again, and every process that a test starts would compile what it imports.
 CORES := $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((cores < 8 ? cores : 8)))
-WORKERS := $(shell echo $$(($(CORES) + 1)))
+WORKERS := $(shell echo $$(($(CORES) + 3)))
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 IN_PARALLEL := --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
@@ -27,12 +30,12 @@ demo: .venv ## Show what Wukong does, in a minute, without a cluster
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh $(ARGS)
 
 quick: lint types ## Lint, types and the tests that need neither a control plane nor long: a minute, after every edit
-	@$(BIN)/python -m pytest -q -n $(CORES) $(IN_PARALLEL) --quick $(ARGS)
+	@$(PYTEST) -q -n $(CORES) $(IN_PARALLEL) --quick $(ARGS)
 
 test: .venv ## Run every test (ARGS="-k taint" to choose); the first time builds a control plane and KubeVirt, about 11 minutes
 	@$(BIN)/python -m testbed build --kubevirt --optional
 	@$(BIN)/python -m testbed prometheus --optional
-	@$(BIN)/python -m pytest -n $(WORKERS) $(IN_PARALLEL) $(ARGS)
+	@$(PYTEST) -n $(WORKERS) $(IN_PARALLEL) $(ARGS)
 
 check: lint ## Lint, format, types, import rows: what a change must pass besides its tests
 	@$(BIN)/ruff format --check --quiet . || { echo "Some files are not formatted: run 'make format'." >&2; exit 1; }

@@ -14,9 +14,9 @@
     own_control_plane   `with own_control_plane() as plane`: no kubelets, but `plane.restart("apiserver")`
 
 Where a machine can have none these tests skip and say why; where CI=true they fail instead. Tests may be `async def`.
-Tests that use any of them are marked `control_plane` by a hook below and start first, those marked `slow` before the
-others: much of it is waiting, which goes on beside what other workers compute. Those that use `kubevirt_bed` run on one
-worker (worker_groups.py): KubeVirt limits the migrations of a cluster, so tests at once would wait for one another.
+Tests that use any of them are marked `control_plane` by a hook below. worker_groups.py lets them start first: much of
+it is waiting, which goes on beside what other workers compute. Those that use `kubevirt_bed` run on one worker:
+KubeVirt limits the migrations of a cluster, so tests at once would wait for one another.
 """
 
 from __future__ import annotations
@@ -276,7 +276,9 @@ async def remove(bed: Bed, paths: list[str]) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "control_plane: needs a real control plane or Prometheus; set by fixture use")
     config.addinivalue_line(
-        "markers", "slow(real_time=False): two seconds of work or longer waiting; not in `make quick`"
+        "markers",
+        "slow(seconds=0, real_time=False): two seconds of work or longer waiting; not in `make quick`. The longest "
+        "start first, and before all others those that compare a real cluster in real time",
     )
     given = getattr(config, "workerinput", None)
     if given:
@@ -314,24 +316,10 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pyte
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a control plane, before `-m` chooses; tests that wait start before those that only compute."""
+    """Mark what needs a control plane, before `-m` chooses."""
     for item in items:
         if REAL_PROGRAMS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("control_plane")
-        if "kubevirt_bed" in getattr(item, "fixturenames", ()) and not is_marked(item, "xdist_group"):
-            item.add_marker(pytest.mark.xdist_group("kubevirt"))
-    items.sort(key=turn)
-
-
-def turn(item: pytest.Item) -> tuple[bool, bool, bool]:
-    """Who starts first. Stories of a real cluster in real time come before all others, beside tests that only wait."""
-    slow = item.get_closest_marker("slow")
-    is_in_real_time = slow is not None and slow.kwargs.get("real_time", False)
-    return not is_in_real_time, not is_marked(item, "control_plane"), slow is None
-
-
-def is_marked(item: pytest.Item, name: str) -> bool:
-    return item.get_closest_marker(name) is not None
 
 
 @pytest.hookimpl(tryfirst=True)

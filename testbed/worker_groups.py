@@ -1,8 +1,12 @@
-"""Keeps tests that share something costly on one worker of xdist. Loaded by tests/conftest.py, used by `make test`.
+"""Which tests run on which worker of xdist, and in which order. Loaded by tests/conftest.py, used by `make test`.
 
-Such tests are marked `xdist_group("name")`. xdist's own `--dist loadgroup` knows groups by a suffix that workers give
-to the ids of tests, and pytest 9 does not let them. Here one worker writes the groups into a file when it has
-collected, and the scheduler reads it. All else is xdist's: a group or a single test at a time, in order of collection.
+    GROUPS                        tests that share something costly by a fixture: one worker runs them all
+    xdist_group("name")           the mark behind it, for tests that share something else
+    slow(seconds=…)               what a long test takes on a quiet machine: the longest start first
+
+Tests that wait start before those that only compute: see `turn_of`. xdist's own `--dist loadgroup` knows groups by a
+suffix that workers give to the ids of tests, and pytest 9 does not let them. Here one worker writes the groups into a
+file when it has collected, and the scheduler reads it. All else is xdist's: a group or a single test at a time.
 """
 
 from __future__ import annotations
@@ -18,6 +22,20 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 from testbed.pytest_plugin import RUN
 
 WRITER = "gw0"
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Tests that use a fixture of which there shall be one in a run, and not one per worker."""
+
+    fixture: str
+    seconds: float  # of all of them together
+
+
+GROUPS = {
+    "kubevirt": Group("kubevirt_bed", 60),  # a cluster with KubeVirt, which limits how many migrations go on at a time
+    "extended": Group("extended", 40),  # a cluster whose kube-scheduler asks our extender
+    "policies": Group("kinds", 30),  # a cluster with our kinds, and nobody else who judges policies
+}
 
 
 class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
@@ -38,6 +56,33 @@ class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no t
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling | None:
     return GroupScheduling(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for name, group in GROUPS.items():
+            if group.fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.xdist_group(name))
+    items.sort(key=turn_of)
+
+
+def turn_of(item: pytest.Item) -> tuple[bool, bool, float, bool]:
+    """Who starts first: stories of a real cluster in real time, what waits for a control plane, what only computes.
+
+    Each of them the longest first, for the last test to start should not be the last to end by far.
+    """
+    slow = item.get_closest_marker("slow")
+    is_in_real_time = slow is not None and slow.kwargs.get("real_time", False)
+    needs_control_plane = item.get_closest_marker("control_plane") is not None
+    return not is_in_real_time, not needs_control_plane, -seconds_of(item), slow is None
+
+
+def seconds_of(item: pytest.Item) -> float:
+    """What the test, or its whole group, takes; 0 where nobody has said so."""
+    group, slow = item.get_closest_marker("xdist_group"), item.get_closest_marker("slow")
+    if group is not None and group.args[0] in GROUPS:
+        return GROUPS[group.args[0]].seconds
+    return float(slow.kwargs.get("seconds", 0)) if slow is not None else 0.0
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist says that this worker has collected

@@ -1,4 +1,4 @@
-"""`extended`: one cluster per run whose kube-scheduler asks `wukong run --components extender`."""
+"""`extended`: a cluster whose kube-scheduler asks `wukong run --components extender`. One per run.."""
 
 from __future__ import annotations
 
@@ -40,10 +40,3 @@ async def prepare(bed: Bed, folder: Path) -> Path:
         await furnish(client)
         await client.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD)
         return await service_account(client, bed, "default", ACCOUNT, PERMISSIONS, folder)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker runs all tests that use `extended`, so that one such cluster is started and not one per worker."""
-    for item in items:
-        if "extended" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("extended"))

@@ -26,7 +26,6 @@ from wukong.api.kinds import KINDS, PLACEMENT_POLICIES
 from wukong.app.component import list_permissions
 from wukong.app.components.policy import POLICY
 
-pytestmark = pytest.mark.xdist_group("policies")  # one worker, so that the control plane below is started once
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 EVERYTHING: dict[str, Any] = {
     "selector": {

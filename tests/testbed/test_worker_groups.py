@@ -1,46 +1,78 @@
-"""Tests of one group run on one worker, also when they are in different files; the others go where there is time."""
+"""Tests of one group run on one worker, also when they are in different files; who waits longest starts first."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from testbed.worker_groups import GROUPS
+
 ROOT = Path(__file__).parents[2]
 PLUGINS = ["-p", "testbed.pytest_plugin", "-p", "testbed.worker_groups", "-p", "no:cacheprovider"]
+IN_PARALLEL = ["-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder"]
 FILE = """
 import os
 from pathlib import Path
 import pytest
 
+def note(group):
+    Path(__file__).with_suffix(f".{group}").write_text(os.environ["PYTEST_XDIST_WORKER"])
+
 @pytest.mark.xdist_group("shared")
 def test_in_the_group():
-    Path(__file__).with_suffix(".worker").write_text(os.environ["PYTEST_XDIST_WORKER"])
+    note("shared")
+
+@pytest.fixture
+def FIXTURE():
+    pass
+
+def test_that_uses_what_is_shared(FIXTURE):
+    note("by-fixture")
 
 @pytest.mark.parametrize("number", range(4))
 def test_in_no_group(number):
     pass
 """
+ORDER = """
+import pytest
+
+@pytest.fixture
+def testbed_programs():
+    pass
+
+def test_fifth(): pass
+def test_third(testbed_programs): pass
+@pytest.mark.slow
+def test_fourth(): pass
+@pytest.mark.slow(seconds=20)
+def test_second(testbed_programs): pass
+@pytest.mark.slow(seconds=3, real_time=True)
+def test_first(testbed_programs): pass
+"""
+
+
+def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-q", *PLUGINS, "--import-mode=importlib", f"--rootdir={folder}"]
+    return subprocess.run([*command, *options, str(folder)], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.slow
 def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:
+    fixture = next(iter(GROUPS.values())).fixture
     for number in range(4):
-        (tmp_path / f"test_{number}.py").write_text(FILE)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-n",
-        "2",
-        "--dist",
-        "loadgroup",
-        "--no-loadscope-reorder",
-        *PLUGINS,
-    ]
-    options = [f"--rootdir={tmp_path}", "--import-mode=importlib", str(tmp_path)]
-    result = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert "20 passed" in result.stdout, result.stdout + result.stderr
-    assert len({file.read_text() for file in tmp_path.glob("*.worker")}) == 1
-    assert len(list(tmp_path.glob("*.worker"))) == 4
+        (tmp_path / f"test_{number}.py").write_text(FILE.replace("FIXTURE", fixture))
+    result = run_pytest(tmp_path, *IN_PARALLEL)
+    assert "24 passed" in result.stdout, result.stdout + result.stderr
+    for group in ("shared", "by-fixture"):
+        assert len({file.read_text() for file in tmp_path.glob(f"*.{group}")}) == 1
+        assert len(list(tmp_path.glob(f"*.{group}"))) == 4
+
+
+@pytest.mark.slow
+def test_what_waits_starts_first_and_the_longest_before_the_others(tmp_path: Path) -> None:
+    (tmp_path / "test_order.py").write_text(ORDER)
+    result = run_pytest(tmp_path, "--collect-only", "-c", os.devnull)
+    names = [line.rpartition("::test_")[2] for line in result.stdout.splitlines() if "::" in line]
+    assert names == ["first", "second", "third", "fourth", "fifth"], result.stdout + result.stderr
