@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from testbed import certificates
-from testbed.build import locked
+from testbed.build import kubevirt_version, locked
 from testbed.client import Client, Json
 from testbed.components import BURST, QPS
 from testbed.control_plane import Addition, ControlPlane, write_whole
@@ -137,8 +137,8 @@ def virt_controller(plane: ControlPlane, program: Path, port: int) -> Addition:
         f"--kubeconfig={plane.layout.kubeconfig('kubevirt-controller')}",
         "--listen=127.0.0.1",
         f"--port={port}",
-        "--launcher-image=quay.io/kubevirt/virt-launcher:v1.7.0",
-        "--exporter-image=quay.io/kubevirt/virt-exportserver:v1.7.0",
+        f"--launcher-image=quay.io/kubevirt/virt-launcher:{kubevirt_version()}",
+        f"--exporter-image=quay.io/kubevirt/virt-exportserver:{kubevirt_version()}",
         f"--prom-cert-file={keys}/virt-api.crt",
         f"--prom-key-file={keys}/virt-api.key",
     ]

@@ -1,5 +1,6 @@
 """Real virt-api and virt-controller, hollow virt-handlers: what becomes of virtual machines in the test bed."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ from testbed.client import ApiError, Client, Json
 from testbed.kubevirt.virtual_machines import VirtualMachines, a_vm, has_condition
 from testbed.nodes import on_reserved
 from testbed.pytest_plugin import Bed, HollowNodes
+
+Record = Callable[[str, object], None]
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -22,8 +25,9 @@ async def start_vm(
 
 
 async def test_a_vm_runs_in_a_pod_with_its_rules_and_what_kubevirt_adds(
-    kubevirt_bed: Bed, vm_namespace: str, vm_nodes: HollowNodes
+    kubevirt_bed: Bed, vm_namespace: str, vm_nodes: HollowNodes, record_property: Record
 ) -> None:
+    record_property("figure", f"real control plane with KubeVirt: up in {kubevirt_bed.up_seconds:.1f} s")
     await vm_nodes(1)
     apart = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "kubernetes.io/hostname"}
     rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
