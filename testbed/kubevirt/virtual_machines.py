@@ -117,6 +117,14 @@ class VirtualMachines:
 
         return await self.client.wait_until(self.path("virtualmachineinstances", name), is_so, self.seconds)
 
+    async def wait_until_ready(self, name: str) -> Json:
+        """The VirtualMachine when it says that it is ready, which is a moment after its instance."""
+
+        def is_so(vm: Json) -> bool:
+            return bool(vm.get("status", {}).get("ready"))
+
+        return await self.client.wait_until(self.path("virtualmachines", name), is_so, self.seconds)
+
     async def wait_for_status(self, name: str, word: str) -> Json:
         """The VirtualMachine when its `printableStatus` is this."""
 

@@ -35,8 +35,8 @@ async def test_a_vm_runs_in_a_pod_with_its_rules_and_what_kubevirt_adds(
         spec = {"affinity": rule}
         vms, vmi = await start_vm(client, vm_namespace, spec=spec, memory="512Mi", labels={"app": "web"})
         pod = await vms.launcher_pod("web")
-        vm = await vms.wait_for_status("web", "Running")
-    assert vm["status"]["ready"]
+        vm = await vms.wait_until_ready("web")
+    assert vm["status"]["printableStatus"] == "Running"
     assert pod["spec"]["affinity"]["podAntiAffinity"] == rule["podAntiAffinity"]
     labels = {"app": "web", "kubevirt.io": "virt-launcher", "kubevirt.io/created-by": vmi["metadata"]["uid"]}
     assert pod["metadata"]["labels"].items() >= {**labels, "vm.kubevirt.io/name": "web"}.items()
@@ -139,8 +139,8 @@ async def test_a_guest_that_shuts_down_is_started_again_only_where_the_run_strat
     async with kubevirt_bed.client() as client:
         vms, always = await start_vm(client, vm_namespace, "always")
         _, once = await start_vm(client, vm_namespace, "once", run_strategy="RerunOnFailure")
-        for name in ("always", "once"):
-            await vms.shut_down_guest(name)
+        await vms.shut_down_guest("always")
+        await vms.evict(await vms.launcher_pod("once"))  # its guest shuts down in order, which is no failure
         await vms.wait_until_running("always", after=always["metadata"]["uid"])
         await vms.wait_for_status("once", "Stopped")
         await vms.act("once", "start")
