@@ -64,6 +64,11 @@ CONFIGURATION = {
     },
 }
 READY_SECONDS = 60.0
+# Kubernetes' components go without a watcher of their certificates, KubeVirt's do not.
+NO_WATCHER = "Failed to create an inotify watcher"
+MORE_WATCHERS = """
+A control plane with KubeVirt has 17 inotify instances, and a user may have fs.inotify.max_user_instances, often 128.
+Run fewer of them at a time, or as root: sysctl fs.inotify.max_user_instances=1024"""
 
 
 class Installation:
@@ -90,7 +95,10 @@ class Installation:
 
     async def finish(self, client: Client) -> None:
         """Until virtual machines can be created. Raises TestbedError with the log of what did not start."""
-        await asyncio.gather(*(asyncio.to_thread(self.plane.await_ready, name) for name in self.components))
+        try:
+            await asyncio.gather(*(asyncio.to_thread(self.plane.await_ready, name) for name in self.components))
+        except TestbedError as error:
+            raise TestbedError(f"{error}{MORE_WATCHERS if NO_WATCHER in str(error) else ''}") from None
         await call_virt_api(self.plane, client, self.objects, self.api_port)
 
 
