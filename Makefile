@@ -57,7 +57,7 @@ mutants: .venv ## Plant small mistakes in the lines a change touches: do the tes
 sickness: .venv ## All components through an hour of faults and hostile objects, 500 seeds (ARGS="--seeds 1-20"): a table
 	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m hostile.sickness $(ARGS)
 
-compare-vm: .venv ## Made-up Wukongs through real KubeVirt, 60 seeds (ARGS="--seeds 1-8"): a table
+compare-vm: .venv ## Wukongs and virtual machines on real KubeVirt beside ours, 100 seeds (ARGS="--objects 1-8 --stories none")
 	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m vm_comparison $(ARGS)
 
 bench: .venv ## Measure the engine (ARGS=--embedded: the embedded cluster; --help lists more)

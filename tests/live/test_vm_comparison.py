@@ -7,16 +7,20 @@ which virtual machines are to be near or apart.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from pathlib import Path
 
 import pytest
 import yaml
 
 from live.wukongs import HOSTNAME, RACK, ZONE, a_wukong, labels_of, place
-from testbed.pytest_plugin import Bed, HollowNodes
+from testbed.client import Client
+from testbed.pytest_plugin import Bed, HollowNodes, make_namespace
 from vm_comparison.case import compare, compare_manifest
+from vm_comparison.story_comparison import StoryComparison, compare_stories
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "vm").glob("*.yaml"))
+STORIES = (101, 102, 103, 104)
 SAMPLE = (101, 102, 103, 104, 105, 106)
 
 
@@ -26,6 +30,27 @@ async def test_made_up_wukongs_become_the_vms_and_pods_that_we_build(vm_componen
     comparisons = [task.result() for task in tasks]
     assert {comparison.seed: comparison.differences for comparison in comparisons if comparison.differences} == {}
     assert sum(comparison.pods for comparison in comparisons) > 0, "a sample without a pod shows too little"
+
+
+@pytest.mark.slow(seconds=60)
+async def test_virtual_machines_leave_a_node_as_in_the_embedded_cluster(kubevirt_bed: Bed) -> None:
+    """Two at a time: KubeVirt bounds the migrations of a cluster."""
+    differing = []
+    async with kubevirt_bed.client() as client:
+        for pair in zip(STORIES[::2], STORIES[1::2], strict=True):
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(play_in_own_namespace(kubevirt_bed, client, seed)) for seed in pair]
+            differing += [task.result().describe() for task in tasks if not task.result().is_same]
+    assert differing == []
+
+
+async def play_in_own_namespace(bed: Bed, client: Client, seed: int) -> StoryComparison:
+    namespace = f"story-{seed}-{secrets.token_hex(3)}"
+    await make_namespace(bed, namespace)
+    try:
+        return await compare_stories(client, namespace, seed, embedded_seeds=3)
+    finally:
+        await client.delete(f"/api/v1/namespaces/{namespace}")
 
 
 async def test_every_example_becomes_the_vm_that_we_build(vm_component: Bed, vm_namespace: str) -> None:

@@ -28,19 +28,21 @@ class StoryComparison(NamedTuple):
         return "\n".join([*lines, *(f"  embedded  {story}" for story in self.embedded)])
 
 
-async def tell_embedded(case: Case) -> list[Story]:
+async def tell_embedded(case: Case, seeds: int = EMBEDDED_SEEDS) -> list[Story]:
     """The different stories of some seeds."""
     stories: list[Story] = []
-    for seed in range(EMBEDDED_SEEDS):
+    for seed in range(seeds):
         story = await play(case, EmbeddedCluster(seed))
         if story not in stories:
             stories.append(story)
     return stories
 
 
-async def compare_stories(client: Client, namespace: str, seed: int) -> StoryComparison:
+async def compare_stories(
+    client: Client, namespace: str, seed: int, embedded_seeds: int = EMBEDDED_SEEDS
+) -> StoryComparison:
     case = a_case(seed)
-    embedded = await tell_embedded(case)
+    embedded = await tell_embedded(case, embedded_seeds)
     async with RealCluster(client, namespace).watched() as cluster:
         real = await play(case, cluster, embedded)
     return StoryComparison(case, embedded, real)
