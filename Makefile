@@ -19,12 +19,12 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 IN_PARALLEL := --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test check lint types tidy mutants sickness bench format crds lock clean .venv
+.PHONY: help demo quick test check lint types tidy mutants sickness compare-vm bench format crds lock clean .venv
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z.]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z.-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: .venv ## Show what Wukong does, in a minute, without a cluster
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh $(ARGS)
@@ -56,6 +56,9 @@ mutants: .venv ## Plant small mistakes in the lines a change touches: do the tes
 
 sickness: .venv ## All components through an hour of faults and hostile objects, 500 seeds (ARGS="--seeds 1-20"): a table
 	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m hostile.sickness $(ARGS)
+
+compare-vm: .venv ## Wukongs and virtual machines on real KubeVirt beside ours, 100 seeds (ARGS="--objects 1-8 --stories none")
+	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m vm_comparison $(ARGS)
 
 bench: .venv ## Measure the engine (ARGS=--embedded: the embedded cluster; --help lists more)
 	@$(BIN)/python -m bench $(ARGS)

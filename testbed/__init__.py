@@ -6,8 +6,10 @@
     behaviour.py, pod_status.py       what hollow kubelets do, as tables
     nodes.py, leases.py, kubelet.py   hollow Nodes and the kubelets that keep them
     exporter.py, prometheus.py        what hollow Nodes use, and a real Prometheus that asks
+    kubevirt/                         KubeVirt beside a control plane, with hollow virt-handlers
     supervisor.py, __main__.py        `python -m testbed up` and `down`
-    pytest_plugin.py                  fixtures: `bed`, `namespace`, `hollow_nodes`, `own_bed`, `own_control_plane`
+    pytest_plugin.py                  fixtures: `bed`, `namespace`, `hollow_nodes`, `own_bed`, `own_control_plane`, and
+                                      `kubevirt_bed`, `vm_namespace`, `vm_nodes`
 
 It imports nothing of `wukong`: what is under test is not what the test stands on.
 """

@@ -72,7 +72,7 @@ def control_plane() -> GoProgram:
 
 def kubevirt() -> GoProgram:
     """virt-api and virt-controller; without the version set here they would print placeholders for it."""
-    version = pinned_version(KUBEVIRT_SOURCE, "kubevirt.io/kubevirt")
+    version = kubevirt_version()
     return GoProgram(
         folder=KUBEVIRT_SOURCE,
         program="kubevirt",
@@ -123,6 +123,11 @@ def source_hash(go_program: GoProgram | None = None) -> str:
 def kubernetes_version() -> str:
     """The version that go.mod pins, such as `v1.35.8`."""
     return pinned_version(SOURCE, "k8s.io/kubernetes")
+
+
+def kubevirt_version() -> str:
+    """Likewise, such as `v1.7.0`."""
+    return pinned_version(KUBEVIRT_SOURCE, "kubevirt.io/kubevirt")
 
 
 def pinned_version(source: Path, module: str) -> str:

@@ -62,6 +62,7 @@ class ControlPlane:
         self.extra_flags = extra_flags or {}
         self.layout = Layout(self.folder, Ports.free())
         self.additions: dict[str, Addition] = {}
+        self.on_api_server: Callable[[], None] = lambda: None  # called when it answers, while others still start
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     @property
@@ -106,6 +107,7 @@ class ControlPlane:
         self.await_ready("apiserver")
         for name in ("controller-manager", "scheduler"):
             self.launch(name)
+        self.on_api_server()
         for name in ("controller-manager", "scheduler"):
             self.await_ready(name)
         self.await_answer("controller-manager", f"{layout.server}{FIRST_DEED}")

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from testbed import control_plane, nodes, processes, programs
+from testbed import control_plane, file_watches, nodes, processes, programs
 from testbed.build import Say
 from testbed.client import Client
 from testbed.control_plane import ControlPlane, tail, write_whole
@@ -70,6 +70,7 @@ def up(folder: Path, order: Order, say: Say) -> State:
     programs.find(say)
     if order.kubevirt:
         programs.find_kubevirt(say)
+    file_watches.make_room()
     folder.mkdir(parents=True, mode=0o700)
     (folder / ORDER_FILE).write_bytes(msgspec.json.encode(order, enc_hook=str))
     argv = [sys.executable, "-m", "testbed.supervisor", str(folder)]
@@ -129,7 +130,7 @@ def as_path(kind: type, value: object) -> object:
 
 def supervise(folder: Path) -> None:
     """Run what order.json asks for until told to end."""
-    own = Identity.of(os.getpid())
+    began, own = time.monotonic(), Identity.of(os.getpid())
     assert own, "we are alive"
     order = msgspec.json.decode((folder / ORDER_FILE).read_bytes(), type=Order, dec_hook=as_path)
     found = programs.find(log.info)
@@ -137,7 +138,9 @@ def supervise(folder: Path) -> None:
     state = State(supervisor=own, kubeconfig=plane.kubeconfig)
     write_state(folder, state)
     try:
-        asyncio.run(run(plane, order, state))
+        kubevirt = Installation(plane, programs.find_kubevirt(log.info)) if order.kubevirt else None
+        plane.start()
+        asyncio.run(run(plane, kubevirt, order, state, began))
     except TestbedError as error:
         write_state(folder, msgspec.structs.replace(state, is_ready=False, error=str(error)))
         raise SystemExit(str(error)) from None
@@ -145,11 +148,9 @@ def supervise(folder: Path) -> None:
         plane.stop()
 
 
-async def run(plane: ControlPlane, order: Order, state: State) -> None:
-    began = time.monotonic()
+async def run(plane: ControlPlane, kubevirt: Installation | None, order: Order, state: State, began: float) -> None:
+    """Nodes, hollow kubelets and virt-handlers beside a control plane that has started, until told to end."""
     told_to_end = asyncio.Event()
-    kubevirt = Installation(plane, programs.find_kubevirt(log.info)) if order.kubevirt else None
-    plane.start()  # nothing else runs yet that it could hold up
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told_to_end.set)
@@ -160,7 +161,7 @@ async def run(plane: ControlPlane, order: Order, state: State) -> None:
         a_node = a_vm_node if order.kubevirt else nodes.a_node
         await nodes.create(client, nodes.spread_nodes(order.nodes, time.time(), a_node))
         if kubevirt:
-            await kubevirt.install(client)
+            await kubevirt.finish(client)
             handler = Client.of(plane.layout.kubeconfig("kubevirt-handler"))
             hollow.append(loop.create_task(Handlers(await stack.enter_async_context(handler), client).run()))
         await nodes.all_usable(client, order.nodes, NODES_SECONDS)

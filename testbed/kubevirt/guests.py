@@ -217,7 +217,8 @@ def complete_migration(view: View) -> Step:
     status["migrationState"]["completed"] = True
     changes = {known["type"] for known in status.get("conditions", ())} & set(HOTPLUG_CONDITIONS)
     if "HotVCPUChange" in changes:
-        status["currentCPUTopology"] = {key: domain["cpu"][key] for key in ("sockets", "cores", "threads")}
+        topology = ("sockets", "cores", "threads")
+        status["currentCPUTopology"] = {key: domain["cpu"][key] for key in topology if key in domain["cpu"]}
     if "HotMemoryChange" in changes:
         status["memory"] |= dict.fromkeys(("guestCurrent", "guestRequested"), domain["memory"]["guest"])
     status["conditions"] = [known for known in status.get("conditions", ()) if known["type"] not in changes]

@@ -50,6 +50,7 @@ class Handlers:
         self.behaviour = behaviour or Behaviour()
         self.guests: dict[str, Guest] = {}  # by uid of the VirtualMachineInstance
         self.nodes: dict[str, Json] = {}
+        self.silent_nodes: frozenset[str] = frozenset()
         self.tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -113,11 +114,14 @@ class Handlers:
         before = self.nodes.get(name, {"metadata": {}})
         self.nodes[name] = node
         if before["metadata"].get("annotations") != node["metadata"].get("annotations"):
+            is_silent = is_set("silent", node["metadata"].get("annotations"))
+            self.silent_nodes = self.silent_nodes | {name} if is_silent else self.silent_nodes - {name}
             for uid in list(self.guests):
                 self.wake(uid)
 
     def forget_node(self, node: Json) -> None:
         self.nodes.pop(node["metadata"]["name"], None)
+        self.silent_nodes -= {node["metadata"]["name"]}
 
     # What they do ----------------------------------------------------------------------------------------------------
 
@@ -138,8 +142,10 @@ class Handlers:
         if guest.timer:
             guest.timer.cancel()
         guest.is_stale = False
-        again_after = await self.act(guest)
-        guest.is_busy = False
+        try:
+            again_after = await self.act(guest)
+        finally:
+            guest.is_busy = False
         if guest.is_stale:
             self.wake(uid)
         elif again_after < inf and self.guests.get(uid) is guest:
@@ -167,12 +173,11 @@ class Handlers:
         except BadAnnotationError as error:
             log.warning("%s: %s", guest.vmi["metadata"]["name"], error)
             behaviour = self.behaviour
-        silent = [name for name, item in self.nodes.items() if is_set("silent", item["metadata"].get("annotations"))]
         view = View(
             vmi=guest.vmi,
             pods=list(guest.pods.values()),
             behaviour=behaviour,
-            silent_nodes=frozenset(silent),
+            silent_nodes=self.silent_nodes,
             age=guest.age,
             now=time.time(),
         )

@@ -1,10 +1,10 @@
 """Installs KubeVirt beside a control plane. supervisor.py calls it.
 
 It does what KubeVirt's operator does, in the order that takes the least time. virt-api and virt-controller are started
-with the control plane and wait for their kubeconfig files, which are written when their accounts have their roles.
-Meanwhile the CustomResourceDefinitions and the KubeVirt object are made, and when virt-api answers, its webhooks and
-aggregated APIs. There are no KubeVirt pods and no Service that routes: webhooks are called by address, aggregated APIs
-through a Service of type ExternalName.
+with the control plane. They wait for their kubeconfig files, which are written when the API server has their roles and
+CustomResourceDefinitions; that goes on while the controller manager and the scheduler start. When virt-api answers, its
+webhooks and aggregated APIs follow. There are no KubeVirt pods and no Service that routes: webhooks are called by
+address, aggregated APIs through a Service of type ExternalName.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from testbed import certificates
-from testbed.build import locked
+from testbed.build import kubevirt_version, locked
 from testbed.client import Client, Json
 from testbed.components import BURST, QPS
 from testbed.control_plane import Addition, ControlPlane, write_whole
@@ -64,32 +64,42 @@ CONFIGURATION = {
     },
 }
 READY_SECONDS = 60.0
+# Kubernetes' components go without a watcher of their certificates, KubeVirt's do not.
+NO_WATCHER = "Failed to create an inotify watcher"
+MORE_WATCHERS = """
+A control plane with KubeVirt has 17 inotify instances, and a user may have fs.inotify.max_user_instances, often 128.
+Run fewer of them at a time, or as root: sysctl fs.inotify.max_user_instances=1024"""
 
 
 class Installation:
-    """KubeVirt beside one control plane: made before that is started, finished by `install`."""
+    """KubeVirt beside one control plane: made before that is started, finished by `finish`."""
 
     def __init__(self, plane: ControlPlane, program: Path) -> None:
         self.plane = plane
-        self.program = program
-        self.api_port, self.controller_port = free_ports(2)
+        self.objects = read_objects(program)
+        self.api_port, controller_port = free_ports(2)
         self.components = {
             "virt-api": virt_api(plane, program, self.api_port),
-            "virt-controller": virt_controller(plane, program, self.controller_port),
+            "virt-controller": virt_controller(plane, program, controller_port),
         }
         plane.additions |= self.components
+        plane.on_api_server = lambda: asyncio.run(self.install_objects())
 
-    async def install(self, client: Client) -> None:
-        """Everything, until virtual machines can be created. Raises TestbedError with the log of what failed."""
-        objects = await asyncio.to_thread(read_objects, self.program)
-        await client.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        await create_all(client, objects["rbac"])
+    async def install_objects(self) -> None:
+        """What the components need, and last what they wait for."""
+        async with Client.of(self.plane.kubeconfig) as client:
+            await client.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+            roles = create_all(client, self.objects["rbac"])
+            await asyncio.gather(roles, create_custom_resources(client, self.objects["crds"]))
         make_keys(self.plane)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(create_custom_resources(client, objects["crds"]))
-            for name in self.components:
-                group.create_task(asyncio.to_thread(self.plane.await_ready, name))
-        await call_virt_api(self.plane, client, objects, self.api_port)
+
+    async def finish(self, client: Client) -> None:
+        """Until virtual machines can be created. Raises TestbedError with the log of what did not start."""
+        try:
+            await asyncio.gather(*(asyncio.to_thread(self.plane.await_ready, name) for name in self.components))
+        except TestbedError as error:
+            raise TestbedError(f"{error}{MORE_WATCHERS if NO_WATCHER in str(error) else ''}") from None
+        await call_virt_api(self.plane, client, self.objects, self.api_port)
 
 
 def read_objects(program: Path) -> dict[str, list[Json]]:
@@ -135,8 +145,8 @@ def virt_controller(plane: ControlPlane, program: Path, port: int) -> Addition:
         f"--kubeconfig={plane.layout.kubeconfig('kubevirt-controller')}",
         "--listen=127.0.0.1",
         f"--port={port}",
-        "--launcher-image=quay.io/kubevirt/virt-launcher:v1.7.0",
-        "--exporter-image=quay.io/kubevirt/virt-exportserver:v1.7.0",
+        f"--launcher-image=quay.io/kubevirt/virt-launcher:{kubevirt_version()}",
+        f"--exporter-image=quay.io/kubevirt/virt-exportserver:{kubevirt_version()}",
         f"--prom-cert-file={keys}/virt-api.crt",
         f"--prom-key-file={keys}/virt-api.key",
     ]
@@ -148,10 +158,8 @@ def virt_controller(plane: ControlPlane, program: Path, port: int) -> Addition:
 async def create_custom_resources(client: Client, crds: list[Json]) -> None:
     wanted = [crd for crd in crds if crd["metadata"]["name"] in CRDS]
     await create_all(client, wanted)
-    async with asyncio.TaskGroup() as group:
-        for crd in wanted:
-            path = f"{COLLECTIONS[crd['kind']]}/{crd['metadata']['name']}"
-            group.create_task(client.wait_until(path, is_established, READY_SECONDS))
+    paths = [f"{COLLECTIONS[crd['kind']]}/{crd['metadata']['name']}" for crd in wanted]
+    await asyncio.gather(*(client.wait_until(path, is_established, READY_SECONDS) for path in paths))
     kind = {"apiVersion": "kubevirt.io/v1", "kind": "KubeVirt"}
     await client.create(KUBEVIRTS, {**kind, "metadata": {"name": "kubevirt"}, "spec": {"configuration": CONFIGURATION}})
     status = {"phase": "Deployed", "defaultArchitecture": "amd64"}  # the operator's; without it every VM is refused
@@ -180,7 +188,8 @@ async def call_virt_api(plane: ControlPlane, client: Client, objects: dict[str, 
 
 
 async def create_all(client: Client, objects: list[Json]) -> None:
-    async with asyncio.TaskGroup() as group:
-        for item in objects:
-            path = COLLECTIONS[item["kind"]].format(namespace=item["metadata"].get("namespace"))
-            group.create_task(client.create(path, {key: item[key] for key in item if key != "status"}))
+    async def create(item: Json) -> None:
+        path = COLLECTIONS[item["kind"]].format(namespace=item["metadata"].get("namespace"))
+        await client.create(path, {key: item[key] for key in item if key != "status"})
+
+    await asyncio.gather(*(create(item) for item in objects))

@@ -76,7 +76,9 @@ def claim_of(volume: Json) -> str | None:
 
 
 def is_block_migration(vmi: Json) -> bool:
-    """Whether disks are copied: some volume exists on the node alone and is no read-only CD."""
+    """Whether disks would be copied: some volume exists on the node alone and is no read-only CD."""
+    if find_unshared_volume(vmi):
+        return True
     disks = vmi["spec"]["domain"]["devices"].get("disks", ())
     read_only = {disk["name"] for disk in disks if "cdrom" in disk and disk["cdrom"].get("readonly", True)}
     shared = {"persistentVolumeClaim", "dataVolume", "hostDisk"}

@@ -117,6 +117,14 @@ class VirtualMachines:
 
         return await self.client.wait_until(self.path("virtualmachineinstances", name), is_so, self.seconds)
 
+    async def wait_until_ready(self, name: str) -> Json:
+        """The VirtualMachine when it says that it is ready, which is a moment after its instance."""
+
+        def is_so(vm: Json) -> bool:
+            return bool(vm.get("status", {}).get("ready"))
+
+        return await self.client.wait_until(self.path("virtualmachines", name), is_so, self.seconds)
+
     async def wait_for_status(self, name: str, word: str) -> Json:
         """The VirtualMachine when its `printableStatus` is this."""
 
@@ -149,9 +157,9 @@ class VirtualMachines:
         return sorted(map(as_json, pods), key=lambda pod: pod["metadata"]["creationTimestamp"])
 
     async def launcher_pod(self, name: str) -> Json:
-        """The one that its guest runs in."""
+        """The one that its guest runs in; raises TestbedError where there is none."""
         vmi = await self.client.get(self.path("virtualmachineinstances", name))
-        node, uid = vmi["status"]["nodeName"], vmi["metadata"]["uid"]
+        node, uid = vmi.get("status", {}).get("nodeName", "any node"), vmi["metadata"]["uid"]
         pods = [pod for pod in await self.launcher_pods(name) if pod["spec"].get("nodeName") == node]
         living = [pod for pod in pods if pod["metadata"]["labels"]["kubevirt.io/created-by"] == uid and is_living(pod)]
         if not living:

@@ -94,7 +94,7 @@ def test_a_fork_of_a_cluster_with_machines_plays_on_as_the_original() -> None:
         cluster = a_cluster(seed=3)
         world = cluster.world
         add_machine(world)
-        add_machine(world, "other", annotations={"vm.sim.novasphere.dev/boot-seconds": "2"})
+        add_machine(world, "other", annotations={"sim.novasphere.dev/boot-seconds": "2"})
         world.run(seconds=0.1)
         world.run()
         body = {"metadata": {"name": "move"}, "spec": {"vmiName": "web"}}

@@ -1,4 +1,7 @@
-"""`extended`: a cluster whose kube-scheduler asks `wukong run --components extender`. One per run.."""
+"""`extended`: a cluster whose kube-scheduler asks `wukong run --components extender`. One per run.
+
+`vm_component`: the control plane with KubeVirt, our kinds, and `wukong run --components vm`. One per run.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from testbed import supervisor
 from testbed.programs import Programs
 from testbed.pytest_plugin import RUN, Bed
 from testbed.supervisor import Order
+from vm_comparison.machinery import component_running
+from vm_comparison.machinery import furnish as furnish_for_vms
 
 
 @pytest.fixture(scope="session")
@@ -40,3 +45,11 @@ async def prepare(bed: Bed, folder: Path) -> Path:
         await furnish(client)
         await client.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD)
         return await service_account(client, bed, "default", ACCOUNT, PERMISSIONS, folder)
+
+
+@pytest.fixture(scope="session")
+def vm_component(kubevirt_bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    folder = tmp_path_factory.mktemp("vm")
+    kubeconfig = asyncio.run(furnish_for_vms(kubevirt_bed, folder))
+    with component_running(kubeconfig, folder / "vm.log"):
+        yield kubevirt_bed

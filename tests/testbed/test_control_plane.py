@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +14,10 @@ import yaml
 from testbed import nodes
 from testbed.build import kubernetes_version
 from testbed.client import Client
+from testbed.control_plane import Addition
 from testbed.errors import TestbedError
 from testbed.kubelet import Kubelets
+from testbed.ports import free_ports
 from testbed.pytest_plugin import NODES, Bed, OwnBed, OwnControlPlane
 
 Record = Callable[[str, object], None]
@@ -71,6 +74,44 @@ def test_a_component_that_cannot_start_says_why(own_control_plane: OwnControlPla
     with pytest.raises(TestbedError, match=r"(?s)etcd ended with 1 before it was ready.*another"):
         plane.start()
     assert plane.running == {}
+
+
+SLOW_STARTER = """
+import http.server, sys
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    asked = 0
+
+    def do_GET(self):
+        Handler.asked += 1
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"leading" if Handler.asked > 2 else b"waiting")
+
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+def test_an_addition_is_ready_when_it_says_the_words(own_control_plane: OwnControlPlane) -> None:
+    plane, (port,) = own_control_plane(), free_ports(1)
+    plane.layout.logs.mkdir(parents=True)
+    url = f"http://127.0.0.1:{port}/"
+    plane.additions["helper"] = Addition([sys.executable, "-c", SLOW_STARTER, str(port)], url, b"leading")
+    plane.launch("helper")
+    plane.await_ready("helper")
+    assert plane.log("helper").read_text().count("GET /") == 3
+    helper = plane.running["helper"]
+    plane.stop()
+    assert helper.poll() is not None
+
+
+def test_an_addition_that_cannot_start_says_why(own_control_plane: OwnControlPlane) -> None:
+    plane = own_control_plane()
+    plane.layout.logs.mkdir(parents=True)
+    plane.additions["helper"] = Addition([sys.executable, "-c", "raise SystemExit('no disk')"], "http://127.0.0.1:1/")
+    plane.launch("helper")
+    with pytest.raises(TestbedError, match=r"(?s)helper ended with 1 before it was ready.*no disk"):
+        plane.await_ready("helper")
 
 
 async def test_a_cluster_of_ones_own_has_the_scheduler_that_was_asked_for(own_bed: OwnBed, tmp_path: Path) -> None:

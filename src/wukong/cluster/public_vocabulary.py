@@ -90,6 +90,7 @@ ANNOTATIONS = frozenset(
         *(f"{prefix}/{name}" for prefix in ("sim.novasphere.dev", "testbed.wukong") for name in (
             "silent", "pull-seconds", "start-seconds", "ready-seconds", "never-ready", "unready-after-seconds",
             "stop-seconds", "pull-fails", "run-seconds", "exit-code", "spread",
+            "boot-seconds", "migration-seconds", "migration-fails", "migration-failure-share",
         )),
     }
 )  # fmt: skip

@@ -8,6 +8,9 @@
     FAILING    for ever            Running    no      readiness fails
     EXITED     for ever            Succeeded or Failed, run-seconds after it started; not where it would be restarted
 
+Of the guest in a virt-launcher pod actors/kubevirt reads boot-seconds, migration-seconds, migration-fails
+and migration-failure-share.
+
 The numbers are overridden by annotations `sim.novasphere.dev/<name>` of the node, then of the pod. Their former prefix,
 `testbed.wukong/`, is read, too; where one object has both, the new one counts.
 
@@ -41,6 +44,10 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
     run_seconds: float | None = None
     exit_code: int = 0
     spread: float = 0.0
+    boot_seconds: float = 0.05
+    migration_seconds: float | None = None  # None: by the guest's memory
+    migration_fails: bool = False
+    migration_failure_share: float = 0.0
 
 
 class Stage(msgspec.Struct, frozen=True):

@@ -1,49 +1,37 @@
-"""What a hollow guest does, as a table of seconds: how long it boots, and how long its memory takes to be copied.
+"""What a hollow guest does: how long it boots, how long its memory takes to be copied, whether that succeeds. Pure.
 
-    boot-seconds                from Scheduled to Running                                            0.1
-    migration-seconds-per-gib   how long a live migration lasts, by the guest's memory               10
-    migration-fails             the share of its migrations that fail when they should end           0
+    boot-seconds         from Scheduled to Running                       0.05
+    migration-seconds    how long a live migration copies                10 for each GiB of the guest's memory
+    migration-fails      every migration of it fails when it should end  false
+    migration-failure-share    the share of its migrations that do       0; the test bed does not know it
 
-The numbers are overridden by annotations `vm.sim.novasphere.dev/<name>` of the instance, which come from the template
-of its VirtualMachine. What is no number is taken as if it were not there. Read by handlers.py; pure.
+The numbers are overridden by annotations `sim.novasphere.dev/<name>` of the instance, which come from the template of
+its VirtualMachine, as on the test bed. Where one of them cannot be read none counts; the kubelet says so on the pod.
+Read by handlers.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
+from wukong.embedded.actors.kubelet.behaviour import BadAnnotationError, Behaviour, apply_annotations
 
-PREFIX = "vm.sim.novasphere.dev/"
+SECONDS_PER_GIB = 10.0
 COMPLETION_SECONDS_PER_GIB = 150.0  # KubeVirt's completionTimeoutPerGiB: a slower migration is aborted
+_DEFAULT = Behaviour()
 
 
-class GuestBehaviour(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
-    """The fields are named like the annotations."""
-
-    boot_seconds: float = 0.1
-    migration_seconds_per_gib: float = 10.0
-    migration_fails: float = 0.0
-
-
-_FIELDS = {field.encode_name: field for field in msgspec.structs.fields(GuestBehaviour)}
+def read_behaviour(annotations: Mapping[str, str]) -> Behaviour:
+    try:
+        return apply_annotations(_DEFAULT, annotations)
+    except BadAnnotationError:
+        return _DEFAULT
 
 
-def read_behaviour(annotations: Mapping[str, str]) -> GuestBehaviour:
-    values = {}
-    for key, text in annotations.items():
-        field = _FIELDS.get(key.removeprefix(PREFIX)) if key.startswith(PREFIX) else None
-        if field is None:
-            continue
-        try:
-            values[field.name] = msgspec.convert(text, field.type, strict=False)
-        except msgspec.ValidationError:
-            continue
-    return GuestBehaviour(**values)
-
-
-def migration_seconds(behaviour: GuestBehaviour, guest_bytes: int) -> float:
-    return behaviour.migration_seconds_per_gib * guest_bytes / 2**30
+def migration_seconds(behaviour: Behaviour, guest_bytes: int) -> float:
+    if behaviour.migration_seconds is not None:
+        return behaviour.migration_seconds
+    return SECONDS_PER_GIB * guest_bytes / 2**30
 
 
 def most_migration_seconds(guest_bytes: int) -> float:

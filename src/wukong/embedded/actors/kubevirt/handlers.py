@@ -136,7 +136,8 @@ class VirtHandlers:
         seconds, most = migration_seconds(behaviour, guest_bytes), most_migration_seconds(guest_bytes)
         started = parse_time(migration["startTimestamp"])
         since = self._migrating_since.setdefault(migration.get("migrationUid") or "", started)
-        fails = self._chance.share(migration.get("migrationUid")) < behaviour.migration_fails
+        share = self._chance.share(migration.get("migrationUid"))
+        fails = behaviour.migration_fails or share < behaviour.migration_failure_share
         if migration.get("abortRequested"):
             return 0.0, "Live migration has been aborted"
         if seconds > most:
