@@ -17,6 +17,7 @@ from wukong.api.meta import Object
 from wukong.api.resources import Key, key_of
 from wukong.embedded.actors.events import note_about
 from wukong.embedded.actors.kubevirt import instance_status
+from wukong.embedded.actors.kubevirt.launcher_keys import of_launchers
 from wukong.embedded.actors.kubevirt.migration_index import MigrationIndex
 from wukong.embedded.actors.kubevirt.migrations import BUSY_SECONDS, MOST_FROM_NODE, MOST_IN_CLUSTER
 from wukong.embedded.actors.kubevirt.node_index import InstancesByNode
@@ -48,8 +49,6 @@ def _node_of_migration(migration: Object, state: State) -> Iterable[Key]:
 
 def _node_of_launcher(pod: Object, state: State) -> Iterable[Key]:
     """The node of the instance whose pod this is: one of two pods that ends makes it a candidate again."""
-    if pod.metadata.labels.get(names.LAUNCHER_LABEL) != names.LAUNCHER:
-        return ()
     name = pod.metadata.annotations.get(names.DOMAIN_ANNOTATION) or ""
     instance = state.get(VirtualMachineInstance, Key(pod.metadata.namespace, name))
     return _node_of_instance(instance, state) if instance is not None else ()
@@ -65,7 +64,7 @@ class Evacuation:
         Watch(NODES, _own_key_of_node),
         Watch(VIRTUAL_MACHINE_INSTANCES, each_side(_node_of_instance)),
         Watch(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, each_side(_node_of_migration)),
-        Watch(PODS, each_side(_node_of_launcher)),
+        Watch(PODS, of_launchers(_node_of_launcher)),
     )
 
     def __init__(self, chance: Chance | None = None) -> None:

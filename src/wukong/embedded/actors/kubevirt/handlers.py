@@ -29,7 +29,8 @@ from wukong.embedded.actors.kubevirt.guest_behaviour import (
     read_behaviour,
 )
 from wukong.embedded.actors.kubevirt.instance_status import is_going_down, is_up, migration_state_of, with_phase
-from wukong.embedded.actors.kubevirt.instances import key_of_launcher, keys_of_claim, keys_of_launchers
+from wukong.embedded.actors.kubevirt.instances import keys_of_claim
+from wukong.embedded.actors.kubevirt.launcher_keys import is_launcher, key_of_instance, keys_of_launchers
 from wukong.embedded.actors.kubevirt.launcher_resources import count_guest_bytes
 from wukong.embedded.actors.kubevirt.migratable import find_obstacle
 from wukong.embedded.actors.kubevirt.patches import HANDLER, patch_object
@@ -48,9 +49,12 @@ _MIGRATION_PORTS = {"49152": 49152, "49153": 49153}
 def _keys_on_heard_node(change: Change, state: State) -> Iterable[Key]:
     """The instances with pods on a node that is heard of again, or no longer."""
     old, new = change.old, change.new
+    if not state.of(VirtualMachineInstance):
+        return ()
     if isinstance(old, Node) and isinstance(new, Node) and is_silent(old) == is_silent(new):
         return ()
-    return [key for pod in state.pods_on(change.key.name) for key in key_of_launcher(pod, state)]
+    launchers = filter(is_launcher, state.pods_on(change.key.name))
+    return [key for pod in launchers for key in key_of_instance(pod, state)]
 
 
 class VirtHandlers:

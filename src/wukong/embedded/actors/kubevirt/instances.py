@@ -22,12 +22,12 @@ from wukong.api.kinds import (
     VIRTUAL_MACHINE_INSTANCES,
     VIRTUAL_MACHINES,
 )
-from wukong.api.meta import Object
 from wukong.api.resources import Key, key_of
 from wukong.embedded.actors.events import note_about
 from wukong.embedded.actors.kubevirt import instance_status, virt_nodes
 from wukong.embedded.actors.kubevirt.conditions import remove_condition, set_condition
 from wukong.embedded.actors.kubevirt.instance_status import is_going_down, is_up, with_phase
+from wukong.embedded.actors.kubevirt.launcher_keys import keys_of_launchers
 from wukong.embedded.actors.kubevirt.launcher_pod import build_launcher_pod
 from wukong.embedded.actors.kubevirt.launcher_resources import list_claims
 from wukong.embedded.actors.kubevirt.patches import CONTROLLER, patch_object
@@ -38,21 +38,10 @@ from wukong.embedded.store.kubevirt import names
 from wukong.embedded.world.objects import Pod, VirtualMachine, VirtualMachineInstance, VirtualMachineInstanceMigration
 from wukong.ports import Document, PatchBody
 from wukong.state import Change, State
-from wukong.state.controller import PodRight, Watch, each_side, no_keys
+from wukong.state.controller import PodRight, Watch, no_keys
 
 _PENDING_MIGRATION = ("", "Pending", "Succeeded", "Failed")  # phases in which none is under way
 _PULL_ERRORS = ("ErrImagePull", "ImagePullBackOff")
-
-
-def key_of_launcher(pod: Object, _: State) -> Iterable[Key]:
-    """The instance whose virt-launcher pod this is."""
-    if pod.metadata.labels.get(names.LAUNCHER_LABEL) != names.LAUNCHER:
-        return ()
-    key = controller_key(pod, VIRTUAL_MACHINE_INSTANCES)
-    return (key,) if key is not None else ()
-
-
-keys_of_launchers = each_side(key_of_launcher)
 
 
 def keys_of_claim(change: Change, state: State) -> Iterable[Key]:

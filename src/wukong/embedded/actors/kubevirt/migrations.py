@@ -30,6 +30,7 @@ from wukong.embedded.actors.events import note_about
 from wukong.embedded.actors.kubevirt import instance_status, virt_nodes
 from wukong.embedded.actors.kubevirt.instance_status import is_up, migration_state_of
 from wukong.embedded.actors.kubevirt.instances import find_claims
+from wukong.embedded.actors.kubevirt.launcher_keys import of_launchers
 from wukong.embedded.actors.kubevirt.launcher_pod import build_target_pod
 from wukong.embedded.actors.kubevirt.migration_index import MigrationIndex
 from wukong.embedded.actors.kubevirt.patches import patch_finalizers, patch_object, patch_status
@@ -39,7 +40,7 @@ from wukong.embedded.store.kubevirt import names
 from wukong.embedded.world.objects import Node, Pod, VirtualMachineInstance, VirtualMachineInstanceMigration
 from wukong.ports import Document
 from wukong.state import Change, State
-from wukong.state.controller import PodRight, Watch, each_side, no_keys
+from wukong.state.controller import PodRight, Watch, no_keys
 
 MOST_IN_CLUSTER, MOST_FROM_NODE = 5, 2
 BUSY_SECONDS, EXPECTED_SECONDS = 5.0, 1.0
@@ -78,7 +79,7 @@ class Migrations:
     )
     watches = (
         Watch(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS),
-        Watch(PODS, each_side(_key_of_target), is_secondary=True),
+        Watch(PODS, of_launchers(_key_of_target), is_secondary=True),
         Watch(VIRTUAL_MACHINE_INSTANCES, _keys_of_instance, is_secondary=True),
         Watch(NODES, no_keys),
         Watch(PERSISTENT_VOLUME_CLAIMS, no_keys),
