@@ -13,7 +13,6 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
@@ -25,15 +24,7 @@ from mutants.tree_copy import RunResult, TreeCopy
 
 ROOT = Path(__file__).parents[2]
 TIMES_SLOWER = 4  # than without a mutant: then it does not end
-LEAST_SECONDS = 30.0
-
-
-class Plan(NamedTuple):
-    """How the mutants of one file are tried."""
-
-    source: bytes
-    tests: list[str]
-    limit_seconds: float
+LIMIT_SECONDS = 120.0  # most tests of a file take a quarter of it; where not, they are timed without a mutant
 
 
 @click.command(help=__doc__)
@@ -102,16 +93,14 @@ def try_all(
     """How many were noticed, survived, and are listed as equivalent."""
     killed = survived = equivalent = 0
     equivalents = read_equivalents()
-    plans: dict[str, Plan] = {}
+    trial = Trial(copy)
     for mutant in mutants:
         source = sources[mutant.path]
         if reason := find_reason(equivalents, mutant.path, *changed_texts(mutant, source)):
             equivalent += 1
             click.echo(f"equivalent  {describe(mutant, source)}: {reason}")
             continue
-        if mutant.path not in plans:
-            plans[mutant.path] = make_plan(copy, mutant.path, source, tests[mutant.path])
-        run = try_mutant(copy, mutant, plans[mutant.path])
+        run = trial.try_mutant(mutant, source, tests[mutant.path])
         killed += not run.has_passed
         survived += run.has_passed
         word = "SURVIVED" if run.has_passed else "noticed"
@@ -124,24 +113,45 @@ def try_all(
     return killed, survived, equivalent
 
 
-def make_plan(copy: TreeCopy, path: str, source: bytes, tests: list[str]) -> Plan:
-    """Run the tests without a mutant: they must pass, and it shows how long they take."""
-    if not tests:
-        return Plan(source, tests, LEAST_SECONDS)
-    run = copy.run_tests(tests)
-    if not run.has_passed:
-        raise click.ClickException(f"the tests of {path} fail without a mutant: {run.noticed_by}")
-    return Plan(source, tests, max(LEAST_SECONDS, TIMES_SLOWER * run.seconds))
+class Trial:
+    """Tries mutants. The tests of a file that notice one must pass without it: they are run once more."""
 
+    def __init__(self, copy: TreeCopy) -> None:
+        self._copy = copy
+        self._sound: set[str] = set()  # files whose tests pass without a mutant
+        self._limits: dict[str, float] = {}  # by path, where the tests take long without a mutant
 
-def try_mutant(copy: TreeCopy, mutant: Mutant, plan: Plan) -> RunResult:
-    if not plan.tests:
-        return RunResult(True, "", 0.0)
-    copy.write(mutant.path, mutant.apply(plan.source))
-    try:
-        return copy.run_tests(plan.tests, plan.limit_seconds)
-    finally:
-        copy.write(mutant.path, plan.source)
+    def try_mutant(self, mutant: Mutant, source: bytes, tests: list[str]) -> RunResult:
+        if not tests:
+            return RunResult(True, "", 0.0)
+        run = self._run_with(mutant, source, tests)
+        if run.is_too_long and mutant.path not in self._limits:
+            without = self._run_without(mutant.path, tests)
+            self._limits[mutant.path] = max(LIMIT_SECONDS, TIMES_SLOWER * without.seconds)
+            if self._limits[mutant.path] > LIMIT_SECONDS:
+                run = self._run_with(mutant, source, tests)
+        if not run.has_passed and not run.is_too_long:
+            self._check_without(mutant.path, [run.test_file] if run.test_file in tests else tests)
+        return run
+
+    def _check_without(self, path: str, tests: list[str]) -> None:
+        unknown = [test for test in tests if test not in self._sound]
+        if unknown:
+            self._run_without(path, unknown)
+            self._sound.update(unknown)
+
+    def _run_with(self, mutant: Mutant, source: bytes, tests: list[str]) -> RunResult:
+        self._copy.write(mutant.path, mutant.apply(source))
+        try:
+            return self._copy.run_tests(tests, self._limits.get(mutant.path, LIMIT_SECONDS))
+        finally:
+            self._copy.write(mutant.path, source)
+
+    def _run_without(self, path: str, tests: list[str]) -> RunResult:
+        run = self._copy.run_tests(tests)
+        if not run.has_passed:
+            raise click.ClickException(f"the tests of {path} fail without a mutant: {run.noticed_by}")
+        return run
 
 
 def describe(mutant: Mutant, source: bytes) -> str:

@@ -27,6 +27,11 @@ class RunResult(NamedTuple):
     has_passed: bool
     noticed_by: str
     seconds: float
+    is_too_long: bool = False
+
+    @property
+    def test_file(self) -> str:
+        return self.noticed_by.partition("::")[0]
 
 
 class TreeCopy:
@@ -65,7 +70,7 @@ class TreeCopy:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return RunResult(False, f"no end after {limit_seconds:.0f} s", time.monotonic() - begin)
+            return RunResult(False, f"no end after {limit_seconds:.0f} s", time.monotonic() - begin, True)
         words = [line.split() for line in process.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
         has_passed = process.returncode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         noticed_by = words[0][1] if words else "" if has_passed else process.stderr.strip()[-200:]
