@@ -1,8 +1,9 @@
 """`make mutants`: do the tests notice small mistakes in the lines that a change touches?
 
 Mutants are drawn by seed from the lines of src/ that differ from a base, or from the files named, at most one for each
-line while there are others. Each is tried in a copy of the tree with the quick tests that are nearest to the file by
-imports. Prints what survived, with its diff; ends with 1 if fewer than the threshold were noticed.
+line while there are others. Each is tried in a copy of the tree with the tests that are nearest to the file by imports:
+the quick ones, then the slow ones, never those that need a control plane. Prints what survived, with its diff; ends
+with 1 if fewer than the threshold were noticed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -20,7 +21,7 @@ from mutants.changed_lines import find_changed_lines
 from mutants.covering_tests import ImportGraph
 from mutants.equivalents import find_reason, read_equivalents
 from mutants.mutations import Mutant, changed_texts, find_mutants
-from mutants.tree_copy import RunResult, TreeCopy
+from mutants.tree_copy import QUICK, SLOW, RunResult, TreeCopy
 
 ROOT = Path(__file__).parents[2]
 TIMES_SLOWER = 4  # than without a mutant: then it does not end
@@ -114,41 +115,51 @@ def try_all(
 
 
 class Trial:
-    """Tries mutants. The tests of a file that notice one must pass without it: they are run once more."""
+    """Tries mutants: first with the quick tests, then, if those pass, with the slow ones of the same files.
+
+    The tests of a file that notice a mutant must pass without it: they are run once more.
+    """
 
     def __init__(self, copy: TreeCopy) -> None:
         self._copy = copy
-        self._sound: set[str] = set()  # files whose tests pass without a mutant
+        self._sound: set[tuple[str, Sequence[str]]] = set()  # files whose quick or slow tests pass without a mutant
         self._limits: dict[str, float] = {}  # by path, where the tests take long without a mutant
 
     def try_mutant(self, mutant: Mutant, source: bytes, tests: list[str]) -> RunResult:
         if not tests:
             return RunResult(True, "", 0.0)
-        run = self._run_with(mutant, source, tests)
+        run = self._run_with(mutant, source, tests, QUICK)
         if run.is_too_long and mutant.path not in self._limits:
-            without = self._run_without(mutant.path, tests)
+            without = self._run_without(mutant.path, tests, QUICK)
             self._limits[mutant.path] = max(LIMIT_SECONDS, TIMES_SLOWER * without.seconds)
             if self._limits[mutant.path] > LIMIT_SECONDS:
-                run = self._run_with(mutant, source, tests)
+                run = self._run_with(mutant, source, tests, QUICK)
+        which: Sequence[str] = QUICK
+        if run.has_passed:
+            which = SLOW
+            slow_run = self._run_with(mutant, source, tests, SLOW)
+            # Whether it takes too long because of the mutant is not known.
+            run = slow_run._replace(has_passed=slow_run.has_passed or slow_run.is_too_long)
         if not run.has_passed and not run.is_too_long:
-            self._check_without(mutant.path, [run.test_file] if run.test_file in tests else tests)
+            self._check_without(mutant.path, [run.test_file] if run.test_file in tests else tests, which)
         return run
 
-    def _check_without(self, path: str, tests: list[str]) -> None:
-        unknown = [test for test in tests if test not in self._sound]
+    def _check_without(self, path: str, tests: list[str], which: Sequence[str]) -> None:
+        unknown = [test for test in tests if (test, which) not in self._sound]
         if unknown:
-            self._run_without(path, unknown)
-            self._sound.update(unknown)
+            self._run_without(path, unknown, which)
+            self._sound.update((test, which) for test in unknown)
 
-    def _run_with(self, mutant: Mutant, source: bytes, tests: list[str]) -> RunResult:
+    def _run_with(self, mutant: Mutant, source: bytes, tests: list[str], which: Sequence[str]) -> RunResult:
+        limit = self._limits.get(mutant.path, LIMIT_SECONDS) if which is QUICK else LIMIT_SECONDS
         self._copy.write(mutant.path, mutant.apply(source))
         try:
-            return self._copy.run_tests(tests, self._limits.get(mutant.path, LIMIT_SECONDS))
+            return self._copy.run_tests(tests, limit, which)
         finally:
             self._copy.write(mutant.path, source)
 
-    def _run_without(self, path: str, tests: list[str]) -> RunResult:
-        run = self._copy.run_tests(tests)
+    def _run_without(self, path: str, tests: list[str], which: Sequence[str]) -> RunResult:
+        run = self._copy.run_tests(tests, which=which)
         if not run.has_passed:
             raise click.ClickException(f"the tests of {path} fail without a mutant: {run.noticed_by}")
         return run
