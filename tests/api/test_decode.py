@@ -42,6 +42,29 @@ def test_a_list_of_mixed_kinds_is_unfolded_in_order() -> None:
     assert skipped == {"Event": 1}
 
 
+@pytest.mark.parametrize(
+    ("kind", "api_version", "is_skipped"),
+    [
+        ("Event", "v1", True),  # a kind of Kubernetes that we do not read
+        ("Secret", "v1", True),
+        ("Service", "serving.knative.dev/v1", True),  # of somebody's group
+        ("Podd", "v1", False),  # a typo: we know all kinds of this group
+        ("Deploymnet", "apps/v1", False),
+        ("PlacementPolicies", "placement.novasphere.dev/v1alpha1", False),
+    ],
+)
+def test_kinds_of_others_are_skipped_and_typos_are_not(kind: str, api_version: str, is_skipped: bool) -> None:
+    skipped: Counter[str] = Counter()
+    text = json.dumps({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}}).encode()
+    if is_skipped:
+        assert list(decode_objects(text, skipped=skipped)) == []
+        assert skipped == {kind: 1}
+    else:
+        with pytest.raises(InputError, match=f'unknown kind "{kind}"'):
+            list(decode_objects(text, skipped=skipped))
+        assert not skipped
+
+
 def test_items_of_a_typed_list_need_no_kind_of_their_own() -> None:
     (node,) = read(json.dumps({"kind": "NodeList", "items": [{"metadata": {"name": "n1"}}]}))
     assert isinstance(node, Node)

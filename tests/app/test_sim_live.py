@@ -16,8 +16,8 @@ from wukong.app.sim_live.watch_source import lasting_part_of
 from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.scenario import Story
 from wukong.embedded.world import objects
-from wukong.errors import InputError
-from wukong.ports import Document
+from wukong.errors import Conflict, InputError
+from wukong.ports import Document, PatchBody
 
 OWN_NODES = Options(create_nodes=True)
 WEB = Key("shop", "web")
@@ -167,6 +167,44 @@ def test_what_is_applied_again_is_the_same_object() -> None:
         assert [document["spec"].get("paused") for document in seen] == [None, None, True]
         assert len({document["metadata"]["uid"] for document in seen}) == 1
         assert story.workloads["shop/web"].available == 1
+
+    play_in_live_world(run)
+
+
+@pytest.mark.parametrize("conflicts", [0, 1, 3])
+def test_before_an_apply_its_manager_is_made_the_owner_of_what_was_created(conflicts: int) -> None:
+    """On the very version that was read, which is read again where controllers wrote meanwhile."""
+
+    async def run(site: LiveWorld) -> None:
+        patch_of_store, asked = site.cluster.patch, list[PatchBody]()
+        versions: list[str] = []
+
+        async def patch(resource: Resource, key: Key, patch: PatchBody, subresource: str = "") -> Document:
+            if patch.type == "json":
+                versions.append(site.world.server.get(resource, key)["metadata"]["resourceVersion"])
+                asked.append(patch)
+                if len(asked) <= conflicts:
+                    note = {"metadata": {"annotations": {"somebody": f"wrote {len(asked)}"}}}
+                    site.world.server.patch(resource, key, PatchBody("merge", note))
+                    raise Conflict("it changed")
+            if patch.type == "json":  # an embedded cluster works out who owns what, and takes nobody's word for it
+                document = site.world.server.get(resource, key)
+                return {**document, "metadata": {**document["metadata"], "managedFields": patch.body[2]["value"]}}
+            return await patch_of_store(resource, key, patch, subresource)
+
+        site.cluster.patch = patch  # type: ignore[method-assign]
+        uids: list[str] = []
+        site.when(4, lambda: uids.append(site.world.server.get(DEPLOYMENTS, WEB)["metadata"]["uid"]))
+        await play_live(site.cluster, a_scenario({"at": "5s", "apply": a_workload(replicas=1)}), OWN_NODES, site.say)
+        assert len(asked) == conflicts + 1
+        for body, version in zip(asked, versions, strict=True):
+            of_uid, of_version, of_fields = body.body
+            assert of_uid == {"op": "test", "path": "/metadata/uid", "value": uids[0]}
+            assert of_version == {"op": "replace", "path": "/metadata/resourceVersion", "value": version}
+            assert (of_fields["op"], of_fields["path"]) == ("replace", "/metadata/managedFields")
+            own = [entry for entry in of_fields["value"] if entry["manager"] == body.manager]
+            assert [entry["operation"] for entry in own] == ["Apply"]
+            assert "f:template" in own[0]["fieldsV1"]["f:spec"]
 
     play_in_live_world(run)
 
@@ -451,5 +489,16 @@ def test_versions_times_and_messages_pass_and_everything_else_lasts() -> None:
 
     assert lasting_part_of(node()) == lasting_part_of(node("2", heartbeat="t2"))
     assert lasting_part_of(node()) != lasting_part_of(node(label="b"))
+    times = ("lastProbeTime", "lastUpdateTime", "lastTransitionTime")
+    passing = objects.read(
+        "Node",
+        {
+            "metadata": {"name": "n"},
+            "status": {"conditions": [{"type": "Ready", "status": "True"} | dict.fromkeys(times, "t1")]},
+        },
+    )
+    assert lasting_part_of(passing)[2] == {"conditions": [{"type": "Ready", "status": "True"}]}
+    for lasting in ({"annotations": {"a": "b"}}, {"deletionTimestamp": "2026-11-16T12:00:00Z"}, {"generation": 2}):
+        assert lasting_part_of(objects.read("Node", {"metadata": {"name": "n", **lasting}}))[0] == lasting
     assert lasting_part_of(node()) != lasting_part_of(node(status="False"))
     assert lasting_part_of(None) == ({}, None, {"conditions": []})

@@ -65,6 +65,23 @@ def test_all_pages_of_all_kinds_are_taken(take: Take) -> None:
     assert notes == []
 
 
+async def take_steps(cluster: Any, steps: list[tuple[int, int]]) -> list[str]:
+    add = lambda done, total: steps.append((done, total))  # noqa: E731
+    return list(dict.fromkeys([document["kind"] async for document in capture_documents(cluster, add)]))
+
+
+async def take_steps_of_structs(cluster: Any, steps: list[tuple[int, int]]) -> list[str]:
+    objects = await capture(cluster, lambda done, total: steps.append((done, total)))
+    return list(dict.fromkeys(subject.kind for subject in objects.everything()))
+
+
+@pytest.mark.parametrize("take", [take_steps, take_steps_of_structs])
+def test_each_kind_that_is_through_is_a_step_of_the_progress(take: Callable[..., Any]) -> None:
+    steps: list[tuple[int, int]] = []
+    kinds = asyncio.run(take(Pages(), steps))
+    assert steps == [(number, len(kinds)) for number in range(1, len(kinds) + 1)]
+
+
 @pytest.mark.parametrize("take", BOTH)
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("resource", [NODES, PODS])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -147,8 +148,11 @@ async def test_a_plugin_that_was_there_and_is_not_now_ends_nothing(tmp_path: Pat
 
 
 async def test_output_without_end_is_dropped(tmp_path: Path) -> None:
-    with pytest.raises(Denied, match=r"bytes that are none"):
+    with pytest.raises(Denied, match=r"bytes that are none") as caught:
         await run(a_plugin(tmp_path, "sys.stdout.write('x' * (3 << 20))"))
+    kept = re.search(r"got (\d+) bytes", str(caught.value))
+    assert kept is not None
+    assert 1 << 20 < int(kept[1]) <= (1 << 20) + (1 << 16)
 
 
 @pytest.mark.parametrize(

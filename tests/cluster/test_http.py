@@ -212,6 +212,18 @@ async def test_a_watch_that_is_silent_for_too_long_is_cut() -> None:
         over.set()
 
 
+async def test_a_bookmark_is_a_version_and_no_object() -> None:
+    line = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "9"}, "spec": {"containers": None}}}
+    async with served(*[streams(msgspec.json.encode(line) + b"\n")] * 2) as (kube, _):
+        event: Any = await anext(kube.watch(PODS, dict, resource_version="5"))
+        assert (event.type, event.object) == (
+            "BOOKMARK",
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"resourceVersion": "9"}},
+        )
+        event = await anext(kube.watch(PODS, Pod, resource_version="5"))
+        assert (event.object.kind, event.object.metadata.resource_version) == ("Pod", "9")
+
+
 async def test_a_watch_and_a_list_whose_answers_never_begin_are_cut_as_well() -> None:
     over = asyncio.Event()
     async with served(waits(over), waits(over), stall_seconds=0.05) as (kube, _):
