@@ -111,6 +111,64 @@ def test_broken_input_names_the_place_and_the_fix(text: str, expected: str) -> N
     assert expected in str(caught.value)
 
 
+def spread(**fields: str) -> dict[str, object]:
+    return {"kind": "Pod", "spec": {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", **fields}]}}
+
+
+def affinity(kind: str, term: dict[str, object]) -> dict[str, object]:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": term}
+    return {"kind": "Pod", "spec": {"affinity": {kind: required}}}
+
+
+EXPRESSION = {"matchExpressions": [{"key": "a", "operator": "in", "values": ["b"]}]}
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (
+            affinity("nodeAffinity", {"nodeSelectorTerms": [EXPRESSION]}),
+            "operator: expected one of In, NotIn, Exists, DoesNotExist, Gt, Lt, got 'in'.",
+        ),
+        (
+            {"kind": "Deployment", "apiVersion": "apps/v1", "spec": {"selector": EXPRESSION}},
+            "operator: expected one of In, NotIn, Exists, DoesNotExist, got 'in'.",
+        ),
+        (spread(whenUnsatisfiable="Never"), "expected one of DoNotSchedule, ScheduleAnyway, got 'Never'."),
+        (spread(nodeAffinityPolicy="Honour"), "expected one of Honor, Ignore, got 'Honour'. Did you mean \"Honor\"?"),
+        (spread(nodeTaintsPolicy="ignored"), "expected one of Honor, Ignore, got 'ignored'. Did you mean \"Ignore\"?"),
+        (
+            {
+                "kind": "PodDisruptionBudget",
+                "apiVersion": "policy/v1",
+                "spec": {"unhealthyPodEvictionPolicy": "Always"},
+            },
+            "$.spec.unhealthyPodEvictionPolicy: expected one of IfHealthyBudget, AlwaysAllow, got 'Always'.",
+        ),
+    ],
+)
+def test_where_only_some_words_are_taken_they_are_listed(document: dict[str, object], expected: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(json.dumps(document))
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "hint"),
+    [
+        ({"metadata": {"annotations": {"a": 1}}}, " Put the value in quotes."),
+        ({"spec": {"nodeSelector": {"a": 1}}}, " Put the value in quotes."),
+        ({"spec": {"nodeName": 1}}, ""),
+    ],
+)
+def test_a_number_where_a_text_is_due_is_told_to_be_quoted_where_people_forget_it(
+    field: dict[str, object], hint: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        read(json.dumps({"kind": "Pod", **field}))
+    assert str(caught.value).endswith(f"expected str, got int.{hint}")
+
+
 def test_every_kind_has_a_list_of_its_own_and_what_is_missing_is_known() -> None:
     objects = Objects()
     assert objects.missing_kinds() == KINDS.list_deciding()
