@@ -231,6 +231,31 @@ def test_a_node_is_killed_and_only_the_run_made_it() -> None:
     play_in_live_world(run)
 
 
+def test_nodes_and_namespaces_of_the_run_may_be_changed_and_deleted() -> None:
+    node, namespace = {"kind": "Node", "name": "own-1"}, {"kind": "Namespace", "name": "shop"}
+    seen: list[Document] = []
+
+    async def run(site: LiveWorld) -> None:
+        label = {"metadata": {"labels": {"disk": "ssd"}}}
+        site.when(5, lambda: seen.append(site.world.server.get(NODES, Key("", "own-1"))))
+        story = await play_live(
+            site.cluster,
+            a_scenario(
+                {"at": "3s", "patch": {**node, "patch": label}},
+                {"at": "10s", "delete": node},
+                {"at": "20s", "delete": namespace},
+            ),
+            OWN_NODES,
+            site.say,
+        )
+        assert seen[0]["metadata"]["labels"]["disk"] == "ssd"
+        assert (story.nodes.start, story.nodes.end) == (2, 1)
+        assert "Deployment deleted" in texts_of(story, "shop/web")
+        assert len(site.messages) == 1
+
+    play_in_live_world(run)
+
+
 def test_nodes_that_no_kubelet_takes_up_end_the_run() -> None:
     async def run(site: LiveWorld) -> None:
         nodes = [{"name": "own-1", "annotations": {SILENT: "true"}}]
