@@ -319,6 +319,23 @@ def test_a_pod_that_nobody_ends_is_ended_by_the_run() -> None:
     play_in_live_world(run)
 
 
+def test_pods_that_have_a_kubelet_are_left_time_to_end() -> None:
+    async def run(site: LiveWorld) -> None:
+        a_shop()(site)
+        delete, at_once = site.cluster.delete, list[str]()
+
+        async def record(resource: Resource, key: Key, **options: Any) -> None:
+            at_once.extend([key.name] if resource == PODS and options.get("grace_seconds") == 0 else [])
+            await delete(resource, key, **options)
+
+        site.cluster.delete = record  # type: ignore[method-assign]
+        await play_live(site.cluster, a_scenario(), Options(), site.say)
+        assert_nothing_is_left(site)
+        assert at_once == []
+
+    play_in_live_world(run)
+
+
 def test_a_run_that_keeps_leaves_everything_but_not_what_others_made() -> None:
     async def run(site: LiveWorld) -> None:
         options = Options(create_nodes=True, keep=True)
