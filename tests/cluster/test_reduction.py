@@ -154,3 +154,4 @@ def test_of_volumes_their_kind_stays_with_claims_and_images(kind: str) -> None:
         "i": ["image"],
     }
     assert {"name": "h", "persistentVolumeClaim": {"claimName": "data"}} in reduced["volumes"]
+    assert {"name": "i", "image": {"reference": "web:1"}} in reduced["volumes"]

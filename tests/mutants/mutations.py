@@ -187,7 +187,9 @@ class _Finder(ast.NodeVisitor):
             between = self.source[first_end:second_start].decode()
             if ast.dump(first) != ast.dump(second) and not _is_symmetric(node):
                 self._add("arguments", first.lineno, start, end, self._text(second) + between + self._text(first))
-        self.generic_visit(node)
+        for child in ast.iter_child_nodes(node):
+            if not _is_strictness(child):
+                self.visit(child)
 
     def visit_Constant(self, node: ast.Constant) -> None:
         value = node.value
@@ -257,6 +259,16 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Assert(self, node: ast.Assert) -> None:
         """What must be true of our own code: no test can make it false."""
+
+
+def _is_strictness(node: ast.AST) -> bool:
+    """`zip(a, b, strict=True)` asserts that both are equally long: like other assertions, no test can make it false."""
+    return (
+        isinstance(node, ast.keyword)
+        and node.arg == "strict"
+        and isinstance(node.value, ast.Constant)
+        and node.value.value is True
+    )
 
 
 def _is_symmetric(node: ast.Call) -> bool:

@@ -47,6 +47,8 @@ def mutated(text: str, lines: set[int] | None = None) -> list[str]:
         ("x = f(a, *b)", []),
         ("x = f(a, a)", []),
         ("x = max(a, b)", []),
+        ("x = zip(a, key=1, strict=True)", ["x = zip(a, key=2, strict=True)"]),
+        ("x = zip(a, strict=False)", ["x = zip(a, strict=True)"]),
         ("x = np.minimum(a, b)", []),
         ("x = max(a, b, key=c)", ["x = max(b, a, key=c)"]),
         ("x.a = b", ["pass"]),
