@@ -25,6 +25,7 @@ from mutants.tree_copy import QUICK, SLOW, RunResult, TreeCopy
 
 ROOT = Path(__file__).parents[2]
 TIMES_SLOWER = 4  # than without a mutant: then it does not end
+NEAREST = 2  # files that are tried first: most mutants are noticed there, and collecting tests takes time, too
 LIMIT_SECONDS = 120.0  # most tests of a file take a quarter of it; where not, they are timed without a mutant
 
 
@@ -115,7 +116,7 @@ def try_all(
 
 
 class Trial:
-    """Tries mutants: first with the quick tests, then, if those pass, with the slow ones of the same files.
+    """Tries mutants: with the quick tests of the nearest files, then of the others, then with the slow tests of all.
 
     The tests of a file that notice a mutant must pass without it: they are run once more.
     """
@@ -123,43 +124,46 @@ class Trial:
     def __init__(self, copy: TreeCopy) -> None:
         self._copy = copy
         self._sound: set[tuple[str, Sequence[str]]] = set()  # files whose quick or slow tests pass without a mutant
-        self._limits: dict[str, float] = {}  # by path, where the tests take long without a mutant
+        self._limits: dict[tuple[str, ...], float] = {}  # by files, where their tests take long without a mutant
 
     def try_mutant(self, mutant: Mutant, source: bytes, tests: list[str]) -> RunResult:
-        if not tests:
-            return RunResult(True, "", 0.0)
-        run = self._run_with(mutant, source, tests, QUICK)
-        if run.is_too_long and mutant.path not in self._limits:
-            without = self._run_without(mutant.path, tests, QUICK)
-            self._limits[mutant.path] = max(LIMIT_SECONDS, TIMES_SLOWER * without.seconds)
-            if self._limits[mutant.path] > LIMIT_SECONDS:
-                run = self._run_with(mutant, source, tests, QUICK)
-        which: Sequence[str] = QUICK
-        if run.has_passed:
-            which = SLOW
-            slow_run = self._run_with(mutant, source, tests, SLOW)
-            # Whether it takes too long because of the mutant is not known.
-            run = slow_run._replace(has_passed=slow_run.has_passed or slow_run.is_too_long)
+        seconds = 0.0
+        for files, which in ((tests[:NEAREST], QUICK), (tests[NEAREST:], QUICK), (tests, SLOW)):
+            if files:
+                run = self._try_with(mutant, source, files, which)
+                seconds += run.seconds
+                if not run.has_passed:
+                    return run._replace(seconds=seconds)
+        return RunResult(True, "", seconds)
+
+    def _try_with(self, mutant: Mutant, source: bytes, files: list[str], which: Sequence[str]) -> RunResult:
+        run = self._run_with(mutant, source, files, which)
+        if run.is_too_long and which is SLOW:
+            return RunResult(True, "", run.seconds)  # whether it is the mutant that takes long is not known
+        if run.is_too_long and tuple(files) not in self._limits:
+            without = self._run_without(mutant.path, files, which)
+            self._limits[tuple(files)] = max(LIMIT_SECONDS, TIMES_SLOWER * without.seconds)
+            if self._limits[tuple(files)] > LIMIT_SECONDS:
+                run = self._run_with(mutant, source, files, which)
         if not run.has_passed and not run.is_too_long:
-            self._check_without(mutant.path, [run.test_file] if run.test_file in tests else tests, which)
+            self._check_without(mutant.path, [run.test_file] if run.test_file in files else files, which)
         return run
 
-    def _check_without(self, path: str, tests: list[str], which: Sequence[str]) -> None:
-        unknown = [test for test in tests if (test, which) not in self._sound]
+    def _check_without(self, path: str, files: list[str], which: Sequence[str]) -> None:
+        unknown = [file for file in files if (file, which) not in self._sound]
         if unknown:
             self._run_without(path, unknown, which)
-            self._sound.update((test, which) for test in unknown)
+            self._sound.update((file, which) for file in unknown)
 
-    def _run_with(self, mutant: Mutant, source: bytes, tests: list[str], which: Sequence[str]) -> RunResult:
-        limit = self._limits.get(mutant.path, LIMIT_SECONDS) if which is QUICK else LIMIT_SECONDS
+    def _run_with(self, mutant: Mutant, source: bytes, files: list[str], which: Sequence[str]) -> RunResult:
         self._copy.write(mutant.path, mutant.apply(source))
         try:
-            return self._copy.run_tests(tests, limit, which)
+            return self._copy.run_tests(files, self._limits.get(tuple(files), LIMIT_SECONDS), which)
         finally:
             self._copy.write(mutant.path, source)
 
-    def _run_without(self, path: str, tests: list[str], which: Sequence[str]) -> RunResult:
-        run = self._copy.run_tests(tests, which=which)
+    def _run_without(self, path: str, files: list[str], which: Sequence[str]) -> RunResult:
+        run = self._copy.run_tests(files, which=which)
         if not run.has_passed:
             raise click.ClickException(f"the tests of {path} fail without a mutant: {run.noticed_by}")
         return run
