@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -51,6 +52,9 @@ def test_pods_get_ready_a_drain_happens_and_nothing_is_left() -> None:
         assert (web.replicas, web.available, web.per_node) == (2, 2, {"own-2": 2})
         assert texts_of(story, "node own-1") == ["cordoned", "drain begins"]
         assert story.writes == len(list(story.trace)) > 10
+        first = [json.loads(line) for line in story.trace][:3]
+        assert all(line.keys() == {"at", "change", "kind", "key"} for line in first)
+        assert {"at": 0.0, "change": "ADDED", "kind": "Node", "key": "own-1"} in first
         assert [event.at for event in story.events if event.text == "drain begins"] == [pytest.approx(3, abs=0.2)]
         assert (site.names("Node"), site.names("Deployment"), site.names("Pod")) == ([], [], [])
         assert "shop" not in site.names("Namespace")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from wukong.cluster.snapshot_documents import MARK, read_documents
 from wukong.errors import InputError
@@ -89,3 +90,9 @@ def test_what_is_there_twice_is_told(objects: list[dict[str, Any]], expected: st
         return
     with pytest.raises(InputError, match=expected):
         read_documents(path, Tally())
+
+
+def test_yaml_is_read_as_json_is(tmp_path: Path) -> None:
+    written, path = a_snapshot(tmp_path, {"kind": "Node", "metadata": {"name": "n"}}), tmp_path / "snapshot.yaml"
+    path.write_text(yaml.safe_dump(json.loads(Path(written).read_text())))
+    assert read_documents(str(path), Tally()).items == read_documents(written, Tally()).items
