@@ -299,6 +299,14 @@ def test_points_follow_measured_usage() -> None:
     assert run_prioritize(ours) == {"s1": 10, "s2": 0, "d1": 5, "d2": 5}
 
 
+@pytest.mark.parametrize(("namespace", "noted"), [("shop", "shop"), ("", "default")])
+def test_a_note_is_about_the_pod_in_its_namespace(namespace: str, noted: str) -> None:
+    pod = a_pod()
+    pod.metadata.namespace, pod.metadata.uid = namespace, "u"
+    (note,) = run_filter(extender(), pod, "d1").notes
+    assert (note.key.namespace, note.key.name, note.uid) == (noted, "web-1", "u")
+
+
 def test_a_pod_that_asks_for_more_than_the_floor_needs_that() -> None:
     nodes = [steady("a", cpu="4"), steady("b", cpu="8")]
     ours = extender(a_policy(floors=[needs("cpu", "2")]), nodes=nodes)
