@@ -42,6 +42,29 @@ def test_a_list_of_mixed_kinds_is_unfolded_in_order() -> None:
     assert skipped == {"Event": 1}
 
 
+@pytest.mark.parametrize(
+    ("kind", "api_version", "is_skipped"),
+    [
+        ("Event", "v1", True),  # a kind of Kubernetes that we do not read
+        ("Secret", "v1", True),
+        ("Service", "serving.knative.dev/v1", True),  # of somebody's group
+        ("Podd", "v1", False),  # a typo: we know all kinds of this group
+        ("Deploymnet", "apps/v1", False),
+        ("PlacementPolicies", "placement.novasphere.dev/v1alpha1", False),
+    ],
+)
+def test_kinds_of_others_are_skipped_and_typos_are_not(kind: str, api_version: str, is_skipped: bool) -> None:
+    skipped: Counter[str] = Counter()
+    text = json.dumps({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}}).encode()
+    if is_skipped:
+        assert list(decode_objects(text, skipped=skipped)) == []
+        assert skipped == {kind: 1}
+    else:
+        with pytest.raises(InputError, match=f'unknown kind "{kind}"'):
+            list(decode_objects(text, skipped=skipped))
+        assert not skipped
+
+
 def test_items_of_a_typed_list_need_no_kind_of_their_own() -> None:
     (node,) = read(json.dumps({"kind": "NodeList", "items": [{"metadata": {"name": "n1"}}]}))
     assert isinstance(node, Node)
@@ -86,6 +109,64 @@ def test_broken_input_names_the_place_and_the_fix(text: str, expected: str) -> N
     with pytest.raises(InputError) as caught:
         read(text)
     assert expected in str(caught.value)
+
+
+def spread(**fields: str) -> dict[str, object]:
+    return {"kind": "Pod", "spec": {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", **fields}]}}
+
+
+def affinity(kind: str, term: dict[str, object]) -> dict[str, object]:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": term}
+    return {"kind": "Pod", "spec": {"affinity": {kind: required}}}
+
+
+EXPRESSION = {"matchExpressions": [{"key": "a", "operator": "in", "values": ["b"]}]}
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (
+            affinity("nodeAffinity", {"nodeSelectorTerms": [EXPRESSION]}),
+            "operator: expected one of In, NotIn, Exists, DoesNotExist, Gt, Lt, got 'in'.",
+        ),
+        (
+            {"kind": "Deployment", "apiVersion": "apps/v1", "spec": {"selector": EXPRESSION}},
+            "operator: expected one of In, NotIn, Exists, DoesNotExist, got 'in'.",
+        ),
+        (spread(whenUnsatisfiable="Never"), "expected one of DoNotSchedule, ScheduleAnyway, got 'Never'."),
+        (spread(nodeAffinityPolicy="Honour"), "expected one of Honor, Ignore, got 'Honour'. Did you mean \"Honor\"?"),
+        (spread(nodeTaintsPolicy="ignored"), "expected one of Honor, Ignore, got 'ignored'. Did you mean \"Ignore\"?"),
+        (
+            {
+                "kind": "PodDisruptionBudget",
+                "apiVersion": "policy/v1",
+                "spec": {"unhealthyPodEvictionPolicy": "Always"},
+            },
+            "$.spec.unhealthyPodEvictionPolicy: expected one of IfHealthyBudget, AlwaysAllow, got 'Always'.",
+        ),
+    ],
+)
+def test_where_only_some_words_are_taken_they_are_listed(document: dict[str, object], expected: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(json.dumps(document))
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "hint"),
+    [
+        ({"metadata": {"annotations": {"a": 1}}}, " Put the value in quotes."),
+        ({"spec": {"nodeSelector": {"a": 1}}}, " Put the value in quotes."),
+        ({"spec": {"nodeName": 1}}, ""),
+    ],
+)
+def test_a_number_where_a_text_is_due_is_told_to_be_quoted_where_people_forget_it(
+    field: dict[str, object], hint: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        read(json.dumps({"kind": "Pod", **field}))
+    assert str(caught.value).endswith(f"expected str, got int.{hint}")
 
 
 def test_every_kind_has_a_list_of_its_own_and_what_is_missing_is_known() -> None:

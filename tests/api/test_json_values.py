@@ -59,6 +59,9 @@ def test_depth_is_counted_outside_strings() -> None:
         assert ANY.decode(fine) is not None
         with pytest.raises(InputError, match="nested too deeply"):
             check_depth(too_deep)
+    check_depth(b"[" * MOST_DEPTH + b"]" * MOST_DEPTH)
+    with pytest.raises(InputError, match="nested too deeply"):
+        check_depth(b"[" * (MOST_DEPTH + 1) + b"]" * (MOST_DEPTH + 1))
     check_depth(msgspec.json.encode(["{" * 500, '"[' * 500, "\\" * 301]))
     check_depth(msgspec.json.encode([[]] * 1_000))
 

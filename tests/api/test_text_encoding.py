@@ -32,4 +32,5 @@ def test_what_is_no_text_is_told_with_its_place(data: bytes, problem: str) -> No
 def test_a_letter_across_two_pieces_is_one_letter() -> None:
     text = b"a" * ((1 << 20) - 1) + "ä".encode()
     assert to_utf8(text) == text
+    assert locate("ä\näß".encode(), 4) == "line 2, column 2", "a byte in the middle of a letter"
     assert locate(text, len(text)) == f"line 1, column {(1 << 20) + 1}"

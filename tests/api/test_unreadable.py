@@ -109,6 +109,13 @@ def test_documents_are_told_alike_and_bounded_in_depth() -> None:
     assert isinstance(read_json(json.dumps(deep).encode(), dict), Unreadable)
 
 
+def test_an_object_may_have_a_hundred_levels_and_not_one_more() -> None:
+    for levels, is_deep in ((100, False), (101, True)):
+        assert is_too_deep(deep_text(levels)) is is_deep
+        assert find_deep_path(deep_text(levels)) == ("$.a.a.a.a.a.a.a.a…" if is_deep else "$")
+    assert not is_too_deep(b"[" + b"[],{}," * 100 + b"1]")
+
+
 @pytest.mark.slow
 def test_text_is_taken_apart_as_a_decoder_does() -> None:
     chance = random.Random(12)

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from wukong.api.documents import load_yaml
-from wukong.api.yaml_values import MOST_DEPTH, load_documents
+from wukong.api.yaml_values import MOST_ALIASED, MOST_DEPTH, load_documents
 from wukong.errors import InputError
 
 
@@ -46,6 +46,14 @@ def a_bomb(levels: int = 9, width: int = 9) -> str:
         ("a: 2026-01-02\nb: 2026-01-02T03:04:05Z", {"a": "2026-01-02", "b": "2026-01-02T03:04:05Z"}),
         ("a: 2026-13-45", {"a": "2026-13-45"}),
         ("a: 8:30", {"a": "8:30"}),
+        ("[-0x1F, +0b11, -017, 0, -0, 0x1_F]", [-31, 3, -15, 0, 0, 31]),
+        ("[.inf, -.INF, 1_0.5]", [float("inf"), float("-inf"), 10.5]),
+        ("[1:30.5, 20:30.5]", ["1:30.5", "20:30.5"]),
+        ("a: &x 5\nb: &y <<\nc: [*x, *y]", {"a": 5, "b": "<<", "c": [5, "<<"]}),
+        ("a: &x 1\nb: &x 2\nc: *x", {"a": 1, "b": 2, "c": 2}),
+        ("d: {<<: {a: 1}, b: 2, <<: {a: 3, c: 4}}", {"d": {"a": 1, "b": 2, "c": 4}}),
+        ("a: =", {"a": "="}),
+        ("- !!null x\n- !!float 1\n- !!seq [1]\n- !!map {a: 1}\n- !!timestamp x", [None, 1.0, [1], {"a": 1}, "x"]),
         ("!!str 1", "1"),
         ("!!int '12'", 12),
         ("! 12", "12"),
@@ -102,6 +110,39 @@ def test_what_an_alias_gives_is_a_copy() -> None:
 )
 def test_what_would_hurt_is_refused_with_its_place(text: str | bytes, problem: str) -> None:
     assert problem in problem_of(text)
+
+
+def test_levels_count_up_to_the_limit_also_those_of_aliases() -> None:
+    """One level fewer is read, one more is refused."""
+    load_documents("[" * MOST_DEPTH + "]" * MOST_DEPTH)
+    assert "nested too deeply" in problem_of("[" * (MOST_DEPTH + 1))
+    for anchored, height in (("[x]", 1), ("[[x], y]", 2), ("{a: [y, {b: z}]}", 3), ("[*v]", 2)):
+        before = f"- &v [x]\n- &a {anchored}\n- "  # the list of all is a level, too
+        room = MOST_DEPTH - 1 - height
+        load_documents(before + "[" * room + "*a" + "]" * room)
+        assert "nested too deeply by its aliases" in problem_of(before + "[" * (room + 1) + "*a" + "]" * (room + 1))
+
+
+@pytest.mark.parametrize(
+    ("anchored", "weight"),
+    [
+        ("[" + "x" * 1000 + "]", 64 + 64 + 1000),
+        ("{d: &b [" + "x" * 900 + "], e: 1}", 64 + 65 + 64 + 64 + 900 + 65 + 65),  # a value weighs 64 and its text
+        ("[*y, " + "x" * 900 + "]", 64 + 67 + 64 + 900),
+    ],
+)
+def test_aliases_may_copy_so_much_and_no_more(anchored: str, weight: int) -> None:
+    head = f"y: &y yes\na: &a {anchored}\nb: "
+    room = MOST_ALIASED - (67 if "*y" in anchored else 0)
+    copies = room // weight
+    assert len(load_documents(head + "[" + "*a, " * copies + "]")[0]["b"]) == copies
+    assert "its aliases multiply" in problem_of(head + "[" + "*a, " * (copies + 1) + "]")
+
+
+def test_a_number_may_have_four_hundred_characters() -> None:
+    assert load_documents(f"a: {'1' * 400}") == [{"a": int("1" * 400)}]
+    assert "got 401 characters" in problem_of(f"a: {'1' * 401}")
+    assert load_documents(f"a: '{'1' * 401}'") == [{"a": "1" * 401}]
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ from wukong.app.sim_live.watch_source import lasting_part_of
 from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.scenario import Story
 from wukong.embedded.world import objects
-from wukong.errors import InputError
-from wukong.ports import Document
+from wukong.errors import Conflict, InputError
+from wukong.ports import Document, PatchBody
 
 OWN_NODES = Options(create_nodes=True)
 WEB = Key("shop", "web")
@@ -51,6 +52,9 @@ def test_pods_get_ready_a_drain_happens_and_nothing_is_left() -> None:
         assert (web.replicas, web.available, web.per_node) == (2, 2, {"own-2": 2})
         assert texts_of(story, "node own-1") == ["cordoned", "drain begins"]
         assert story.writes == len(list(story.trace)) > 10
+        first = [json.loads(line) for line in story.trace][:3]
+        assert all(line.keys() == {"at", "change", "kind", "key"} for line in first)
+        assert {"at": 0.0, "change": "ADDED", "kind": "Node", "key": "own-1"} in first
         assert [event.at for event in story.events if event.text == "drain begins"] == [pytest.approx(3, abs=0.2)]
         assert (site.names("Node"), site.names("Deployment"), site.names("Pod")) == ([], [], [])
         assert "shop" not in site.names("Namespace")
@@ -171,6 +175,44 @@ def test_what_is_applied_again_is_the_same_object() -> None:
     play_in_live_world(run)
 
 
+@pytest.mark.parametrize("conflicts", [0, 1, 3])
+def test_before_an_apply_its_manager_is_made_the_owner_of_what_was_created(conflicts: int) -> None:
+    """On the very version that was read, which is read again where controllers wrote meanwhile."""
+
+    async def run(site: LiveWorld) -> None:
+        patch_of_store, asked = site.cluster.patch, list[PatchBody]()
+        versions: list[str] = []
+
+        async def patch(resource: Resource, key: Key, patch: PatchBody, subresource: str = "") -> Document:
+            if patch.type == "json":
+                versions.append(site.world.server.get(resource, key)["metadata"]["resourceVersion"])
+                asked.append(patch)
+                if len(asked) <= conflicts:
+                    note = {"metadata": {"annotations": {"somebody": f"wrote {len(asked)}"}}}
+                    site.world.server.patch(resource, key, PatchBody("merge", note))
+                    raise Conflict("it changed")
+            if patch.type == "json":  # an embedded cluster works out who owns what, and takes nobody's word for it
+                document = site.world.server.get(resource, key)
+                return {**document, "metadata": {**document["metadata"], "managedFields": patch.body[2]["value"]}}
+            return await patch_of_store(resource, key, patch, subresource)
+
+        site.cluster.patch = patch  # type: ignore[method-assign]
+        uids: list[str] = []
+        site.when(4, lambda: uids.append(site.world.server.get(DEPLOYMENTS, WEB)["metadata"]["uid"]))
+        await play_live(site.cluster, a_scenario({"at": "5s", "apply": a_workload(replicas=1)}), OWN_NODES, site.say)
+        assert len(asked) == conflicts + 1
+        for body, version in zip(asked, versions, strict=True):
+            of_uid, of_version, of_fields = body.body
+            assert of_uid == {"op": "test", "path": "/metadata/uid", "value": uids[0]}
+            assert of_version == {"op": "replace", "path": "/metadata/resourceVersion", "value": version}
+            assert (of_fields["op"], of_fields["path"]) == ("replace", "/metadata/managedFields")
+            own = [entry for entry in of_fields["value"] if entry["manager"] == body.manager]
+            assert [entry["operation"] for entry in own] == ["Apply"]
+            assert "f:template" in own[0]["fieldsV1"]["f:spec"]
+
+    play_in_live_world(run)
+
+
 def test_a_node_falls_silent_is_missed_and_comes_back_where_kubelets_can() -> None:
     async def run(site: LiveWorld) -> None:
         entries: list[Document] = [{"at": "3s", "notReady": "own-1"}, {"at": "100s", "ready": "own-1"}]
@@ -189,6 +231,31 @@ def test_a_node_is_killed_and_only_the_run_made_it() -> None:
         assert texts_of(story, "node own-1") == ["gone"]
         assert (story.nodes.start, story.nodes.end) == (2, 1), "those of the scenario"
         assert site.names("Node") == ["another"]
+
+    play_in_live_world(run)
+
+
+def test_nodes_and_namespaces_of_the_run_may_be_changed_and_deleted() -> None:
+    node, namespace = {"kind": "Node", "name": "own-1"}, {"kind": "Namespace", "name": "shop"}
+    seen: list[Document] = []
+
+    async def run(site: LiveWorld) -> None:
+        label = {"metadata": {"labels": {"disk": "ssd"}}}
+        site.when(5, lambda: seen.append(site.world.server.get(NODES, Key("", "own-1"))))
+        story = await play_live(
+            site.cluster,
+            a_scenario(
+                {"at": "3s", "patch": {**node, "patch": label}},
+                {"at": "10s", "delete": node},
+                {"at": "20s", "delete": namespace},
+            ),
+            OWN_NODES,
+            site.say,
+        )
+        assert seen[0]["metadata"]["labels"]["disk"] == "ssd"
+        assert (story.nodes.start, story.nodes.end) == (2, 1)
+        assert "Deployment deleted" in texts_of(story, "shop/web")
+        assert len(site.messages) == 1
 
     play_in_live_world(run)
 
@@ -451,5 +518,16 @@ def test_versions_times_and_messages_pass_and_everything_else_lasts() -> None:
 
     assert lasting_part_of(node()) == lasting_part_of(node("2", heartbeat="t2"))
     assert lasting_part_of(node()) != lasting_part_of(node(label="b"))
+    times = ("lastProbeTime", "lastUpdateTime", "lastTransitionTime")
+    passing = objects.read(
+        "Node",
+        {
+            "metadata": {"name": "n"},
+            "status": {"conditions": [{"type": "Ready", "status": "True"} | dict.fromkeys(times, "t1")]},
+        },
+    )
+    assert lasting_part_of(passing)[2] == {"conditions": [{"type": "Ready", "status": "True"}]}
+    for lasting in ({"annotations": {"a": "b"}}, {"deletionTimestamp": "2026-11-16T12:00:00Z"}, {"generation": 2}):
+        assert lasting_part_of(objects.read("Node", {"metadata": {"name": "n", **lasting}}))[0] == lasting
     assert lasting_part_of(node()) != lasting_part_of(node(status="False"))
     assert lasting_part_of(None) == ({}, None, {"conditions": []})

@@ -319,6 +319,23 @@ def test_a_pod_that_nobody_ends_is_ended_by_the_run() -> None:
     play_in_live_world(run)
 
 
+def test_pods_that_have_a_kubelet_are_left_time_to_end() -> None:
+    async def run(site: LiveWorld) -> None:
+        a_shop()(site)
+        delete, at_once = site.cluster.delete, list[str]()
+
+        async def record(resource: Resource, key: Key, **options: Any) -> None:
+            at_once.extend([key.name] if resource == PODS and options.get("grace_seconds") == 0 else [])
+            await delete(resource, key, **options)
+
+        site.cluster.delete = record  # type: ignore[method-assign]
+        await play_live(site.cluster, a_scenario(), Options(), site.say)
+        assert_nothing_is_left(site)
+        assert at_once == []
+
+    play_in_live_world(run)
+
+
 def test_a_run_that_keeps_leaves_everything_but_not_what_others_made() -> None:
     async def run(site: LiveWorld) -> None:
         options = Options(create_nodes=True, keep=True)
@@ -346,6 +363,58 @@ def test_what_cannot_be_removed_is_said_and_the_rest_is_removed() -> None:
             "not taken back: Node own-1 is still there",
         ]
         assert site.names("Node") == ["own-1"]
+
+    play_in_live_world(run)
+
+
+def test_what_cannot_be_restored_or_looked_for_is_said() -> None:
+    """Each call that fails has its own message, and the others are made all the same."""
+
+    async def run(site: LiveWorld) -> None:
+        a_shop()(site)
+        patch_of_store, list_of_store, is_sick = site.cluster.patch, site.cluster.list, [False]
+
+        async def patch(resource: Resource, *arguments: Any, **options: Any) -> Document:
+            if resource == NODES and is_sick[0]:
+                raise ServerFailed("not now")
+            return await patch_of_store(resource, *arguments, **options)
+
+        async def list_objects(resource: Resource, read: Any, *arguments: Any, **options: Any) -> Any:
+            if is_sick[0] and resource in (PODS, PERSISTENT_VOLUME_CLAIMS) and read is dict:
+                raise ServerFailed("not now")
+            return await list_of_store(resource, read, *arguments, **options)
+
+        site.cluster.patch, site.cluster.list = patch, list_objects  # type: ignore[method-assign]
+        site.when(5, lambda: is_sick.__setitem__(0, True))
+        await play_live(site.cluster, a_scenario({"at": "3s", "cordon": "own-1"}), Options(), site.say)
+        assert site.messages[1:] == [
+            "not taken back: the cordon of Node own-1: not now",
+            "not taken back: Pod of the run: not now",
+            "not taken back: PersistentVolumeClaim of the run: not now",
+        ]
+        assert_nothing_is_left(site)
+
+    play_in_live_world(run)
+
+
+def test_what_may_have_been_created_and_cannot_be_looked_for_is_said() -> None:
+    async def run(site: LiveWorld) -> None:
+        get, is_cut = site.cluster.get, [False]
+
+        async def lose_the_answer(resource: Resource, body: Document, namespace: str = "") -> Document:
+            is_cut[0] = True
+            raise OutcomeUnknown("the connection broke")
+
+        async def get_nothing(resource: Resource, key: Key, read: type[Any]) -> Any:
+            if is_cut[0]:
+                raise ServerFailed("not now")
+            return await get(resource, key, read)
+
+        a_shop()(site)
+        site.cluster.create, site.cluster.get = lose_the_answer, get_nothing  # type: ignore[method-assign]
+        with pytest.raises(InputError, match="no answer"):
+            await play_live(site.cluster, a_scenario(), Options(), site.say)
+        assert site.messages[1:] == ["not taken back: Deployment shop/web: not now"]
 
     play_in_live_world(run)
 

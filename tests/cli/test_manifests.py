@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
+import stat
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,23 @@ def test_a_directory_that_is_a_file_is_named(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "taken").touch()
     assert main(["manifests", "crds", "-d", str(tmp_path / "taken")]) == 2
     assert "taken: cannot be written" in capsys.readouterr().err
+
+
+def test_a_full_disk_leaves_the_old_files_and_nothing_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["manifests", "crds", "-d", str(tmp_path)]) == 0
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o644}
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    monkeypatch.setattr("wukong.cli.verbs.manifests_crds.HEAD", "# another\n")
+    assert main(["manifests", "crds", "-d", str(tmp_path)]) == 2
+    assert "cannot be written: No space left on device" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_a_part_describes_itself_as_the_help_does(capsys: pytest.CaptureFixture[str]) -> None:

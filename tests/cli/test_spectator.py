@@ -19,7 +19,7 @@ from wukong.app.embedded import play_scenario
 from wukong.cli.inputs.sim_source import read_scenario_file
 from wukong.cli.views import spectator
 from wukong.cli.views.console import Table
-from wukong.cli.views.live_state import read_live_state
+from wukong.cli.views.live_state import read_live_state, split_numbers
 from wukong.cli.views.live_view import LiveView
 from wukong.cli.views.spectator import LiveSpectator, read_speed
 from wukong.cli.views.story import render_story, rows_of
@@ -170,6 +170,13 @@ def test_a_picture_fits_its_terminal_and_shows_old_and_new(width: int, height: i
     cut = [line for frame in frames.frames for line in frame.splitlines() if line.endswith("…")]
     assert all(len(line) == width and line[-3:-1] != "  " for line in cut)  # only what did not fit, no empty columns
     assert "default/web: ProgressDeadlineExceeded" in frames.frames[-1]
+
+
+@pytest.mark.parametrize(
+    "names", [["node-2", "node-10"], ["a", "²"], ["node-1", "node-1²2"], ["node-2", "node-" + "3" * 5000]]
+)
+def test_nodes_are_listed_by_the_numbers_in_their_names_whatever_those_are(names: list[str]) -> None:
+    assert split_numbers(names[0]) < split_numbers(names[1])
 
 
 def test_a_long_timeline_is_told_in_longer_steps() -> None:

@@ -17,7 +17,9 @@ import pytest
 from click.testing import CliRunner
 
 from wukong.api.kinds import DEPLOYMENTS, NODES, PLACEMENT_POLICIES, POD_DISRUPTION_BUDGETS, PODS
+from wukong.api.meta import ObjectMeta
 from wukong.api.resources import Resource
+from wukong.api.unreadable import Unreadable
 from wukong.cli.verbs.snapshot import command as snapshot
 from wukong.cluster.capture import capture, capture_documents
 from wukong.errors import ClusterError, Denied, NotFound, ServerFailed
@@ -65,6 +67,23 @@ def test_all_pages_of_all_kinds_are_taken(take: Take) -> None:
     assert notes == []
 
 
+async def take_steps(cluster: Any, steps: list[tuple[int, int]]) -> list[str]:
+    add = lambda done, total: steps.append((done, total))  # noqa: E731
+    return list(dict.fromkeys([document["kind"] async for document in capture_documents(cluster, add)]))
+
+
+async def take_steps_of_structs(cluster: Any, steps: list[tuple[int, int]]) -> list[str]:
+    objects = await capture(cluster, lambda done, total: steps.append((done, total)))
+    return list(dict.fromkeys(subject.kind for subject in objects.everything()))
+
+
+@pytest.mark.parametrize("take", [take_steps, take_steps_of_structs])
+def test_each_kind_that_is_through_is_a_step_of_the_progress(take: Callable[..., Any]) -> None:
+    steps: list[tuple[int, int]] = []
+    kinds = asyncio.run(take(Pages(), steps))
+    assert steps == [(number, len(kinds)) for number in range(1, len(kinds) + 1)]
+
+
 @pytest.mark.parametrize("take", BOTH)
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("resource", [NODES, PODS])
@@ -100,6 +119,46 @@ def test_our_own_kinds_need_not_be_installed(take: Take) -> None:
     numbers = asyncio.run(take(Pages({(PLACEMENT_POLICIES, 1): MISSING, (DEPLOYMENTS, 1): MISSING}), notes))
     assert (numbers["PlacementPolicy"], numbers["Deployment"]) == (0, 0)
     assert notes == [f"deployments were left out: {MISSING}"]
+
+
+class OddPages(Pages):
+    """Two of the pods on the first page cannot be read, nor can a node that has no name."""
+
+    async def list(self, resource: Resource, read: type[Any], *, limit: int, token: str = "", **_: object) -> Page[Any]:
+        page = await super().list(resource, read, limit=limit, token=token)
+        if resource == PODS and not token:
+            metadata = ObjectMeta(name="odd", namespace="shop")
+            page.unreadable.append(Unreadable(metadata=metadata, problem="$.spec: odd."))
+        if resource in (PODS, NODES) and not token:
+            page.unreadable.append(Unreadable(problem="$: odder."))
+        return page
+
+
+@pytest.mark.parametrize("take", BOTH)
+def test_what_cannot_be_read_is_left_out_counted_and_the_first_is_told(take: Take) -> None:
+    notes: list[str] = []
+    numbers = asyncio.run(take(OddPages(), notes))
+    assert (numbers["Pod"], numbers["Node"]) == (4, 4)
+    assert notes == [
+        "1 nodes could not be read and were left out. The first is without a name: $: odder.",
+        "2 pods could not be read and were left out. The first is shop/odd: $.spec: odd.",
+    ]
+
+
+def test_a_number_beyond_64_bits_is_told_and_the_others_are_taken() -> None:
+    class Huge(Pages):
+        async def list(self, resource: Resource, read: type[Any], **options: Any) -> Page[Any]:
+            page = await super().list(resource, read, **options)
+            if resource == PODS and not options["token"]:
+                page.items[0].spec.priority = 2**70
+            return page
+
+    notes: list[str] = []
+    numbers = asyncio.run(take_structs(Huge(), notes))
+    assert numbers["Pod"] == 3
+    assert notes == [
+        "1 pods could not be read and were left out. The first is shop/pod-1-a: a number is larger than 64 bits."
+    ]
 
 
 # ---- the verb

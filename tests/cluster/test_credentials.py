@@ -17,7 +17,7 @@ from scripted_api_server import refuses, says, served
 from testbed.certificates import make
 from wukong.api.kinds import NODES
 from wukong.api.resources import Key
-from wukong.cluster.credentials import Credentials
+from wukong.cluster.credentials import Credentials, load
 from wukong.cluster.kube import Kube
 from wukong.cluster.kubeconfig import ClusterEntry, Exec, Login, UserEntry
 from wukong.errors import ClusterError, Denied, InputError
@@ -325,3 +325,11 @@ def test_what_cannot_be_used_is_said_with_its_place(cluster: ClusterEntry, user:
     with pytest.raises(InputError, match=r"^config") as caught:
         Credentials(Login(place="config", cluster=cluster, user=user))
     assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("env", "searched"), [({}, "~/.kube/config"), ({"KUBECONFIG": "/nowhere/config"}, "/nowhere/config")]
+)
+def test_where_a_kubeconfig_was_looked_for_is_said(env: dict[str, str], searched: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"^{searched}: there is no kubeconfig, and this is no pod"):
+        load(env={"HOME": str(tmp_path), **env})

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -146,9 +148,35 @@ async def test_a_plugin_that_was_there_and_is_not_now_ends_nothing(tmp_path: Pat
         await fresh.headers()
 
 
+@pytest.mark.parametrize("zone", ["UTC", "XXX-5"])
+@pytest.mark.parametrize(
+    ("text", "expired_at"),
+    [
+        ("1970-01-01T00:16:40Z", 1000.0),
+        ("1970-01-01T02:16:40+02:00", 1000.0),
+        ("1970-01-01T00:16:40", 1000.0),  # without a zone it is UTC, wherever we are
+    ],
+)
+def test_a_credential_expires_at_its_moment_in_every_zone(
+    text: str, expired_at: float, zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        status = exec_plugin.ExecCredentialStatus(expiration_timestamp=datetime.fromisoformat(text))
+        assert [status.is_expired(expired_at + late) for late in (-0.1, 0.0, 0.1)] == [False, True, True]
+        assert not exec_plugin.ExecCredentialStatus().is_expired(1e12)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
 async def test_output_without_end_is_dropped(tmp_path: Path) -> None:
-    with pytest.raises(Denied, match=r"bytes that are none"):
+    with pytest.raises(Denied, match=r"bytes that are none") as caught:
         await run(a_plugin(tmp_path, "sys.stdout.write('x' * (3 << 20))"))
+    kept = re.search(r"got (\d+) bytes", str(caught.value))
+    assert kept is not None
+    assert 1 << 20 < int(kept[1]) <= (1 << 20) + (1 << 16)
 
 
 @pytest.mark.parametrize(

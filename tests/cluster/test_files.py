@@ -223,3 +223,26 @@ def test_the_collector_is_back_afterwards(tmp_path: Path) -> None:
         read_objects(str(write_json(tmp_path / "c.json", node("a"))))
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+def pack(size: int, packed_size: int) -> bytes:
+    """Gzip of so many bytes, brought to its size by the name of the file in its head."""
+    packed = gzip.compress(b" " * size, 9, mtime=0)
+    name = b"n" * (packed_size - len(packed) - 1)
+    return packed[:3] + b"\x08" + packed[4:10] + name + b"\0" + packed[10:]
+
+
+@pytest.mark.parametrize(
+    ("size", "ratio", "is_refused"), [(40_000, 250, False), (40_250, 250.5, True), (30_000, 300, False)]
+)
+def test_gzip_may_be_up_to_250_times_as_large_as_packed_once_it_is_large(
+    size: int, ratio: float, is_refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wukong.cluster.files._LARGE", 30_000)
+    path = tmp_path / "file.json.gz"
+    path.write_bytes(pack(size, int(size / ratio)))
+    if is_refused:
+        with pytest.raises(InputError, match="hundreds of times its size"):
+            read_text(str(path))
+    else:
+        assert len(read_text(str(path))) == size

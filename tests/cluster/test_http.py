@@ -16,6 +16,7 @@ from scripted_api_server import a_line, a_list, hangs_up, refuses, says, served,
 from wukong.api.core import Node, Pod
 from wukong.api.kinds import NODES, PODS
 from wukong.api.resources import Key
+from wukong.api.unreadable import Unreadable
 from wukong.cluster import http
 from wukong.cluster.credentials import Credentials
 from wukong.cluster.http import Http
@@ -210,6 +211,43 @@ async def test_a_watch_that_is_silent_for_too_long_is_cut() -> None:
         with pytest.raises(Stalled, match=r"said nothing on a watch for 0.05 s"):
             await anext(watch)
         over.set()
+
+
+DEEP = b'{"metadata":{"name":"deep"},"spec":' + b'{"a":' * 20_000 + b"1" + b"}" * 20_001
+
+
+async def test_an_item_too_deep_to_be_skipped_leaves_the_rest_of_its_list() -> None:
+    head = b'{"metadata":{"resourceVersion":"7","continue":"t"},"items":['
+    async with served(says(head + b'{"metadata":{"name":"a"}},' + DEEP + b"]}")) as (kube, _):
+        page = await kube.list(PODS, Pod)
+    assert ([pod.metadata.name for pod in page.items], page.resource_version, page.token) == (["a"], "7", "t")
+    assert [unreadable.metadata.name for unreadable in page.unreadable] == ["deep"]
+
+
+@pytest.mark.parametrize(
+    ("line", "type_"),
+    [
+        (b'{"type":"ADDED","object":' + DEEP + b"}\n", "ADDED"),
+        (b'{"object": ' + DEEP + b', "type": "MODIFIED"}\n', "MODIFIED"),
+    ],
+    ids=["usual", "unusual"],
+)
+async def test_a_change_too_deep_to_be_skipped_is_an_unreadable_object(line: bytes, type_: str) -> None:
+    async with served(streams(line)) as (kube, _):
+        event = await anext(kube.watch(PODS, Pod, resource_version="5"))
+    assert (event.type, type(event.object), event.object.metadata.name) == (type_, Unreadable, "deep")
+
+
+async def test_a_bookmark_is_a_version_and_no_object() -> None:
+    line = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "9"}, "spec": {"containers": None}}}
+    async with served(*[streams(msgspec.json.encode(line) + b"\n")] * 2) as (kube, _):
+        event: Any = await anext(kube.watch(PODS, dict, resource_version="5"))
+        assert (event.type, event.object) == (
+            "BOOKMARK",
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"resourceVersion": "9"}},
+        )
+        event = await anext(kube.watch(PODS, Pod, resource_version="5"))
+        assert (event.object.kind, event.object.metadata.resource_version) == ("Pod", "9")
 
 
 async def test_a_watch_and_a_list_whose_answers_never_begin_are_cut_as_well() -> None:

@@ -83,6 +83,19 @@ def test_of_a_workload_its_wish_and_its_status_stay_and_nothing_private(kind: st
     ]
 
 
+@pytest.mark.parametrize("kind", [*WORKLOADS, "ControllerRevision", "Pod"])
+def test_of_metadata_it_stays_what_controllers_read(kind: str) -> None:
+    time = "2026-03-01T00:00:00Z"
+    more: Document = {"labels": {"app": "web"}, "creationTimestamp": time, "deletionTimestamp": time}
+    more |= {"finalizers": ["a"], "deletionGracePeriodSeconds": 30}
+    meta = {**META, **more}
+    spec = TEMPLATE["spec"] if kind == "Pod" else {"template": TEMPLATE}
+    reduced = reduce_document({**document(kind, spec=spec, data={"spec": spec}), "metadata": meta})
+    kept = ("name", "namespace", "uid", "generation", "ownerReferences", *more)
+    assert {name: reduced["metadata"].get(name) for name in kept} == {name: meta[name] for name in kept}
+    assert reduced["metadata"].keys() - kept == {"annotations"}
+
+
 def test_a_revision_keeps_its_template_like_the_workload_it_is_of() -> None:
     whole = reduce_document(document("StatefulSet", spec={"template": TEMPLATE}))["spec"]["template"]
     patch = {"spec": {"template": {**TEMPLATE, "$patch": "replace"}}}
@@ -157,6 +170,7 @@ def test_of_volumes_their_kind_stays_with_claims_and_images(kind: str) -> None:
         "i": ["image"],
     }
     assert {"name": "h", "persistentVolumeClaim": {"claimName": "data"}} in reduced["volumes"]
+    assert {"name": "i", "image": {"reference": "web:1"}} in reduced["volumes"]
 
 
 # Virtual machines -------------------------------------------------------------------------------------------------

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from wukong.cluster.snapshot_documents import MARK, read_documents
+from wukong.errors import InputError
 
 POD = {
     "apiVersion": "v1",
@@ -63,3 +65,34 @@ def test_only_a_snapshot_of_ours_is_reduced_and_says_when_it_was_taken(
     documents = read_documents(str(path), Tally())
     assert (documents.is_reduced, documents.taken_at) == (is_reduced, taken_at)
     assert [item["kind"] for item in documents.items] == ["Pod"]
+
+
+def test_a_snapshot_that_was_taken_at_no_time_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "snapshot.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", MARK: {"takenAt": "yesterday"}, "items": [POD]}))
+    with pytest.raises(InputError, match=r"\$\.wukongSnapshot\.takenAt: expected a time such as .*, got 'yesterday'"):
+        read_documents(str(path), Tally())
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        ([POD], "Pod default/web"),
+        ([{**POD, "metadata": {"name": "web", "namespace": "default"}}], "Pod default/web"),
+        ([{"kind": "Node", "metadata": {"name": "n"}}] * 2, "Node n"),
+        ([{**POD, "metadata": {"name": "web", "namespace": "shop"}}], ""),
+    ],
+)
+def test_what_is_there_twice_is_told(objects: list[dict[str, Any]], expected: str, tmp_path: Path) -> None:
+    path = a_snapshot(tmp_path, *objects)
+    if not expected:
+        assert len(read_documents(path, Tally()).items) == 2
+        return
+    with pytest.raises(InputError, match=expected):
+        read_documents(path, Tally())
+
+
+def test_yaml_is_read_as_json_is(tmp_path: Path) -> None:
+    written, path = a_snapshot(tmp_path, {"kind": "Node", "metadata": {"name": "n"}}), tmp_path / "snapshot.yaml"
+    path.write_text(yaml.safe_dump(json.loads(Path(written).read_text())))
+    assert read_documents(str(path), Tally()).items == read_documents(written, Tally()).items

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from builders import a_node, a_usage, measure
 from wukong.actions import DONE, Patch
+from wukong.api.kinds import NODE_USAGES, NODES
 from wukong.api.resources import Key
 from wukong.api.usage import NodeUsage
+from wukong.app.components import COMPONENTS
 from wukong.controllers.load.controller import Load
 from wukong.state import State
 
@@ -50,3 +52,27 @@ def test_stale_labels_go() -> None:
     (action,) = outcome.actions
     assert isinstance(action, Patch)
     assert action.patch.body == {"metadata": {"labels": {CPU: None}}}
+
+
+def test_a_node_that_came_back_under_its_name_may_change_at_once() -> None:
+    load = Load()
+    load.reconcile(KEY, state_with(a_usage("n1", 100.0, cpu=10.0)), now=100.0)
+    load.reconcile(KEY, State(), now=105.0)
+    again = load.reconcile(KEY, state_with(a_usage("n1", 110.0, cpu=90.0), **{CPU: "10"}), now=110.0)
+    assert len(again.actions) == 1
+
+
+def test_a_fork_remembers_when_labels_changed_and_shares_nothing() -> None:
+    load, fork = Load(), Load()
+    load.reconcile(KEY, state_with(a_usage("n1", 100.0, cpu=10.0)), now=100.0)
+    fork.copy_memory(load, State())
+    fork.reconcile(KEY, State(), now=101.0)
+    changed = state_with(a_usage("n1", 110.0, cpu=90.0), **{CPU: "10"})
+    assert load.reconcile(KEY, changed, now=110.0).requeue_after == 20.0
+    fork.copy_memory(load, State())
+    assert fork.reconcile(KEY, changed, now=110.0).requeue_after == 20.0
+
+
+def test_it_is_named_as_its_component_and_hears_of_nodes_and_of_their_usage() -> None:
+    assert Load.name == COMPONENTS["load"].name == "load"
+    assert [watch.resource for watch in Load.watches] == [NODES, NODE_USAGES]

@@ -8,10 +8,12 @@ import msgspec
 
 from wukong.actions import DONE, Outcome, Patch
 from wukong.api.core import Pod
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.resources import Key
 from wukong.api.unreadable import Unreadable, read_document
-from wukong.controllers.policy.controller import LONGEST_MESSAGE, Policy, judge
+from wukong.app.components import COMPONENTS
+from wukong.controllers.policy.controller import LONGEST_MESSAGE, Policy, build_condition, judge
 from wukong.engine.arrays import Floats
 from wukong.placement.fleet import Fleet
 from wukong.placement.rule import NoConfig, Rule
@@ -148,3 +150,15 @@ def test_a_policy_that_cannot_be_read_is_told_why_once() -> None:
     document["status"] = status_of(outcome)
     state.apply("MODIFIED", read_document(document, PlacementPolicy), "PlacementPolicy.placement.novasphere.dev")
     assert Policy(BUILT_IN).reconcile(KEY, state, NOW + 60) == DONE
+
+
+def test_it_is_named_as_its_component_and_hears_of_both_kinds() -> None:
+    assert Policy.name == COMPONENTS["policy"].name == "policy"
+    assert [watch.resource for watch in Policy.watches] == [PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES]
+
+
+def test_a_message_just_short_enough_is_left_whole() -> None:
+    text = "x" * LONGEST_MESSAGE
+    assert build_condition(a_policy(GOOD), [text], NOW).message == text
+    assert build_condition(a_policy(GOOD), [f"{text}y"], NOW).message == f"{text[1:]}…"
+    assert LONGEST_MESSAGE == 32_768, "what the schema of a condition allows"

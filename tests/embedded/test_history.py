@@ -14,7 +14,7 @@ from embedded.store_fixtures import CONFIG_MAPS, NAMESPACE, a_map, a_server, key
 from wukong.embedded.store import Server, Store
 from wukong.embedded.store.selectors import parse_selection
 from wukong.embedded.store.watch_events import build_events
-from wukong.errors import ClusterError, Gone
+from wukong.errors import ClusterError, Gone, Invalid
 from wukong.ports import Document, Selection
 
 NAMES = ("a", "b", "c")
@@ -160,6 +160,16 @@ async def test_a_watch_from_nowhere_begins_with_what_is_there() -> None:
         ("ADDED", "old"),
         ("ADDED", "new"),
     ]
+
+
+@pytest.mark.parametrize("text", ["abc", "-1", "+1", "²", "٣", str(2**64), "9" * 5000])
+async def test_a_version_that_is_no_number_is_a_bad_request(text: str) -> None:
+    async with Store(server=a_server()) as store:
+        with pytest.raises(Invalid, match="invalid resource version"):
+            await store.list(CONFIG_MAPS, dict, resource_version=text)
+        async with aclosing(store.watch(CONFIG_MAPS, dict, resource_version=text)) as stream:
+            with pytest.raises(Invalid, match="invalid resource version"):
+                await anext(stream)
 
 
 async def test_watches_end_when_the_server_says_so() -> None:

@@ -189,13 +189,14 @@ def test_an_anonymous_snapshot_still_knows_who_owns_whom(kind: str) -> None:
     assert (story.before.changes, story.settled, len(story.workloads)) == (0, True, 1)
 
 
-def test_pods_of_a_stateful_set_that_are_not_numbered_stay_and_that_is_said() -> None:
+@pytest.mark.parametrize("name", ["x-0{}", "web-²{}", "web{}", "0{}"])
+def test_pods_of_a_stateful_set_that_are_not_numbered_stay_and_that_is_said(name: str) -> None:
     """Anonymous snapshots were so once."""
     nodes = [{"namePrefix": "n", "count": 2}]
     world, _ = play_document({"nodes": nodes, "manifests": [workload("StatefulSet", "web")]}, 0)
     documents = [reduce_document(document) for document in list_everything(world)]
     for number, document in enumerate(document for document in documents if document["kind"] == "Pod"):
-        document["metadata"]["name"] = f"x-0{number}"
+        document["metadata"]["name"] = name.format(number)
     snapshot = load(documents, world.clock.now())
     assert "their pods are not numbered, as in old anonymous snapshots" in snapshot.notes[0]
     story = play_on(snapshot, Scenario())

@@ -1,8 +1,9 @@
 """`make mutants`: do the tests notice small mistakes in the lines that a change touches?
 
 Mutants are drawn by seed from the lines of src/ that differ from a base, or from the files named, at most one for each
-line while there are others. Each is tried in a copy of the tree with the quick tests that are nearest to the file by
-imports. Prints what survived, with its diff; ends with 1 if fewer than the threshold were noticed.
+line while there are others. Each is tried in a copy of the tree with the tests that are nearest to the file by imports:
+the quick ones, then the slow ones, never those that need a control plane. Prints what survived, with its diff; ends
+with 1 if fewer than the threshold were noticed.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
@@ -21,19 +21,12 @@ from mutants.changed_lines import find_changed_lines
 from mutants.covering_tests import ImportGraph
 from mutants.equivalents import find_reason, read_equivalents
 from mutants.mutations import Mutant, changed_texts, find_mutants
-from mutants.tree_copy import RunResult, TreeCopy
+from mutants.tree_copy import QUICK, SLOW, RunResult, TreeCopy
 
 ROOT = Path(__file__).parents[2]
 TIMES_SLOWER = 4  # than without a mutant: then it does not end
-LEAST_SECONDS = 30.0
-
-
-class Plan(NamedTuple):
-    """How the mutants of one file are tried."""
-
-    source: bytes
-    tests: list[str]
-    limit_seconds: float
+NEAREST = 2  # files that are tried first: most mutants are noticed there, and collecting tests takes time, too
+LIMIT_SECONDS = 120.0  # most tests of a file take a quarter of it; where not, they are timed without a mutant
 
 
 @click.command(help=__doc__)
@@ -102,16 +95,14 @@ def try_all(
     """How many were noticed, survived, and are listed as equivalent."""
     killed = survived = equivalent = 0
     equivalents = read_equivalents()
-    plans: dict[str, Plan] = {}
+    trial = Trial(copy)
     for mutant in mutants:
         source = sources[mutant.path]
         if reason := find_reason(equivalents, mutant.path, *changed_texts(mutant, source)):
             equivalent += 1
             click.echo(f"equivalent  {describe(mutant, source)}: {reason}")
             continue
-        if mutant.path not in plans:
-            plans[mutant.path] = make_plan(copy, mutant.path, source, tests[mutant.path])
-        run = try_mutant(copy, mutant, plans[mutant.path])
+        run = trial.try_mutant(mutant, source, tests[mutant.path])
         killed += not run.has_passed
         survived += run.has_passed
         word = "SURVIVED" if run.has_passed else "noticed"
@@ -124,24 +115,58 @@ def try_all(
     return killed, survived, equivalent
 
 
-def make_plan(copy: TreeCopy, path: str, source: bytes, tests: list[str]) -> Plan:
-    """Run the tests without a mutant: they must pass, and it shows how long they take."""
-    if not tests:
-        return Plan(source, tests, LEAST_SECONDS)
-    run = copy.run_tests(tests)
-    if not run.has_passed:
-        raise click.ClickException(f"the tests of {path} fail without a mutant: {run.noticed_by}")
-    return Plan(source, tests, max(LEAST_SECONDS, TIMES_SLOWER * run.seconds))
+class Trial:
+    """Tries mutants: with the quick tests of the nearest files, then of the others, then with the slow tests of all.
 
+    The tests of a file that notice a mutant must pass without it: they are run once more.
+    """
 
-def try_mutant(copy: TreeCopy, mutant: Mutant, plan: Plan) -> RunResult:
-    if not plan.tests:
-        return RunResult(True, "", 0.0)
-    copy.write(mutant.path, mutant.apply(plan.source))
-    try:
-        return copy.run_tests(plan.tests, plan.limit_seconds)
-    finally:
-        copy.write(mutant.path, plan.source)
+    def __init__(self, copy: TreeCopy) -> None:
+        self._copy = copy
+        self._sound: set[tuple[str, Sequence[str]]] = set()  # files whose quick or slow tests pass without a mutant
+        self._limits: dict[tuple[str, ...], float] = {}  # by files, where their tests take long without a mutant
+
+    def try_mutant(self, mutant: Mutant, source: bytes, tests: list[str]) -> RunResult:
+        seconds = 0.0
+        for files, which in ((tests[:NEAREST], QUICK), (tests[NEAREST:], QUICK), (tests, SLOW)):
+            if files:
+                run = self._try_with(mutant, source, files, which)
+                seconds += run.seconds
+                if not run.has_passed:
+                    return run._replace(seconds=seconds)
+        return RunResult(True, "", seconds)
+
+    def _try_with(self, mutant: Mutant, source: bytes, files: list[str], which: Sequence[str]) -> RunResult:
+        run = self._run_with(mutant, source, files, which)
+        if run.is_too_long and which is SLOW:
+            return RunResult(True, "", run.seconds)  # whether it is the mutant that takes long is not known
+        if run.is_too_long and tuple(files) not in self._limits:
+            without = self._run_without(mutant.path, files, which)
+            self._limits[tuple(files)] = max(LIMIT_SECONDS, TIMES_SLOWER * without.seconds)
+            if self._limits[tuple(files)] > LIMIT_SECONDS:
+                run = self._run_with(mutant, source, files, which)
+        if not run.has_passed and not run.is_too_long:
+            self._check_without(mutant.path, [run.test_file] if run.test_file in files else files, which)
+        return run
+
+    def _check_without(self, path: str, files: list[str], which: Sequence[str]) -> None:
+        unknown = [file for file in files if (file, which) not in self._sound]
+        if unknown:
+            self._run_without(path, unknown, which)
+            self._sound.update((file, which) for file in unknown)
+
+    def _run_with(self, mutant: Mutant, source: bytes, files: list[str], which: Sequence[str]) -> RunResult:
+        self._copy.write(mutant.path, mutant.apply(source))
+        try:
+            return self._copy.run_tests(files, self._limits.get(tuple(files), LIMIT_SECONDS), which)
+        finally:
+            self._copy.write(mutant.path, source)
+
+    def _run_without(self, path: str, files: list[str], which: Sequence[str]) -> RunResult:
+        run = self._copy.run_tests(files, which=which)
+        if not run.has_passed:
+            raise click.ClickException(f"the tests of {path} fail without a mutant: {run.noticed_by}")
+        return run
 
 
 def describe(mutant: Mutant, source: bytes) -> str:

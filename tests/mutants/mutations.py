@@ -9,7 +9,8 @@
     arguments      the first two arguments of a call are swapped
 
 Left alone is what no test should notice: annotations, docstrings, texts with a space in them and f-strings (wording),
-logging, imports, and what stands under TYPE_CHECKING. Called by __main__.py.
+logging, imports, what stands under TYPE_CHECKING, and the order of arguments where it does not
+matter (max). Called by __main__.py.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ _ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
     ast.BitAnd: (r"&", "|"),
 }
 _LOGGERS = {"log", "logger", "logging"}
+_SYMMETRIC = {"max", "min", "maximum", "minimum", "samestat"}  # the order of what they are given changes nothing
 _NAMES_OF_NAMES = {"__all__", "__slots__"}
 
 
@@ -183,9 +185,11 @@ class _Finder(ast.NodeVisitor):
             first, second = node.args[:2]
             (start, first_end), (second_start, end) = self._span(first), self._span(second)
             between = self.source[first_end:second_start].decode()
-            if ast.dump(first) != ast.dump(second):
+            if ast.dump(first) != ast.dump(second) and not _is_symmetric(node):
                 self._add("arguments", first.lineno, start, end, self._text(second) + between + self._text(first))
-        self.generic_visit(node)
+        for child in ast.iter_child_nodes(node):
+            if not _is_strictness(child):
+                self.visit(child)
 
     def visit_Constant(self, node: ast.Constant) -> None:
         value = node.value
@@ -255,6 +259,22 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Assert(self, node: ast.Assert) -> None:
         """What must be true of our own code: no test can make it false."""
+
+
+def _is_strictness(node: ast.AST) -> bool:
+    """`zip(a, b, strict=True)` asserts that both are equally long: like other assertions, no test can make it false."""
+    return (
+        isinstance(node, ast.keyword)
+        and node.arg == "strict"
+        and isinstance(node.value, ast.Constant)
+        and node.value.value is True
+    )
+
+
+def _is_symmetric(node: ast.Call) -> bool:
+    """Not with a key or a default: of equals, `max` takes the first, which then may be another object."""
+    name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+    return name in _SYMMETRIC and not node.keywords
 
 
 def _is_logging(node: ast.expr) -> bool:

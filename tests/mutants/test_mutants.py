@@ -46,6 +46,11 @@ def mutated(text: str, lines: set[int] | None = None) -> list[str]:
         ("x = f(a, key=b)", []),
         ("x = f(a, *b)", []),
         ("x = f(a, a)", []),
+        ("x = max(a, b)", []),
+        ("x = zip(a, key=1, strict=True)", ["x = zip(a, key=2, strict=True)"]),
+        ("x = zip(a, strict=False)", ["x = zip(a, strict=True)"]),
+        ("x = np.minimum(a, b)", []),
+        ("x = max(a, b, key=c)", ["x = max(b, a, key=c)"]),
         ("x.a = b", ["pass"]),
         ("x += a", ["pass"]),
         ("del a", ["pass"]),
@@ -184,6 +189,42 @@ def test_what_survives_is_shown_and_the_work_tree_stays_as_it_is(
     assert run.exit_code == 0, run.output
     assert "1 of 3 mutants in what differs from main, seed 1" in run.output
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.py")} == before
+
+
+@pytest.mark.slow
+def test_slow_tests_are_asked_where_quick_ones_notice_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_project(tmp_path)
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    monkeypatch.setattr("os.nice", lambda increment: 0)
+    (tmp_path / "tests/conftest.py").write_text(
+        "def pytest_addoption(parser):\n    parser.addoption('--quick', action='store_true')\n\n\n"
+        "def pytest_collection_modifyitems(config, items):\n"
+        "    if config.getoption('--quick'):\n"
+        "        items[:] = [item for item in items if not item.get_closest_marker('slow')]\n",
+        "utf-8",
+    )
+    (tmp_path / "tests/sizes/test_large.py").write_text(
+        "import pytest\nfrom wukong.sizes.limits import is_large\n\n\n"
+        "@pytest.mark.slow\ndef test_large():\n    assert is_large(21)\n    assert not is_large(20)\n",
+        "utf-8",
+    )
+    run = CliRunner().invoke(command.main, [])
+    assert run.exit_code == 0, run.output
+    assert "by tests/sizes/test_large.py::test_large)" in run.output
+    assert "3 noticed, 0 survived, 0 equivalent" in run.output
+
+
+@pytest.mark.slow
+def test_tests_that_take_long_without_a_mutant_get_four_times_as_long_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_project(tmp_path)
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    monkeypatch.setattr("os.nice", lambda increment: 0)
+    monkeypatch.setattr(command, "LIMIT_SECONDS", 0.01)
+    run = CliRunner().invoke(command.main, ["--count", "1", "src/wukong/sizes/limits.py", "--seed", "3"])
+    assert "1 of 6 mutants" in run.output
+    assert "0 noticed, 1 survived, 0 equivalent" in run.output, run.output
 
 
 def test_tests_that_fail_without_a_mutant_are_no_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

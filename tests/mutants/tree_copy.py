@@ -18,7 +18,9 @@ from typing import NamedTuple
 
 import pytest
 
-_PYTEST = ("-q", "-x", "--quick", "-p", "no:cacheprovider", "-p", "mutants.quick_examples", "--no-header", "--tb=no")
+_PYTEST = ("-q", "-x", "-p", "no:cacheprovider", "-p", "mutants.quick_examples", "--no-header", "--tb=no")
+QUICK = ("--quick",)
+SLOW = ("-m", "slow and not control_plane")
 
 
 class RunResult(NamedTuple):
@@ -27,6 +29,11 @@ class RunResult(NamedTuple):
     has_passed: bool
     noticed_by: str
     seconds: float
+    is_too_long: bool = False
+
+    @property
+    def test_file(self) -> str:
+        return self.noticed_by.partition("::")[0]
 
 
 class TreeCopy:
@@ -46,12 +53,14 @@ class TreeCopy:
         moment = next(self._times)
         os.utime(file, (moment, moment))
 
-    def run_tests(self, paths: Sequence[str], limit_seconds: float | None = None) -> RunResult:
+    def run_tests(
+        self, paths: Sequence[str], limit_seconds: float | None = None, which: Sequence[str] = QUICK
+    ) -> RunResult:
         """Run the tests in this order up to the first that fails. One that takes too long has failed."""
         bases = [*(str(self.folder / base) for base in ("src", "tests", "")), str(Path(__file__).parents[1])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(bases), "PYTHONHASHSEED": "0"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        command = [sys.executable, "-m", "pytest", *_PYTEST, *paths]
+        command = [sys.executable, "-m", "pytest", *_PYTEST, *which, *paths]
         begin = time.monotonic()
         try:
             process = subprocess.run(
@@ -65,7 +74,7 @@ class TreeCopy:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return RunResult(False, f"no end after {limit_seconds:.0f} s", time.monotonic() - begin)
+            return RunResult(False, f"no end after {limit_seconds:.0f} s", time.monotonic() - begin, True)
         words = [line.split() for line in process.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
         has_passed = process.returncode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         noticed_by = words[0][1] if words else "" if has_passed else process.stderr.strip()[-200:]

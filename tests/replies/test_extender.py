@@ -299,6 +299,22 @@ def test_points_follow_measured_usage() -> None:
     assert run_prioritize(ours) == {"s1": 10, "s2": 0, "d1": 5, "d2": 5}
 
 
+@pytest.mark.parametrize(("namespace", "noted"), [("shop", "shop"), ("", "default")])
+def test_a_note_is_about_the_pod_in_its_namespace(namespace: str, noted: str) -> None:
+    pod = a_pod()
+    pod.metadata.namespace, pod.metadata.uid = namespace, "u"
+    (note,) = run_filter(extender(), pod, "d1").notes
+    assert (note.key.namespace, note.key.name, note.uid) == (noted, "web-1", "u")
+
+
+def test_a_pod_that_asks_for_more_than_the_floor_needs_that() -> None:
+    nodes = [steady("a", cpu="4"), steady("b", cpu="8")]
+    ours = extender(a_policy(floors=[needs("cpu", "2")]), nodes=nodes)
+    assert list_kept(ours, a_pod(cpu="1")) == ["a", "b"]
+    assert list_kept(ours, a_pod(cpu="5")) == ["b"]
+    assert list_kept(extender(a_policy(), nodes=nodes), a_pod(cpu="5")) == ["a", "b"], "without a floor it is not ours"
+
+
 def test_a_floor_sees_pods_at_once() -> None:
     ours = extender(a_policy(floors=[needs("cpu", "2")]), nodes=[steady("a", cpu="4"), steady("b", cpu="4")])
     assert list_kept(ours) == ["a", "b"]

@@ -14,8 +14,9 @@ from builders import a_node, a_pod, a_usage, measure
 from policies import DISRUPTED, spot
 from wukong.api.core import Node, NodeCondition, Pod, PodCondition
 from wukong.api.usage import NodeUsage
-from wukong.placement.fleet import Fleet
+from wukong.placement.fleet import Fleet, NodeFacts, read_facts
 from wukong.placement.prices import Prices
+from wukong.placement.slices import finish
 from wukong.replies.extender.fleet_cache import FleetCache
 from wukong.replies.extender.usage import UsageSettings
 from wukong.state import State
@@ -69,6 +70,25 @@ def test_the_fleet_is_the_same_object_while_nothing_changed() -> None:
     state.apply("ADDED", a_pod("here", node="a"))  # seen bound, not binding
     assert ours.fleet_at(NOW + 1) is first
     assert ours.fleet_at(NOW + STALE - 0.001) is first
+
+
+def test_nodes_that_change_while_they_are_read_cost_only_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def count(node: Node, prices: Prices) -> NodeFacts:
+        read.append(node.metadata.name)
+        return read_facts(node, prices)
+
+    monkeypatch.setattr("wukong.replies.extender.fleet_cache.read_facts", count)
+    state = a_state(*(a_node(f"n{number:04}") for number in range(1000)))
+    slices = fleets(state).fleet_in_slices(NOW)
+    for number in range(3):
+        next(slices)
+        state.apply("MODIFIED", a_node(f"n{number:04}", cpu="99"))
+    fleet = finish(slices)
+    assert fleet.size == 1000
+    assert [fleet.nodes.facts[number].node.status.allocatable["cpu"] for number in range(3)] == ["99"] * 3
+    assert len(read) == 1000 + 3
 
 
 def test_heartbeats_leave_the_fleet_as_it_is() -> None:

@@ -14,6 +14,7 @@ from policies import a_cluster_policy, a_policy
 from wukong.api.core import Namespace, Pod
 from wukong.api.meta import Object, ObjectMeta
 from wukong.api.placement import Condition, PlacementPolicyStatus
+from wukong.api.resources import Key
 from wukong.placement import matching
 from wukong.placement.compile import Plan, Policy, compile_policy
 from wukong.placement.matching import Policies
@@ -126,6 +127,17 @@ def test_a_reader_that_comes_late_finds_out_all_the_same(compiled: list[str], mo
     assert compiled == ["gone", "stays"]
     mirror.put(a_cluster_policy("z", namespaces={"team": "a"}))
     assert mirror.find(a_pod(namespace="old")) == "no policy"
+
+
+def test_of_ever_so_many_changes_the_latest_are_remembered() -> None:
+    changes = PolicyChanges()
+    for number in range(40_000):
+        changes.note("Namespace", Key("", f"n{number}"), None, a_namespace(f"n{number}"))
+    assert changes.version == 40_000
+    assert changes.changed_since(40_000 - (1 << 14)) is None
+    latest = changes.changed_since(40_000 - (1 << 13))
+    assert latest is not None
+    assert [change.key.name for change in latest] == [f"n{number}" for number in range(40_000 - (1 << 13), 40_000)]
 
 
 def test_what_changes_between_two_slices_counts() -> None:

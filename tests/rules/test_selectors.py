@@ -180,6 +180,9 @@ def test_label_values(text: str, expected: bool) -> None:
         (str(2**63 - 1), 2**63 - 1),
         (str(2**63), None),
         (str(-(2**63)), -(2**63)),
+        ("9" * 5000, None),
+        ("0" * 5000 + "7", 7),
+        ("-" + "0" * 5000, 0),
     ],
 )
 def test_whole_numbers_are_read_like_go_reads_them(text: str, expected: int | None) -> None:

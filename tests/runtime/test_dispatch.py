@@ -8,7 +8,7 @@ from wukong.api.core import Pod
 from wukong.api.kinds import NODES, PODS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
-from wukong.errors import Conflict, TooManyRequests
+from wukong.errors import Conflict, GateRefusal, TooManyRequests
 from wukong.runtime.dispatch import ASSUMED_SECONDS, Dispatch, Item
 from wukong.runtime.pending_writes import PATIENCE, WrittenVersion
 from wukong.runtime.queue import Backoff
@@ -43,6 +43,18 @@ def a_dispatch(outcome: Outcome = DONE) -> Dispatch:
     dispatch.state.replace("Node", [a_node("n0")])
     dispatch.state.apply("ADDED", a_pod(WEB.name))
     return dispatch
+
+
+def test_what_the_gate_holds_comes_back_when_the_gate_said_and_else_after_a_backoff() -> None:
+    dispatch = a_dispatch()
+    for error, expected in ((GateRefusal("no", again_seconds=7.0), 7.0), (GateRefusal("never"), 1.0)):
+        dispatch.queue.add(ITEM, 0.0)
+        (item,) = dispatch.queue.take_due(0.0)
+        assert dispatch.fail(item, error, 0.0, 0.0) == expected
+        assert dict(dispatch.queue.waiting) == {ITEM: expected}
+        dispatch.queue.forget(ITEM)
+        assert dispatch.queue.take_due(expected) == [ITEM]
+        dispatch.queue.finish(ITEM)
 
 
 def test_a_change_concerns_where_the_object_was_and_where_it_is() -> None:

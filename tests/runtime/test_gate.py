@@ -221,3 +221,59 @@ def test_the_event_names_the_act_and_why_not() -> None:
     told = note_of(EVICT, Forbid("it is a static pod"))
     assert (told.about, told.key, told.reason) == (PODS, WEB, "ActForbidden")
     assert told.text == "Evict: not done: it is a static pod"
+    assert told.is_warning
+    assert note_of(EVICT, Hold("more than 6 a minute", 10.0)).reason == "ActHeld"
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_protected_pod_that_has_ended_or_is_static_does_not_keep_its_node(phase: str) -> None:
+    ended, static = with_annotation(NEVER_MOVE, "true"), with_annotation(NEVER_MOVE, "true")
+    ended.status.phase = phase
+    static.metadata.annotations[MIRROR_POD] = "hash"
+    for pod in (ended, static):
+        assert Gate().check(Delete(NODES, N1), a_state(pod), 0.0) == ALLOW
+
+
+def test_a_fork_goes_on_from_where_the_gate_is_and_changes_nothing_there() -> None:
+    gate, state = Gate(GateSettings(evictions_per_minute=2, never_move_namespaces=("kept",))), a_state()
+    protected = Evict(Key("kept", "web"))
+    gate.check(protected, state, 0.0)
+    for _ in range(3):
+        gate.check(EVICT, state, 0.0)
+    fork = gate.fork()
+    assert fork.check(EVICT, state, 0.0) == Hold("more than 2 a minute", 30.0, is_news=False)
+    assert isinstance(fork.check(protected, state, 0.0), Forbid)
+    assert fork.check(protected, state, 0.0) == gate.check(protected, state, 0.0)
+    assert fork.check(EVICT, state, 60.0) == ALLOW
+    assert fork.check(EVICT, state, 60.0) == ALLOW
+    assert gate.check(EVICT, state, 30.0) == ALLOW, "it has its own rate"
+    other = Evict(Key("kept", "other"))
+    assert fork.check(other, state, 0.0) == Forbid("namespace kept is among those never touched")
+    assert gate.check(other, state, 0.0) == Forbid("namespace kept is among those never touched")
+
+
+def test_of_what_was_said_only_the_latest_is_remembered() -> None:
+    gate, state = Gate(GateSettings(never_move_namespaces=("kept",))), a_state()
+
+    def is_news(number: int) -> bool:
+        verdict = gate.check(Evict(Key("kept", f"web-{number}")), state, 0.0)
+        assert isinstance(verdict, Forbid)
+        return verdict.is_news
+
+    assert all(is_news(number) for number in range(4097))
+    assert not is_news(4096)
+    assert not is_news(1)
+    assert is_news(0)
+
+
+def test_as_a_rule_the_rates_are_generous() -> None:
+    settings = GateSettings()
+    assert (settings.evictions_per_minute, settings.pod_deletions_per_minute) == (6000, 6000)
+    assert (settings.node_deletions_per_minute, settings.cordons_per_minute) == (600, 600)
+    assert settings.scale_downs_per_minute == 600
+
+
+def test_a_hold_is_never_shorter_than_a_second() -> None:
+    gate, state = Gate(GateSettings(evictions_per_minute=600)), a_state()
+    holds = [gate.check(EVICT, state, 1000.0) for _ in range(601)]
+    assert holds[-1] == Hold("more than 600 a minute", 1.0)

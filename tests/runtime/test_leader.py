@@ -182,6 +182,7 @@ def test_a_released_lease_is_taken_without_waiting() -> None:
             first.cancel()
             await one.leader.release()
             assert holder(cluster) == ""
+            assert cluster.objects[LEASES.kind, KEY]["spec"]["leaseDurationSeconds"] == 1, "0 is refused"
             await asyncio.sleep(2)
             assert (one.leader.is_leading, two.leader.is_leading) == (False, True)
             await one.leader.release()  # no longer ours: nothing happens

@@ -141,6 +141,10 @@ def test_what_was_asked_for_is_recognized(found: Any, asked: Any, expected: bool
         ({"op": "add", "path": "/spec/list/-", "value": {"k": 1}}, True),
         ({"op": "add", "path": "/spec/list/-", "value": {"k": 2}}, False),
         ({"op": "replace", "path": "/spec/list/0/k", "value": 1}, True),
+        ({"op": "replace", "path": "/spec/list/1/k", "value": 1}, False),
+        ({"op": "replace", "path": "/spec/list/-1/k", "value": 1}, False),
+        ({"op": "replace", "path": "/spec/list/²/k", "value": 1}, False),
+        ({"op": "remove", "path": f"/spec/list/{'9' * 5000}"}, True),
         ({"op": "test", "path": "/spec/list/0/k", "value": 5}, True),
     ],
 )

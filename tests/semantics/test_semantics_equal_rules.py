@@ -6,7 +6,7 @@ Both were written apart. Random input holds what the API server refuses, too: no
 from __future__ import annotations
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builders import a_node
@@ -140,7 +140,9 @@ def test_requirements_that_can_be_read(key: str, operator: str, values: list[str
     assert is_valid(key, operator, values) == is_plainly_valid(Requirement(key, operator, tuple(values)))
 
 
-@given(KEYS | VALUES | st.text(max_size=70))
+@given(KEYS | VALUES | st.text(max_size=70) | st.from_regex(r"[+-]?0{0,5000}[0-9]{0,5000}", fullmatch=True))
+@example("9" * 5000)
+@example("0" * 5000 + "7")
 def test_label_syntax(text: str) -> None:
     assert label_syntax.is_label_key(text) == plain_labels.is_label_key(text)
     assert label_syntax.is_label_value(text) == plain_labels.is_label_value(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -17,7 +18,7 @@ from testbed import connections as testbed_connections
 from wukong.app.addresses import find_address_problem, read_address
 from wukong.errors import InputError
 from wukong.serve import site
-from wukong.serve.connections import Connections
+from wukong.serve.connections import Connections, Listener
 from wukong.serve.site import format_address, serve
 from wukong.serve.tls import CertificateFiles
 
@@ -64,6 +65,26 @@ has_ipv6 = pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this mach
 async def test_everywhere_is_both_families_on_one_port(host: str) -> None:
     async with served(host) as (port, _, _):
         assert [await ask("127.0.0.1", port), await ask("::1", port)] == [200, 200]
+
+
+def test_a_connection_of_a_process_without_standard_input_is_forgotten_too() -> None:
+    """Its descriptor may be 0."""
+    connections = Connections(4)
+    with Listener(connections, socket.AF_INET) as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        with socket.create_connection(listener.getsockname()):
+            standard_input = os.dup(0)
+            os.close(0)
+            try:
+                connection, _ = listener.accept()
+                assert (connection.fileno(), len(connections)) == (0, 1)
+                connection.close()
+                connection.close()
+                assert len(connections) == 0
+            finally:
+                os.dup2(standard_input, 0)
+                os.close(standard_input)
 
 
 @has_ipv6

@@ -101,3 +101,29 @@ def test_a_name_created_again_is_another_pod() -> None:
     another.metadata.uid = "2"
     state.apply("ADDED", another)
     assert state.recent.on_node == {}
+
+
+def test_bindings_are_remembered_for_ten_minutes_and_the_oldest_go_first() -> None:
+    recent = RecentBindings()
+    recent.note(WEB, a_pod(), bound())
+    recent.note(Key("default", "web-2"), a_pod("web-2"), bound("web-2", at="1970-01-01T00:16:41Z"))
+    recent.expire(1000.0 + KEPT_SECONDS - 0.1)
+    assert list(recent.on_node["n"]) == [WEB, Key("default", "web-2")]
+    recent.expire(1000.0 + KEPT_SECONDS)
+    assert list(recent.on_node["n"]) == [Key("default", "web-2")]
+    assert KEPT_SECONDS == 600.0
+
+
+def test_of_ever_so_many_bindings_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wukong.state.recent_bindings._MOST_KEPT", 2)
+    monkeypatch.setattr("wukong.state.recent_bindings._LONGEST_LOG", 3)
+    recent = RecentBindings()
+    for number in range(3):
+        recent.note(Key("default", f"w{number}"), a_pod(), bound(f"w{number}", node=f"n{number}"))
+    recent.expire(1000.0)
+    assert list(recent.on_node) == ["n1", "n2"]
+    assert recent.version == 4
+    assert recent.changed_since(2) is None, "too long ago to tell"
+    assert recent.changed_since(4) == set()
+    recent.note(Key("default", "w2"), bound("w2"), None)
+    assert recent.changed_since(4) == {"n2"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -78,6 +79,66 @@ def test_pods_of_one_workload_share_all_but_name_node_and_times() -> None:
     assert len({placed.template for placed in state.snapshot.pods.values()}) == 1
 
 
+def test_texts_that_many_pods_have_are_one_too() -> None:
+    state = State()
+    for name in ("a", "b"):
+        document = a_document(name)
+        document["metadata"]["generateName"] = "web-"
+        state.apply("ADDED", msgspec.json.decode(msgspec.json.encode(document), type=Pod))
+    first, second = pod_of(state, "a"), pod_of(state, "b")
+    for path in ("kind", "api_version", "metadata.namespace", "metadata.generate_name", "spec.node_name"):
+        assert attrgetter(path)(first) is attrgetter(path)(second), path
+    bare = [
+        msgspec.json.decode(b'{"metadata":{"name":"%d","namespace":"shop"}}' % number, type=Pod) for number in (1, 2)
+    ]
+    for pod in bare:
+        state.apply("ADDED", pod)
+    assert pod_of(state, "1").metadata.annotations is pod_of(state, "2").metadata.annotations
+    assert pod_of(state, "1").metadata.finalizers is pod_of(state, "2").metadata.finalizers
+
+
+def test_what_a_pod_was_read_into_is_not_changed_when_its_parts_are_shared() -> None:
+    """Others may have the same parts, such as a document that the embedded cluster holds."""
+    pod = read(a_document("a", 3))
+    metadata, spec, status = pod.metadata, pod.spec, pod.status
+    before = msgspec.json.encode([metadata, spec, status])
+    State().apply("ADDED", pod)
+    assert msgspec.json.encode([metadata, spec, status]) == before
+
+
+def test_texts_of_conditions_that_the_scheduler_writes_are_kept() -> None:
+    state = State()
+    document = a_document("a")
+    texts = {"Ready": "", "PodScheduled": "why", "DisruptionTarget": "why", "ContainersReady": ""}
+    document["status"]["conditions"] = [
+        {"type": type_, "status": "True", "reason": "Because", "message": "why", "lastTransitionTime": TIME.format(1)}
+        for type_ in texts
+    ]
+    state.apply("ADDED", read(document))
+    conditions = pod_of(state, "a").status.conditions
+    assert {condition.type: condition.message for condition in conditions} == texts
+    assert {(condition.status, condition.reason, condition.last_transition_time) for condition in conditions} == {
+        ("True", "Because", None)
+    }
+
+
+@pytest.mark.parametrize(("size", "is_kept"), [(1024, True), (1025, False)])
+def test_annotations_are_kept_up_to_a_kibibyte_together(size: int, is_kept: bool) -> None:
+    state = State()
+    document = a_document("a")
+    document["metadata"]["annotations"] = {"first": "x" * 95, "other": "y" * (size - 105)}
+    state.apply("ADDED", read(document))
+    assert len(pod_of(state, "a").metadata.annotations) == (2 if is_kept else 1)
+
+
+def test_a_volume_that_placement_reads_is_kept() -> None:
+    state = State()
+    document = a_document("a")
+    document["spec"]["volumes"].append({"name": "data", "persistentVolumeClaim": {"claimName": "data-0"}})
+    state.apply("ADDED", read(document))
+    assert [volume.name for volume in pod_of(state, "a").spec.volumes] == ["data"]
+
+
 def test_a_later_version_shares_with_the_one_before() -> None:
     state = State()
     state.apply("ADDED", read(a_document("a")))
@@ -87,6 +148,9 @@ def test_a_later_version_shares_with_the_one_before() -> None:
     assert after is not before
     assert after.spec is before.spec
     assert after.metadata.uid is before.metadata.uid
+    assert after.metadata.name is before.metadata.name
+    assert after.metadata.labels is before.metadata.labels
+    assert after.metadata.owner_references is before.metadata.owner_references
     assert after.metadata.resource_version == "10"
 
 

@@ -239,7 +239,7 @@ def readable(error: msgspec.ValidationError) -> str:
     field = path.rpartition(".")[2]
     enum_match = re.fullmatch(r"Invalid enum value '(.*)'", message)
     if enum_match and field in _CHOICES:
-        choices = (*_CHOICES[field], "Gt", "Lt") if "nodeAffinity" in path else _CHOICES[field]
+        choices = (*_CHOICES[field], "Gt", "Lt") if ".nodeAffinity." in path else _CHOICES[field]
         return f"{path}: expected one of {', '.join(choices)}, got {enum_match[1]!r}.{nearest(enum_match[1], choices)}"
     is_text = message.startswith("Expected str, got") and re.search(r"abels|values|nodeSelector|annotations", path)
     return f"{path}: {message[:1].lower()}{message[1:]}.{' Put the value in quotes.' if is_text else ''}"

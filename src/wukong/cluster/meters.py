@@ -8,7 +8,6 @@ result is usage that makes sense, or a ClusterError about the whole answer: a sa
 from __future__ import annotations
 
 import asyncio
-import datetime
 import math
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -23,6 +22,7 @@ from wukong.api.kinds import NODE_METRICS, NODES
 from wukong.api.meta import Base, ObjectMeta
 from wukong.api.quantity import parse_quantity
 from wukong.api.resources import Resource
+from wukong.api.times import parse_time
 from wukong.api.usage import NodeUsage
 from wukong.cluster.redaction import redact_urls
 from wukong.cluster.usage_queries import Queries, find_url_problem
@@ -239,11 +239,8 @@ def _check_percent(percent: float) -> float:
 
 def _parse_timestamp(timestamp: str, now: float) -> float:
     """Return when it was measured in seconds since 1970; now, if the source does not say, or says it is yet to come."""
-    try:
-        moment = datetime.datetime.fromisoformat(timestamp)
-        return min((moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp(), now)
-    except (ValueError, OverflowError):
-        return now
+    moment = parse_time(timestamp)
+    return now if moment is None else min(moment, now)
 
 
 def _describe(error: Exception) -> str:

@@ -62,7 +62,7 @@ def _matches(word: str, host: str, port: int | None) -> bool:
         pass
     name, colon, wanted_port = word.rpartition(":")
     if colon and wanted_port.isascii() and wanted_port.isdigit() and (":" not in name or name.endswith("]")):
-        return int(wanted_port) == (port or 443) and _matches(name.strip("[]"), host, port)
+        return wanted_port == str(port or 443) and _matches(name.strip("[]"), host, port)
     word = word.removeprefix("*")
     return host.endswith(word) if word.startswith(".") else host == word or host.endswith(f".{word}")
 

@@ -13,7 +13,7 @@ Labels = Mapping[str, str]
 
 _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+_WHOLE_NUMBER = re.compile(r"(?P<sign>[+-]?)0*(?P<digits>[0-9]{1,19})")
 _NAME_LENGTH = 63
 _SUBDOMAIN_LENGTH = 253
 
@@ -35,7 +35,8 @@ def is_subdomain(text: str) -> bool:
 
 def parse_whole_number(text: str) -> int | None:
     """The number Go reads from this text in base ten, if it fits 64 bits: "007" is 7, "1e3" is nothing."""
-    if _WHOLE_NUMBER.fullmatch(text) is None:
+    match = _WHOLE_NUMBER.fullmatch(text)
+    if match is None:
         return None
-    number = int(text)
+    number = int(match["sign"] + match["digits"])
     return number if -(2**63) <= number < 2**63 else None

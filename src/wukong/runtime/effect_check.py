@@ -9,6 +9,7 @@ from typing import Any
 
 from wukong.actions import Bind, Create, Delete, Evict, Patch, Scale
 from wukong.ports import Document
+from wukong.semantics.label_syntax import parse_integer
 
 Write = Create | Patch | Delete | Evict | Bind | Scale
 _MISSING = object()
@@ -72,8 +73,9 @@ def _is_applied(document: Document, operation: Document) -> bool:
 
 def _lookup(value: Any, path: list[str]) -> Any:
     for part in path:
-        if isinstance(value, list) and part.isdigit() and int(part) < len(value):
-            value = value[int(part)]
+        index = parse_integer(part) if isinstance(value, list) else None
+        if index is not None and 0 <= index < len(value):
+            value = value[index]
         elif isinstance(value, dict) and part in value:
             value = value[part]
         else:

@@ -14,7 +14,7 @@ Labels = Mapping[str, str]
 
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")  # more digits are more than 64 bits
 _NAME_LENGTH = 63
 _SUBDOMAIN_LENGTH = 253
 _KEY_LENGTH = _SUBDOMAIN_LENGTH + 1 + _NAME_LENGTH
@@ -49,7 +49,8 @@ def is_subdomain(text: str) -> bool:
 
 def parse_integer(text: str) -> int | None:
     """The decimal 64-bit integer that Go reads from this text: "007" is 7. None for anything else, such as "1e3"."""
-    if _INTEGER.fullmatch(text) is None:
+    match = _INTEGER.fullmatch(text)
+    if match is None:
         return None
-    number = int(text)
+    number = int(match[1] + match[2])
     return number if -_INT64 <= number < _INT64 else None

@@ -20,9 +20,12 @@ from embedded.actors.actor_world import (
     status_of,
 )
 from wukong.api.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
+from wukong.api.meta import ObjectMeta
 from wukong.api.resources import Key
 from wukong.embedded.actors.deployment import sizes
+from wukong.embedded.actors.deployment.revisions import revision_of
 from wukong.embedded.actors.deployment.sizes import Limits, Version
+from wukong.embedded.world.objects import ReplicaSet
 from wukong.embedded.world.world import World
 from wukong.ports import Document
 from wukong.state import Change
@@ -185,6 +188,29 @@ def test_old_versions_beyond_the_history_are_deleted() -> None:
         "app:4",
         "app:5",
     ]
+
+
+@pytest.mark.parametrize("text", ["", "much", "²", "٣", "9" * 5000])
+@pytest.mark.parametrize("annotation", ["revision", "max-replicas"])
+def test_an_annotation_that_is_no_number_holds_up_no_rollout(annotation: str, text: str) -> None:
+    world = deploy(4)
+    update(world)
+    world.run(seconds=2)
+    for replica_set in names_of(list_replica_sets(world)):
+        annotations = {f"deployment.kubernetes.io/{annotation}": text}
+        merge(world, REPLICA_SETS, replica_set, {"metadata": {"annotations": annotations}})
+    scale(world, DEPLOYMENTS, 3)
+    world.run()
+    status = status_of(world, DEPLOYMENTS)
+    assert (status["updatedReplicas"], status["availableReplicas"], status["replicas"]) == (3, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "revision"), [("3", 3), ("+3", 3), ("-3", -3), (str(2**63), 0), ("²", 0), ("٣", 0), ("9" * 5000, 0)]
+)
+def test_a_revision_is_read_like_go_reads_numbers(text: str, revision: int) -> None:
+    annotated = ReplicaSet(metadata=ObjectMeta(name="web", annotations={"deployment.kubernetes.io/revision": text}))
+    assert revision_of(annotated) == revision
 
 
 def test_min_ready_seconds_slow_a_rollout_down() -> None:

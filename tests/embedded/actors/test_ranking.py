@@ -95,7 +95,16 @@ def test_ages_are_compared_by_powers_of_two(young: int, old: int, is_told_apart:
 
 @pytest.mark.parametrize(
     ("text", "is_first"),
-    [("-5", True), ("0", False), ("+5", False), ("05", False), ("much", False), (str(2**31), False)],
+    [
+        ("-5", True),
+        ("0", False),
+        ("+5", False),
+        ("05", False),
+        ("much", False),
+        (str(2**31), False),
+        ("-²", False),
+        ("-" + "9" * 5000, False),
+    ],
 )
 def test_a_cost_that_cannot_be_read_is_none(text: str, is_first: bool) -> None:
     assert (rank(a_pod("a", uid="a", cost="0"), a_pod("b", uid="b", cost=text)) == ["b", "a"]) == is_first

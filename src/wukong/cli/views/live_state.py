@@ -26,6 +26,7 @@ from wukong.placement.leaving_nodes import find_leaving_reason
 from wukong.runtime.dispatch import Item
 from wukong.state import State
 
+_SHORT_NUMBER = re.compile(r"([0-9]{1,18})")
 PodStage = Literal["ready", "starting", "stopping"]
 
 
@@ -78,7 +79,7 @@ def read_live_state(
     else:
         workloads.sort(key=lambda workload: workload.key)
     node_objects = state.objects.get("Node", {})
-    nodes = nsmallest(most_rows, node_objects.values(), key=lambda node: _split_numbers(node.metadata.name))
+    nodes = nsmallest(most_rows, node_objects.values(), key=lambda node: split_numbers(node.metadata.name))
     versions = _latest_versions(state, workloads)
     return LiveState(
         seconds=seconds,
@@ -93,9 +94,9 @@ def read_live_state(
 
 
 @lru_cache(maxsize=100_000)
-def _split_numbers(name: str) -> list[tuple[int, str]]:
-    """node-2 before node-10."""
-    return [(int(part) if part.isdigit() else -1, part) for part in re.split(r"(\d+)", name)]
+def split_numbers(name: str) -> list[tuple[int, str]]:
+    """node-2 before node-10. Long numbers are compared in pieces."""
+    return [(int(part) if part.isascii() and part.isdigit() else -1, part) for part in _SHORT_NUMBER.split(name)]
 
 
 def _read_workload(state: State, workload: Object) -> WorkloadState:

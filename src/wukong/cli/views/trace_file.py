@@ -1,7 +1,7 @@
 """The file of `--trace`, written while a scenario is played, however long that takes: whole in the end, or not there.
 
 Lines go to a file beside it, which takes its place when the story is over; if a play fails, nothing has changed. What
-is no plain file, such as a pipe or /dev/stderr, is written to as it is.
+is no plain file, such as a pipe or /dev/stderr, is written to as it is. A link stays: what it leads to is replaced.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from wukong.cluster.whole_file import find_replaceable
 from wukong.errors import InputError
 
 
@@ -21,23 +22,25 @@ class TraceFile:
 
     def __init__(self, path: str | None) -> None:
         self.path = path
+        self._target: Path | None = None  # what it is moved to in the end
         self._beside: Path | None = None
         self._file: IO[str] | None = None
 
     def __enter__(self) -> Self:
         if self.path is not None:
             try:
-                self._file = self._open(Path(self.path))
+                self._file = self._open(self.path)
             except OSError as error:
                 raise self._refusal(error) from None
         return self
 
-    def _open(self, path: Path) -> IO[str]:
-        if path.exists() and not path.is_file():
-            return path.open("w", encoding="utf-8")
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        self._beside = Path(name)
-        os.fchmod(handle, path.stat().st_mode & 0o777 if path.exists() else 0o644)
+    def _open(self, path: str) -> IO[str]:
+        target = find_replaceable(path)
+        if target is None:
+            return open(path, "w", encoding="utf-8")
+        handle, name = tempfile.mkstemp(dir=target.path.parent, prefix=f".{target.path.name[:200]}.")
+        self._target, self._beside = target.path, Path(name)
+        os.fchmod(handle, 0o644 if target.mode is None else target.mode)
         return os.fdopen(handle, "w", encoding="utf-8")
 
     def write(self, line: str) -> None:
@@ -56,8 +59,8 @@ class TraceFile:
             return
         try:
             self._file.close()
-            if kind is None and self._beside is not None:
-                self._beside.replace(self.path)
+            if kind is None and self._beside is not None and self._target is not None:
+                self._beside.replace(self._target)
         except OSError as failure:
             if kind is None:
                 raise self._refusal(failure) from None

@@ -166,7 +166,8 @@ def _drop_without_ordinals(by_kind: DocumentsByKind) -> list[str]:
 
 
 def _is_ordinal(owner: str, name: str) -> bool:
-    return name.startswith(f"{owner}-") and name.removeprefix(f"{owner}-").isdigit()
+    number = name.removeprefix(f"{owner}-")
+    return number != name and number.isascii() and number.isdigit()
 
 
 def _link_owners(by_kind: DocumentsByKind) -> list[str]:

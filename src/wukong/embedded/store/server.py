@@ -145,9 +145,7 @@ class Server:
         if token:
             position = _decode_token(token)
             return position.version, str(Key(position.namespace, position.name))
-        if not (resource_version or "0").isdigit():
-            raise invalid_version(str(resource_version))
-        version = int(resource_version or "0")
+        version = parse_version(resource_version)
         if version > current:
             raise version_too_large(version, current)
         return (version if limit and version else current), ""
@@ -256,6 +254,14 @@ class Server:
             custom_resources.stop_serving(self.database, self.kinds, after)
         else:
             custom_resources.serve(self.kinds, after, self.database.version)
+
+
+def parse_version(text: str | None) -> int:
+    """Return the number that a resourceVersion is, 0 for none. Raises Invalid (400) for what is no 64-bit number."""
+    digits = (text or "0").lstrip("0") or "0"
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 20 or int(digits) >= 2**64:
+        raise invalid_version(str(text))
+    return int(digits)
 
 
 def _check_patch(kind: ServedKind, patch: PatchBody) -> None:

@@ -19,11 +19,11 @@ from wukong.api.decode import readable
 from wukong.api.resources import Key, Resource
 from wukong.api.unreadable import Unreadable, read_document
 from wukong.embedded.store import selectors, watch_events
-from wukong.embedded.store.api_errors import invalid_version, version_too_old
+from wukong.embedded.store.api_errors import version_too_old
 from wukong.embedded.store.deletion import DeleteOptions
 from wukong.embedded.store.documents import copy_document
 from wukong.embedded.store.ownership.field_managers import Writer
-from wukong.embedded.store.server import Server
+from wukong.embedded.store.server import Server, parse_version
 from wukong.errors import ClusterError
 from wukong.ports import EVERYTHING, Clock, Document, Event, EventType, Page, PatchBody, Propagation, Selection
 
@@ -90,9 +90,7 @@ class Store:
     ) -> AsyncGenerator[Event[T] | Event[Unreadable], None]:
         database, kind = self.server.database, self.server.kinds.of(resource)
         selector = selectors.parse_selection(kind, selection)
-        if not (resource_version or "0").isdigit():
-            raise invalid_version(resource_version)
-        version = int(resource_version or "0")
+        version = parse_version(resource_version)
         if version == 0:  # the current state comes first, as if it had just been created
             version = database.version
             for document in self.server.list(resource, selection).items:

@@ -17,6 +17,7 @@ from wukong.api.kinds import DEPLOYMENTS, REPLICA_SETS
 from wukong.embedded.actors.pods import reference_to
 from wukong.embedded.world.objects import Deployment, ReplicaSet, template_of
 from wukong.ports import Document
+from wukong.semantics.label_syntax import parse_integer
 
 HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -44,9 +45,15 @@ def has_template_of(replica_set: ReplicaSet, deployment: Deployment) -> bool:
 
 
 def revision_of(subject: ReplicaSet | Deployment) -> int:
-    """The revision that its annotation names; 0 if it has none."""
-    text = subject.metadata.annotations.get(REVISION, "0")
-    return int(text) if text.isdigit() else 0
+    """The revision that its annotation names; 0 if it has none, or one that is no number."""
+    return parse_integer(subject.metadata.annotations.get(REVISION, "0")) or 0
+
+
+def read_max_replicas(replica_set: ReplicaSet) -> int:
+    """How many pods all versions might have when it was scaled last; 0 if its annotation is no such number."""
+    text = replica_set.metadata.annotations.get(MAX_REPLICAS, "0")
+    number = parse_integer(text)
+    return number if number is not None and text[0] not in "+-" and number < 2**31 else 0
 
 
 def build_annotations(

@@ -119,9 +119,8 @@ class DeploymentSync:
         return sum(self.sizes.values())
 
     def _version_of(self, replica_set: ReplicaSet) -> Version:
-        max_before = replica_set.metadata.annotations.get(revisions.MAX_REPLICAS, "0")
         name, available = replica_set.metadata.name, replica_set.status.available_replicas
-        return Version(name, self.sizes[name], available, int(max_before) if max_before.isdigit() else 0)
+        return Version(name, self.sizes[name], available, revisions.read_max_replicas(replica_set))
 
     def _scale(self, replica_set: ReplicaSet, replicas: int) -> bool:
         """Scale a ReplicaSet and note in its annotations for which spec.replicas. Returns whether its size changes."""

@@ -23,6 +23,7 @@ from wukong.api.resources import Key
 from wukong.embedded.actors.pods import is_ready, ready_since
 from wukong.embedded.store.documents import parse_time, value_at
 from wukong.embedded.world.objects import Pod
+from wukong.semantics.label_syntax import parse_integer
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
@@ -114,9 +115,10 @@ def deletion_cost_of(pod: Pod) -> int:
     """The cost in the pod's annotation; 0 if it cannot be read. Kubernetes takes no sign `+` and no leading zeros."""
     text = pod.metadata.annotations.get(DELETION_COST, "0")
     digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit()) or (digits[0] == "0" and text != "0"):
+    if text.startswith("+") or (digits.startswith("0") and text != "0"):
         return 0
-    return int(text) if -(2**31) <= int(text) < 2**31 else 0
+    cost = parse_integer(text)
+    return cost if cost is not None and -(2**31) <= cost < 2**31 else 0
 
 
 def _order_by_readiness(pods: list[RankedPod], now: float) -> Iterator[RankedPod]:

@@ -1,0 +1,45 @@
+"""What `wukong manifests extender` prints for three installations, kept as files, so that every change of it is seen.
+
+`python -m app.installations` writes them anew (PYTHONPATH=src:tests). Certificates are texts here: theirs are random.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from wukong.app.components import COMPONENTS
+from wukong.app.components.extender.install import ExtenderInstallation, SecondScheduler, build_manifests
+from wukong.app.install.certificates import Certificates, Pair
+from wukong.app.install.text import as_yaml
+
+FOLDER = Path(__file__).parents[1] / "golden" / "installations"
+ALL = tuple(COMPONENTS[name] for name in ("usage", "load", "extender", "policy"))
+CERTIFICATES = Certificates(
+    authority=b"authority\n",
+    server=Pair(b"server\n", b"server's key\n"),
+    client=Pair(b"client\n", b"client's key\n"),
+    expire=datetime(2026, 11, 16, 12, tzinfo=UTC),
+)
+INSTALLATIONS = {
+    "second-scheduler": ExtenderInstallation(
+        image="wukong:test", components=ALL, second=SecondScheduler(image="kube-scheduler:test"), critical_priority=1000
+    ),
+    "own-scheduler": ExtenderInstallation(
+        image="wukong:test", components=ALL, namespace="placement", replicas=3, cluster_ip="10.96.0.50"
+    ),
+    "plain": ExtenderInstallation(
+        image="wukong:test", components=ALL, is_plain=True, prometheus="http://prometheus:9090"
+    ),
+}
+
+
+def build_text(name: str) -> str:
+    installation = INSTALLATIONS[name]
+    return as_yaml(build_manifests(installation, None if installation.is_plain else CERTIFICATES))
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name in INSTALLATIONS:
+        (FOLDER / f"{name}.yaml").write_text(build_text(name), "utf-8")
