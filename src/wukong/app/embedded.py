@@ -35,7 +35,6 @@ from wukong.engine.ties import RandomTies
 from wukong.errors import InputError
 from wukong.placement.rule import Rules
 from wukong.ports import Document
-from wukong.runtime import Metrics
 from wukong.state import State
 from wukong.state.controller import Controller, Watch
 
@@ -202,7 +201,7 @@ class Processes:
     ) -> None:
         self.settings, self.server, self.clock, self.drains = settings, server, clock, drains
         self.fault_injection, self.stuck_pods = fault_injection, stuck_pods
-        self.metrics, self.rules = Metrics(), _installed_rules()
+        self.rules = _installed_rules()
         self.draws = TieDraws(settings.seed)
 
     def fork(self, server: Server, clock: VirtualClock, drains: Drains, seed: int | None) -> Processes:
@@ -235,7 +234,7 @@ class Processes:
         return Role(process, build, also=tuple(watches_of(components)), gated=None)
 
     def _build_components(self, state: State, components: Sequence[Component[Any]]) -> Sequence[Controller]:
-        context = Context(state, self.metrics, self.clock, self.rules, {}, ties=RandomTies(self.draws))
+        context = Context(state, None, self.clock, self.rules, {}, ties=RandomTies(self.draws))
         if self.fault_injection is not None:
             context = context._replace(on_extender_call=self.fault_injection.strike_extender)
         return assemble(components, context).controllers
