@@ -23,6 +23,7 @@ from wukong.app.embedded import EmbeddedCluster, Settings, build_cluster, choose
 from wukong.app.snapshots import Baseline, load, play_on
 from wukong.embedded.actors import make_actors
 from wukong.embedded.checkers import Checkers
+from wukong.embedded.checkers.placed_requests import PlacedRequests
 from wukong.embedded.scenario import Scenario, read_scenario
 from wukong.embedded.scenario.play import steps
 from wukong.embedded.scenario.play.player import trace_line
@@ -204,8 +205,8 @@ def _has_process(name: object) -> bool:
 
 
 def _is_frozen(value: object) -> bool:
-    """Shared on purpose: never changed in place."""
-    return isinstance(value, Chance) or _is_document(value)
+    """Shared on purpose: never changed in place, or what it remembers depends on nothing but the question."""
+    return isinstance(value, Chance | PlacedRequests) or _is_document(value)
 
 
 def _is_document(value: object) -> bool:

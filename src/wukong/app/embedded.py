@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
@@ -39,6 +40,7 @@ from wukong.state import State
 from wukong.state.controller import Controller, Watch
 
 KUBELETS = Kubelets.name
+_POLICY_KINDS = frozenset((policy.kind, policy.api_version) for policy in POLICIES)
 FAULTS_AFTER = 120  # seconds after the last entry of a timeline until it is calm
 
 
@@ -101,13 +103,11 @@ def asks_extender(scenario: Scenario, documents: Iterable[Document] = ()) -> boo
     """Whether the scheduler asks our extender: as the scenario says, or else where it or a snapshot has policies."""
     if scenario.extender is not None:
         return scenario.extender
-    return EXTENDER.name in scenario.components or any(map(is_policy, [*documents, *scenario.documents]))
+    return EXTENDER.name in scenario.components or any(map(is_policy, chain(documents, scenario.documents)))
 
 
 def is_policy(document: Document) -> bool:
-    return (document.get("kind"), document.get("apiVersion")) in [
-        (policy.kind, policy.api_version) for policy in POLICIES
-    ]
+    return (document.get("kind"), document.get("apiVersion")) in _POLICY_KINDS
 
 
 def faults_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | None:

@@ -21,6 +21,7 @@ from wukong.ports import Document, EventType
 
 LOG_SIZE = 10_000  # changes that the log of each kind keeps, at least
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # of generated names: no vowels, so that no words come out
+_NUMBERS = {letter: number for number, letter in enumerate(_LETTERS)}
 _SUFFIX_COUNT = len(_LETTERS) ** 5
 _UID_PREFIX, _UID_COUNT = "00000000-0000-4000-8000-", 16**12
 _HEXADECIMAL, _SUFFIX = re.compile("[0-9a-f]+"), re.compile(f"[{_LETTERS}]{{5}}")
@@ -66,6 +67,7 @@ class Database:
         offset = int(Chance(seed, "names").share() * _SUFFIX_COUNT) if seed else 0
         self._suffixes = offset // 2
         self._uid_step = 2 * offset * offset + 1  # odd, so that no two uids are the same
+        self._inverse_uid_step = pow(self._uid_step, -1, _UID_COUNT)
 
     def fork(self, seed: int | None = None) -> Database:
         """Return an independent copy that nobody follows yet. With a `seed` what it generates next is shuffled anew."""
@@ -75,6 +77,7 @@ class Database:
         copy._objects = {name: by_namespace.fork() for name, by_namespace in self._objects.items()}
         copy._logs = {name: list(log) for name, log in self._logs.items()}
         copy._uids, copy._suffixes, copy._uid_step = self._uids, self._suffixes, self._uid_step
+        copy._inverse_uid_step = self._inverse_uid_step
         if seed is not None:
             copy._shuffle(seed)
         return copy
@@ -173,10 +176,12 @@ class Database:
         meta = meta_of(document)
         uid, name = meta.get("uid", ""), meta.get("name", "")
         if uid.startswith(_UID_PREFIX) and _HEXADECIMAL.fullmatch(number := uid.removeprefix(_UID_PREFIX)):
-            self._uids = max(self._uids, int(number, 16) * pow(self._uid_step, -1, _UID_COUNT) % _UID_COUNT)
+            self._uids = max(self._uids, int(number, 16) * self._inverse_uid_step % _UID_COUNT)
         suffix = name[-5:]
         if _SUFFIX.fullmatch(suffix) and name[-6:-5] in ("-", ""):
-            value = sum(_LETTERS.index(letter) * len(_LETTERS) ** place for place, letter in enumerate(suffix))
+            value = 0
+            for letter in reversed(suffix):
+                value = value * len(_LETTERS) + _NUMBERS[letter]
             self._suffixes = max(self._suffixes, value * _INVERSE_STRIDE % _SUFFIX_COUNT)
 
     # History -------------------------------------------------------------------------------------------------------
