@@ -17,6 +17,7 @@ from wukong.embedded.store.api_errors import version_too_old
 from wukong.embedded.store.documents import meta_of, with_metadata
 from wukong.embedded.world.clock import Chance
 from wukong.engine.copy_on_write import CopyOnWriteDicts
+from wukong.engine.layered_dict import LayeredDict
 from wukong.ports import Document, EventType
 
 LOG_SIZE = 10_000  # changes that the log of each kind keeps, at least
@@ -52,7 +53,7 @@ class Database:
         self.version = 0
         # owner's uid → the objects that name it as an owner
         self.dependents: CopyOnWriteDicts[str, ObjectRef, None] = CopyOnWriteDicts()
-        self.by_uid: dict[str, ObjectRef] = {}
+        self.by_uid: LayeredDict[str, ObjectRef] = LayeredDict()
         self._log_size = log_size
         self._objects: dict[str, CopyOnWriteDicts[str, str, Document]] = {}  # kind → namespace → name
         self._logs: dict[str, list[Change]] = {}
@@ -73,7 +74,7 @@ class Database:
         """Return an independent copy that nobody follows yet. With a `seed` what it generates next is shuffled anew."""
         copy = Database(self._log_size)
         copy.version, copy._compacted, copy._oldest = self.version, self._compacted, dict(self._oldest)
-        copy.dependents, copy.by_uid = self.dependents.fork(), dict(self.by_uid)
+        copy.dependents, copy.by_uid = self.dependents.fork(), self.by_uid.fork()
         copy._objects = {name: by_namespace.fork() for name, by_namespace in self._objects.items()}
         copy._logs = {name: list(log) for name, log in self._logs.items()}
         copy._uids, copy._suffixes, copy._uid_step = self._uids, self._suffixes, self._uid_step
