@@ -39,9 +39,10 @@ class LayeredDict(MutableMapping[Key, Value]):
         return copy
 
     def __getitem__(self, key: Key) -> Value:
-        if key in self._own:
-            return self._own[key]
-        if key in self._gone:
+        value = self._own.get(key, _MISSING)
+        if value is not _MISSING:
+            return value  # type: ignore[no-any-return]
+        if self._gone and key in self._gone:
             raise KeyError(key)
         return self._shared[key]
 
@@ -50,19 +51,21 @@ class LayeredDict(MutableMapping[Key, Value]):
     @overload
     def get(self, key: Key, default: Value | Default) -> Value | Default: ...
     def get(self, key: Key, default: Any = None) -> Any:
-        if key in self._own:
-            return self._own[key]
-        if key in self._gone:
+        value = self._own.get(key, _MISSING)  # keys are tuples, which are hashed at every look
+        if value is not _MISSING:
+            return value
+        if not self._shared or (self._gone and key in self._gone):
             return default
         return self._shared.get(key, default)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._own or (key in self._shared and key not in self._gone)
+        return key in self._own or (bool(self._shared) and key in self._shared and key not in self._gone)
 
     def __setitem__(self, key: Key, value: Value) -> None:
-        if key not in self._own and (key not in self._shared or key in self._gone):
-            self._added += 1
+        before = len(self._own)
         self._own[key] = value
+        if len(self._own) != before and (not self._shared or key not in self._shared or key in self._gone):
+            self._added += 1
 
     def __delitem__(self, key: Key) -> None:
         self.pop(key)
@@ -77,7 +80,7 @@ class LayeredDict(MutableMapping[Key, Value]):
             if default is _MISSING:
                 raise KeyError(key)
             return default
-        is_shared = key in self._shared and key not in self._gone
+        is_shared = bool(self._shared) and key in self._shared and key not in self._gone
         if is_shared:
             self._gone.add(key)
         else:
