@@ -1,8 +1,9 @@
 """`make bench ARGS=--forecast`: what a change costs to play on snapshots of growing clusters.
 
 The change is another image for a Deployment of 100 replicas. `wukong sim run -s` is timed as a user sees it, in a
-process of its own; then further plays of the same change on forks (measure.py). With `--before DIR`, a checkout of an
-earlier version with its `.venv`, that version's `wukong sim run -s` is timed beside it on the same files.
+process of its own, with its modules compiled before, as they are where it is installed; then further plays of the same
+change on forks (measure.py). With `--before DIR`, a checkout of an earlier version with its `.venv`, that version's
+`wukong sim run -s` is timed beside it on the same files.
 """
 
 from __future__ import annotations
@@ -44,10 +45,11 @@ def main(say: Say, before: str | None = None) -> None:
             say(f"{nodes:,} nodes, {pods:,} pods")
             snapshot = Path(folder, f"{nodes}.json")
             write(nodes, pods, snapshot)
-            run = time_command([sys.executable, "-m", "wukong"], snapshot, change)
+            run = time_command([sys.executable, "-m", "wukong"], snapshot, change, Path(folder, "compiled"))
             command = [sys.executable, "-m", "bench.forecast.measure", str(snapshot)]
             figures = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-            earlier = time_command([f"{before}/.venv/bin/wukong"], snapshot, change) if before else None
+            compiled = Path(folder, "compiled-before")
+            earlier = time_command([f"{before}/.venv/bin/wukong"], snapshot, change, compiled) if before else None
             print(_row(nodes, pods, snapshot, run, figures, earlier), flush=True)
             snapshot.unlink()
 
@@ -62,11 +64,16 @@ def _row(nodes: int, pods: int, snapshot: Path, run: Run, figures: dict[str, Any
     return text + (f"{earlier.seconds:8.1f} s{earlier.peak_mb:7,.0f} MB" if earlier else "")
 
 
-def time_command(program: list[str], snapshot: Path, change: Path) -> Run:
-    """Time `wukong sim run -s`; its peak memory is that of the largest process so far, and sizes only grow."""
+def time_command(program: list[str], snapshot: Path, change: Path, compiled: Path) -> Run:
+    """Time `wukong sim run -s`; its peak memory is that of the largest process so far, and sizes only grow.
+
+    What Python compiles of our modules is kept in the folder `compiled`, and made before by `sim run --help`.
+    """
+    environment = _environment(program, compiled)
+    subprocess.run([*program, "sim", "run", "--help"], check=True, stdout=subprocess.DEVNULL, env=environment)
     command = [*program, "sim", "run", "-s", str(snapshot), "-f", str(change), "-o", "json"]
     began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment(program))
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
     answer, _ = process.communicate()
     seconds = time.perf_counter() - began
     story = json.loads(answer)
@@ -74,7 +81,8 @@ def time_command(program: list[str], snapshot: Path, change: Path) -> Run:
     return Run(seconds, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
 
 
-def _environment(program: list[str]) -> dict[str, str]:
+def _environment(program: list[str], compiled: Path) -> dict[str, str]:
     """An earlier version must not import this one."""
-    is_ours = program[0] == sys.executable
-    return {name: value for name, value in os.environ.items() if is_ours or name != "PYTHONPATH"}
+    left_out = {"PYTHONDONTWRITEBYTECODE"} | ({"PYTHONPATH"} if program[0] != sys.executable else set())
+    kept = {name: value for name, value in os.environ.items() if name not in left_out}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(compiled)}

@@ -63,6 +63,17 @@ def test_help_imports_neither_a_verb_nor_anything_heavy() -> None:
     assert not imported & {"numpy", "msgspec", "rich", "yaml", "asyncio", *(verb.module for verb in VERBS.values())}
 
 
+def test_playing_a_scenario_imports_nothing_that_only_a_real_cluster_needs() -> None:
+    result = run_python(
+        "import sys; from wukong.cli import main; code = main(['sim', 'run', 'examples/sim/deadlock.yaml']); "
+        "print('IMPORTED', *sys.modules, file=sys.stderr); sys.exit(0 if code in (0, 1) else code)"
+    )
+    assert result.returncode == 0, result.stderr
+    imported = set(result.stderr.partition("IMPORTED")[2].split())
+    assert "wukong.embedded.world.world" in imported
+    assert not imported & {"asyncio", "ssl", "aiohttp", "prometheus_client", "cryptography", "multiprocessing"}
+
+
 def test_a_verb_describes_itself_as_the_help_does() -> None:
     for name, verb in VERBS.items():
         if importlib.util.find_spec(verb.module) is None:  # listed, not written yet

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders import a_node, a_pod
 from wukong.api.core import Pod, PodSpec, Volume
 from wukong.api.meta import ObjectMeta
 from wukong.api.quantity import LARGEST_AMOUNT
-from wukong.cluster.checks import find_oversized_numbers, problems_of
+from wukong.cluster.checks import (
+    _find_bad_quantities,
+    _has_only_good_amounts,
+    _pod_quantities,
+    find_oversized_numbers,
+    problems_of,
+)
 
 LARGEST = LARGEST_AMOUNT - 1
 
@@ -69,3 +80,29 @@ def test_an_object_needs_a_name() -> None:
     nameless = Pod(metadata=ObjectMeta(), spec=PodSpec())
     for thorough in (True, False):
         assert places(problems_of(nameless, thorough=thorough)) == ["$.metadata.name"]
+
+
+QUANTITIES = st.dictionaries(
+    st.sampled_from(["cpu", "memory"]), st.sampled_from(["1", "250m", "-1", "1e400", "x", "", 3, 0.5]), max_size=2
+)
+RESOURCES = st.fixed_dictionaries({}, optional={"requests": QUANTITIES, "limits": QUANTITIES})
+CONTAINERS = st.lists(st.builds(lambda resources: {"name": "a", "resources": resources}, RESOURCES), max_size=2)
+STATUSES = st.lists(
+    st.builds(
+        lambda resources, allocated: {"name": "a", "allocatedResources": allocated, **resources},
+        st.fixed_dictionaries({}, optional={"resources": st.builds(lambda amounts: {"requests": amounts}, QUANTITIES)}),
+        QUANTITIES,
+    ),
+    max_size=1,
+)
+
+
+@given(
+    st.fixed_dictionaries({"containers": CONTAINERS, "initContainers": CONTAINERS}, optional={"overhead": QUANTITIES}),
+    STATUSES,
+)
+def test_what_is_surely_good_has_no_bad_quantity(spec: dict[str, Any], statuses: list[Any]) -> None:
+    pod = msgspec.convert({"metadata": {"name": "a"}, "spec": spec, "status": {"containerStatuses": statuses}}, Pod)
+    bad = [problem for path, amounts in _pod_quantities(pod) for problem in _find_bad_quantities(amounts, path, None)]
+    assert not (_has_only_good_amounts(pod) and bad)
+    assert problems_of(pod, thorough=True) == bad

@@ -23,6 +23,7 @@ from wukong.app.embedded import EmbeddedCluster, Settings, build_cluster, choose
 from wukong.app.snapshots import Baseline, load, play_on
 from wukong.embedded.actors import make_actors
 from wukong.embedded.checkers import Checkers
+from wukong.embedded.checkers.placed_requests import PlacedRequests
 from wukong.embedded.scenario import Scenario, read_scenario
 from wukong.embedded.scenario.play import steps
 from wukong.embedded.scenario.play.player import trace_line
@@ -33,6 +34,7 @@ from wukong.embedded.world.process import Process
 from wukong.embedded.world.transport import perform
 from wukong.embedded.world.world import Step
 from wukong.engine.copy_on_write import CopyOnWriteEntries
+from wukong.engine.layered_dict import LayeredDict
 from wukong.errors import ClusterError
 from wukong.ports import Document
 
@@ -160,12 +162,12 @@ def list_differences(parent: Play, fork: Play) -> list[str]:
     def walk(left: object, right: object, place: str) -> None:
         if id(left) in seen or callable(left) or len(differences) > 5:
             return
-        if isinstance(left, dict | set | list | deque) or _has_parts(left):
+        if isinstance(left, dict | LayeredDict | set | list | deque) or _has_parts(left):
             seen.add(id(left))
             if left is right and not _is_frozen(left):
                 differences.append(f"{place}: shared")
                 return
-        if isinstance(left, dict) and isinstance(right, dict):
+        if isinstance(left, dict | LayeredDict) and isinstance(right, dict | LayeredDict):
             if len(left) != len(right):
                 differences.append(f"{place}: {len(left)} entries and {len(right)}")
             for (name, value), (other_name, other) in zip(left.items(), right.items(), strict=False):
@@ -204,8 +206,8 @@ def _has_process(name: object) -> bool:
 
 
 def _is_frozen(value: object) -> bool:
-    """Shared on purpose: never changed in place."""
-    return isinstance(value, Chance) or _is_document(value)
+    """Shared on purpose: never changed in place, or what it remembers depends on nothing but the question."""
+    return isinstance(value, Chance | PlacedRequests) or _is_document(value)
 
 
 def _is_document(value: object) -> bool:

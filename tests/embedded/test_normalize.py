@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wukong.embedded.store.normalize import EMPTY_LIST_STAYS, MAPS, ZERO_IS_ABSENT, is_normal, normalize
+from wukong.embedded.store.normalize import (
+    EMPTY_LIST_STAYS,
+    MAPS,
+    ZERO_IS_ABSENT,
+    NormalForms,
+    is_normal,
+    normalize,
+)
 
 NAMES = st.sampled_from(sorted({*MAPS, *ZERO_IS_ABSENT, *EMPTY_LIST_STAYS, "name", "spec", "restartCount", "a:b", '"'}))
 LEAVES = st.sampled_from([None, "", "x", '":0', '":{}', 0, -0.0, 1, 0.5, False, True])
@@ -23,6 +30,23 @@ VALUES = st.recursive(
 def test_what_is_taken_for_normal_stays_as_it_is_when_normalized(document: dict[str, Any]) -> None:
     if is_normal(document):
         assert normalize(document) == document
+
+
+@given(
+    documents=st.lists(st.dictionaries(NAMES, VALUES, max_size=4), max_size=4),
+    others=st.lists(st.tuples(NAMES, NAMES), max_size=4),
+)
+def test_documents_that_share_values_are_as_normal_as_each_alone(
+    documents: list[dict[str, Any]], others: list[tuple[str, str]]
+) -> None:
+    normal_forms = NormalForms()
+    values = [value for document in documents for value in document.values()]
+    shared = [{left: value, right: value} for (left, right), value in zip(others, values, strict=False)]
+    for document in (*documents, *shared, *documents):
+        if normal_forms.has(document):
+            assert normalize(document) == document
+        else:
+            assert not is_normal(document)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from builders import a_node, selecting
 from wukong.api.apps import (
@@ -13,9 +15,10 @@ from wukong.api.apps import (
     StatefulSet,
     WorkloadSpec,
 )
-from wukong.api.core import Namespace, Service, ServiceSpec
+from wukong.api.core import Namespace, ReplicationController, ReplicationControllerSpec, Service, ServiceSpec
 from wukong.api.meta import Object, ObjectMeta
 from wukong.engine.facts import read_facts
+from wukong.ports import EventType
 from wukong.state import State
 from wukong.state.live_snapshot import FACTS, in_order
 
@@ -73,3 +76,41 @@ def test_what_was_read_once_is_not_read_again() -> None:
     state.apply("ADDED", a_node("n0"))
     state.apply("MODIFIED", PodDisruptionBudget(metadata=SHOP, spec=a_budget().spec, status=a_budget().status))
     assert state.snapshot.facts is facts
+
+
+OWNERS = st.builds(
+    lambda kind, name, app: (kind, name, app),
+    st.sampled_from(["ReplicaSet", "StatefulSet", "ReplicationController", "Service"]),
+    st.sampled_from(["a", "b", "c"]),
+    st.sampled_from(["web", "db"]),
+)
+EVENTS: dict[str, EventType] = {"put": "MODIFIED", "delete": "DELETED"}
+
+
+def an_owner(kind: str, name: str, app: str) -> Object:
+    meta = ObjectMeta(name=name, namespace="shop", uid=f"{kind}-{name}")
+    match kind:
+        case "ReplicaSet":
+            return ReplicaSet(kind=kind, metadata=meta, spec=WorkloadSpec(selector=selecting(app=app)))
+        case "StatefulSet":
+            return StatefulSet(kind=kind, metadata=meta, spec=WorkloadSpec(selector=selecting(app=app)))
+        case "ReplicationController":
+            return ReplicationController(
+                kind=kind, metadata=meta, spec=ReplicationControllerSpec(selector={"app": app})
+            )
+    return Service(kind=kind, metadata=meta, spec=ServiceSpec(selector={"app": app}))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["put", "put", "delete", "look", "fork"]), OWNERS), max_size=30))
+def test_what_is_known_of_owners_is_what_reading_all_of_them_gives(
+    steps: list[tuple[str, tuple[str, str, str]]],
+) -> None:
+    state = State()
+    for act, owner in steps:
+        if act in EVENTS:
+            state.apply(EVENTS[act], an_owner(*owner))
+        elif act == "fork":
+            state = state.fork()
+        else:
+            assert state.snapshot.facts == read_facts(in_order(state.objects, FACTS))
+    assert state.snapshot.facts == read_facts(in_order(state.objects, FACTS))

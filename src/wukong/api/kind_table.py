@@ -67,12 +67,16 @@ class GroupKinds(dict[type[Object], str]):
         return self[struct]
 
 
+_MOST_DOCUMENTS = 1024  # kinds and versions remembered: anybody may write any version
+
+
 class KindTable:
     """Entries by group and kind, in the order they were added."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Kind] = {}
         self._by_struct: dict[type[Object], Kind] = {}
+        self._by_document: dict[tuple[str, str], Kind] = {}  # kind and apiVersion of documents seen before
         self.group_kinds = GroupKinds(self)
 
     def add(self, entry: Kind) -> Resource:
@@ -85,12 +89,14 @@ class KindTable:
         if entry.struct is not Object:
             self._by_struct[entry.struct] = entry
         self.group_kinds.clear()  # this struct, or one that derives from it, may have been asked for before
+        self._by_document.clear()
         return entry.resource
 
     def remove(self, entry: Kind) -> None:
         del self._entries[entry.group_kind]
         self._by_struct.pop(entry.struct, None)
         self.group_kinds.clear()
+        self._by_document.clear()
 
     def __iter__(self) -> Iterator[Kind]:
         return iter(tuple(self._entries.values()))
@@ -106,9 +112,18 @@ class KindTable:
 
     def of_document(self, kind: str, api_version: str) -> Kind | None:
         """The entry that a document's kind and apiVersion mean. Without an apiVersion, the first kind of that name."""
+        entry = self._by_document.get((kind, api_version))
+        if entry is not None:
+            return entry
         if api_version:
-            return self._entries.get(group_kind(kind, group_of(api_version)))
-        return next(self.find_by_name(kind), None)
+            entry = self._entries.get(group_kind(kind, group_of(api_version)))
+        else:
+            entry = next(self.find_by_name(kind), None)
+        if entry is not None:
+            if len(self._by_document) >= _MOST_DOCUMENTS:
+                self._by_document.clear()
+            self._by_document[kind, api_version] = entry
+        return entry
 
     def group_kind_named(self, kind: str, api_version: str) -> str:
         """The group and kind that a document or an owner reference names, whether the table has it or not."""

@@ -46,7 +46,7 @@ class Context(NamedTuple):
     """What one process hands to its components. Controllers never get a cluster: they return what should be done."""
 
     state: State
-    metrics: Metrics
+    metrics: Metrics | None  # None: nobody asks, in an embedded cluster
     clock: Clock
     rules: Rules  # which policies may name
     options: Mapping[str, msgspec.Struct]  # by the component's name

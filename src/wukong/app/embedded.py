@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
@@ -38,11 +39,11 @@ from wukong.engine.ties import RandomTies
 from wukong.errors import InputError
 from wukong.placement.rule import Rules
 from wukong.ports import Document
-from wukong.runtime import Metrics
 from wukong.state import State
 from wukong.state.controller import Controller, Watch
 
 ON_MACHINES = (Kubelets.name, VirtHandlers.name)  # actors that are many, one on each node
+_POLICY_KINDS = frozenset((policy.kind, policy.api_version) for policy in POLICIES)
 FAULTS_AFTER = 120  # seconds after the last entry of a timeline until it is calm
 
 
@@ -111,7 +112,7 @@ def asks_extender(scenario: Scenario, documents: Iterable[Document] = ()) -> boo
     wukongs = read_component_options(scenario).get(WUKONG_SETTINGS.name)
     if isinstance(wukongs, WukongOptions) and wukongs.is_judged:
         return True
-    return EXTENDER.name in scenario.components or any(map(is_policy, [*documents, *scenario.documents]))
+    return EXTENDER.name in scenario.components or any(map(is_policy, chain(documents, scenario.documents)))
 
 
 def read_component_options(scenario: Scenario) -> dict[str, msgspec.Struct]:
@@ -130,9 +131,7 @@ def read_component_options(scenario: Scenario) -> dict[str, msgspec.Struct]:
 
 
 def is_policy(document: Document) -> bool:
-    return (document.get("kind"), document.get("apiVersion")) in [
-        (policy.kind, policy.api_version) for policy in POLICIES
-    ]
+    return (document.get("kind"), document.get("apiVersion")) in _POLICY_KINDS
 
 
 def faults_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | None:
@@ -226,7 +225,7 @@ class Processes:
     ) -> None:
         self.settings, self.server, self.clock, self.drains = settings, server, clock, drains
         self.fault_injection, self.stuck_pods = fault_injection, stuck_pods
-        self.metrics, self.rules = Metrics(), _installed_rules()
+        self.rules = _installed_rules()
         self.draws = TieDraws(settings.seed)
 
     def fork(self, server: Server, clock: VirtualClock, drains: Drains, seed: int | None) -> Processes:
@@ -260,7 +259,7 @@ class Processes:
 
     def _build_components(self, state: State, components: Sequence[Component[Any]]) -> Sequence[Controller]:
         options = self.settings.options
-        context = Context(state, self.metrics, self.clock, self.rules, options, ties=RandomTies(self.draws))
+        context = Context(state, None, self.clock, self.rules, options, ties=RandomTies(self.draws))
         if self.fault_injection is not None:
             context = context._replace(on_extender_call=self.fault_injection.strike_extender)
         return assemble(components, context).controllers

@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from itertools import islice
-from multiprocessing import get_context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -22,6 +20,9 @@ def play_seeds(play: Callable[[int], T], seeds: Iterable[int], jobs: int) -> Ite
     if jobs == 1:
         yield from map(play, seeds)
         return
+    from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+    from multiprocessing import get_context
+
     waiting = iter(seeds)
     gc.freeze()  # a collection would write to all of it
     with ProcessPoolExecutor(jobs, get_context("fork"), initializer=_begin, initargs=(play,)) as pool:

@@ -7,6 +7,7 @@ and quantities are checked, without which the engine cannot decide. Reads no fil
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import msgspec
 
@@ -27,6 +28,8 @@ def problems_of(subject: Object, thorough: bool, *, is_stored: bool = True) -> l
     """
     problems = [] if subject.metadata.name else ["$.metadata.name: expected a name, got none. Give the object one."]
     if thorough and isinstance(subject, Node | Pod):
+        if isinstance(subject, Pod) and is_stored and _has_only_good_amounts(subject):
+            return problems
         quantities = _node_quantities(subject) if isinstance(subject, Node) else _pod_quantities(subject)
         most = None if is_stored and isinstance(subject, Pod) else LARGEST_AMOUNT
         problems += [problem for path, amounts in quantities for problem in _find_bad_quantities(amounts, path, most)]
@@ -78,6 +81,30 @@ def _pod_quantities(pod: Pod) -> Iterator[tuple[str, Quantities]]:
         yield "$.spec.resources.limits", pod.spec.resources.limits
     yield from _status_quantities("$.status.containerStatuses", pod.status.container_statuses)
     yield from _status_quantities("$.status.initContainerStatuses", pod.status.init_container_statuses)
+
+
+def _has_only_good_amounts(pod: Pod) -> bool:
+    """Whether a stored pod has surely no bad quantity. Most have none: their paths need not be written down."""
+    spec, status = pod.spec, pod.status
+    if spec.overhead or spec.resources is not None:
+        return False
+    for entry in (*status.container_statuses, *status.init_container_statuses):
+        if entry.allocated_resources or entry.resources is not None:
+            return False
+    for container in (*spec.containers, *spec.init_containers):
+        for quantities in (container.resources.requests, container.resources.limits):
+            if quantities and not all(map(_is_quantity, quantities.values())):
+                return False
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _is_quantity(quantity: str | int | float) -> bool:
+    try:
+        parse_quantity(quantity)
+    except InputError:
+        return False
+    return True
 
 
 def _container_quantities(path: str, containers: list[Container]) -> Iterator[tuple[str, Quantities]]:

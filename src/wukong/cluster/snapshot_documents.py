@@ -71,8 +71,10 @@ def _check(data: bytes) -> None:
 
 def _find_duplicates(items: list[Document]) -> list[str]:
     """Return the objects that are there twice, as `Kind key`. Kinds of other groups may have the same names."""
-    counts = Tally((group_of(str(item.get("apiVersion") or "")), item["kind"], _key_of(item)) for item in items)
-    return [f"{kind} {key}" for (_, kind, key), number in counts.items() if number > 1]
+    names = [(group_of(str(item.get("apiVersion") or "")), item["kind"], _key_of(item)) for item in items]
+    if len(set(names)) == len(names):
+        return []
+    return [f"{kind} {key}" for (_, kind, key), number in Tally(names).items() if number > 1]
 
 
 def _key_of(document: Document) -> str:
@@ -81,7 +83,8 @@ def _key_of(document: Document) -> str:
         return ""
     kind = KINDS.of_document(document["kind"], document.get("apiVersion") or "")
     namespace = (meta.get("namespace") or "default") if kind is None or kind.resource.namespaced else ""
-    return "/".join(str(part) for part in (namespace, meta.get("name")) if part)
+    name = meta.get("name")
+    return f"{namespace}/{name}" if namespace and name else str(namespace or name or "")
 
 
 def _read(data: bytes, documents: Documents, skipped: Tally[str]) -> None:

@@ -1,27 +1,36 @@
-"""Small dicts and other values kept by key, shared between an index and its forks until one side writes to them."""
+"""Small dicts and other values kept by key, shared between an index and its forks until one side writes to them.
+
+Which entries there are is shared, too (layered_dict.py): a fork costs what was changed since the last one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Protocol, Self, TypeVar
+
+from wukong.engine.layered_dict import LayeredDict
 
 Key = TypeVar("Key")
 Name = TypeVar("Name")
 Value = TypeVar("Value")
 
 
-class CopyOnWriteDicts(dict[Key, dict[Name, Value]]):
+class CopyOnWriteDicts(LayeredDict[Key, dict[Name, Value]]):
     """Read it like a dict of dicts; write only through `own`. Empty entries are not kept."""
 
-    def __init__(self, entries: dict[Key, dict[Name, Value]] | None = None) -> None:
-        super().__init__(entries or {})
+    __slots__ = ("_owned",)
+
+    def __init__(self, entries: Mapping[Key, dict[Name, Value]] | Iterable[tuple[Key, dict[Name, Value]]] = ()) -> None:
+        super().__init__(entries)
         self._owned: set[Key] = set()
 
     def own(self, key: Key) -> dict[Name, Value]:
         """The entry at `key` for writing: made if there is none, copied if a fork may share it."""
-        if key not in self._owned:
-            self[key] = dict(self.get(key, ()))
-            self._owned.add(key)
-        return self[key]
+        if key in self._owned:
+            return self._own[key]
+        self[key] = entry = dict(self.get(key, ()))
+        self._owned.add(key)
+        return entry
 
     def put(self, key: Key, entry: dict[Name, Value]) -> None:
         """Replace the whole entry."""
@@ -34,9 +43,9 @@ class CopyOnWriteDicts(dict[Key, dict[Name, Value]]):
             del self[key]
             self._owned.discard(key)
 
-    def fork(self) -> CopyOnWriteDicts[Key, Name, Value]:
+    def fork(self) -> Self:
         self._owned.clear()
-        return CopyOnWriteDicts(self)
+        return super().fork()
 
 
 class Forkable(Protocol):
@@ -46,20 +55,26 @@ class Forkable(Protocol):
 Entry = TypeVar("Entry", bound=Forkable)
 
 
-class CopyOnWriteEntries(dict[Key, Entry]):
+class CopyOnWriteEntries(LayeredDict[Key, Entry]):
     """Read it like a dict; change an entry only after `own`. What is put in belongs to this side alone."""
 
-    def __init__(self, entries: dict[Key, Entry] | None = None) -> None:
-        super().__init__(entries or {})
-        self._shared: set[Key] = set(self)
+    __slots__ = ("_owned",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._owned: set[Key] = set()  # may hold keys that are gone
+
+    def __setitem__(self, key: Key, entry: Entry) -> None:
+        super().__setitem__(key, entry)
+        self._owned.add(key)
 
     def own(self, key: Key) -> Entry:
         """The entry at `key`, for changing: copied if a fork may share it."""
-        if key in self._shared:
-            self._shared.discard(key)
-            self[key] = self[key].fork()
-        return self[key]
+        if key in self._owned:
+            return self[key]
+        self[key] = entry = self[key].fork()
+        return entry
 
-    def fork(self) -> CopyOnWriteEntries[Key, Entry]:
-        self._shared = set(self)
-        return CopyOnWriteEntries(self)
+    def fork(self) -> Self:
+        self._owned.clear()
+        return super().fork()

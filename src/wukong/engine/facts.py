@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from wukong.api.core import NodeSelector
+from wukong.api.apps import ReplicaSet, StatefulSet
+from wukong.api.core import NodeSelector, ReplicationController
 from wukong.api.objects import Objects
 from wukong.engine.template import Template
 from wukong.semantics.selectors import Selector, compile_selector, require_labels, selects
+
+Owner = ReplicationController | ReplicaSet | StatefulSet
+OwnerKey = tuple[str, str, str, str]  # its namespace, apiVersion, kind and name
 
 
 @dataclass(frozen=True)
@@ -27,9 +31,7 @@ class Budget:
 class Facts:
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)  # name → labels
     services: dict[str, list[Selector]] = field(default_factory=dict)  # namespace → selectors
-    owners: dict[tuple[str, str, str, str], Selector | None] = field(
-        default_factory=dict
-    )  # namespace and owner → selector
+    owners: dict[OwnerKey, Selector | None] = field(default_factory=dict)
     budgets: tuple[Budget, ...] = ()
     volumes: dict[tuple[str, str], NodeSelector | None] = field(
         default_factory=dict
@@ -72,15 +74,23 @@ def read_facts(objects: Objects) -> Facts:
     )
 
 
-def _read_owners(objects: Objects) -> dict[tuple[str, str, str, str], Selector | None]:
-    owners: dict[tuple[str, str, str, str], Selector | None] = {}
-    for controller in objects.replication_controllers:
-        meta = controller.metadata
-        owners[(meta.namespace, "v1", "ReplicationController", meta.name)] = require_labels(controller.spec.selector)
-    for workload in (*objects.replica_sets, *objects.stateful_sets):
-        meta = workload.metadata
-        owners[(meta.namespace, "apps/v1", workload.kind, meta.name)] = compile_selector(workload.spec.selector)
-    return owners
+def owner_key_of(owner: Owner) -> OwnerKey:
+    """What names this object in `Facts.owners`."""
+    meta = owner.metadata
+    if isinstance(owner, ReplicationController):
+        return meta.namespace, "v1", "ReplicationController", meta.name
+    return meta.namespace, "apps/v1", owner.kind, meta.name
+
+
+def owner_selector_of(owner: Owner) -> Selector | None:
+    if isinstance(owner, ReplicationController):
+        return require_labels(owner.spec.selector)
+    return compile_selector(owner.spec.selector)
+
+
+def _read_owners(objects: Objects) -> dict[OwnerKey, Selector | None]:
+    owners: tuple[Owner, ...] = (*objects.replication_controllers, *objects.replica_sets, *objects.stateful_sets)
+    return {owner_key_of(owner): owner_selector_of(owner) for owner in owners}
 
 
 def _read_volumes(objects: Objects) -> dict[tuple[str, str], NodeSelector | None]:

@@ -24,6 +24,7 @@ from wukong.engine.arrays import Ints
 from wukong.engine.copy_on_write import CopyOnWriteDicts
 from wukong.engine.domain_counter import DomainCounter
 from wukong.engine.facts import Facts, read_facts
+from wukong.engine.layered_dict import LayeredDict
 from wukong.engine.nodes import Column, NodeRow, label_column, row_column
 from wukong.engine.oversized_loads import OversizedLoads, cap, is_oversized
 from wukong.engine.template import Template, TemplateTable
@@ -56,7 +57,7 @@ class Snapshot:
         self.lines: dict[str, int] = {"cpu": 3, "memory": 4, "ephemeral-storage": 5, _UNOFFERED: 6}
         self.rows: list[NodeRow] = []
         self.row_of: dict[str, int] = {}
-        self.pods: dict[str, PlacedPod] = {}
+        self.pods: LayeredDict[str, PlacedPod] = LayeredDict()
         self.pending: dict[str, Pod] = {}  # known, but on no node
         self.stray: dict[str, tuple[Pod, str]] = {}  # on a node we do not know (yet)
         self.on_row: CopyOnWriteDicts[int, str, None] = (
@@ -177,7 +178,8 @@ class Snapshot:
         self.placed = CopyOnWriteDicts(
             {number: {new_of[row]: count for row, count in counts.items()} for number, counts in self.placed.items()}
         )
-        self.pods = {key: placed._replace(row=new_of[placed.row]) for key, placed in self.pods.items()}
+        moved = ((key, placed._replace(row=new_of[placed.row])) for key, placed in self.pods.items())
+        self.pods = LayeredDict(moved)
 
     def _fill_room(self, number: int, row: NodeRow) -> None:
         self.room[:, number] = 0
@@ -417,7 +419,7 @@ class Snapshot:
         copy.facts, copy.table, copy.lines = self.facts, self.table, self.lines
         copy.rows, copy.row_of, copy.room = self.rows, self.row_of, self.room
         copy.load, copy._oversized = self.load.copy(), self._oversized.fork()
-        copy.pods, copy.pending, copy.stray = dict(self.pods), dict(self.pending), dict(self.stray)
+        copy.pods, copy.pending, copy.stray = self.pods.fork(), dict(self.pending), dict(self.stray)
         copy.on_row, copy.ports, copy.placed = self.on_row.fork(), self.ports.fork(), self.placed.fork()
         copy._by_number = dict(self._by_number)
         copy.anti_affinity_keys, copy.preference_keys = dict(self.anti_affinity_keys), dict(self.preference_keys)

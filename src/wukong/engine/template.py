@@ -29,6 +29,7 @@ from wukong.semantics.pod_affinity import compile_pod_term
 from wukong.semantics.selectors import Selector, compile_selector, require_labels
 
 _encode = msgspec.msgpack.Encoder().encode
+_MOST_REQUESTS = 4096  # remembered
 
 
 class Spread(NamedTuple):
@@ -74,7 +75,7 @@ class Template:
         "vector",
     )
 
-    def __init__(self, number: int, pod: Pod) -> None:
+    def __init__(self, number: int, pod: Pod, requests: Requests) -> None:
         spec = pod.spec
         self.number = number
         self.pod = pod
@@ -83,7 +84,7 @@ class Template:
         self.is_terminating = pod.is_terminating
         self.priority = spec.priority or 0
         self.preempts = spec.preemption_policy != "Never"
-        self.requests: Requests = read_requests(pod)
+        self.requests = requests
         self.vector: Ints = np.zeros(0, dtype=np.int64)  # what a placed pod adds to its node; kept by the snapshot
         self.is_oversized = False  # whether that is so much that sums of it need care; kept by the snapshot, too
         self.tolerations: list[Toleration] = spec.tolerations
@@ -156,6 +157,8 @@ class TemplateTable:
     def __init__(self) -> None:
         self._by_digest: dict[bytes, Template] = {}
         self._next_number = 0
+        # ids of the parts of a spec → the parts, so that nothing else gets these ids, and what they ask for
+        self._requests: dict[tuple[int, int, int, int], tuple[tuple[object, ...], Requests]] = {}
 
     def __len__(self) -> int:
         return len(self._by_digest)
@@ -164,9 +167,24 @@ class TemplateTable:
         digest = blake2b(_signature_of(pod), digest_size=16).digest()  # the signature itself weighs a kilobyte
         template = self._by_digest.get(digest)
         if template is None:
-            template = self._by_digest[digest] = Template(self._next_number, pod)
+            template = self._by_digest[digest] = Template(self._next_number, pod, self._requests_of(pod))
             self._next_number += 1
         return template
+
+    def _requests_of(self, pod: Pod) -> Requests:
+        """What the pod asks for. Pods that differ in labels or affinity often share what their containers are: read
+        from the same objects, which nobody changes, that is worked out once."""
+        spec, status = pod.spec, pod.status
+        if any(entry.resources is not None for entry in (*status.container_statuses, *status.init_container_statuses)):
+            return read_requests(pod)
+        place = (id(spec.containers), id(spec.init_containers), id(spec.resources), id(spec.overhead))
+        known = self._requests.get(place)
+        if known is None:
+            if len(self._requests) >= _MOST_REQUESTS:
+                self._requests.clear()
+            parts = (spec.containers, spec.init_containers, spec.resources, spec.overhead)
+            known = self._requests[place] = parts, read_requests(pod)
+        return known[1]
 
     def keep(self, numbers: Container[int]) -> None:
         """Forget all templates but these. A pod like one of those forgotten gets a template of its own again."""

@@ -5,22 +5,34 @@ Built once per decision. Preemption works on copies, from which it removes pods 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from wukong.api.core import Pod
 from wukong.api.profile import Profile
 from wukong.rules import fit, node_affinity, ports, taints, volumes
 from wukong.rules.cluster import Cluster, NodeInfo
 from wukong.rules.inter_pod import InterPodFilter
+from wukong.rules.resources import Amounts, placed_requests_of
 from wukong.rules.spread import SpreadFilter
 from wukong.rules.verdict import Rejection, Verdict
 
 
 class Filters:
-    """What the filters need to know of the cluster to decide, node by node, whether the pod fits."""
+    """What the filters need to know of the cluster to decide, node by node, whether the pod fits.
 
-    def __init__(self, cluster: Cluster, pod: Pod, profile: Profile) -> None:
-        self.cluster, self.pod, self.profile = cluster, pod, profile
-        self.spread = SpreadFilter(cluster, pod, profile)
-        self.inter_pod = InterPodFilter(cluster, pod, profile)
+    Only the profile's own count pods of other nodes. `requests_of` gives what a placed pod takes: see fit.reject.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        pod: Pod,
+        profile: Profile,
+        requests_of: Callable[[Pod], Amounts] = placed_requests_of,
+    ) -> None:
+        self.cluster, self.pod, self.profile, self.requests_of = cluster, pod, profile, requests_of
+        self.spread = SpreadFilter(cluster, pod, profile) if "PodTopologySpread" in profile.filters else None
+        self.inter_pod = InterPodFilter(cluster, pod, profile) if "InterPodAffinity" in profile.filters else None
 
     def reject(self, info: NodeInfo) -> Verdict | None:
         """The first plugin that rejects the node; the ones after it are not asked."""
@@ -32,18 +44,22 @@ class Filters:
 
     def remove_pod(self, placed_pod: Pod, info: NodeInfo) -> None:
         info.remove(placed_pod)
-        self.spread.remove_pod(placed_pod, info.node)
-        self.inter_pod.remove_pod(placed_pod, info.node)
+        for counts in (self.spread, self.inter_pod):
+            if counts is not None:
+                counts.remove_pod(placed_pod, info.node)
 
     def add_pod(self, placed_pod: Pod, info: NodeInfo) -> None:
         info.add(placed_pod)
-        self.spread.add_pod(placed_pod, info.node)
-        self.inter_pod.add_pod(placed_pod, info.node)
+        for counts in (self.spread, self.inter_pod):
+            if counts is not None:
+                counts.add_pod(placed_pod, info.node)
 
     def copy(self) -> Filters:
         copy = Filters.__new__(Filters)
         copy.cluster, copy.pod, copy.profile = self.cluster, self.pod, self.profile
-        copy.spread, copy.inter_pod = self.spread.copy(), self.inter_pod.copy()
+        copy.requests_of = self.requests_of
+        copy.spread = self.spread.copy() if self.spread is not None else None
+        copy.inter_pod = self.inter_pod.copy() if self.inter_pod is not None else None
         return copy
 
     def _run_plugin(self, plugin: str, info: NodeInfo) -> Rejection | None:
@@ -60,11 +76,13 @@ class Filters:
             case "NodePorts":
                 return ports.reject(pod, info.used_ports)
             case "NodeResourcesFit":
-                return fit.reject(pod, info, profile.fit)
+                return fit.reject(pod, info, profile.fit, self.requests_of)
             case "VolumeBinding":
                 return volumes.reject(self.cluster, pod, node)
             case "PodTopologySpread":
+                assert self.spread is not None, "counted where the profile has it"
                 return self.spread.reject(node)
             case "InterPodAffinity":
+                assert self.inter_pod is not None, "counted where the profile has it"
                 return self.inter_pod.reject(node)
         raise AssertionError(f"the profile names a filter nobody wrote: {plugin}")

@@ -5,6 +5,7 @@ The scores assume defaults for containers without requests, the filter never doe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -40,9 +41,14 @@ class Share(NamedTuple):
     weight: int
 
 
-def reject(pod: Pod, info: NodeInfo, arguments: FitArguments) -> Rejection | None:
-    """Names every resource that is short. One that the node would lack even when empty makes it unresolvable."""
-    offered, taken = allocatable_of(info.node), add_all(map(placed_requests_of, info.pods))
+def reject(
+    pod: Pod, info: NodeInfo, arguments: FitArguments, requests_of: Callable[[Pod], Amounts] = placed_requests_of
+) -> Rejection | None:
+    """Names every resource that is short. One that the node would lack even when empty makes it unresolvable.
+
+    `requests_of` gives what a placed pod takes, for those who remember it.
+    """
+    offered, taken = allocatable_of(info.node), add_all(map(requests_of, info.pods))
     wanted = _wanted_amounts_of(pod, arguments)
     short = [name for name in wanted if wanted[name] > offered.get(name, 0) - taken.get(name, 0)]
     reasons = [TOO_MANY_PODS] if len(info.pods) + 1 > count_allowed_pods(info.node) else []

@@ -101,8 +101,11 @@ class Dispatch:
 
     def next_due(self) -> float | None:
         """When there is something to do next; None: only when something changes."""
-        times = (self.queue.next_due(), self.state.placements.next_expiry(), self._pending_writes.next_expiry())
-        return min((at for at in times if at is not None), default=None)
+        earliest = self.queue.next_due()
+        for at in (self.state.placements.next_expiry(), self._pending_writes.next_expiry()):
+            if at is not None and (earliest is None or at < earliest):
+                earliest = at
+        return earliest
 
     def reconcile(self, item: Item, now: float) -> Outcome:
         """Ask the controller. What it binds counts at once, so that the next decision knows."""

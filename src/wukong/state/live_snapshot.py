@@ -8,6 +8,7 @@ Called by State only. It never decides, and knows no time: which placements are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace as replace_fields
 from typing import Any
 
 from msgspec.structs import replace
@@ -27,11 +28,12 @@ from wukong.api.kinds import (
 )
 from wukong.api.meta import Object
 from wukong.api.objects import Objects
-from wukong.api.resources import Key
+from wukong.api.resources import Key, key_of
 from wukong.engine import Snapshot
-from wukong.engine.facts import read_facts
+from wukong.engine.facts import Owner, OwnerKey, owner_key_of, owner_selector_of, read_facts
 from wukong.engine.nodes import NodeRow
 from wukong.engine.template import Template
+from wukong.semantics.selectors import Selector
 
 Mirrored = Mapping[str, Mapping[Key, Object]]  # group and kind → key → object
 
@@ -50,6 +52,7 @@ FACTS: dict[str, Callable[[Any], object]] = {
     PERSISTENT_VOLUMES.group_kind: lambda subject: subject.spec.node_affinity,
     PERSISTENT_VOLUME_CLAIMS.group_kind: lambda subject: subject.spec.volume_name,
 }
+_OWNERS = {REPLICATION_CONTROLLERS.group_kind, REPLICA_SETS.group_kind, STATEFUL_SETS.group_kind}
 _READ_AT_EACH_DECISION = POD_DISRUPTION_BUDGETS.group_kind  # nothing compiled depends on budgets
 _LONGEST_LOG = 1 << 20
 _SPARE_TEMPLATES = 1 << 12  # of pods that are gone; each weighs some kilobytes
@@ -61,6 +64,7 @@ class LiveSnapshot:
         self._snapshot = Snapshot()
         self._nodes: dict[str, None] = {}  # names of nodes that came, went or changed since the last batch
         self._facts: dict[str, None] = {}  # kinds of facts that changed since
+        self._owners: dict[OwnerKey, tuple[str, Key]] = {}  # those of them that own pods → group and kind, and key
         self._latest: tuple[Pod, Template] | None = None
 
     def current(self) -> Snapshot:
@@ -81,6 +85,9 @@ class LiveSnapshot:
             self._nodes[subject.metadata.name] = None
         elif (reads := FACTS.get(group_kind)) and (old is None or new is None or reads(old) != reads(new)):
             self._facts[group_kind] = None
+            for owner in (old, new):
+                if isinstance(owner, Owner):
+                    self._owners[owner_key_of(owner)] = group_kind, key_of(owner)
 
     def check(self, subject: Object) -> None:
         """Raises what is wrong with an object that the engine could not count. Changes nothing that shows."""
@@ -167,12 +174,27 @@ class LiveSnapshot:
                 snapshot.stray[key] = (_unbound(own if isinstance(own, Pod) else template.pod), name)
 
     def _bring_facts(self) -> None:
-        facts = read_facts(in_order(self.objects, FACTS))
+        if self._facts.keys() <= _OWNERS:
+            facts = replace_fields(self._snapshot.facts, owners=self._update_owners())
+        else:
+            facts = read_facts(in_order(self.objects, FACTS))
+        self._owners.clear()
         if list(self._facts) == [_READ_AT_EACH_DECISION]:
             self._snapshot.facts = facts
         else:
             self._snapshot.set_facts(facts)
         self._facts.clear()
+
+    def _update_owners(self) -> dict[OwnerKey, Selector | None]:
+        """What is known of those that own pods, where only some of them changed: a cluster has thousands."""
+        owners = dict(self._snapshot.facts.owners)
+        for owner_key, (group_kind, key) in self._owners.items():
+            owner = self.objects.get(group_kind, {}).get(key)
+            if isinstance(owner, Owner) and owner_key_of(owner) == owner_key:
+                owners[owner_key] = owner_selector_of(owner)
+            else:
+                owners.pop(owner_key, None)
+        return owners
 
 
 def in_order(mirrored: Mirrored, kinds: Iterable[str]) -> Objects:

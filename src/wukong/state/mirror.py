@@ -25,6 +25,7 @@ from wukong.api.objects import Objects
 from wukong.api.resources import Key, key_of
 from wukong.api.unreadable import READ_ERRORS, Unreadable, describe_read_error
 from wukong.engine import Snapshot
+from wukong.engine.layered_dict import LayeredDict
 from wukong.engine.requests import is_resize_infeasible
 from wukong.ports import EventType
 from wukong.state.assumed_placements import AssumedPlacements
@@ -57,7 +58,8 @@ class Change(NamedTuple):
 
 class State:
     def __init__(self) -> None:
-        self.objects: dict[str, dict[Key, Object]] = {}  # group and kind → key → object
+        self._objects: dict[str, LayeredDict[Key, Object]] = {}  # group and kind → key → object
+        self.objects: Mapping[str, Mapping[Key, Object]] = self._objects
         self.unreadable: dict[str, dict[Key, Unreadable]] = {}  # group and kind → key → what is known of it
         self.missing_kinds: set[str] = set()  # optional kinds (group and kind) that the API server does not have
         self.pods = PodIndex()
@@ -119,7 +121,8 @@ class State:
     def fork(self) -> State:
         """An independent copy for what-if. Objects are shared: neither side changes them in place."""
         copy = State()
-        copy.objects = {group_kind: dict(mirrored) for group_kind, mirrored in self.objects.items()}
+        copy._objects = {group_kind: mirrored.fork() for group_kind, mirrored in self._objects.items()}
+        copy.objects = copy._objects
         copy.unreadable = {group_kind: dict(subjects) for group_kind, subjects in self.unreadable.items()}
         copy.missing_kinds = set(self.missing_kinds)
         copy._unlisted = {group_kind: dict(keys) for group_kind, keys in self._unlisted.items()}
@@ -240,7 +243,9 @@ class State:
         return unreported
 
     def _set(self, group_kind: str, key: Key, new: Object | None, *, is_counted_alike: bool = False) -> Change:
-        mirrored = self.objects.setdefault(group_kind, {})
+        mirrored = self._objects.get(group_kind)
+        if mirrored is None:
+            mirrored = self._objects[group_kind] = LayeredDict()
         old = mirrored.pop(key, None) if new is None else mirrored.get(key)
         if new is not None:
             mirrored[key] = new

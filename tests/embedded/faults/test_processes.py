@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 
 from wukong.actions import DONE, Action, Create, Outcome
 from wukong.api.kinds import CONFIG_MAPS, PODS, STATEFUL_SETS
-from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.embedded.actors import make_actors
 from wukong.embedded.store import Server
@@ -92,7 +91,7 @@ def create(world: World, name: str) -> None:
     world.server.create(CONFIG_MAPS, {"metadata": {"name": name}}, "default")
 
 
-def names_of(objects: dict[Key, Object]) -> list[str]:
+def names_of(objects: Iterable[Key]) -> list[str]:
     return sorted(key.name for key in objects)
 
 

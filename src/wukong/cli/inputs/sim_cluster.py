@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import signal
 from collections.abc import Callable
@@ -41,6 +40,8 @@ def play_on_cluster(
     if seed or speed:
         option = "--seed: a real cluster draws itself" if seed else "--speed: a real cluster has its own time"
         raise InputError(f"{option}. Leave it out with --kubeconfig.")
+    import asyncio
+
     from wukong.app.sim_live import Options, play_live
     from wukong.cluster.credentials import load
     from wukong.cluster.kube import Kube

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter as Tally
 from typing import NamedTuple
 
@@ -36,6 +35,8 @@ class SourceCluster(NamedTuple):
 def read_source(source: Source) -> SourceCluster:
     """Read the objects, and note the kinds that are missing: we decide as if the cluster had none of them."""
     if source.snapshot is None:
+        import asyncio
+
         cluster = asyncio.run(read_live(source))
     else:
         skipped: Tally[str] = Tally()

@@ -16,7 +16,6 @@ from contextlib import contextmanager, nullcontext
 import click
 import yaml
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -180,6 +179,8 @@ def progress(title: str) -> Iterator[ReportProgress]:
     if not console.is_terminal:
         yield lambda done, total: None
         return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
     columns = (TextColumn(title, markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=console, transient=True)
     task = bar.add_task(title, total=None)

@@ -17,8 +17,6 @@ from math import isfinite
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from rich.live import Live
-
 from wukong.cli.views.console import SafeConsole, say
 from wukong.cli.views.live_state import read_live_state
 from wukong.cli.views.live_view import LiveView
@@ -29,6 +27,8 @@ from wukong.embedded.world.objects import Pod
 from wukong.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.live import Live
+
     from wukong.embedded.scenario.play.player import WorldPlayer
     from wukong.state import Change
 
@@ -58,7 +58,7 @@ class LiveSpectator:
         self.speed, self.is_interrupted = speed, False
         console = SafeConsole(stderr=not sys.stdout.isatty())
         self._view = LiveView(console, f"  at {speed:g}x" if speed else "") if is_live else None
-        self._live = Live(console=console, auto_refresh=False, transient=True) if is_live else None
+        self._live = _make_live(console) if is_live else None
         # uid of a pending pod → its workload, the scheduler's message
         self._pending_pods: dict[str, tuple[str, str]] = {}
         self._started_at = self._next_frame_at = 0.0
@@ -159,3 +159,9 @@ class LiveSpectator:
         self._printed_events += len(events)
         for second, subject, text in rows_of(events):
             say(f"{format_clock(second)}  {subject}: {text}")
+
+
+def _make_live(console: SafeConsole) -> Live:
+    from rich.live import Live
+
+    return Live(console=console, auto_refresh=False, transient=True)

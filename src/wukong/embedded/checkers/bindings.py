@@ -31,6 +31,7 @@ from wukong.api.profile import default_profile
 from wukong.api.resources import Key
 from wukong.embedded.checkers.acting_controller import ActingController, Decision, acting_controller
 from wukong.embedded.checkers.findings import Findings
+from wukong.embedded.checkers.placed_requests import PlacedRequests
 from wukong.embedded.world.process import Process
 from wukong.rules.cluster import Cluster
 from wukong.rules.filters import Filters
@@ -72,6 +73,7 @@ class Bindings:
         self._bound_pods: dict[Process, dict[str, BoundPod]] = {}  # process → uid of a pod that it bound
         self._known: dict[Decision, KnownPlacements] = {}  # of decisions to bind
         self._bindings = 0
+        self._requests = PlacedRequests()
         pods = (pod for pod in self.world.state.of(Pod).values() if isinstance(pod, Pod))
         # uids of pods with required anti-affinity
         self._exclusive = {pod.metadata.uid for pod in pods if _has_required_anti_affinity(pod)}
@@ -80,7 +82,7 @@ class Bindings:
         """For a copy of a world with one process."""
         copy = Bindings.__new__(Bindings)
         copy.findings, copy.world = findings, findings.world
-        copy.profile, copy.local_profile = self.profile, self.local_profile
+        copy.profile, copy.local_profile, copy._requests = self.profile, self.local_profile, self._requests
         copy._bindings, copy._exclusive = self._bindings, set(self._exclusive)
         copies = dict(zip(self.world.processes, copy.world.processes, strict=True))
         copy._bound_pods = {copies[process]: dict(pods) for process, pods in self._bound_pods.items()}
@@ -155,7 +157,7 @@ class Bindings:
             return "there is no such node"
         cluster = _build_cluster(state, key, node, bound_nodes, is_whole=is_whole)
         profile = self.profile if is_whole else self.local_profile
-        verdict = Filters(cluster, pod, profile).reject(cluster.nodes[node_name])
+        verdict = Filters(cluster, pod, profile, self._requests.of).reject(cluster.nodes[node_name])
         return f"{verdict.plugin} says: {', '.join(verdict.reasons)}" if verdict is not None else None
 
 
@@ -176,7 +178,8 @@ def _placed_pods(state: State, key: Key, node: str, bound_nodes: Mapping[str, st
     if is_whole or bound_nodes:
         pods = [pod for pod_key, pod in state.of(Pod).items() if pod_key != key and isinstance(pod, Pod)]
     else:
-        pods = [pod for pod in state.pods_on(node) if pod.key != str(key)]
+        on_node = (state.get(Pod, pod_key) for pod_key in state.pods.on_node(node) if pod_key != key)
+        pods = [pod for pod in on_node if pod is not None]
     for pod in pods:
         node_name = pod.spec.node_name or bound_nodes.get(pod.metadata.uid, "")
         if node_name and (is_whole or node_name == node):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.embedded.checkers.findings import Findings
@@ -12,6 +14,8 @@ from wukong.embedded.world.world import World
 from wukong.errors import Gone
 from wukong.ports import EVERYTHING
 from wukong.state.controller import Watch
+
+_NOTHING: Mapping[Key, Object] = {}
 
 
 def check(findings: Findings, since: int | None = None) -> None:
@@ -42,9 +46,18 @@ def _find_written(world: World, name: str, watch: Watch, since: int | None) -> s
 def _read_mirror(process: Process, watch: Watch, keys: set[Key] | None) -> dict[Key, str | None]:
     """What it has seen of each, also of those that it cannot read."""
     group_kind, state = watch.resource.group_kind, process.state
-    objects: dict[Key, Object] = {**state.objects.get(group_kind, {}), **state.unreadable.get(group_kind, {})}
-    present = objects.keys() if keys is None else objects.keys() & keys
-    return {key: objects[key].metadata.resource_version for key in present}
+    versions: dict[Key, str | None] = {}
+    mirrors: tuple[Mapping[Key, Object], ...] = (
+        state.objects.get(group_kind, _NOTHING),
+        state.unreadable.get(group_kind, _NOTHING),
+    )
+    for objects in mirrors:
+        if keys is None:
+            versions.update((key, subject.metadata.resource_version) for key, subject in objects.items())
+        else:
+            present = ((key, objects.get(key)) for key in keys)
+            versions.update((key, subject.metadata.resource_version) for key, subject in present if subject is not None)
+    return versions
 
 
 def _read_stored(world: World, name: str, watch: Watch, keys: set[Key] | None) -> dict[Key, str | None]:

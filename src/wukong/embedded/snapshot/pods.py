@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from wukong.embedded.store.documents import condition_of, format_time, meta_of, parse_time, value_at
-from wukong.embedded.store.normalize import is_normal, normalize
+from wukong.embedded.store.normalize import NormalForms, is_normal, normalize
 from wukong.ports import Document
 
 FillIn = Callable[[Document], Document]
@@ -32,6 +32,7 @@ class PodCompletion:
         """`fill_in` gives a pod in normal form with its defaults."""
         self._fill_in = fill_in
         self._specs: dict[bytes, Document] = {}
+        self._normal_forms = NormalForms()
 
     def complete(self, pod: Document, now: float) -> Document:
         """Return the pod completed. One written by hand, with a node and without a status, runs and is ready."""
@@ -40,8 +41,8 @@ class PodCompletion:
             pod = self._fill_in(pod)
             meta, spec, status = pod["metadata"], pod["spec"], pod.get("status")
         completed_spec = self._complete_spec(meta, spec)
-        meta = meta if is_normal(meta) else normalize(meta)
-        status = {**(status if is_normal(status) else normalize(status))} if status else {}
+        meta = meta if self._normal_forms.has(meta) else normalize(meta)
+        status = {**(status if self._normal_forms.has(status) else normalize(status))} if status else {}
         _complete_status(status, meta, completed_spec, now)
         return {**pod, "metadata": meta, "spec": completed_spec, "status": status}
 

@@ -17,10 +17,12 @@ from wukong.embedded.store.api_errors import version_too_old
 from wukong.embedded.store.documents import meta_of, with_metadata
 from wukong.embedded.world.clock import Chance
 from wukong.engine.copy_on_write import CopyOnWriteDicts
+from wukong.engine.layered_dict import LayeredDict
 from wukong.ports import Document, EventType
 
 LOG_SIZE = 10_000  # changes that the log of each kind keeps, at least
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # of generated names: no vowels, so that no words come out
+_NUMBERS = {letter: number for number, letter in enumerate(_LETTERS)}
 _SUFFIX_COUNT = len(_LETTERS) ** 5
 _UID_PREFIX, _UID_COUNT = "00000000-0000-4000-8000-", 16**12
 _HEXADECIMAL, _SUFFIX = re.compile("[0-9a-f]+"), re.compile(f"[{_LETTERS}]{{5}}")
@@ -51,7 +53,7 @@ class Database:
         self.version = 0
         # owner's uid → the objects that name it as an owner
         self.dependents: CopyOnWriteDicts[str, ObjectRef, None] = CopyOnWriteDicts()
-        self.by_uid: dict[str, ObjectRef] = {}
+        self.by_uid: LayeredDict[str, ObjectRef] = LayeredDict()
         self._log_size = log_size
         self._objects: dict[str, CopyOnWriteDicts[str, str, Document]] = {}  # kind → namespace → name
         self._logs: dict[str, list[Change]] = {}
@@ -66,15 +68,17 @@ class Database:
         offset = int(Chance(seed, "names").share() * _SUFFIX_COUNT) if seed else 0
         self._suffixes = offset // 2
         self._uid_step = 2 * offset * offset + 1  # odd, so that no two uids are the same
+        self._inverse_uid_step = pow(self._uid_step, -1, _UID_COUNT)
 
     def fork(self, seed: int | None = None) -> Database:
         """Return an independent copy that nobody follows yet. With a `seed` what it generates next is shuffled anew."""
         copy = Database(self._log_size)
         copy.version, copy._compacted, copy._oldest = self.version, self._compacted, dict(self._oldest)
-        copy.dependents, copy.by_uid = self.dependents.fork(), dict(self.by_uid)
+        copy.dependents, copy.by_uid = self.dependents.fork(), self.by_uid.fork()
         copy._objects = {name: by_namespace.fork() for name, by_namespace in self._objects.items()}
         copy._logs = {name: list(log) for name, log in self._logs.items()}
         copy._uids, copy._suffixes, copy._uid_step = self._uids, self._suffixes, self._uid_step
+        copy._inverse_uid_step = self._inverse_uid_step
         if seed is not None:
             copy._shuffle(seed)
         return copy
@@ -173,10 +177,12 @@ class Database:
         meta = meta_of(document)
         uid, name = meta.get("uid", ""), meta.get("name", "")
         if uid.startswith(_UID_PREFIX) and _HEXADECIMAL.fullmatch(number := uid.removeprefix(_UID_PREFIX)):
-            self._uids = max(self._uids, int(number, 16) * pow(self._uid_step, -1, _UID_COUNT) % _UID_COUNT)
+            self._uids = max(self._uids, int(number, 16) * self._inverse_uid_step % _UID_COUNT)
         suffix = name[-5:]
         if _SUFFIX.fullmatch(suffix) and name[-6:-5] in ("-", ""):
-            value = sum(_LETTERS.index(letter) * len(_LETTERS) ** place for place, letter in enumerate(suffix))
+            value = 0
+            for letter in reversed(suffix):
+                value = value * len(_LETTERS) + _NUMBERS[letter]
             self._suffixes = max(self._suffixes, value * _INVERSE_STRIDE % _SUFFIX_COUNT)
 
     # History -------------------------------------------------------------------------------------------------------

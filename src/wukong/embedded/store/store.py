@@ -9,9 +9,8 @@ else. It sends a bookmark after changes that its selection does not include.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import msgspec
 
@@ -26,6 +25,9 @@ from wukong.embedded.store.ownership.field_managers import Writer
 from wukong.embedded.store.server import Server, parse_version
 from wukong.errors import ClusterError
 from wukong.ports import EVERYTHING, Clock, Document, Event, EventType, Page, PatchBody, Propagation, Selection
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 
@@ -97,6 +99,8 @@ class Store:
                 yield _build_event("ADDED", document, read)
         elif version < kind.since:
             raise version_too_old(version, kind.since)
+        import asyncio  # only who watches needs it: `wukong sim run` starts without
+
         epoch, wakeup = self._epoch, asyncio.Event()
         self._wakeups.setdefault(kind.name, {})[wakeup] = None
         try:

@@ -57,6 +57,7 @@ from wukong.embedded.store.validation.objects import (
     check_update,
     refuse_wrong_types,
 )
+from wukong.engine.layered_dict import LayeredDict
 from wukong.errors import Invalid, ServerFailed
 from wukong.ports import Document, PatchBody
 
@@ -72,12 +73,12 @@ class ObjectWriter:
     def __init__(self, database: Database, kinds: Kinds, mutators: Sequence[Mutator] = ()) -> None:
         self.database, self.kinds, self.mutators = database, kinds, list(mutators)
         self._pod_cache = PodCache(database)
-        self._unchecked_uids: set[str] = set()  # of objects stored without validation
+        self._unchecked_uids: LayeredDict[str, None] = LayeredDict()  # of objects stored without validation
 
     def fork(self, database: Database, kinds: Kinds) -> ObjectWriter:
         """Return one that writes to a copy of the database."""
         copy = ObjectWriter(database, kinds, self.mutators)
-        copy._pod_cache, copy._unchecked_uids = self._pod_cache.fork(database), set(self._unchecked_uids)
+        copy._pod_cache, copy._unchecked_uids = self._pod_cache.fork(database), self._unchecked_uids.fork()
         return copy
 
     # Create --------------------------------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ class ObjectWriter:
         """Create an object and return it as stored. `is_applied`: the body has its managedFields already."""
         document = self._build_object(kind, body, namespace, now)
         if self.mutators:
-            self._unchecked_uids.add(document["metadata"]["uid"])  # mutators may leave anything behind
+            self._unchecked_uids[document["metadata"]["uid"]] = None  # mutators may leave anything behind
         key = Key(namespace, document["metadata"]["name"])
         if self.database.get(kind.name, key) is not None:
             raise already_exists(kind.name, key)
@@ -140,7 +141,7 @@ class ObjectWriter:
             meta.setdefault("namespace", "default")
         if kind.has_generation:
             meta.setdefault("generation", 1)
-        self._unchecked_uids.add(meta["uid"])
+        self._unchecked_uids[meta["uid"]] = None
         head = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
         return {**document, **head, "metadata": meta}
 
@@ -268,7 +269,7 @@ class ObjectWriter:
             return before
         if not is_applied:
             after = note_write(kind, before, after, writer, now)
-        self._unchecked_uids.discard(before["metadata"]["uid"])
+        self._unchecked_uids.pop(before["metadata"]["uid"], None)
         if _completes_deletion(before, after):
             self.database.remove(kind.name, key_of(after))
             return after

@@ -42,5 +42,7 @@ class Chance:
 
     def share(self, *purpose: object) -> float:
         """The number for this purpose, between 0 and 1, 1 excluded."""
-        text = "/".join((self._prefix, *map(str, purpose)))
+        text = self._prefix
+        for part in purpose:
+            text += f"/{part!s}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48

@@ -218,7 +218,7 @@ class Process:
                     listener(self, item, work.outcome.actions)
             if self.workers is None:
                 self._work_on(work, len(work.outcome.actions))
-            elif all(isinstance(action, Note) for action in work.outcome.actions):
+            elif not work.outcome.actions or all(isinstance(action, Note) for action in work.outcome.actions):
                 self._work_on(work, len(work.outcome.actions))
                 self.workers.release(item.controller, self.clock.now())
             else:

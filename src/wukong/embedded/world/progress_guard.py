@@ -41,11 +41,11 @@ class ProgressGuard:
                 )
         if item is None:
             return
-        self._decisions[item] += 1
-        self._in_window[item] += 1
-        if self._decisions[item] > MAX_DECISIONS:
+        decisions = self._decisions[item] = self._decisions.get(item, 0) + 1
+        in_window = self._in_window[item] = self._in_window.get(item, 0) + 1
+        if decisions > MAX_DECISIONS:
             raise NoProgress(self._describe_quarrel("The clock stands still", "In this instant", self._decisions))
-        if self._in_window[item] > MAX_IN_WINDOW:
+        if in_window > MAX_IN_WINDOW:
             since = f"In {self.moment - self.window:.0f} s"
             raise NoProgress(self._describe_quarrel("Nothing comes to rest", since, self._in_window))
 

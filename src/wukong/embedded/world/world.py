@@ -273,8 +273,12 @@ class World:
         return False
 
     def _next_due(self) -> float | None:
-        times = (self.timers.next_due(), *(process.next_due() for process in self.processes))
-        return min((at for at in times if at is not None), default=None)
+        earliest = self.timers.next_due()
+        for process in self.processes:
+            at = process.next_due()
+            if at is not None and (earliest is None or at < earliest):
+                earliest = at
+        return earliest
 
     # ---- processes
 

@@ -140,6 +140,7 @@ class ExtenderServer:
     async def start(self, stack: AsyncExitStack, loop: Loop) -> Coroutine[None, None, None]:
         """Listen until the stack is left. Returns what must run beside: Events, and a look at certificates."""
         metrics, clock = self.context.metrics, self.context.clock
+        assert metrics is not None, "who listens reports how it does"
         extender = self.build(partial(loop.mirror.ages.staleness_of, NODES.kind))
         answering = CountingExtender(extender, metrics, clock)
         paths = tls_of(self.options)

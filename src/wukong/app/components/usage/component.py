@@ -49,6 +49,7 @@ class UsageSource:
 
     def __init__(self, options: UsageOptions, context: Context, cluster: Cluster) -> None:
         self.options, self.clock, self.cluster = options, context.clock, cluster
+        assert context.metrics is not None, "what is outside is measured beside a real cluster"
         self.metrics = context.metrics
 
     async def run(self, hand_over: HandOver) -> None:

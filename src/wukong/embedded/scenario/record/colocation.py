@@ -16,8 +16,8 @@ _NONE: Mapping[str, str] = {}
 
 class Colocation:
     def __init__(self) -> None:
-        # workload and node → uid of a pod → its version
-        self._versions: CopyOnWriteDicts[tuple[str, str], str, str] = CopyOnWriteDicts()
+        # workload → node → uid of a pod → its version; what a node has is never changed in place
+        self._versions: CopyOnWriteDicts[str, str, Mapping[str, str]] = CopyOnWriteDicts()
         self._mixed_nodes: CopyOnWriteDicts[str, str, None] = CopyOnWriteDicts()  # workload → nodes where versions met
 
     def fork(self) -> Colocation:
@@ -30,22 +30,28 @@ class Colocation:
         node, uid = pod.spec.node_name, pod.metadata.uid
         if not node:
             return 0, len(self._mixed_nodes.get(workload, ()))
-        place = (workload, node)
         version = None if is_gone or pod.is_finished else _version_of(pod)
-        if self._versions.get(place, _NONE).get(uid) != version:
-            self._set_version(place, uid, version)
-        versions = self._versions.get(place, _NONE)
+        nodes = self._versions.get(workload)
+        versions = _NONE if nodes is None else nodes.get(node, _NONE)
+        if versions.get(uid) != version:
+            versions = self._set_version(workload, node, uid, version)
         if len(versions) > 1 and len(set(versions.values())) > 1 and node not in self._mixed_nodes.get(workload, ()):
             self._mixed_nodes.own(workload)[node] = None
         return len(versions), len(self._mixed_nodes.get(workload, ()))
 
-    def _set_version(self, place: tuple[str, str], uid: str, version: str | None) -> None:
-        versions = self._versions.own(place)
+    def _set_version(self, workload: str, node: str, uid: str, version: str | None) -> Mapping[str, str]:
+        nodes = self._versions.own(workload)
+        versions = {**nodes.get(node, _NONE)}
         if version is not None:
             versions[uid] = version
-            return
-        del versions[uid]
-        self._versions.drop_if_empty(place)
+        else:
+            del versions[uid]
+        if versions:
+            nodes[node] = versions
+        else:
+            del nodes[node]
+            self._versions.drop_if_empty(workload)
+        return versions
 
 
 def _version_of(pod: Pod) -> str:

@@ -34,6 +34,7 @@ from wukong.embedded.scenario.record.peak_pods import PeakPods
 from wukong.embedded.scenario.record.story import Event, NodeCount, WorkloadSummary
 from wukong.embedded.store.documents import condition_of
 from wukong.embedded.world.objects import Node, Pod, ReplicaSet, VirtualMachine, VirtualMachineInstance
+from wukong.engine.layered_dict import LayeredDict
 from wukong.placement.vm.free_labels import FREE_PREFIX
 from wukong.runtime.dispatch import Item
 from wukong.state import Change, State
@@ -61,7 +62,7 @@ class Recorder:
         self._was_available: set[str] = set()  # workloads that were wholly available at some time
         self._unavailable_since: dict[str, float] = {}
         self._peak_pods = PeakPods(passing_seconds)
-        self._workload_of_pod: dict[str, str] = {}  # uid of a pod → its workload
+        self._workload_of_pod: LayeredDict[str, str] = LayeredDict()  # uid of a pod → its workload
         self._disrupted_pods: set[str] = set()
         self._gone_pods: deque[str] = deque()  # uids of pods of which the above is still remembered
         self._colocation = Colocation()
@@ -76,7 +77,7 @@ class Recorder:
         copy._touched, copy._unbound_pods = set(self._touched), dict(self._unbound_pods)
         copy._was_available, copy._unavailable_since = set(self._was_available), dict(self._unavailable_since)
         copy._peak_pods, copy._colocation = self._peak_pods.fork(), self._colocation.fork()
-        copy._workload_of_pod, copy._disrupted_pods = dict(self._workload_of_pod), set(self._disrupted_pods)
+        copy._workload_of_pod, copy._disrupted_pods = self._workload_of_pod.fork(), set(self._disrupted_pods)
         copy._gone_pods = self._gone_pods.copy()
         return copy
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from wukong.app.components.extender.install import extender, scheduler
 from wukong.app.components.extender.install.settings import ExtenderInstallation
-from wukong.app.install.certificates import Certificates
 from wukong.ports import Document
+
+if TYPE_CHECKING:
+    from wukong.app.install.certificates import Certificates  # brings cryptography
 
 
 def build_manifests(installation: ExtenderInstallation, certificates: Certificates | None) -> list[Document]:

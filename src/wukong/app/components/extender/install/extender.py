@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from wukong.app.component import list_permissions
 from wukong.app.components.extender.install.settings import (
@@ -22,10 +23,12 @@ from wukong.app.components.extender.install.settings import (
 from wukong.app.components.usage import USAGE, UsageOptions
 from wukong.app.components.wukongs import WukongOptions
 from wukong.app.install import rbac, workload
-from wukong.app.install.certificates import Certificates
 from wukong.app.install.installation import build_meta, labels_of
 from wukong.app.permissions import Permission
 from wukong.ports import Document
+
+if TYPE_CHECKING:
+    from wukong.app.install.certificates import Certificates  # brings cryptography
 
 COMPONENT = "extender"
 KEYS = "/etc/wukong/extender"  # where the server's Secret is mounted

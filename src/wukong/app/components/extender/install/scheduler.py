@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from typing import TYPE_CHECKING
 
 from wukong.app.components.extender.install.extender import build_secret
 from wukong.app.components.extender.install.settings import (
@@ -18,10 +19,12 @@ from wukong.app.components.extender.install.settings import (
     SecondScheduler,
 )
 from wukong.app.install import rbac, workload
-from wukong.app.install.certificates import Certificates
 from wukong.app.install.installation import build_meta
 from wukong.app.install.text import as_yaml
 from wukong.ports import Document
+
+if TYPE_CHECKING:
+    from wukong.app.install.certificates import Certificates  # brings cryptography
 
 COMPONENT = SCHEDULER_COMPONENT
 CONFIG_FILE = "scheduler-config.yaml"
