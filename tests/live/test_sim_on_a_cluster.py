@@ -107,7 +107,7 @@ async def test_what_the_api_server_refuses_is_said_and_the_rest_taken_back(bed: 
         assert await left(cluster, own) == []
 
 
-@pytest.mark.slow(seconds=20)
+@pytest.mark.slow(waits=20)
 async def test_a_run_may_leave_what_it_made_and_another_leaves_the_nodes_as_they_were(bed: Bed) -> None:
     own, scenario = a_scenario()
     told: list[str] = []
