@@ -32,8 +32,8 @@ demo: .venv ## Show what Wukong does, in a minute, without a cluster
 quick: lint types ## Lint, types and the tests that need neither a control plane nor long: a minute, after every edit
 	@$(PYTEST) -q -n $(CORES) $(IN_PARALLEL) --quick $(ARGS)
 
-test: .venv ## Run every test (ARGS="-k taint" to choose); the first time builds a control plane, about 6 minutes
-	@$(BIN)/python -m testbed build --optional
+test: .venv ## Run every test (ARGS="-k taint" to choose); the first time builds a control plane and KubeVirt, about 11 minutes
+	@$(BIN)/python -m testbed build --kubevirt --optional
 	@$(BIN)/python -m testbed prometheus --optional
 	@$(PYTEST) -n $(WORKERS) $(IN_PARALLEL) $(ARGS)
 

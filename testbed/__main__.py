@@ -1,6 +1,7 @@
 """The command `python -m testbed`: a real control plane to try things on. The tests have fixtures instead.
 
 python -m testbed up --nodes 5      prints the line that points kubectl at it
+python -m testbed up --kubevirt     with KubeVirt, for virtual machines; see kubevirt/__init__.py
 python -m testbed status
 python -m testbed down              also after a crash
 python -m testbed build             what `make test` does first
@@ -49,10 +50,12 @@ def main() -> None:
 @click.option(
     "--lease-seconds", type=float, help="How often leases are renewed.  [default: 10, more for thousands of Nodes]"
 )
+@click.option("--kubevirt", is_flag=True, help="KubeVirt beside it, with hollow virt-handlers.")
 @NAME
-def up(nodes: int, scheduler_config: Path | None, lease_seconds: float | None, name: str) -> None:
+def up(nodes: int, scheduler_config: Path | None, lease_seconds: float | None, kubevirt: bool, name: str) -> None:
     given = scheduler_config.resolve() if scheduler_config else None
-    state = supervisor.up(folder_of(name), Order(nodes=nodes, scheduler_config=given, lease_seconds=lease_seconds), say)
+    order = Order(nodes=nodes, scheduler_config=given, lease_seconds=lease_seconds, kubevirt=kubevirt)
+    state = supervisor.up(folder_of(name), order, say)
     say(f"up in {state.seconds:.1f} s; logs in {folder_of(name)}")
     click.echo(f"export KUBECONFIG={state.kubeconfig}")
 
@@ -73,10 +76,13 @@ def status(name: str) -> None:
 
 
 @main.command(help="Build the control plane unless that is done.")
+@click.option("--kubevirt", is_flag=True, help="And KubeVirt.")
 @click.option("--optional", is_flag=True, help="A machine that cannot build is no failure, except where CI=true.")
-def build(optional: bool) -> None:
+def build(kubevirt: bool, optional: bool) -> None:
     try:
         programs.find(say)
+        if kubevirt:
+            programs.find_kubevirt(say)
     except UnavailableError as reason:
         if not optional or os.environ.get("CI") == "true":
             raise

@@ -8,6 +8,13 @@
     FAILING    for ever            Running    no      readiness fails
     EXITED     for ever            Succeeded or Failed, run-seconds after it started; not where it would be restarted
 
+Of the guest in a virt-launcher pod the hollow virt-handlers of testbed/kubevirt read:
+
+    boot-seconds         from virt-launcher being ready to the guest being Running
+    stop-seconds         how long the guest takes to shut down when its pod is deleted
+    migration-seconds    how long a live migration copies
+    migration-fails      it fails after that time, on the source
+
 The numbers are the defaults below, overridden by annotations `sim.novasphere.dev/<name>` of the node, then of the pod.
 They may be changed at any time, by kubectl too: the stage follows from the pod's age and the table alone, so
 `never-ready` set on a running pod takes its readiness away, and removing it gives it back. Annotations with their
@@ -40,6 +47,9 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbi
     pull_fails: bool = False
     run_seconds: float | None = None
     exit_code: int = 0
+    boot_seconds: float = 0.05
+    migration_seconds: float = 0.1
+    migration_fails: bool = False
 
 
 NAMES = tuple(field.encode_name for field in msgspec.structs.fields(Behaviour))

@@ -1,7 +1,7 @@
 """Builds programs from Go modules, once: each is kept in the user's cache under the hash of its source.
 
-programs.py calls it for the control plane, and `python -m testbed build` before the tests; the benchmarks have another
-program. It never writes to the repository.
+programs.py calls it for the control plane and for KubeVirt, and `python -m testbed build` before the tests; the
+benchmarks have other programs. It never writes to the repository.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import msgspec
 from testbed.errors import TestbedError, UnavailableError
 
 SOURCE = Path(__file__).parent / "controlplane"
+KUBEVIRT_SOURCE = Path(__file__).parent / "kubevirt" / "program"
 SOURCE_FILES = ("go.mod", "go.sum", "main.go")
 THREADS = 2
 PROGRESS_SECONDS = 10.0
@@ -69,6 +70,19 @@ def control_plane() -> GoProgram:
     )
 
 
+def kubevirt() -> GoProgram:
+    """virt-api and virt-controller; without the version set here they would print placeholders for it."""
+    version = pinned_version(KUBEVIRT_SOURCE, "kubevirt.io/kubevirt")
+    return GoProgram(
+        folder=KUBEVIRT_SOURCE,
+        program="kubevirt",
+        name="KubeVirt",
+        title=f"KubeVirt {version}",
+        minutes=5,
+        settings={"kubevirt.io/client-go/version.gitVersion": version},
+    )
+
+
 def built(say: Say, go_program: GoProgram | None = None) -> Path:
     """The program; built first if it is not in the cache. Two processes that ask at once build it once."""
     go_program = go_program or control_plane()
@@ -108,8 +122,12 @@ def source_hash(go_program: GoProgram | None = None) -> str:
 
 def kubernetes_version() -> str:
     """The version that go.mod pins, such as `v1.35.8`."""
-    pinned = re.search(r"^\s*k8s\.io/kubernetes (v[\d.]+)$", (SOURCE / "go.mod").read_text(), re.MULTILINE)
-    assert pinned, "go.mod requires k8s.io/kubernetes"
+    return pinned_version(SOURCE, "k8s.io/kubernetes")
+
+
+def pinned_version(source: Path, module: str) -> str:
+    pinned = re.search(rf"^\s*{re.escape(module)} (v[\d.]+)$", (source / "go.mod").read_text(), re.MULTILINE)
+    assert pinned, f"go.mod requires {module}"
     return pinned[1]
 
 

@@ -45,6 +45,17 @@ class Authority:
         )
         write(folder, name, self.key, self.certificate)
 
+    @classmethod
+    def read(cls, folder: Path, name: str) -> Authority:
+        """The one that was made in this folder earlier."""
+        authority = cls.__new__(cls)
+        key = serialization.load_pem_private_key((folder / f"{name}.key").read_bytes(), password=None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey), "we make no others"
+        authority.folder, authority.key = folder, key
+        authority.certificate = x509.load_pem_x509_certificate((folder / f"{name}.crt").read_bytes())
+        authority.name = authority.certificate.subject
+        return authority
+
     def issue(
         self, file: str, user: str, group: str = "", addresses: Sequence[str] = (), names: Sequence[str] = ()
     ) -> None:
@@ -70,9 +81,14 @@ def make(folder: Path, server: str, service_address: str) -> None:
     Authority(folder, "front-proxy-ca").issue("front-proxy", FRONT_PROXY_USER)
     write(folder, "service-account", ec.generate_private_key(ec.SECP256R1()))
     for name, (user, group) in CLIENTS.items():
-        authority.issue(name, user, group)
-        kubeconfig = yaml.safe_dump(kubeconfig_of(folder, name, server), sort_keys=False)
-        write_private(folder / f"{name}.kubeconfig", kubeconfig.encode())
+        make_client(authority, name, user, group, server)
+
+
+def make_client(authority: Authority, name: str, user: str, group: str, server: str) -> None:
+    """A client's key, certificate and kubeconfig."""
+    authority.issue(name, user, group)
+    kubeconfig = yaml.safe_dump(kubeconfig_of(authority.folder, name, server), sort_keys=False)
+    write_private(authority.folder / f"{name}.kubeconfig", kubeconfig.encode())
 
 
 def kubeconfig_of(folder: Path, client: str, server: str) -> dict[str, object]:
@@ -114,5 +130,8 @@ def write(
 
 
 def write_private(path: Path, content: bytes) -> None:
-    path.touch(mode=0o600)
-    path.write_bytes(content)
+    """Whoever waits for the file finds it whole."""
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    unfinished.touch(mode=0o600)
+    unfinished.write_bytes(content)
+    unfinished.replace(path)

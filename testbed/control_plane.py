@@ -34,6 +34,17 @@ FIRST_DEED = "/api/v1/namespaces/default/serviceaccounts/default"
 PORT_TAKEN = "address already in use"
 
 
+class Addition(msgspec.Struct, frozen=True):
+    """A component that runs beside those of Kubernetes and is started before them: it has to wait for what it needs.
+
+    It keeps nothing that an orderly end would save.
+    """
+
+    argv: list[str]
+    health_url: str  # answers 200 once the component does its work
+    health_words: bytes = b""  # and says this
+
+
 class ControlPlane:
     """etcd, API server, controller manager and scheduler below one folder. Use it in a `with`, or start and stop it."""
 
@@ -50,6 +61,7 @@ class ControlPlane:
         self.given_scheduler_config = scheduler_config
         self.extra_flags = extra_flags or {}
         self.layout = Layout(self.folder, Ports.free())
+        self.additions: dict[str, Addition] = {}
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
     @property
@@ -81,7 +93,10 @@ class ControlPlane:
     def start_once(self) -> None:
         layout = self.layout
         layout.logs.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(layout.data, ignore_errors=True)
+        for folder in (layout.data, layout.keys):
+            shutil.rmtree(folder, ignore_errors=True)
+        for name in self.additions:
+            self.launch(name)
         self.launch("etcd")  # while it starts the keys are made
         certificates.make(layout.keys, layout.server, components.SERVICE_ADDRESS)
         layout.audit_policy.write_text(components.AUDIT_POLICY)
@@ -97,6 +112,8 @@ class ControlPlane:
 
     def stop(self) -> None:
         """End whatever runs, clients first, and drop etcd's data. The logs stay."""
+        for name in self.additions.keys() & self.running.keys():
+            self.kill(name)
         for name in reversed(COMPONENTS):
             self.end(name)
         shutil.rmtree(self.layout.data, ignore_errors=True)
@@ -130,7 +147,10 @@ class ControlPlane:
             process.wait()
 
     def launch(self, component: str) -> None:
-        argv = [*self.programs.argv[component], *components.flags(component, self.layout)]
+        if component in self.additions:
+            argv = [*self.additions[component].argv]
+        else:
+            argv = [*self.programs.argv[component], *components.flags(component, self.layout)]
         argv += self.extra_flags.get(component, ())
         self.running[component] = processes.spawn(argv, self.log(component))
         self.record()
@@ -143,12 +163,16 @@ class ControlPlane:
         write_whole(self.folder / PROCESSES_FILE, msgspec.json.encode({name: it for name, it in found.items() if it}))
 
     def await_ready(self, component: str) -> None:
-        self.await_answer(component, components.health_url(component, self.layout))
+        addition = self.additions.get(component)
+        if addition:
+            self.await_answer(component, addition.health_url, addition.health_words)
+        else:
+            self.await_answer(component, components.health_url(component, self.layout))
 
-    def await_answer(self, component: str, url: str) -> None:
-        """Until the address answers 200; says what the component's log says if it gives up before that."""
+    def await_answer(self, component: str, url: str, words: bytes = b"") -> None:
+        """Until the address answers 200 with these words; shows the component's log if it gives up before that."""
         process, deadline = self.running[component], time.monotonic() + START_SECONDS
-        answers = self.asker(url)
+        answers = self.asker(url, words)
         while not answers():
             code = process.poll()
             if code is not None:
@@ -160,8 +184,8 @@ class ControlPlane:
                 )
             time.sleep(0.03)
 
-    def asker(self, url: str) -> Callable[[], bool]:
-        """A function that tells whether this address answers 200 now."""
+    def asker(self, url: str, words: bytes = b"") -> Callable[[], bool]:
+        """A function that tells whether this address answers 200 now, with these words."""
         parts = urlsplit(url)
         assert parts.hostname
         assert parts.port
@@ -180,7 +204,8 @@ class ControlPlane:
             )
             try:
                 connection.request("GET", parts.path)
-                return connection.getresponse().status == 200
+                response = connection.getresponse()
+                return response.status == 200 and words in response.read()
             except (OSError, http.client.HTTPException):
                 return False
             finally:

@@ -5,6 +5,9 @@ let go after their grace, Nodes are kept ready and their leases renewed, so that
 controllers is real. They are driven through the API alone: create a Node with the hollow label and it lives, annotate
 it `sim.novasphere.dev/silent: "true"` and it goes silent, with its pods left as they are.
 
+Where KubeVirt runs beside them, a deleted virt-launcher pod stays until its guest is down, which the hollow
+virt-handlers (kubevirt/handler.py) say by the pod's annotation `sim.novasphere.dev/run-seconds: "0"`.
+
 Level-triggered: what to do follows from a pod as last seen and the time, so missed events and restarts cost nothing.
 """
 
@@ -51,8 +54,16 @@ class Tracked(msgspec.Struct):
 class Kubelets:
     """All of them. `run` never ends by itself."""
 
-    def __init__(self, client: Client, behaviour: Behaviour | None = None, lease_seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        behaviour: Behaviour | None = None,
+        lease_seconds: float | None = None,
+        *,
+        await_guests: bool = False,
+    ) -> None:
         self.client = client
+        self.await_guests = await_guests
         self.behaviour = behaviour or Behaviour()
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Tracked] = {}  # by uid
@@ -223,12 +234,17 @@ class Kubelets:
         meta = tracked.pod.metadata
         if tracked.stopping_since is None:
             tracked.stopping_since = time.time()
-        stop_seconds = min(behaviour.stop_seconds, meta.deletion_grace_period_seconds or 0)
+        stop_seconds = min(self.stop_seconds(tracked.pod, behaviour), meta.deletion_grace_period_seconds or 0)
         left = tracked.stopping_since + stop_seconds - time.time()
         if left > 0:
             return left
         deletion = self.client.delete(tracked.pod.path, grace_seconds=0, uid=meta.uid)
         return inf if await self.attempt(deletion) is not None else RETRY_SECONDS
+
+    def stop_seconds(self, pod: Pod, behaviour: Behaviour) -> float:
+        if not self.await_guests or (pod.metadata.labels or {}).get("kubevirt.io") != "virt-launcher":
+            return behaviour.stop_seconds
+        return 0.0 if behaviour.run_seconds == 0 or pod.status.phase in ("Succeeded", "Failed") else inf
 
     # Small things --------------------------------------------------------------------------------------------------
 

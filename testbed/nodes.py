@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from testbed.behaviour import HOLLOW, PREFIX, is_set
@@ -60,7 +60,7 @@ def on_reserved(whom: str) -> Json:
     return {"nodeSelector": {FOR: whom}, "tolerations": [{"key": FOR, "value": whom, "effect": "NoSchedule"}]}
 
 
-def spread_nodes(count: int, now: float) -> list[Json]:
+def spread_nodes(count: int, now: float, a_node: Callable[..., Json] = a_node) -> list[Json]:
     """`node-0`, `node-1`, … over three zones."""
     zone = "topology.kubernetes.io/zone"
     return [a_node(f"node-{i}", now=now, labels={zone: ZONES[i % len(ZONES)]}) for i in range(count)]

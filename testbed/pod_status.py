@@ -37,12 +37,14 @@ def refusal(pod: Pod, message: str) -> Json:
 
 def is_shown(pod: Pod, stage: Stage) -> bool:
     """Whether the pod's status already says what this stage says."""
-    ready = condition(pod.status.conditions, "Ready")
+    ready, containers_ready = (condition(pod.status.conditions, kind) for kind in ("Ready", "ContainersReady"))
     states = [it.state.waiting.reason if it.state.waiting else "" for it in pod.status.container_statuses or ()]
     return (
         pod.status.phase == stage.phase
         and ready is not None
         and (ready.status == "True") == (stage.is_ready and gates_are_open(pod))
+        and containers_ready is not None
+        and (containers_ready.status == "True") == stage.is_ready
         and states == [stage.waiting] * len(pod.spec.containers)
     )
 

@@ -1,4 +1,5 @@
 """Which programs the control plane is made of: ready-made ones, else our own build. control_plane.py runs them.
+KubeVirt's is always our own.
 
 `KUBEBUILDER_ASSETS` names a folder as envtest has it: etcd and kube-apiserver, and if they are there
 kube-controller-manager and kube-scheduler. What it lacks comes from our build: the control plane is always whole.
@@ -42,6 +43,11 @@ def find(say: build.Say) -> Programs:
             raise UnavailableError(f"{lacks}{reason}") from None
         ready |= {name: [program, name] for name in missing}
     return Programs({name: ready[name] for name in COMPONENTS})
+
+
+def find_kubevirt(say: build.Say) -> Path:
+    """The program that is virt-api and virt-controller. Raises UnavailableError where there is none."""
+    return build.built(say, build.kubevirt())
 
 
 def ready_made() -> dict[str, list[str]]:

@@ -6,12 +6,17 @@
     hollow_nodes        `await hollow_nodes(2, capacity={"cpu": "4"})`: Nodes that only pods of the test's namespace may
                         use, with `nodes.on_reserved(namespace)` in their spec; removed afterwards
     own_bed             `own_bed(nodes=5, scheduler_config=file)`: a whole cluster for one test, in about 5 s
+    kubevirt_bed        another shared control plane, with KubeVirt and no Nodes of its own: kubevirt/__init__.py has an
+                        example; `kubevirt_program` besides `own_bed(kubevirt=True)` for one of a test's own
+    vm_namespace        a fresh namespace in that one
+    vm_nodes            `await vm_nodes(2)`: Nodes in that one, for virtual machines of the test's namespace alone
     prometheus          `with prometheus([exporter.address]) as url`: a real Prometheus, fed by exporter.Exporter
     own_control_plane   `with own_control_plane() as plane`: no kubelets, but `plane.restart("apiserver")`
 
 Where a machine can have none these tests skip and say why; where CI=true they fail instead. Tests may be `async def`.
 Tests that use any of them are marked `control_plane` by a hook below. worker_groups.py lets them start first: much of
-it is waiting, which goes on beside what other workers compute.
+it is waiting, which goes on beside what other workers compute. Those that use `kubevirt_bed` run on one worker:
+KubeVirt limits the migrations of a cluster, so tests at once would wait for one another.
 """
 
 from __future__ import annotations
@@ -25,9 +30,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import msgspec
 import pytest
@@ -35,10 +40,11 @@ import pytest
 from testbed import connections, nodes, supervisor
 from testbed import programs as available
 from testbed import prometheus as prometheus_program
-from testbed.build import locked
-from testbed.client import ApiError, Client
+from testbed.build import Say, locked
+from testbed.client import ApiError, Client, Json
 from testbed.control_plane import ControlPlane
 from testbed.errors import NotUpError, UnavailableError
+from testbed.kubevirt.vm_nodes import a_vm_node
 from testbed.processes import Identity
 from testbed.programs import Programs
 from testbed.supervisor import Order
@@ -56,6 +62,11 @@ class Run(msgspec.Struct, frozen=True):
     @property
     def lock(self) -> Path:
         return self.folder.with_suffix(".lock")
+
+    @property
+    def kubevirt(self) -> Run:
+        """The same run, and where its control plane with KubeVirt would be."""
+        return Run(self.folder.with_name(f"{self.folder.name}-kubevirt"), self.owner)
 
 
 class Bed(msgspec.Struct, frozen=True):
@@ -94,18 +105,36 @@ RUN = pytest.StashKey[Run]()
 
 @pytest.fixture(scope="session")
 def testbed_programs(request: pytest.FixtureRequest) -> Programs:
-    capture = request.config.pluginmanager.getplugin("capturemanager")
+    try:
+        return available.find(progress_printer(request.config))
+    except UnavailableError as reason:
+        give_up("control plane", reason)
+
+
+@pytest.fixture(scope="session")
+def kubevirt_program(request: pytest.FixtureRequest) -> Path:
+    try:
+        return available.find_kubevirt(progress_printer(request.config))
+    except UnavailableError as reason:
+        give_up("KubeVirt", reason)
+
+
+def progress_printer(config: pytest.Config) -> Say:
+    """Prints past pytest's capturing: a build takes minutes."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    assert capture, "pytest has it"
 
     def say(line: str) -> None:
         with capture.global_and_fixture_disabled():
             print(line, file=sys.stderr, flush=True)  # noqa: T201
 
-    try:
-        return available.find(say)
-    except UnavailableError as reason:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no control plane, and CI=true forbids to skip: {reason}", pytrace=False)
-        pytest.skip(f"no control plane: {reason}")
+    return say
+
+
+def give_up(missing: str, reason: UnavailableError) -> NoReturn:
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"no {missing}, and CI=true forbids to skip: {reason}", pytrace=False)
+    pytest.skip(f"no {missing}: {reason}")
 
 
 @pytest.fixture
@@ -114,25 +143,45 @@ def prometheus(tmp_path: Path) -> RunPrometheus:
     try:
         program = prometheus_program.find(lambda line: None)
     except UnavailableError as reason:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no Prometheus, and CI=true forbids to skip: {reason}", pytrace=False)
-        pytest.skip(f"no Prometheus: {reason}")
+        give_up("Prometheus", reason)
     return lambda targets: prometheus_program.running(program, tmp_path, targets)
 
 
 @pytest.fixture(scope="session")
 def bed(request: pytest.FixtureRequest, testbed_programs: Programs) -> Bed:
     run = request.config.stash[RUN]
+    return find_or_start(run, Order(nodes=NODES, owner=run.owner))
+
+
+@pytest.fixture(scope="session")
+def kubevirt_bed(request: pytest.FixtureRequest, testbed_programs: Programs, kubevirt_program: Path) -> Bed:
+    run = request.config.stash[RUN].kubevirt
+    return find_or_start(run, Order(nodes=0, kubevirt=True, owner=run.owner))
+
+
+def find_or_start(run: Run, order: Order) -> Bed:
     with locked(run.lock):
         try:
             state = supervisor.state_of(run.folder)
         except NotUpError:
-            state = supervisor.up(run.folder, Order(nodes=NODES, owner=run.owner), lambda line: None)
+            state = supervisor.up(run.folder, order, lambda line: None)
     return Bed(state.kubeconfig, state.seconds)
 
 
 @pytest.fixture
 def namespace(request: pytest.FixtureRequest, bed: Bed) -> Iterator[str]:
+    with fresh_namespace(request, bed) as name:
+        yield name
+
+
+@pytest.fixture
+def vm_namespace(request: pytest.FixtureRequest, kubevirt_bed: Bed) -> Iterator[str]:
+    with fresh_namespace(request, kubevirt_bed) as name:
+        yield name
+
+
+@contextmanager
+def fresh_namespace(request: pytest.FixtureRequest, bed: Bed) -> Iterator[str]:
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower()).strip("-")
     name = f"{words[:40].strip('-')}-{secrets.token_hex(4)}"
     asyncio.run(make_namespace(bed, name))
@@ -142,6 +191,18 @@ def namespace(request: pytest.FixtureRequest, bed: Bed) -> Iterator[str]:
 
 @pytest.fixture
 def hollow_nodes(bed: Bed, namespace: str) -> Iterator[HollowNodes]:
+    with reserved_nodes(bed, namespace, nodes.a_node) as make:
+        yield make
+
+
+@pytest.fixture
+def vm_nodes(kubevirt_bed: Bed, vm_namespace: str) -> Iterator[HollowNodes]:
+    with reserved_nodes(kubevirt_bed, vm_namespace, a_vm_node) as make:
+        yield make
+
+
+@contextmanager
+def reserved_nodes(bed: Bed, namespace: str, a_node: Callable[..., Json]) -> Iterator[HollowNodes]:
     made: list[str] = []
     reserved = nodes.reserved(namespace)
 
@@ -152,7 +213,7 @@ def hollow_nodes(bed: Bed, namespace: str) -> Iterator[HollowNodes]:
         like["labels"] = {**like.get("labels", {}), **reserved["labels"]}
         like["taints"] = [*like.get("taints", ()), *reserved["taints"]]
         async with bed.client() as client:
-            await nodes.create(client, [nodes.a_node(name, now=time.time(), **like) for name in names])
+            await nodes.create(client, [a_node(name, now=time.time(), **like) for name in names])
             for name in names:
                 await client.wait_until(f"/api/v1/nodes/{name}", nodes.is_usable)
         return names
@@ -167,7 +228,7 @@ def own_bed(request: pytest.FixtureRequest, testbed_programs: Programs, tmp_path
     owner = request.config.stash[RUN].owner
 
     def make(**order: Any) -> Bed:
-        """`order` is that of supervisor.Order: nodes, scheduler_config, lease_seconds, extra_flags."""
+        """`order` is that of supervisor.Order: nodes, scheduler_config, lease_seconds, kubevirt, extra_flags."""
         made.append(tmp_path / f"bed-{len(made)}")
         state = supervisor.up(made[-1], Order(owner=owner, **order), lambda line: None)
         return Bed(state.kubeconfig, state.seconds)
@@ -244,13 +305,13 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pyte
     """The run is over: end the control plane, keep the logs of a failure."""
     if is_worker(config):  # it may be the first of several to finish
         return
-    run = config.stash[RUN]
-    if run.folder.exists():
-        has_failed = exitstatus != pytest.ExitCode.OK
-        supervisor.down(run.folder, keep_logs=has_failed)
-        if has_failed:
-            terminalreporter.write_line(f"logs of the control plane are kept in {run.folder}")
-    run.lock.unlink(missing_ok=True)
+    for run in (config.stash[RUN], config.stash[RUN].kubevirt):
+        if run.folder.exists():
+            has_failed = exitstatus != pytest.ExitCode.OK
+            supervisor.down(run.folder, keep_logs=has_failed)
+            if has_failed:
+                terminalreporter.write_line(f"logs of the control plane are kept in {run.folder}")
+        run.lock.unlink(missing_ok=True)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,4 +1,5 @@
 """The process behind `python -m testbed up` and the tests: a control plane and its hollow kubelets, until told to end.
+With KubeVirt also virt-api, virt-controller and hollow virt-handlers.
 
     up()   finds the programs, writes order.json, starts this module as a process of its own, waits for state.json
     down() ends that process, and by their recorded pids whatever a crash left of it
@@ -27,6 +28,9 @@ from testbed.client import Client
 from testbed.control_plane import ControlPlane, tail, write_whole
 from testbed.errors import NotUpError, TestbedError
 from testbed.kubelet import Kubelets
+from testbed.kubevirt.handler import Handlers
+from testbed.kubevirt.installation import Installation
+from testbed.kubevirt.vm_nodes import a_vm_node
 from testbed.processes import Identity
 
 log = logging.getLogger(__name__)
@@ -42,6 +46,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int = 3
     scheduler_config: Path | None = None
     lease_seconds: float | None = None
+    kubevirt: bool = False  # virt-api, virt-controller and hollow virt-handlers besides
     extra_flags: dict[str, list[str]] = {}  # component → flags after ours
     owner: Identity | None = None  # it ends when this process does
 
@@ -63,6 +68,8 @@ def up(folder: Path, order: Order, say: Say) -> State:
         raise TestbedError(f"already up: export KUBECONFIG={state_of(folder).kubeconfig}")
     down(folder)  # what a crash may have left
     programs.find(say)
+    if order.kubevirt:
+        programs.find_kubevirt(say)
     folder.mkdir(parents=True, mode=0o700)
     (folder / ORDER_FILE).write_bytes(msgspec.json.encode(order, enc_hook=str))
     argv = [sys.executable, "-m", "testbed.supervisor", str(folder)]
@@ -141,22 +148,31 @@ def supervise(folder: Path) -> None:
 async def run(plane: ControlPlane, order: Order, state: State) -> None:
     began = time.monotonic()
     told_to_end = asyncio.Event()
+    kubevirt = Installation(plane, programs.find_kubevirt(log.info)) if order.kubevirt else None
     plane.start()  # nothing else runs yet that it could hold up
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told_to_end.set)
-    async with Client.of(plane.kubeconfig) as client:
-        kubelets = loop.create_task(Kubelets(client, lease_seconds=order.lease_seconds).run())
-        await nodes.create(client, nodes.spread_nodes(order.nodes, time.time()))
+    async with contextlib.AsyncExitStack() as stack:
+        client = await stack.enter_async_context(Client.of(plane.kubeconfig))
+        kubelets = Kubelets(client, lease_seconds=order.lease_seconds, await_guests=order.kubevirt)
+        hollow = [loop.create_task(kubelets.run())]
+        a_node = a_vm_node if order.kubevirt else nodes.a_node
+        await nodes.create(client, nodes.spread_nodes(order.nodes, time.time(), a_node))
+        if kubevirt:
+            await kubevirt.install(client)
+            handler = Client.of(plane.layout.kubeconfig("kubevirt-handler"))
+            hollow.append(loop.create_task(Handlers(await stack.enter_async_context(handler), client).run()))
         await nodes.all_usable(client, order.nodes, NODES_SECONDS)
         write_state(plane.folder, msgspec.structs.replace(state, is_ready=True, seconds=time.monotonic() - began))
         watching = loop.create_task(watch(plane, order.owner, told_to_end))
-        await asyncio.wait([kubelets, watching], return_when=asyncio.FIRST_COMPLETED)
-        for task in (kubelets, watching):
+        await asyncio.wait([*hollow, watching], return_when=asyncio.FIRST_COMPLETED)
+        for task in (*hollow, watching):
             task.cancel()
         await asyncio.gather(watching, return_exceptions=True)
-        with contextlib.suppress(asyncio.CancelledError):
-            await kubelets  # if they failed, that is why we end: say so
+        for task in hollow:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task  # if they failed, that is why we end: say so
 
 
 async def watch(plane: ControlPlane, owner: Identity | None, told_to_end: asyncio.Event) -> None:

@@ -53,6 +53,16 @@ def test_it_is_built_once_into_the_users_cache_under_the_hash_of_its_source(mach
     assert machine.said[0].startswith("building the Kubernetes v1.35.8 control plane")
 
 
+def test_kubevirt_is_built_like_the_control_plane_into_a_place_of_its_own(machine: Machine) -> None:
+    machine.install_go()
+    program = programs.find_kubevirt(machine.said.append)
+    assert program == build.cached_program(build.kubevirt())
+    assert program.parent != build.cached_program().parent
+    assert programs.find_kubevirt(machine.said.append) == program
+    assert machine.asked() == ["list", "build"]
+    assert machine.said[0].startswith("building KubeVirt v1.7.0")
+
+
 def test_those_who_ask_at_once_wait_for_one_build(machine: Machine) -> None:
     machine.install_go()
     with ThreadPoolExecutor(4) as pool:

@@ -101,6 +101,13 @@ def test_a_closed_readiness_gate_holds_back_ready_but_not_its_containers() -> No
     assert conditions(written(a_pod(spec=gates, status=opened), READY))["Ready"] == "True"
 
 
+def test_containers_that_became_ready_behind_a_closed_gate_are_still_to_be_shown() -> None:
+    gates = {"readinessGates": [{"conditionType": "example.com/gate"}]}
+    pod = a_pod(spec=gates, status=written(a_pod(spec=gates), WARMING))
+    assert pod_status.is_shown(pod, WARMING)
+    assert not pod_status.is_shown(pod, READY)
+
+
 @pytest.mark.parametrize("stage", [PULLING, WARMING, READY, exited(0)])
 def test_what_was_written_is_seen_as_shown_and_nothing_else_is(stage: Stage) -> None:
     pod = a_pod(status=written(a_pod(), stage))
