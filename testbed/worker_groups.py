@@ -2,7 +2,7 @@
 
     GROUPS                        tests that share something costly by a fixture: one worker runs them all
     xdist_group("name")           the mark behind it, for tests that share something else
-    slow(waits=…)                 seconds for which a test mostly waits: those who wait longest start first
+    slow(waits=…)                 seconds for which a test does next to nothing: those who wait longest start first
 
 Tests that wait start before those that only compute, see `turn_of`. xdist's own `--dist loadgroup` knows groups by a
 suffix that workers give to the ids of tests, and pytest 9 does not let them. Here one worker writes the groups into a
@@ -28,13 +28,13 @@ class Group(msgspec.Struct, frozen=True):
     """Tests that use a fixture of which there shall be one in a run, and not one per worker."""
 
     fixture: str
-    waits: float  # seconds, all of them together
+    waits: float  # seconds, all of them together, in which next to nothing happens
 
 
 GROUPS = {
     "kubevirt": Group("kubevirt_bed", 50),  # a cluster with KubeVirt, which limits how many migrations go on at a time
     "extended": Group("extended", 25),  # a cluster whose kube-scheduler asks our extender
-    "policies": Group("kinds", 20),  # a cluster with our kinds, and nobody else who judges policies
+    "policies": Group("kinds", 5),  # a cluster with our kinds, and nobody else who judges policies
 }
 
 
