@@ -69,11 +69,8 @@ def play_embedded(document: Document, seeds: range) -> list[Story]:
 
 
 def _start_pool() -> ProcessPoolExecutor:
-    """Embedded stories are played in a process of their own that gives way: real ones are a matter of time.
-
-    Not too far, or on a machine that other tests keep busy they would be played when all of these are over.
-    """
-    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=os.nice, initargs=(5,))
+    """Embedded stories are played in a process of their own that gives way: real ones are a matter of time."""
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=os.nice, initargs=(15,))
 
 
 async def compare_all(
