@@ -23,7 +23,7 @@ from testbed import certificates, components, processes
 from testbed.components import Layout, Ports
 from testbed.errors import TestbedError
 from testbed.processes import Identity
-from testbed.programs import COMPONENTS, Programs
+from testbed.programs import Programs
 
 START_SECONDS = 60.0
 ATTEMPTS = 3  # a program that is not ours may take a port between our choosing and using it
@@ -113,11 +113,17 @@ class ControlPlane:
         self.await_answer("controller-manager", f"{layout.server}{FIRST_DEED}")
 
     def stop(self) -> None:
-        """End whatever runs, clients first, and drop etcd's data. The logs stay."""
+        """End whatever runs, clients first, and drop etcd's data. The logs stay.
+
+        The API server is killed: told to end it waits a second for its clients, and all it has stored is dropped.
+        """
         for name in self.additions.keys() & self.running.keys():
             self.kill(name)
-        for name in reversed(COMPONENTS):
+        for name in ("scheduler", "controller-manager"):
             self.end(name)
+        if "apiserver" in self.running:
+            self.kill("apiserver")
+        self.end("etcd")
         shutil.rmtree(self.layout.data, ignore_errors=True)
 
     def restart(self, component: str) -> None:

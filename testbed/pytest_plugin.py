@@ -277,8 +277,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "control_plane: needs a real control plane or Prometheus; set by fixture use")
     config.addinivalue_line(
         "markers",
-        "slow(seconds=0, real_time=False): two seconds of work or longer waiting; not in `make quick`. The longest "
-        "start first, and before all others those that compare a real cluster in real time",
+        "slow(waits=0, real_time=False): two seconds of work or longer waiting; not in `make quick`. Who waits for the "
+        "most seconds starts first, and before all others what compares a real cluster in real time",
     )
     given = getattr(config, "workerinput", None)
     if given:

@@ -2,9 +2,9 @@
 
     GROUPS                        tests that share something costly by a fixture: one worker runs them all
     xdist_group("name")           the mark behind it, for tests that share something else
-    slow(seconds=…)               what a long test takes on a quiet machine: the longest start first
+    slow(waits=…)                 seconds for which a test does next to nothing: those who wait longest start first
 
-Tests that wait start before those that only compute: see `turn_of`. xdist's own `--dist loadgroup` knows groups by a
+Tests that wait start before those that only compute, see `turn_of`. xdist's own `--dist loadgroup` knows groups by a
 suffix that workers give to the ids of tests, and pytest 9 does not let them. Here one worker writes the groups into a
 file when it has collected, and the scheduler reads it. All else is xdist's: a group or a single test at a time.
 """
@@ -28,13 +28,13 @@ class Group(msgspec.Struct, frozen=True):
     """Tests that use a fixture of which there shall be one in a run, and not one per worker."""
 
     fixture: str
-    seconds: float  # of all of them together
+    waits: float  # seconds, all of them together, in which next to nothing happens
 
 
 GROUPS = {
-    "kubevirt": Group("kubevirt_bed", 60),  # a cluster with KubeVirt, which limits how many migrations go on at a time
-    "extended": Group("extended", 40),  # a cluster whose kube-scheduler asks our extender
-    "policies": Group("kinds", 30),  # a cluster with our kinds, and nobody else who judges policies
+    "kubevirt": Group("kubevirt_bed", 50),  # a cluster with KubeVirt, which limits how many migrations go on at a time
+    "extended": Group("extended", 25),  # a cluster whose kube-scheduler asks our extender
+    "policies": Group("kinds", 5),  # a cluster with our kinds, and nobody else who judges policies
 }
 
 
@@ -67,22 +67,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def turn_of(item: pytest.Item) -> tuple[bool, bool, float, bool]:
-    """Who starts first: stories of a real cluster in real time, what waits for a control plane, what only computes.
+    """Who starts first: stories of a real cluster in real time, what needs a control plane, what only computes.
 
-    Each of them the longest first, for the last test to start should not be the last to end by far.
+    Who waits longest comes first. So the stories, which a busy machine could change, run beside tests that do next to
+    nothing, and what waits is over before there is nothing left to compute meanwhile.
     """
     slow = item.get_closest_marker("slow")
     is_in_real_time = slow is not None and slow.kwargs.get("real_time", False)
     needs_control_plane = item.get_closest_marker("control_plane") is not None
-    return not is_in_real_time, not needs_control_plane, -seconds_of(item), slow is None
+    return not is_in_real_time, not needs_control_plane, -seconds_of_waiting(item), slow is None
 
 
-def seconds_of(item: pytest.Item) -> float:
-    """What the test, or its whole group, takes; 0 where nobody has said so."""
+def seconds_of_waiting(item: pytest.Item) -> float:
+    """For how long the test, or its whole group, waits on a quiet machine; 0 where nobody has said so."""
     group, slow = item.get_closest_marker("xdist_group"), item.get_closest_marker("slow")
     if group is not None and group.args[0] in GROUPS:
-        return GROUPS[group.args[0]].seconds
-    return float(slow.kwargs.get("seconds", 0)) if slow is not None else 0.0
+        return GROUPS[group.args[0]].waits
+    return float(slow.kwargs.get("waits", 0)) if slow is not None else 0.0
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist says that this worker has collected

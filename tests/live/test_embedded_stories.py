@@ -300,7 +300,7 @@ def lost_in_the_embedded_cluster() -> tuple[Any, ...]:
     return lost(world.server.get(NODES, Key("", "lost")), world.server.get(PODS, Key(NAMESPACE, "web")))
 
 
-@pytest.mark.slow(seconds=57, real_time=True)
+@pytest.mark.slow(waits=55, real_time=True)
 async def test_a_silent_node_loses_its_pods_in_the_same_way(
     bed: Bed, namespace: str, hollow_nodes: HollowNodes
 ) -> None:

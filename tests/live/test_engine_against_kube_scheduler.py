@@ -64,7 +64,7 @@ class Tally(msgspec.Struct):
         )
 
 
-@pytest.mark.slow(seconds=90)
+@pytest.mark.slow
 async def test_the_engine_decides_like_the_live_kube_scheduler(
     own_bed: OwnBed, tmp_path: Path, record_property: Record
 ) -> None:

@@ -29,7 +29,7 @@ from wukong.cli.verbs.explain import command as explain
 from wukong.cli.verbs.snapshot import command as snapshot
 from wukong.placement.leaving_nodes import NOTICE
 
-pytestmark = pytest.mark.slow(seconds=18)
+pytestmark = pytest.mark.slow
 POLICIES = "/apis/placement.novasphere.dev/v1alpha1/namespaces/default/placementpolicies"
 HEAD = {"apiVersion": "placement.novasphere.dev/v1alpha1", "kind": "PlacementPolicy"}
 PODS = "/api/v1/namespaces/default/pods"

@@ -10,7 +10,7 @@ import pytest
 from live.extending import extender_running, free_port, furnish, scene, scheduler_config
 from testbed.pytest_plugin import Bed, OwnBed
 
-pytestmark = pytest.mark.slow(seconds=20)
+pytestmark = pytest.mark.slow
 
 
 async def a_bed(own_bed: OwnBed, folder: Path, port: int, *, ignorable: bool) -> Bed:

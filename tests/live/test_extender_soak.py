@@ -34,7 +34,7 @@ from wukong.replies.extender.plugin import DEFAULT_ENTRY, add_extender
 from wukong.replies.extender.verbs import Extender, Settings
 from wukong.state import State
 
-pytestmark = pytest.mark.slow(seconds=45)
+pytestmark = pytest.mark.slow
 
 PODS, NODES, POLICIES = 150, 24, 16
 SEED = "WUKONG_LIVE_SEED"

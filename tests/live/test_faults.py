@@ -63,7 +63,7 @@ class WallClock:
         return time.time()
 
 
-@pytest.mark.slow(seconds=25)
+@pytest.mark.slow
 async def test_an_api_server_killed_for_five_seconds_with_writes_unanswered(
     own_control_plane: OwnControlPlane, tmp_path: Path, record_property: Record
 ) -> None:
@@ -93,7 +93,7 @@ async def test_an_api_server_killed_for_five_seconds_with_writes_unanswered(
             await nothing_was_done_twice(plane)
 
 
-@pytest.mark.slow(seconds=20)
+@pytest.mark.slow
 async def test_connections_cut_in_the_middle_and_answers_lost(
     own_control_plane: OwnControlPlane, tmp_path: Path
 ) -> None:

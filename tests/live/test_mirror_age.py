@@ -56,7 +56,7 @@ class Ports(NamedTuple):
         return bool(await counted(self.probes, "wukong_extender_stale_mirror"))
 
 
-@pytest.mark.slow(seconds=70)
+@pytest.mark.slow(waits=60)
 async def test_an_api_server_that_is_away_and_comes_back(own_control_plane: OwnControlPlane, tmp_path: Path) -> None:
     with own_control_plane() as plane:
         await furnish(plane)

@@ -13,8 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-import pytest
-
 from live.cluster import Cluster, await_sentinel, create_nodes, refusal, watched
 from live.random_cluster import AT_ONCE, Manifest
 from testbed import nodes
@@ -33,7 +31,6 @@ BUDGETS = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
 Record = Callable[[str, object], None]
 
 
-@pytest.mark.slow(seconds=20)
 async def test_the_live_kube_scheduler_preempts_whom_we_name(own_bed: OwnBed, record_property: Record) -> None:
     seed = int(os.environ.get(SEED) or secrets.randbelow(10**6))
     rng = Random(seed)

@@ -30,6 +30,7 @@ from wukong.embedded.scenario.format.fields import TimelineEntry
 from wukong.errors import InputError
 from wukong.ports import Document, PatchBody, Selection
 
+pytestmark = pytest.mark.slow(waits=10)
 SECONDS = 60.0
 SCENARIO = """
 nodes: [{{namePrefix: {own}-, count: 2, labels: {{own: {own}}}}}]
@@ -107,7 +108,7 @@ async def test_what_the_api_server_refuses_is_said_and_the_rest_taken_back(bed: 
         assert await left(cluster, own) == []
 
 
-@pytest.mark.slow(seconds=20)
+@pytest.mark.slow(waits=20)
 async def test_a_run_may_leave_what_it_made_and_another_leaves_the_nodes_as_they_were(bed: Bed) -> None:
     own, scenario = a_scenario()
     told: list[str] = []

@@ -27,6 +27,7 @@ from wukong.embedded.scenario.play import steps
 from wukong.embedded.scenario.record import workload_status
 from wukong.ports import Document
 
+pytestmark = pytest.mark.slow(waits=10)
 SECONDS = 60.0
 
 

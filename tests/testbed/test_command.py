@@ -95,7 +95,6 @@ def start_pytest(test: str, folder: Path, **environment: str) -> subprocess.Pope
     return subprocess.Popen(command, cwd=ROOT, env={**kept, **environment}, stdout=subprocess.PIPE, text=True)
 
 
-@pytest.mark.slow(seconds=20)
 def test_nothing_is_left_of_a_test_run_that_was_killed(testbed_programs: Programs, tmp_path: Path) -> None:
     with start_pytest(KILLED_RUN, tmp_path) as run:
         assert run.stdout is not None

@@ -158,7 +158,7 @@ async def test_a_node_with_the_former_label_is_run_and_its_pods_follow_the_forme
         await client.wait_until(pod, is_not_ready)
 
 
-@pytest.mark.slow(seconds=53, real_time=True)
+@pytest.mark.slow(waits=52, real_time=True)
 async def test_a_silent_node_turns_unknown_and_comes_back(bed: Bed, namespace: str, hollow_nodes: HollowNodes) -> None:
     """The real controllers with their real patience: 50 s without a lease, then Unknown and tainted."""
     async with bed.client() as client:

@@ -46,9 +46,9 @@ def test_fifth(): pass
 def test_third(testbed_programs): pass
 @pytest.mark.slow
 def test_fourth(): pass
-@pytest.mark.slow(seconds=20)
+@pytest.mark.slow(waits=20)
 def test_second(testbed_programs): pass
-@pytest.mark.slow(seconds=3, real_time=True)
+@pytest.mark.slow(waits=3, real_time=True)
 def test_first(testbed_programs): pass
 """
 
@@ -71,7 +71,7 @@ def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_waits_starts_first_and_the_longest_before_the_others(tmp_path: Path) -> None:
+def test_what_waits_starts_first_and_who_waits_longest_before_the_others(tmp_path: Path) -> None:
     (tmp_path / "test_order.py").write_text(ORDER)
     result = run_pytest(tmp_path, "--collect-only", "-c", os.devnull)
     names = [line.rpartition("::test_")[2] for line in result.stdout.splitlines() if "::" in line]
