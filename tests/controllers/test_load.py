@@ -75,4 +75,4 @@ def test_a_fork_remembers_when_labels_changed_and_shares_nothing() -> None:
 
 def test_it_is_named_as_its_component_and_hears_of_nodes_and_of_their_usage() -> None:
     assert Load.name == COMPONENTS["load"].name == "load"
-    assert [watch.resource for watch in Load.watches] == [NODES, NODE_USAGES]
+    assert [watch.resource for watch in Load().watches] == [NODES, NODE_USAGES]

@@ -43,12 +43,12 @@ def code_blocks(text: str, language: str) -> list[str]:
 
 
 def make_targets() -> set[str]:
-    return set(re.findall(r"^([a-z]+):.*##", text_of("Makefile"), flags=re.MULTILINE))
+    return set(re.findall(r"^([a-z-]+):.*##", text_of("Makefile"), flags=re.MULTILINE))
 
 
 def unknown_targets(text: str) -> list[str]:
     return [
-        target for target in re.findall(r"^make ([a-z]+)", text, flags=re.MULTILINE) if target not in make_targets()
+        target for target in re.findall(r"^make ([a-z-]+)", text, flags=re.MULTILINE) if target not in make_targets()
     ]
 
 
