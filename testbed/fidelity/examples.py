@@ -19,7 +19,12 @@ STEP, DRAIN, LOSS, END = 12, 25, 72, 75  # seconds between two entries, after a 
 NODE_ACTIONS = ("cordon", "uncordon", "drain", "notReady", "ready", "kill")
 LOSSES = ("notReady", "kill")
 START_SECONDS, FORMER_START_SECONDS = "sim.novasphere.dev/start-seconds", "testbed.wukong/start-seconds"
-UNKNOWN = ("PlacementPolicy", "ClusterPlacementPolicy")  # a bare control plane does not have these kinds
+UNKNOWN = (
+    "PlacementPolicy",
+    "ClusterPlacementPolicy",
+    "VirtualMachine",
+    "Wukong",
+)  # a bare control plane does not have these kinds
 
 
 def is_playable(scenario: Json) -> bool:

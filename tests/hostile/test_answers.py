@@ -170,7 +170,7 @@ def test_wukong_run_outlives_a_sick_api_server(
 
 
 def judge(path: str, body: Document) -> None:
-    """Only leases, statuses of policies and usage labels are written."""
+    """Only leases, statuses of policies and labels of usage and of what is free are written."""
     if "/leases" in path:
         return
     if path.endswith("/status"):
@@ -178,4 +178,5 @@ def judge(path: str, body: Document) -> None:
         assert set(body) == {"metadata", "status"}
         return
     assert path.startswith(KINDS["Node"].resource.path()), path
-    assert all(name.startswith("usage.novasphere.dev/") for name in body["metadata"]["labels"])
+    ours = ("usage.novasphere.dev/", "free.novasphere.dev/")
+    assert all(name.startswith(ours) for name in body["metadata"]["labels"])

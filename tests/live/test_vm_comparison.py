@@ -32,7 +32,7 @@ async def test_made_up_wukongs_become_the_vms_and_pods_that_we_build(vm_componen
     assert sum(comparison.pods for comparison in comparisons) > 0, "a sample without a pod shows too little"
 
 
-@pytest.mark.slow(seconds=60)
+@pytest.mark.slow(waits=60)
 async def test_virtual_machines_leave_a_node_as_in_the_embedded_cluster(kubevirt_bed: Bed) -> None:
     """Two at a time: KubeVirt bounds the migrations of a cluster."""
     differing = []

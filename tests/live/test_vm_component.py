@@ -6,8 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable
 
-import pytest
-
 from live.accounts import used_by, when
 from live.wukongs import ZONE, a_wukong, condition_of, place, wukong_path
 from testbed.client import Client, Json, Listed, as_json
@@ -149,7 +147,6 @@ async def _wait_for_refusal(client: Client, namespace: str) -> float:
     raise AssertionError("follow never ends")
 
 
-@pytest.mark.slow(seconds=20)
 async def test_a_deleted_wukong_takes_its_vms_along_and_uses_no_more_rights_than_it_asks_for(
     vm_component: Bed, vm_namespace: str, vm_nodes: HollowNodes
 ) -> None:

@@ -25,6 +25,7 @@ from wukong.embedded.store.documents import condition_of, is_terminating, meta_o
 from wukong.embedded.store.kinds import ServedKind, store_name
 from wukong.embedded.store.kubevirt import names
 from wukong.embedded.store.kubevirt.scheduling_validation import find_enum_problems, find_scheduling_problems
+from wukong.embedded.store.kubevirt.shapes import find_type_problem
 from wukong.errors import Invalid
 from wukong.ports import Document
 
@@ -41,6 +42,7 @@ def is_webhooks_business(kind: ServedKind) -> bool:
 
 def admit_new(kind: ServedKind, document: Document, database: Database) -> Document:
     """Return a new object as the webhooks leave it. Raises Invalid in KubeVirt's words."""
+    _check_types(kind, document)
     if kind.resource == VIRTUAL_MACHINES:
         return _admit_virtual_machine(document)
     if kind.resource == VIRTUAL_MACHINE_INSTANCES:
@@ -53,10 +55,16 @@ def admit_new(kind: ServedKind, document: Document, database: Database) -> Docum
 
 def admit_update(kind: ServedKind, before: Document, after: Document) -> Document:
     """Return a changed object as the webhooks leave it. Status updates are not for this."""
+    _check_types(kind, after)
     is_changed = before.get("spec") is not after.get("spec")
     if kind.resource == VIRTUAL_MACHINES and is_changed and not is_terminating(after):
         return _admit_virtual_machine(after)
     return after
+
+
+def _check_types(kind: ServedKind, document: Document) -> None:
+    if problem := find_type_problem(kind.resource, document):
+        raise Invalid(f'{kind.title} "{meta_of(document).get("name", "")}" is invalid: {problem}')
 
 
 def _admit_virtual_machine(document: Document) -> Document:
