@@ -134,7 +134,7 @@ def _find_device_problems(wukong: Wukong) -> Iterator[str]:
             yield describe_problem(path, wanted, gpu.device_name, "Write its full name.")
 
 
-class _Combined(NamedTuple):
+class _CombinedPlans(NamedTuple):
     """The plans of a Wukong with one policy."""
 
     policy: Plan
@@ -157,7 +157,7 @@ class WukongPlans:
         self._rules, self._gpu_names, self._judges_resources = rules, gpu_names, judges_resources
         self._forget = forget
         self._plans: dict[Key, WukongPlan] = {}
-        self._combined: dict[Key, _Combined] = {}  # with the policy that was asked about last
+        self._combined: dict[Key, _CombinedPlans] = {}  # with the policy that was asked about last
 
     def put(self, wukong: Wukong) -> None:
         """A Wukong came, or says something else. One with problems is left out: its condition Accepted has them."""
@@ -195,11 +195,11 @@ class WukongPlans:
                 self._forget(plan)
 
 
-def _combine(wukong: WukongPlan, policy: Plan) -> _Combined:
+def _combine(wukong: WukongPlan, policy: Plan) -> _CombinedPlans:
     plan = wukong.combine(policy)
     if policy.is_enforced or plan is policy:
-        return _Combined(policy, plan, None)
-    return _Combined(policy, wukong.combine(Plan(name=NO_POLICY)), plan)
+        return _CombinedPlans(policy, plan, None)
+    return _CombinedPlans(policy, wukong.combine(Plan(name=NO_POLICY)), plan)
 
 
 def _resources_of(floor: Floor) -> frozenset[str]:

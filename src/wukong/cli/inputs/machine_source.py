@@ -77,7 +77,7 @@ async def follow_cluster(cluster: Cluster, namespace: str, show: Callable[[State
     state, changed, unlisted = State(), asyncio.Event(), {watch.resource for watch in KINDS_READ}
     async with asyncio.TaskGroup() as tasks:
         for watch in KINDS_READ:
-            tasks.create_task(_feed(cluster, watch, namespace, state, unlisted, changed))
+            tasks.create_task(_feed_state(cluster, watch, namespace, state, unlisted, changed))
         while True:
             await changed.wait()
             await asyncio.sleep(_QUIET_SECONDS)
@@ -86,7 +86,7 @@ async def follow_cluster(cluster: Cluster, namespace: str, show: Callable[[State
                 show(state)
 
 
-async def _feed(
+async def _feed_state(
     cluster: Cluster, watch: Watch, namespace: str, state: State, unlisted: set[Resource], changed: asyncio.Event
 ) -> None:
     from wukong.cluster.list_watch import follow
