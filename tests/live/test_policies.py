@@ -35,8 +35,39 @@ EVERYTHING: dict[str, Any] = {
             {"key": "legacy", "operator": "DoesNotExist"},
         ],
     },
-    "capacity": {"strategy": "spot-first"},
+    "capacity": {"strategy": "spot-first", "onDemandBase": "30%", "spotPercent": 70, "fallback": "Wait"},
+    "versionAntiAffinity": {"preferred": {"weight": 1}, "topologyKey": "topology.kubernetes.io/zone"},
+    "priority": {"value": 1000, "preemptionPolicy": "Never"},
+    "disruption": {"maxUnavailable": 1},
+    "critical": False,
+    "apply": "None",
     "scheduling": {
+        "podAffinity": {"required": [{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "cache"}}}]},
+        "podAntiAffinity": {
+            "preferred": [
+                {
+                    "weight": 50,
+                    "podAffinityTerm": {
+                        "topologyKey": "kubernetes.io/hostname",
+                        "labelSelector": {"matchLabels": {"app": "web"}},
+                        "matchLabelKeys": ["pod-template-hash"],
+                    },
+                }
+            ]
+        },
+        "nodeAffinity": {
+            "required": [{"matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["3"]}]}],
+            "preferred": [{"weight": 5, "preference": {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}}],
+        },
+        "tolerations": [{"key": "team", "operator": "Equal", "value": "shop", "effect": "NoSchedule"}],
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "zone",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": {"app": "web"}},
+            }
+        ],
         "resourceAffinity": {
             "preferredCPU": {"weight": 80, "threshold": "70%"},
             "preferredMemory": {"weight": 1, "threshold": "0%"},
@@ -294,7 +325,9 @@ async def test_a_policy_with_every_field_and_what_users_were_shown_is_accepted_a
     kinds: Bed, namespace: str, tmp_path: Path
 ) -> None:
     log = tmp_path / "run.log"
-    specs = {"everything": EVERYTHING, "empty": {}}
+    specs: dict[str, Any] = {"everything": EVERYTHING, "empty": {}, "critical": {"critical": True}}
+    specs["apart"] = {"selector": {"matchLabels": {"app": "web"}}, "versionAntiAffinity": {"required": True}}
+    specs["classy"] = {"priority": {"className": "high-priority"}}
     specs |= {name: {"scheduling": scheduling} for name, scheduling in KNOWN_SCHEDULING.items()}
     async with kinds.client() as client:
         for name, spec in specs.items():

@@ -1,7 +1,7 @@
 """The group placement.novasphere.dev: PlacementPolicy and ClusterPlacementPolicy, how pods are to be placed.
 
 Read by placement.compile and the `policy` controller; api.crds makes the CustomResourceDefinitions of these structs.
-What the API server is to refuse stands beside each field (`_schema`). Reading is lenient all the same: one policy that
+What the API server is to refuse stands beside each field (`schema`). Reading is lenient all the same: one policy that
 an older or newer CRD let through must not keep us from reading the others. placement.compile says what is wrong there.
 """
 
@@ -11,7 +11,10 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, field, json
 
+from wukong.api.field_schemas import RULES, chooses, rule, says, schema
 from wukong.api.meta import Base, LabelSelector, Object
+from wukong.api.pod_affinity import NodeAffinitySpec, PodAffinitySpec, SpreadConstraints, Tolerations
+from wukong.api.shared_schemas import SUBDOMAIN, TOPOLOGY_KEY
 
 _encode = json.Encoder().encode
 GROUP = "placement.novasphere.dev"
@@ -19,53 +22,62 @@ VERSION = "v1alpha1"
 DEFAULT = "default"  # the ClusterPlacementPolicy that holds where no other matches
 STRATEGIES = ("spot-first", "spot-preferred", "on-demand-first", "on-demand-only", "spot-only")
 MODES = ("Enforce", "Observe")
+APPLIES = ("Admission", "None")
+FALLBACKS = ("OnDemand", "Wait")
 RULE_TYPES = ("score", "filter", "prioritize")
 PREEMPTION_POLICIES = ("Never", "PreemptLowerPriority")
+HIGHEST_PRIORITY = 1_000_000_000  # of PriorityClasses that are not the system's
+LARGEST_COUNT = 2**31 - 1
+HOSTNAME = "kubernetes.io/hostname"
 # A config is somebody's own: a schema that keeps unknown fields bounds only its first level.
 CONFIG_PROPERTIES = 64
 CONFIG_DEPTH = 16
 CONFIG_BYTES = 64 << 10
 POLICY_BYTES = 128 << 10  # of a policy's JSON, managed fields included: to read more would hold up everybody
+SHARE = "^(100|[1-9]?[0-9])%$"
 THRESHOLD = r"^(100(\.0{1,3})?|[1-9]?[0-9](\.[0-9]{1,3})?)%$"
-
-
-def _schema(**words: Any) -> Meta:
-    """What the CRD says of a field, beyond its type. Not checked when reading."""
-    return Meta(extra_json_schema=words)
-
-
-def _rule(rule: str, message: str) -> dict[str, str]:
-    return {"rule": rule, "message": message}
 
 
 Weight = Annotated[
     int,
-    _schema(
+    schema(
         format="int32",
-        **{"x-kubernetes-validations": [_rule("self >= 1 && self <= 100", "expected a weight from 1 to 100")]},
+        **{RULES: [rule("self >= 1 && self <= 100", "expected a weight from 1 to 100")]},
     ),
 ]
 Threshold = Annotated[
     str,
-    _schema(
+    schema(
         maxLength=8,
-        **{
-            "x-kubernetes-validations": [
-                _rule(f"self.matches(r'{THRESHOLD}')", 'expected a percentage from 0% to 100%, such as "70%"')
-            ]
-        },
+        **{RULES: [rule(f"self.matches(r'{THRESHOLD}')", 'expected a percentage from 0% to 100%, such as "70%"')]},
     ),
 ]
 Amount = Annotated[
     str | int,
-    _schema(
+    schema(
         **{
             "maxLength": 32,
             "x-kubernetes-int-or-string": True,
-            "x-kubernetes-validations": [
-                _rule(
+            RULES: [
+                rule(
                     "type(self) == int ? self >= 0 : isQuantity(self) && quantity(self).compareTo(quantity('0')) >= 0",
                     'expected a quantity that is not negative, such as "4Gi", "500m" or "1"',
+                )
+            ],
+        }
+    ),
+]
+# A number of pods, or a part of them.
+Share = Annotated[
+    int | str,
+    schema(
+        **{
+            "maxLength": 8,
+            "x-kubernetes-int-or-string": True,
+            RULES: [
+                rule(
+                    f"type(self) == int ? self >= 0 && self <= {LARGEST_COUNT} : self.matches(r'{SHARE}')",
+                    'expected a number of pods, such as 2, or a share from "0%" to "100%", such as "30%"',
                 )
             ],
         }
@@ -86,11 +98,11 @@ class ResourceRequirement(Base):
     resource_type: Annotated[
         str,
         Meta(description="cpu, memory, storage, gpu, or the full name of an extended resource."),
-        _schema(
+        schema(
             maxLength=317,
             **{
-                "x-kubernetes-validations": [
-                    _rule(
+                RULES: [
+                    rule(
                         "self in ['cpu', 'memory', 'storage', 'gpu'] || self.matches(r'^[a-z0-9.-]+/[A-Za-z0-9._-]+$')",
                         "expected cpu, memory, storage, gpu or an extended resource such as example.com/fpga",
                     )
@@ -110,7 +122,7 @@ class ResourceAffinity(Base):
     required_resources: Annotated[
         list[ResourceRequirement],
         Meta(description="What a node must have free; all of them."),
-        _schema(maxItems=16, **{"x-kubernetes-list-type": "atomic"}),
+        schema(maxItems=16, **{"x-kubernetes-list-type": "atomic"}),
     ] = []
 
 
@@ -120,20 +132,16 @@ class SchedulingRule(Base):
     name: Annotated[
         str,
         Meta(description="Which rule, such as cost-aware."),
-        _schema(minLength=1, maxLength=63, pattern="^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"),
+        schema(minLength=1, maxLength=63, pattern="^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"),
     ]
     type: Annotated[
         str,
         Meta(
             description="filter keeps or drops nodes, score gives them points, prioritize ranks those tied at the top."
         ),
-        _schema(
+        schema(
             maxLength=32,
-            **{
-                "x-kubernetes-validations": [
-                    _rule("self in ['score', 'filter', 'prioritize']", "expected score, filter or prioritize")
-                ]
-            },
+            **{RULES: [rule("self in ['score', 'filter', 'prioritize']", "expected score, filter or prioritize")]},
         ),
     ]
     weight: Annotated[Weight | None, Meta(description="How much a score counts, 1 to 100; 1 if absent.")] = None
@@ -143,7 +151,7 @@ class SchedulingRule(Base):
             description=f"What the rule is told. At most {CONFIG_DEPTH} levels and {CONFIG_BYTES >> 10} KiB; a policy "
             "with more is not accepted."
         ),
-        _schema(maxProperties=CONFIG_PROPERTIES, **{"x-kubernetes-preserve-unknown-fields": True}),
+        schema(maxProperties=CONFIG_PROPERTIES, **{"x-kubernetes-preserve-unknown-fields": True}),
     ] = {}
 
     def __post_init__(self) -> None:
@@ -175,11 +183,11 @@ def is_deeper(value: Any, levels: int) -> bool:
 
 _Rule = Annotated[
     SchedulingRule,
-    _schema(
+    schema(
         **{
-            "x-kubernetes-validations": [
+            RULES: [
                 {
-                    **_rule(
+                    **rule(
                         "!has(self.weight) || self.type == 'score'",
                         "expected a weight only with type score; leave it out, or make this a score",
                     ),
@@ -197,29 +205,25 @@ class SchedulingPolicy(Base):
     scheduler_name: Annotated[
         str,
         Meta(description="The scheduler these pods are meant for. A policy does not change pods: they must name it."),
-        _schema(maxLength=253, pattern="^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$"),
+        schema(maxLength=253, pattern="^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$"),
     ] = ""
     priority: Annotated[
         int | None,
         Meta(description="Counts instead of the pod's own priority where critical pods are told from others."),
-        _schema(format="int32", minimum=-(2**31), maximum=2**31 - 1),
+        schema(format="int32", minimum=-(2**31), maximum=2**31 - 1),
     ] = None
     preemption_policy: Annotated[
         str,
         Meta(description="Never: nobody is preempted for these pods."),
-        _schema(
+        schema(
             maxLength=32,
-            **{
-                "x-kubernetes-validations": [
-                    _rule("self in ['Never', 'PreemptLowerPriority']", "expected Never or PreemptLowerPriority")
-                ]
-            },
+            **{RULES: [rule("self in ['Never', 'PreemptLowerPriority']", "expected Never or PreemptLowerPriority")]},
         ),
     ] = ""
     rules: Annotated[
         list[_Rule],
         Meta(description="Rules by name, for the extender and the scheduler of Wukong."),
-        _schema(maxItems=32, **{"x-kubernetes-list-type": "atomic"}),
+        schema(maxItems=32, **{"x-kubernetes-list-type": "atomic"}),
     ] = []
 
 
@@ -228,6 +232,20 @@ class Scheduling(Base):
 
     resource_affinity: ResourceAffinity | None = None
     scheduling_policy: SchedulingPolicy | None = None
+
+
+class PolicyScheduling(Scheduling):
+    """Where these pods run. Of a policy: what is said of affinity, tolerations and spread is added to pods."""
+
+    pod_affinity: Annotated[
+        PodAffinitySpec | None, Meta(description="In the same domain as pods with these labels.")
+    ] = None
+    pod_anti_affinity: Annotated[
+        PodAffinitySpec | None, Meta(description="In another domain than pods with these labels.")
+    ] = None
+    node_affinity: NodeAffinitySpec | None = None
+    tolerations: Tolerations = []
+    topology_spread_constraints: SpreadConstraints = []
 
 
 class Capacity(Base):
@@ -239,15 +257,155 @@ class Capacity(Base):
             description="spot-first: on spot nodes while one is left, else on-demand. spot-preferred: spot nodes get "
             "points. on-demand-first: on-demand while one is left, else spot. on-demand-only and spot-only: no other."
         ),
-        _schema(
+        schema(
             maxLength=32,
+            **{RULES: [rule(f"self in {list(STRATEGIES)}", f"expected one of {', '.join(STRATEGIES)}")]},
+        ),
+    ]
+    on_demand_base: Annotated[
+        Share | None,
+        Meta(
+            description="How many pods of each owner are kept on demand at least: a number, or a share such as "
+            '"30%", rounded up.'
+        ),
+    ] = None
+    spot_percent: Annotated[
+        int | None,
+        says(
+            "How many of each owner's pods are on spot nodes at most, in percent, rounded down; all beyond "
+            "onDemandBase if absent.",
+            format="int32",
+            **{RULES: [rule("self >= 0 && self <= 100", "expected a percentage from 0 to 100")]},
+        ),
+    ] = None
+    fallback: Annotated[
+        str,
+        chooses(
+            "What a pod meant for spot does while there is no room: OnDemand (if absent), or Wait.",
+            FALLBACKS,
+        ),
+    ] = ""
+
+
+_Capacity = Annotated[
+    Capacity,
+    schema(
+        **{
+            RULES: [
+                rule(
+                    "!(self.strategy in ['spot-only', 'on-demand-only']) "
+                    "|| !has(self.onDemandBase) && !has(self.spotPercent)",
+                    "expected a strategy that leaves a choice, such as spot-first, with onDemandBase or spotPercent",
+                    ".strategy",
+                ),
+                rule(
+                    "!has(self.fallback) || has(self.onDemandBase) || has(self.spotPercent)",
+                    "expected onDemandBase or spotPercent beside fallback; without them the strategy says what "
+                    "happens: spot-only waits",
+                    ".fallback",
+                ),
+            ]
+        }
+    ),
+]
+
+
+class VersionPreference(Base):
+    """A wish."""
+
+    weight: Annotated[Weight, Meta(description="How much it counts beside other wishes, 1 to 100.")]
+
+
+class VersionAntiAffinity(Base):
+    """Keeps pods of different versions of one owner on different nodes, or in different domains."""
+
+    required: Annotated[
+        bool, Meta(description="true: a pod waits rather than share a domain with another version.")
+    ] = False
+    preferred: Annotated[VersionPreference | None, Meta(description="Or a wish, by weight.")] = None
+    topology_key: Annotated[str, schema(**TOPOLOGY_KEY)] = HOSTNAME
+
+
+_VersionAntiAffinity = Annotated[
+    VersionAntiAffinity,
+    schema(
+        **{
+            RULES: [
+                rule(
+                    "(has(self.required) && self.required) != has(self.preferred)",
+                    "expected either required: true or preferred with a weight",
+                )
+            ]
+        }
+    ),
+]
+
+
+class Priority(Base):
+    """How urgent these pods are: the PriorityClass that they get."""
+
+    value: Annotated[
+        int | None,
+        says(
+            f"Its value, at most {HIGHEST_PRIORITY}; the class is made where it is missing.",
+            format="int32",
             **{
-                "x-kubernetes-validations": [
-                    _rule(f"self in {list(STRATEGIES)}", f"expected one of {', '.join(STRATEGIES)}")
+                RULES: [
+                    rule(
+                        f"self <= {HIGHEST_PRIORITY}",
+                        f"expected at most {HIGHEST_PRIORITY}, the highest that is not the system's",
+                    )
                 ]
             },
         ),
-    ]
+    ] = None
+    class_name: Annotated[
+        str, says("Or the name of a PriorityClass.", minLength=1, maxLength=253, pattern=SUBDOMAIN)
+    ] = ""
+    preemption_policy: Annotated[
+        str, chooses("With value: Never, or PreemptLowerPriority (if absent).", PREEMPTION_POLICIES)
+    ] = ""
+
+
+_Priority = Annotated[
+    Priority,
+    schema(
+        **{
+            RULES: [
+                rule("has(self.value) != has(self.className)", "expected either value or className"),
+                rule(
+                    "!has(self.preemptionPolicy) || has(self.value)",
+                    "expected no preemptionPolicy with className: the class has its own",
+                    ".preemptionPolicy",
+                ),
+            ]
+        }
+    ),
+]
+
+
+class Disruption(Base):
+    """How many of the pods that the selector selects may be evicted at a time: a PodDisruptionBudget."""
+
+    min_available: Annotated[Share | None, Meta(description="So many stay: a number, or a share rounded up.")] = None
+    max_unavailable: Annotated[
+        Share | None, Meta(description="Or so many may be away: a number, or a share rounded up.")
+    ] = None
+
+
+_Disruption = Annotated[
+    Disruption,
+    schema(
+        **{
+            RULES: [
+                rule(
+                    "has(self.minAvailable) != has(self.maxUnavailable)",
+                    "expected either minAvailable or maxUnavailable",
+                )
+            ]
+        }
+    ),
+]
 
 
 class PlacementPolicySpec(Base):
@@ -256,17 +414,59 @@ class PlacementPolicySpec(Base):
     selector: Annotated[
         LabelSelector | None, Meta(description="The pods this is about, by their labels; all pods if absent or empty.")
     ] = None
-    capacity: Capacity | None = None
-    scheduling: Scheduling | None = None
+    capacity: _Capacity | None = None
+    scheduling: PolicyScheduling | None = None
+    version_anti_affinity: _VersionAntiAffinity | None = None
+    priority: _Priority | None = None
+    disruption: _Disruption | None = None
+    critical: Annotated[
+        bool, Meta(description="true: on demand first, and with a high priority, that of value 1000 if none is given.")
+    ] = False
+    apply: Annotated[
+        str,
+        chooses(
+            "Admission (if absent): pods are changed as they are created. None: only the extender and the scheduler of "
+            "Wukong go by this policy.",
+            APPLIES,
+        ),
+    ] = "Admission"
     mode: Annotated[
         str,
         Meta(description="Observe: nothing is enforced; what would have been done is counted and reported."),
-        _schema(
+        schema(
             default="Enforce",
             maxLength=16,
-            **{"x-kubernetes-validations": [_rule("self in ['Enforce', 'Observe']", "expected Enforce or Observe")]},
+            **{RULES: [rule("self in ['Enforce', 'Observe']", "expected Enforce or Observe")]},
         ),
     ] = "Enforce"
+
+
+def _needs_selector(field_name: str, why: str) -> dict[str, str]:
+    return rule(
+        f"!has(self.{field_name}) || has(self.selector) && (has(self.selector.matchLabels) && "
+        "size(self.selector.matchLabels) > 0 || has(self.selector.matchExpressions) && "
+        "size(self.selector.matchExpressions) > 0)",
+        f"expected a selector with labels beside {field_name}: {why}",
+        f".{field_name}",
+    )
+
+
+_SPEC_RULES = schema(
+    **{
+        RULES: [
+            rule(
+                "!has(self.critical) || !self.critical || !has(self.capacity) || "
+                "self.capacity.strategy in ['on-demand-first', 'on-demand-only'] && "
+                "!has(self.capacity.onDemandBase) && !has(self.capacity.spotPercent)",
+                "expected no capacity, or on-demand-first or on-demand-only without onDemandBase and spotPercent, with "
+                "critical: true",
+                ".critical",
+            ),
+            _needs_selector("versionAntiAffinity", "it is about the versions of one application"),
+            _needs_selector("disruption", "a budget is about pods by their labels"),
+        ]
+    }
+)
 
 
 class ClusterPlacementPolicySpec(PlacementPolicySpec):
@@ -281,22 +481,22 @@ class ClusterPlacementPolicySpec(PlacementPolicySpec):
 class Condition(Base):
     """One thing that is so, or not so."""
 
-    type: Annotated[str, Meta(description="What it is about."), _schema(maxLength=316)]
-    status: Annotated[str, Meta(description="Whether it is so."), _schema(enum=["True", "False", "Unknown"])]
-    reason: Annotated[str, Meta(description="Why, in one word."), _schema(maxLength=1024)] = ""
-    message: Annotated[str, Meta(description="Why, for people."), _schema(maxLength=32768)] = ""
-    last_transition_time: Annotated[str, Meta(description="Since when."), _schema(format="date-time")] = ""
-    observed_generation: Annotated[int, Meta(description="Of the spec this is about."), _schema(format="int64")] = 0
+    type: Annotated[str, Meta(description="What it is about."), schema(maxLength=316)]
+    status: Annotated[str, Meta(description="Whether it is so."), schema(enum=["True", "False", "Unknown"])]
+    reason: Annotated[str, Meta(description="Why, in one word."), schema(maxLength=1024)] = ""
+    message: Annotated[str, Meta(description="Why, for people."), schema(maxLength=32768)] = ""
+    last_transition_time: Annotated[str, Meta(description="Since when."), schema(format="date-time")] = ""
+    observed_generation: Annotated[int, Meta(description="Of the spec this is about."), schema(format="int64")] = 0
 
 
 class PlacementPolicyStatus(Base):
     """How the policy stands."""
 
-    observed_generation: Annotated[int, Meta(description="Of the spec this is about."), _schema(format="int64")] = 0
+    observed_generation: Annotated[int, Meta(description="Of the spec this is about."), schema(format="int64")] = 0
     conditions: Annotated[
         list[Condition],
         Meta(description="Accepted, by type."),
-        _schema(maxItems=16, **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}),
+        schema(maxItems=16, **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}),
     ] = []
 
 
@@ -305,7 +505,7 @@ class PlacementPolicy(Object):
 
     most_bytes: ClassVar[int] = POLICY_BYTES
 
-    spec: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
+    spec: Annotated[PlacementPolicySpec, _SPEC_RULES] = field(default_factory=PlacementPolicySpec)
     status: PlacementPolicyStatus = field(default_factory=PlacementPolicyStatus)
 
 
@@ -314,5 +514,5 @@ class ClusterPlacementPolicy(Object):
 
     most_bytes: ClassVar[int] = POLICY_BYTES
 
-    spec: ClusterPlacementPolicySpec = field(default_factory=ClusterPlacementPolicySpec)
+    spec: Annotated[ClusterPlacementPolicySpec, _SPEC_RULES] = field(default_factory=ClusterPlacementPolicySpec)
     status: PlacementPolicyStatus = field(default_factory=PlacementPolicyStatus)

@@ -13,7 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 from wukong.api.kinds import KINDS
-from wukong.api.placement import MODES, PREEMPTION_POLICIES, RULE_TYPES, STRATEGIES
+from wukong.api.placement import APPLIES, FALLBACKS, MODES, PREEMPTION_POLICIES, RULE_TYPES, STRATEGIES
 from wukong.api.usage import USAGE_GROUP
 from wukong.api.vm import BUSES, EVICTION_STRATEGIES, NAME_LABEL, RESTART_POLICIES, RUN_STRATEGIES
 from wukong.cluster.field_shapes import fields_of_struct, values_of_struct
@@ -124,7 +124,7 @@ VALUES = _read_words(
     kubevirt.io/virtualMachineControllerFinalize kubevirt.io/migrationJobFinalize
     """
 ) | {
-    *(*STRATEGIES, *MODES, *RULE_TYPES, *PREEMPTION_POLICIES),
+    *(*STRATEGIES, *FALLBACKS, *MODES, *APPLIES, *RULE_TYPES, *PREEMPTION_POLICIES),
     *(*RUN_STRATEGIES, *EVICTION_STRATEGIES, *RESTART_POLICIES, *BUSES),
 }
 KINDS_OF_OTHERS = _read_words(

@@ -20,16 +20,18 @@ from itertools import product
 import msgspec
 
 from wukong.api.placement import ResourceAffinity, ResourcePreference
-from wukong.api.vm import NodeAffinitySpec, Wukong
+from wukong.api.pod_affinity import NodeAffinitySpec
+from wukong.api.vm import Wukong
 from wukong.errors import InputError
 from wukong.placement.compile import GPU
+from wukong.placement.limits import MOST_NODE_TERMS
 from wukong.placement.percent import parse_percent
 from wukong.placement.vm.affinity import PREFERRED, REQUIRED
 from wukong.placement.vm.free_labels import free_amount, free_label_of
 from wukong.placement.vm.settings import VmSettings
 from wukong.ports import Document
 
-MOST_TERMS = 64  # required terms of one VM: kube-scheduler tries every one of them on every node
+MOST_TERMS = MOST_NODE_TERMS  # required terms of one VM
 
 
 def build_node_affinity(wukong: Wukong, settings: VmSettings) -> Document:
