@@ -12,7 +12,8 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -20,7 +21,7 @@ import click
 from mutants.changed_lines import find_changed_lines
 from mutants.covering_tests import ImportGraph
 from mutants.equivalents import find_reason, read_equivalents
-from mutants.mutations import Mutant, changed_texts, find_mutants
+from mutants.mutations import Mutant, changed_texts, compiles, find_changes
 from mutants.tree_copy import QUICK, SLOW, RunResult, TreeCopy
 
 ROOT = Path(__file__).parents[2]
@@ -43,8 +44,8 @@ def main(
     os.nice(10)
     lines = find_lines(paths) if paths else dict(find_changed_lines(ROOT, base))
     sources = {path: (ROOT / path).read_bytes() for path in sorted(lines)}
-    every = [mutant for path, source in sources.items() for mutant in find_mutants(path, source, lines[path])]
-    drawn = draw(every, count, seed)
+    every = [mutant for path, source in sources.items() for mutant in find_changes(path, source, lines[path])]
+    drawn = draw(every, count, seed, lambda mutant: compiles(mutant, sources[mutant.path]))
     where = f"in {', '.join(paths)}" if paths else f"in what differs from {base}"
     click.echo(f"{len(drawn)} of {len(every)} mutants {where}, seed {seed}")
     if not drawn:
@@ -78,15 +79,18 @@ def find_lines(paths: Iterable[str]) -> dict[str, set[int] | None]:
     return {str(file.resolve().relative_to(ROOT)): None for file in files}
 
 
-def draw(mutants: list[Mutant], count: int, seed: int) -> list[Mutant]:
-    """As many of them in the order of the source; two of one line only if there are too few lines."""
+def draw(
+    mutants: list[Mutant], count: int, seed: int, is_usable: Callable[[Mutant], bool] = lambda mutant: True
+) -> list[Mutant]:
+    """As many usable ones in the order of the source; two of one line only if there are too few lines."""
     shuffled = random.Random(seed).sample(mutants, len(mutants))
     first: dict[tuple[str, int], Mutant] = {}
     for mutant in shuffled:
         first.setdefault((mutant.path, mutant.line), mutant)
     chosen = set(first.values())
     ordered = [*first.values(), *(mutant for mutant in shuffled if mutant not in chosen)]
-    return sorted(ordered[:count], key=lambda mutant: (mutant.path, mutant.start, mutant.end, mutant.text))
+    drawn = islice(filter(is_usable, ordered), count)
+    return sorted(drawn, key=lambda mutant: (mutant.path, mutant.start, mutant.end, mutant.text))
 
 
 def try_all(

@@ -1,8 +1,11 @@
 """Which tests can notice a mutant: by what they import, nearest first. Reads syntax trees; imports and runs nothing.
 
 A test that imports the module is at distance 1, one that imports an importer of it at 2, and so on. A name that a
-package only hands on (`from wukong.state import State`) leads to the module that has it. Of one distance, tests of the
-folder of the same name come first, then one of each folder in turn. Called by __main__.py.
+package only hands on (`from wukong.state import State`) leads to the module that has it. A module's dotted name as a
+text imports it, too: so the command line loads its verbs. Tests import the conftest.py of their folder and those above.
+
+Of one distance, tests of the folder of the same name or of one above come first, of these the test that is called
+after the module, then one of each folder in turn. Called by __main__.py.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ class ImportGraph:
                 self._paths[name] = str(file.relative_to(root))
         self._importers: dict[str, set[str]] = {}
         for name, tree in self._trees.items():
-            for imported in self._find_imports(tree):
+            for imported in (*self._find_imports(tree), *self._find_conftests(name)):
                 self._importers.setdefault(imported, set()).add(name)
 
     def list_tests(self, path: str) -> list[tuple[int, str]]:
@@ -41,14 +44,23 @@ class ImportGraph:
             layer = sorted(importers - distances.keys())
             distances |= dict.fromkeys(layer, max(distances.values()) + 1)
         tests = [(distance, self._paths[name]) for name, distance in distances.items() if _is_test(self._paths[name])]
-        own_folder = str(Path(path).parent).replace("src/wukong", "tests", 1)
+        place = Path(path.replace("src/wukong", "tests", 1))
         turns: Tally[tuple[int, str]] = Tally()
-        ordered: list[tuple[int, bool, int, str]] = []
+        ordered: list[tuple[int, bool, bool, int, str]] = []
         for distance, test in sorted(tests):
-            folder = str(Path(test).parent)
-            ordered.append((distance, folder != own_folder, turns[distance, folder], test))
-            turns[distance, folder] += 1
-        return [(distance, test) for distance, _, _, test in sorted(ordered)]
+            folder = Path(test).parent
+            is_near = folder in place.parents and folder.name != "tests"
+            is_namesake = is_near and Path(test).stem == f"test_{place.stem}"
+            ordered.append((distance, not is_near, not is_namesake, turns[distance, str(folder)], test))
+            turns[distance, str(folder)] += 1
+        return [(distance, test) for distance, *_, test in sorted(ordered)]
+
+    def _find_conftests(self, module: str) -> Iterator[str]:
+        """What pytest imports before a test of this name."""
+        if _is_test(self._paths[module]):
+            folders = module.split(".")[:-1]
+            names = (".".join((*folders[:depth], "conftest")) for depth in range(len(folders) + 1))
+            yield from (name for name in names if name in self._trees)
 
     def _find_imports(self, tree: ast.Module) -> Iterator[str]:
         for node in ast.walk(tree):
@@ -56,6 +68,8 @@ class ImportGraph:
                 yield from (alias.name for alias in node.names if alias.name in self._trees)
             elif isinstance(node, ast.ImportFrom) and node.module:
                 yield from (self._resolve(node.module, alias.name) for alias in node.names)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
+                yield from (name for name in (node.value,) if name in self._trees)
 
     def _resolve(self, module: str, name: str) -> str:
         """The module that a name comes from: a submodule, or what a package has it from."""

@@ -60,13 +60,15 @@ class Mutant(NamedTuple):
 
 def find_mutants(path: str, source: bytes, lines: set[int] | None = None) -> list[Mutant]:
     """All mutants of a file, or of these lines of it, in the order of the source; each compiles."""
+    return [mutant for mutant in find_changes(path, source, lines) if compiles(mutant, source)]
+
+
+def find_changes(path: str, source: bytes, lines: set[int] | None = None) -> list[Mutant]:
+    """The same, with the few that do not compile: to try that with every one of all of src takes minutes."""
     finder = _Finder(path, source)
     finder.visit(ast.parse(source))
-    return [
-        mutant
-        for mutant in sorted(set(finder.mutants), key=lambda mutant: (mutant.start, mutant.end, mutant.text))
-        if (lines is None or mutant.line in lines) and _compiles(mutant.apply(source))
-    ]
+    ordered = sorted(set(finder.mutants), key=lambda mutant: (mutant.start, mutant.end, mutant.text))
+    return [mutant for mutant in ordered if lines is None or mutant.line in lines]
 
 
 def changed_texts(mutant: Mutant, source: bytes) -> tuple[str, str]:
@@ -79,9 +81,9 @@ def changed_texts(mutant: Mutant, source: bytes) -> tuple[str, str]:
     return before.strip(), after.strip()
 
 
-def _compiles(source: bytes) -> bool:
+def compiles(mutant: Mutant, source: bytes) -> bool:
     try:
-        compile(source, "mutant", "exec")
+        compile(mutant.apply(source), "mutant", "exec")
     except (SyntaxError, ValueError):
         return False
     return True
