@@ -5,7 +5,7 @@
     constant       a number is one higher, True becomes False, a word gets another letter
     arithmetic     + becomes -, * becomes /, | becomes &
     statement      a call, an assignment to a field, a raise, a break or a continue is left out
-    return         what is returned becomes None
+    return         what is returned becomes None, but False, which becomes True
     arguments      the first two arguments of a call are swapped
 
 Left alone is what no test should notice: annotations, docstrings, texts with a space in them and f-strings (wording),
@@ -243,7 +243,8 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Return(self, node: ast.Return) -> None:
         if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
-            self._replace("return", node, "return None")
+            if not (isinstance(node.value, ast.Constant) and node.value.value is False):  # a claim: None says no, too
+                self._replace("return", node, "return None")
             self.visit(node.value)
 
     def visit_Raise(self, node: ast.Raise) -> None:

@@ -60,6 +60,7 @@ def mutated(text: str, lines: set[int] | None = None) -> list[str]:
         ("while a:\n    break", ["while not (a):\n    break", "while a:\n    pass"]),
         ("while True:\n    continue", ["while True:\n    pass"]),
         ("def f():\n    return a", ["def f():\n    return None"]),
+        ("def f():\n    return False", ["def f():\n    return True"]),
         ("def f():\n    raise E", ["def f():\n    pass"]),
         ("def f(a=1):\n    g", ["def f(a=2):\n    g"]),
         ("x = a < b  # größer\ny = a > b", ["x = a <= b  # größer\ny = a > b", "x = a < b  # größer\ny = a >= b"]),
