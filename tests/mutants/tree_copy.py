@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -75,7 +76,7 @@ class TreeCopy:
                 capture_output=True,
                 text=True,
                 timeout=None if limit_seconds is None else limit_seconds * _CLOCK_PER_PROCESSOR_TIME,
-                preexec_fn=lambda: signal.setitimer(signal.ITIMER_PROF, limit_seconds or 0.0) and None,
+                preexec_fn=partial(signal.setitimer, signal.ITIMER_PROF, limit_seconds or 0.0),  # 0: no limit
                 check=False,
             )
             is_too_long = process.returncode == -signal.SIGPROF
