@@ -4,8 +4,8 @@ A test that imports the module is at distance 1, one that imports an importer of
 package only hands on (`from wukong.state import State`) leads to the module that has it. A module's dotted name as a
 text imports it, too: so the command line loads its verbs. Tests import the conftest.py of their folder and those above.
 
-Of one distance, tests of the folder of the same name or of one above come first, of these the test that is called
-after the module, then one of each folder in turn. Called by __main__.py.
+Tests of the folder of the same name, or of one above, count as two steps nearer, and by one more for each word that
+their name and the module's path have in common. Of one distance, one of each folder in turn. Called by __main__.py.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ImportGraph:
                 self._importers.setdefault(imported, set()).add(name)
 
     def list_tests(self, path: str) -> list[tuple[int, str]]:
-        """Distance and path of the tests that reach the module at `path`, nearest first."""
+        """Distance by imports and path of the tests that reach the module at `path`, nearest first."""
         module = next(name for name, its_path in self._paths.items() if its_path == path)
         distances = {module: 0}
         layer = [module]
@@ -45,15 +45,16 @@ class ImportGraph:
             distances |= dict.fromkeys(layer, max(distances.values()) + 1)
         tests = [(distance, self._paths[name]) for name, distance in distances.items() if _is_test(self._paths[name])]
         place = Path(path.replace("src/wukong", "tests", 1))
+        words = _split_words(place)
         turns: Tally[tuple[int, str]] = Tally()
-        ordered: list[tuple[int, bool, bool, int, str]] = []
+        ordered: list[tuple[int, int, int, str]] = []
         for distance, test in sorted(tests):
             folder = Path(test).parent
             is_near = folder in place.parents and folder.name != "tests"
-            is_namesake = is_near and Path(test).stem == f"test_{place.stem}"
-            ordered.append((distance, not is_near, not is_namesake, turns[distance, str(folder)], test))
+            nearer = 2 + len(words & _split_words(Path(Path(test).name))) if is_near else 0
+            ordered.append((distance - nearer, turns[distance, str(folder)], distance, test))
             turns[distance, str(folder)] += 1
-        return [(distance, test) for distance, *_, test in sorted(ordered)]
+        return [(distance, test) for _, _, distance, test in sorted(ordered)]
 
     def _find_conftests(self, module: str) -> Iterator[str]:
         """What pytest imports before a test of this name."""
@@ -87,3 +88,7 @@ class ImportGraph:
 def _is_test(path: str) -> bool:
     name = path.rpartition("/")[2]
     return path.startswith("tests/") and name.startswith("test_") and not path.startswith(NEEDS_CONTROL_PLANE)
+
+
+def _split_words(path: Path) -> set[str]:
+    return {word for part in path.with_suffix("").parts for word in part.split("_")} - {"test", "tests"}

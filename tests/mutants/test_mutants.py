@@ -183,9 +183,9 @@ def test_what_is_loaded_by_its_name_and_used_through_a_conftest_is_tested_too(tm
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, "utf-8")
     assert ImportGraph(tmp_path).list_tests("src/wukong/cli/verbs/get.py") == [
-        (2, "tests/abc/test_main.py"),
         (3, "tests/cli/test_get.py"),
         (3, "tests/cli/test_aaa.py"),
+        (2, "tests/abc/test_main.py"),
     ]
 
 
