@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wukong.replies.admission.decisions import (
-    FORGET_SECONDS,
-    Decision,
-    Decisions,
-    Written,
-    format_decision,
-    read_decision,
-)
+from wukong.replies.admission.decisions import FORGET_SECONDS, Decision, Decisions
 
 PLAN = object()
 
@@ -41,7 +34,7 @@ def test_a_decision_whose_pod_does_not_come_is_forgotten() -> None:
     decisions.add("two", a_decision(at=5.0))
     assert list_pending(decisions, now=FORGET_SECONDS - 0.1) == ["spot", "spot"]
     assert list_pending(decisions, now=FORGET_SECONDS) == ["spot"]
-    assert decisions.find("spot.one", "rs", PLAN, FORGET_SECONDS) is None
+    assert decisions.find("one", "rs", PLAN, FORGET_SECONDS) is None
 
 
 def test_a_clock_that_is_set_back_keeps_nothing_for_ever() -> None:
@@ -51,23 +44,19 @@ def test_a_clock_that_is_set_back_keeps_nothing_for_ever() -> None:
 
 
 @pytest.mark.parametrize(
-    ("annotation", "group", "plan", "is_known"),
+    ("nonce", "group", "plan", "is_known"),
     [
-        ("spot.one", "rs", PLAN, True),
-        ("on-demand.one", "rs", PLAN, True),  # what we know counts, not what is written
-        ("spot.other", "rs", PLAN, False),
-        ("spot.one", "another", PLAN, False),
-        ("spot.one", "rs", object(), False),  # the policy changed meanwhile
+        ("one", "rs", PLAN, True),
+        ("other", "rs", PLAN, False),
+        ("one", "another", PLAN, False),
+        ("one", "rs", object(), False),  # the policy changed meanwhile
         ("", "rs", PLAN, False),
-        ("gold.one", "rs", PLAN, False),
     ],
 )
-def test_a_pod_that_comes_again_is_known_by_its_nonce(
-    annotation: str, group: str, plan: object, is_known: bool
-) -> None:
+def test_a_pod_that_comes_again_is_known_by_its_nonce(nonce: str, group: str, plan: object, is_known: bool) -> None:
     decisions = Decisions()
     decisions.add("one", a_decision())
-    assert decisions.find(annotation, group, plan, 1.0) == (Written("spot", "one") if is_known else None)
+    assert decisions.find(nonce, group, plan, 1.0) == (a_decision() if is_known else None)
 
 
 def test_there_are_never_more_than_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,13 +66,3 @@ def test_there_are_never_more_than_a_bounded_number(monkeypatch: pytest.MonkeyPa
         decisions.add(str(number), a_decision())
     assert len(decisions) == 10
     assert len(list_pending(decisions)) == 10
-
-
-@pytest.mark.parametrize("text", ["", ".", "spot", "spot.", ".x", "gold.x"])
-def test_an_annotation_of_somebody_elses_is_none(text: str) -> None:
-    assert read_decision(text) is None
-
-
-def test_an_annotation_says_what_was_decided() -> None:
-    written = Written("on-demand", "4f1c")
-    assert read_decision(format_decision(written)) == written

@@ -10,17 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-DECISION = "placement.novasphere.dev/decision"  # the annotation: spot.4f1c2a9e
+from wukong.api.placement import GROUP
+
+NONCE = f"{GROUP}/decision"  # the annotation
 FORGET_SECONDS = 10.0
 _MOST_DECISIONS = 1 << 14
-Group = str | tuple[str, tuple[tuple[str, str], ...]]  # see capacity_counts.py
-
-
-class Written(NamedTuple):
-    """What a decision's annotation says."""
-
-    capacity: str
-    nonce: str
+Group = str | tuple[str, tuple[tuple[str, str], ...]]  # see capacity_index.py
 
 
 class Decision(NamedTuple):
@@ -45,14 +40,12 @@ class Decisions:
         self._by_nonce[nonce] = decision
         self._by_group.setdefault(decision.group, {})[nonce] = decision.capacity
 
-    def find(self, annotation: str, group: Group, plan: object, now: float) -> Written | None:
-        """What was decided about the pod with this annotation, if we did so lately, by the same plan."""
-        written = read_decision(annotation)
-        decision = self._by_nonce.get(written.nonce) if written is not None else None
-        if written is None or decision is None or not _is_recent(decision, now):
+    def find(self, nonce: str, group: Group, plan: object, now: float) -> Decision | None:
+        """What was decided about the pod with this nonce, if we did so lately, by the same plan."""
+        decision = self._by_nonce.get(nonce)
+        if decision is None or not _is_recent(decision, now):
             return None
-        is_same = decision.group == group and decision.plan is plan
-        return Written(decision.capacity, written.nonce) if is_same else None
+        return decision if decision.group == group and decision.plan is plan else None
 
     def list_pending(self, group: Group, has_seen: Callable[[str], bool], now: float) -> Iterator[str]:
         """The capacities decided for pods of a group that have not come yet. Those that have are forgotten here."""
@@ -76,16 +69,6 @@ class Decisions:
             if _is_recent(decision, now):
                 return
             self.remove(nonce)
-
-
-def read_decision(annotation: str) -> Written | None:
-    """What a pod's annotation says; None if it is none of ours."""
-    capacity, dot, nonce = annotation.partition(".")
-    return Written(capacity, nonce) if dot and nonce and capacity in ("spot", "on-demand") else None
-
-
-def format_decision(written: Written) -> str:
-    return f"{written.capacity}.{written.nonce}"
 
 
 def _is_recent(decision: Decision, now: float) -> bool:

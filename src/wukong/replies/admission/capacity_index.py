@@ -1,8 +1,8 @@
 """How many pods of each group are on spot and on on-demand nodes, or were told to go there. A derived index.
 
 A group is what one controller owns: the pods of a ReplicaSet, of a StatefulSet. Pods that nobody owns are a group with
-those of their namespace that have the same labels. A bound pod counts where it is, one that waits by the decision that
-is written on it; pods that have ended or are being deleted count no more. Read by pods.py.
+those of their namespace that have the same labels. A bound pod counts where it is, one that waits by what its mark
+says; pods that have ended or are being deleted count no more. Read by pods.py.
 """
 
 from __future__ import annotations
@@ -16,41 +16,29 @@ from wukong.api.resources import Key
 from wukong.engine.copy_on_write import CopyOnWriteDicts
 from wukong.engine.layered_dict import LayeredDict
 from wukong.placement.capacity import is_spot
-from wukong.replies.admission.decisions import DECISION, Group, read_decision
+from wukong.placement.pods import ON_DEMAND, SPOT, CapacityCounts, read_mark
+from wukong.replies.admission.decisions import NONCE, Group
 
-SPOT, ON_DEMAND = "spot", "on-demand"
 _MOST_SEEN = 1 << 14  # nonces remembered: those of ten seconds, at 1,600 pods a second
-
-
-class Counts(NamedTuple):
-    on_demand: int = 0
-    spot: int = 0
-
-    def add(self, capacity: str, number: int = 1) -> Counts:
-        if capacity == SPOT:
-            return Counts(self.on_demand, self.spot + number)
-        return Counts(self.on_demand + number, self.spot) if capacity == ON_DEMAND else self
-
-
-NONE = Counts()
+_NONE = CapacityCounts()
 
 
 class _Placed(NamedTuple):
     group: Group
-    decided: str  # by the annotation; "" for nothing
+    decided: str  # by its mark; "" for nothing
 
 
-class CapacityCounts:
+class CapacityIndex:
     kinds: ClassVar[frozenset[str]] = frozenset((PODS.group_kind, NODES.group_kind))
 
     def __init__(self) -> None:
-        self._counts: LayeredDict[Group, Counts] = LayeredDict()
+        self._counts: LayeredDict[Group, CapacityCounts] = LayeredDict()
         self._capacities: LayeredDict[str, str] = LayeredDict()  # by node
         self._placed: CopyOnWriteDicts[str, Key, _Placed] = CopyOnWriteDicts()  # by node: the pods that count
         self._seen: dict[str, None] = {}  # nonces of pods that came, the latest last
 
-    def of(self, group: Group) -> Counts:
-        return self._counts.get(group, NONE)
+    def of(self, group: Group) -> CapacityCounts:
+        return self._counts.get(group, _NONE)
 
     def has_seen(self, nonce: str) -> bool:
         """Whether a pod with this nonce came lately, be it gone again or not."""
@@ -94,21 +82,21 @@ class CapacityCounts:
             self._capacities[name] = after
 
     def _count(self, group: Group, capacity: str, number: int) -> None:
-        counts = self.of(group).add(capacity, number)
-        if counts == NONE:
+        counts = add_to(self.of(group), capacity, number)
+        if counts == _NONE:
             self._counts.pop(group, None)
         else:
             self._counts[group] = counts
 
     def _see(self, meta: ObjectMeta) -> None:
-        decision = read_decision(meta.annotations.get(DECISION, ""))
-        if decision is not None:
-            self._seen[decision.nonce] = None
+        nonce = meta.annotations.get(NONCE)
+        if nonce:
+            self._seen[nonce] = None
             if len(self._seen) > _MOST_SEEN:
                 del self._seen[next(iter(self._seen))]
 
-    def fork(self) -> CapacityCounts:
-        copy = CapacityCounts()
+    def fork(self) -> CapacityIndex:
+        copy = CapacityIndex()
         copy._counts, copy._capacities = self._counts.fork(), self._capacities.fork()
         copy._placed, copy._seen = self._placed.fork(), dict(self._seen)
         return copy
@@ -120,6 +108,13 @@ def group_of(namespace: str, meta: ObjectMeta) -> Group:
     return owner.uid if owner is not None and owner.uid else (namespace, tuple(sorted(meta.labels.items())))
 
 
+def add_to(counts: CapacityCounts, capacity: str, number: int = 1) -> CapacityCounts:
+    """These counts and so many pods of that capacity more."""
+    if capacity == SPOT:
+        return counts._replace(spot=counts.spot + number)
+    return counts._replace(on_demand=counts.on_demand + number) if capacity == ON_DEMAND else counts
+
+
 def _decided_of(meta: ObjectMeta) -> str:
-    decision = read_decision(meta.annotations.get(DECISION, ""))
-    return decision.capacity if decision is not None else ""
+    mark = read_mark(meta.annotations)
+    return mark.capacity if mark is not None else ""
