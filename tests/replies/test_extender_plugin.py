@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from random_clusters import Case, cases
 from wukong.api.meta import ObjectMeta
-from wukong.api.placement import Capacity, ClusterPlacementPolicy, ClusterPlacementPolicySpec
+from wukong.api.placement import ClusterPlacementPolicy, ClusterPlacementPolicySpec
+from wukong.api.policy_parts import Capacity
 from wukong.api.profile import Profile, default_profile
 from wukong.api.versions import VERSIONS
 from wukong.engine import Decision, Scheduler, Snapshot

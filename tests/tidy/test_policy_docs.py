@@ -12,7 +12,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from wukong.api.placement import GROUP, MODES, STRATEGIES, VERSION
+from wukong.api.placement import GROUP, MODES, VERSION
+from wukong.api.policy_parts import STRATEGIES
 from wukong.cli.verbs.explain import command as explain
 from wukong.placement.capacity import SPOT_LABELS
 from wukong.placement.compile import GPU_NAMES

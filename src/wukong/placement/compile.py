@@ -18,9 +18,7 @@ from wukong.api.decode import readable
 from wukong.api.meta import LabelSelector
 from wukong.api.placement import (
     DEFAULT,
-    PREEMPTION_POLICIES,
     RULE_TYPES,
-    Capacity,
     ClusterPlacementPolicy,
     ClusterPlacementPolicySpec,
     PlacementPolicy,
@@ -32,6 +30,7 @@ from wukong.api.placement import (
     SchedulingPolicy,
     SchedulingRule,
 )
+from wukong.api.policy_parts import PREEMPTION_POLICIES, Capacity
 from wukong.api.quantity import parse_quantity, scheduler_amount
 from wukong.errors import InputError, nearest
 from wukong.placement.limits import find_scheduling_size_problems, find_selector_size_problems, find_size_problems
