@@ -242,7 +242,9 @@ def _find_rule_problems(entry: SchedulingRule, rules: Rules, path: str) -> Itera
             yield describe_problem(f"{path}.weight", "no weight but for type score", entry.weight, "Remove it.")
     rule = rules.get(entry.name)
     if rule is None:
-        fix = nearest(entry.name, rules).strip() or "Install the package that has it, or remove the rule."
+        likely = nearest(entry.name, rules).strip()
+        install = "Install the package that has it"
+        fix = f"{likely} {install} otherwise." if likely else f"{install}, or remove the rule."
         yield describe_problem(f"{path}.name", f"a rule that is there ({', '.join(sorted(rules))})", entry.name, fix)
         return
     if entry.type in RULE_TYPES and not rule.can_be(entry.type):
