@@ -30,7 +30,7 @@ from bench.scheduler.bursts import (
     run_burst,
 )
 from testbed import nodes, programs
-from testbed.client import Client
+from testbed.client import Client, Json
 from testbed.control_plane import ControlPlane
 from testbed.ports import free_ports
 
@@ -129,7 +129,7 @@ def print_row(workload: str, results: dict[str, list[Result]]) -> None:
     print(f"{workload:16}" + "".join(cells), flush=True)
 
 
-def a_node(number: int) -> dict[str, object]:
+def a_node(number: int) -> Json:
     labels = {"topology.kubernetes.io/zone": f"zone-{number % 3}"}
     return nodes.a_node(f"node-{number:05d}", now=time.time(), labels=labels)
 

@@ -1,4 +1,4 @@
-"""What `wukong manifests extender` prints for three installations, kept as files, so that every change of it is seen.
+"""What `wukong manifests` prints for some installations, kept as files, so that every change of it is seen.
 
 `python -m app.installations` writes them anew (PYTHONPATH=src:tests). Certificates are texts here: theirs are random.
 """
@@ -10,6 +10,8 @@ from pathlib import Path
 
 from wukong.app.components import COMPONENTS
 from wukong.app.components.extender.install import ExtenderInstallation, SecondScheduler, build_manifests
+from wukong.app.components.scheduler import SCHEDULER, SchedulerOptions
+from wukong.app.components.scheduler import install as scheduler_install
 from wukong.app.install.certificates import Certificates, Pair
 from wukong.app.install.text import as_yaml
 
@@ -32,14 +34,24 @@ INSTALLATIONS = {
         image="wukong:test", components=ALL, is_plain=True, prometheus="http://prometheus:9090"
     ),
 }
+SCHEDULERS = {
+    "scheduler": scheduler_install.SchedulerInstallation(
+        image="wukong:test",
+        components=(SCHEDULER,),
+        scheduler=SchedulerOptions(("custom-scheduler", "gpu-scheduler")),
+    ),
+}
+NAMES = (*INSTALLATIONS, *SCHEDULERS)
 
 
 def build_text(name: str) -> str:
+    if name in SCHEDULERS:
+        return as_yaml(scheduler_install.build_manifests(SCHEDULERS[name]))
     installation = INSTALLATIONS[name]
     return as_yaml(build_manifests(installation, None if installation.is_plain else CERTIFICATES))
 
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for name in INSTALLATIONS:
+    for name in NAMES:
         (FOLDER / f"{name}.yaml").write_text(build_text(name), "utf-8")
