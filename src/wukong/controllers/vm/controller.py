@@ -65,7 +65,7 @@ _PERMANENT = ("Invalid", "Denied", "GateRefusal")  # errors that are told when t
 
 
 def wukongs_of_class(change: Change, state: State) -> list[Key]:
-    return state.index_of(ClassUsers).list_wukongs(change.key.name)
+    return state.index_of(ClassUsers).list_asking(change.key.name)
 
 
 class Judgement(NamedTuple):
