@@ -34,6 +34,7 @@ class Group(msgspec.Struct, frozen=True):
 GROUPS = {
     "kubevirt": Group("kubevirt_bed", 200),  # a cluster with KubeVirt, which limits how many migrations go on at a time
     "extended": Group("extended", 25),  # a cluster whose kube-scheduler asks our extender
+    "own-scheduler": Group("own_scheduler", 20),  # our scheduler on the shared cluster, with exactly its rights
     "policies": Group("kinds", 5),  # a cluster with our kinds, and nobody else who judges policies
 }
 

@@ -10,6 +10,7 @@ from scheduler_world import OURS, World
 from wukong.actions import Note
 from wukong.api.core import Pod
 from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES
+from wukong.controllers.scheduler.choice import Extension
 from wukong.controllers.scheduler.controller import Scheduler
 from wukong.engine import Scheduler as Engine
 from wukong.engine.view import View
@@ -28,7 +29,8 @@ def extended() -> World:
         extended_engine, plugin = add_extender(engine, extender, DEFAULT_ENTRY, now)
         return extended_engine, lambda view: plugin.answer_of(view).filtered.notes
 
-    world = World(Scheduler([OURS], extend=extend, extended_by=[PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES]))
+    kinds = [PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES]
+    world = World(Scheduler([OURS], extension=Extension(extend), extended_by=kinds))
     extenders.append(Extender(world.state, Settings(critical_priority=1000)))
     return world
 

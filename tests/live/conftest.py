@@ -49,8 +49,8 @@ async def prepare(bed: Bed, folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def vm_component(kubevirt_bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
-    """It acts on every Wukong there: tests with a controller of their own (test_vm.py) come before its tests."""
+    """It acts on every Wukong there, and restarts machines that ask for it after a second."""
     folder = tmp_path_factory.mktemp("vm")
     kubeconfig = asyncio.run(furnish_for_vms(kubevirt_bed, folder))
-    with component_running(kubeconfig, folder / "vm.log"):
+    with component_running(kubeconfig, folder / "vm.log", "--restart-pause-seconds", "1"):
         yield kubevirt_bed

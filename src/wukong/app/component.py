@@ -15,7 +15,7 @@ import msgspec
 
 from wukong.api.resources import Resource
 from wukong.app.permissions import LEASE_NAME, Permission, list_lease_permissions
-from wukong.controllers.scheduler.choice import Extend
+from wukong.controllers.scheduler.choice import Extension
 from wukong.engine import FIRST_BY_NAME, Ties
 from wukong.placement.rule import Rules
 from wukong.ports import Clock, Cluster, Document
@@ -38,7 +38,7 @@ class NoOptions(msgspec.Struct, frozen=True):
 class SchedulerExtension(NamedTuple):
     """What a component adds to a scheduler of the same process, and the kinds that it goes by."""
 
-    extend: Extend
+    extension: Extension
     kinds: tuple[Resource, ...]
 
 
@@ -104,6 +104,8 @@ class Component(msgspec.Struct, Generic[O], frozen=True, kw_only=True):
     takes_extensions: bool = False  # it is a scheduler: those of its process are built for it
     process: str = OURS
     is_named: bool = True  # by users; one that is not comes only with those that need it
+    workers: int = 8  # on a real cluster: of how many keys actions may be under way at a time
+    name_lease: Callable[[O], str] = lambda options: LEASE_NAME  # of its Lease, where nobody says otherwise
     is_embedded_only: bool = False
 
 

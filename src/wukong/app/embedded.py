@@ -18,7 +18,7 @@ from wukong.app.component import OURS, Component, Context, with_needs
 from wukong.app.component_choice import EMBEDDED_COMPONENTS, find_unknown_names
 from wukong.app.components.extender import EXTENDER
 from wukong.app.components.extender.component import POLICIES
-from wukong.app.components.scheduler import SCHEDULER
+from wukong.app.components.kube_scheduler import KUBE_SCHEDULER
 from wukong.app.components.wukongs import WUKONG_SETTINGS, WukongOptions
 from wukong.app.options import read_section
 from wukong.app.rules import load_rules
@@ -51,7 +51,7 @@ class Settings(msgspec.Struct, frozen=True):
     """`takes_time`: controllers take milliseconds as in a real cluster, drawn by the seed; else none at all."""
 
     seed: int = 0
-    components: tuple[Component[Any], ...] = (SCHEDULER,)
+    components: tuple[Component[Any], ...] = (KUBE_SCHEDULER,)
     takes_time: bool = True
     options: Mapping[str, msgspec.Struct] = {}  # by the component's name
 
@@ -91,7 +91,7 @@ def play_with(
 
 
 def choose_components(scenario: Scenario, documents: Iterable[Document] = ()) -> tuple[Component[Any], ...]:
-    """Our scheduler, the extender if it is asked, and those that the scenario names; `documents` are a snapshot's.
+    """kube-scheduler, the extender if it is asked, and those that the scenario names; `documents` are a snapshot's.
 
     Raises InputError for a name that is none.
     """
@@ -101,7 +101,7 @@ def choose_components(scenario: Scenario, documents: Iterable[Document] = ()) ->
     if EXTENDER in named and scenario.extender is False:
         raise InputError("$.extender: is false, and components names the extender. Leave out one of the two.")
     extenders = [EXTENDER] if asks_extender(scenario, documents) else []
-    return tuple(dict.fromkeys([SCHEDULER, *extenders, *named]))
+    return tuple(dict.fromkeys([KUBE_SCHEDULER, *extenders, *named]))
 
 
 def asks_extender(scenario: Scenario, documents: Iterable[Document] = ()) -> bool:

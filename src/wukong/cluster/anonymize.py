@@ -29,8 +29,8 @@ from wukong.api.meta import Object
 from wukong.api.objects import Objects
 from wukong.cluster.field_shapes import DATA, Shape, shape_of_document, shape_within
 from wukong.cluster.public_vocabulary import ANNOTATIONS, Vocabulary, collect_vocabulary
+from wukong.placement.free_labels import find_resource_type, free_label_of
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
-from wukong.placement.vm.free_labels import find_resource_type, free_label_of
 from wukong.ports import Document
 
 _IMAGES = frozenset({"image", "reference", "names"})

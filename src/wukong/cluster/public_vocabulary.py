@@ -19,10 +19,10 @@ from wukong.api.vm import BUSES, EVICTION_STRATEGIES, NAME_LABEL, RESTART_POLICI
 from wukong.cluster.field_shapes import fields_of_struct, values_of_struct
 from wukong.placement import leaving_nodes
 from wukong.placement.capacity import SPOT_LABELS
+from wukong.placement.free_labels import free_label_of
 from wukong.placement.price_table import find_list_price
 from wukong.placement.prices import PRICE_LABEL, TYPE_LABELS
 from wukong.placement.rules import BUILT_IN
-from wukong.placement.vm.free_labels import free_label_of
 
 
 def _read_words(text: str) -> frozenset[str]:
@@ -170,7 +170,7 @@ _PATTERNS = re.compile(
     rf"|{_NUMBER}([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)"  # quantities
     r"|\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?"  # times
     r"|hugepages-\d+[KMG]i"
-    r"|wukong-(minus-)?\d+(-never)?"  # our PriorityClasses
+    r"|(wukong|placement)-(minus-)?\d+(-never)?"  # our PriorityClasses
     r"|(machine-type|host-model-cpu|cpu-model|cpu-model-migration|cpu-feature)\.node\.kubevirt\.io/[A-Za-z0-9._-]+"
     r"|(pc-)?(q35|i440fx)(-[a-z0-9.]+)*"  # machine types of virtual machines
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 from wukong.app.component import Component
 from wukong.app.components.extender import EXTENDER
+from wukong.app.components.kube_scheduler import KUBE_SCHEDULER
 from wukong.app.components.load import LOAD
 from wukong.app.components.policy import POLICY
 from wukong.app.components.scheduler import SCHEDULER
@@ -23,5 +24,6 @@ COMPONENTS: dict[str, Component[Any]] = {
         POLICY,
         VM,
         SCHEDULER,
+        KUBE_SCHEDULER,
     )
 }

@@ -14,6 +14,7 @@ PARTS: dict[str, Verb] = {
     "extender": Verb(
         "wukong.cli.verbs.manifests_extender", "Print the scheduler extender: workload, rights, certificates."
     ),
+    "scheduler": Verb("wukong.cli.verbs.manifests_scheduler", "Print our scheduler: kinds, workload, rights."),
     "vm": Verb("wukong.cli.verbs.manifests_vm", "Print the controller of Wukongs: kind, workload, rights."),
 }
 
