@@ -12,7 +12,8 @@ from wukong.actions import DONE, Create, Delete, Outcome, Patch
 from wukong.api.core import PriorityClass
 from wukong.api.meta import Object
 from wukong.api.resources import Key
-from wukong.controllers.vm.priority_classes import UNUSED, UNUSED_SECONDS, ClassUsers, PriorityClasses
+from wukong.controllers.priority_classes import UNUSED_SECONDS
+from wukong.controllers.vm.priority_classes import UNUSED, ClassUsers, PriorityClasses
 from wukong.controllers.vm.priority_limits import PriorityLimits
 from wukong.placement.vm import build_priority_class, build_virtual_machine
 from wukong.placement.vm.settings import VmSettings

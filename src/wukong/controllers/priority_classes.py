@@ -93,6 +93,10 @@ class SharedPriorityClasses:
         """The class of this name as somebody who may ask for it does; None if nobody does."""
         raise NotImplementedError
 
+    def is_used(self, name: str, state: State) -> bool:
+        """Whether somebody needs the class who need not ask for it."""
+        return state.index_of(self.users).is_used(name)
+
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         priority_class = state.get(PriorityClass, key)
         wanted = self.build_class(key.name, state)
@@ -101,7 +105,7 @@ class SharedPriorityClasses:
         meta = priority_class.metadata
         if meta.labels.get(MANAGED_BY) != MANAGER or not key.name.startswith(self.prefix):
             return DONE
-        is_used = wanted is not None or state.index_of(self.users).is_used(key.name)
+        is_used = wanted is not None or self.is_used(key.name, state)
         marked_at = meta.annotations.get(self.unused)
         if is_used:
             return DONE if marked_at is None else Outcome((self._mark(priority_class, None),))

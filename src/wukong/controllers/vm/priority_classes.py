@@ -14,7 +14,6 @@ from wukong.api.kubevirt import VirtualMachine, VirtualMachineInstance
 from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.api.vm import Wukong
-from wukong.controllers.priority_classes import UNUSED_SECONDS as UNUSED_SECONDS
 from wukong.controllers.priority_classes import ClassUserIndex, SharedPriorityClasses, classes_of
 from wukong.controllers.vm.priority_limits import PriorityLimits, find_priority_problems, policy_of
 from wukong.placement.vm import build_priority_class, priority_class_name_of
