@@ -3,6 +3,8 @@
     GROUPS                        tests that share something costly by a fixture: one worker runs them all
     xdist_group("name")           the mark behind it, for tests that share something else
     slow(waits=…)                 seconds for which a test does next to nothing: those who wait longest start first
+    a file                        its tests that neither are slow nor need a control plane: what they make once and
+                                  keep, one worker makes once
 
 Tests that wait start before those that only compute, see `turn_of`. xdist's own `--dist loadgroup` knows groups by a
 suffix that workers give to the ids of tests, and pytest 9 does not let them. Here one worker writes the groups into a
@@ -11,6 +13,7 @@ file when it has collected, and the scheduler reads it. All else is xdist's: a g
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -63,14 +66,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name, group in GROUPS.items():
             if group.fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.xdist_group(name))
-    items.sort(key=turn_of)
+    sizes = Counter(item.path for item in items if is_quick(item))
+    for item in items:
+        if is_quick(item) and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+    items.sort(key=lambda item: (*turn_of(item), -sizes[item.path] if is_quick(item) else 0))
+
+
+def is_quick(item: pytest.Item) -> bool:
+    return item.get_closest_marker("slow") is None and item.get_closest_marker("control_plane") is None
 
 
 def turn_of(item: pytest.Item) -> tuple[bool, bool, float, bool]:
     """Who starts first: stories of a real cluster in real time, what needs a control plane, what only computes.
 
     Who waits longest comes first. So the stories, which a busy machine could change, run beside tests that do next to
-    nothing, and what waits is over before there is nothing left to compute meanwhile.
+    nothing, and what waits is over before there is nothing left to compute meanwhile. At the end come the quick ones,
+    large files first, so that no worker is left with one of them.
     """
     slow = item.get_closest_marker("slow")
     is_in_real_time = slow is not None and slow.kwargs.get("real_time", False)

@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 def note(group):
-    Path(__file__).with_suffix(f".{group}").write_text(os.environ["PYTEST_XDIST_WORKER"])
+    with Path(__file__).with_suffix(f".{group}").open("a") as file:
+        file.write(os.environ["PYTEST_XDIST_WORKER"] + " ")
 
 @pytest.mark.xdist_group("shared")
 def test_in_the_group():
@@ -32,8 +33,8 @@ def test_that_uses_what_is_shared(FIXTURE):
     note("by-fixture")
 
 @pytest.mark.parametrize("number", range(4))
-def test_in_no_group(number):
-    pass
+def test_quick(number):
+    note(f"quick-{Path(__file__).stem}")
 """
 ORDER = """
 import pytest
@@ -68,6 +69,8 @@ def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:
     for group in ("shared", "by-fixture"):
         assert len({file.read_text() for file in tmp_path.glob(f"*.{group}")}) == 1
         assert len(list(tmp_path.glob(f"*.{group}"))) == 4
+    quick_ones = [file.read_text().split() for file in tmp_path.glob("*.quick-*")]
+    assert [(len(workers), len(set(workers))) for workers in quick_ones] == [(4, 1)] * 4  # those of a file
 
 
 @pytest.mark.slow
