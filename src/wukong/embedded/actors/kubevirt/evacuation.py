@@ -86,8 +86,8 @@ class Evacuation:
         return _nodes_of_migration(change, state)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
-        if (wait := self._expectations.seconds_left(key, state.attempts.get(self.name, key), now)) > 0:
-            return Outcome(requeue_after=wait)
+        if (left := self._expectations.seconds_left(key, state.attempts.get(self.name, key), now)) > 0:
+            return Outcome(requeue_after=left)
         node = state.get(Node, key)
         instances = state.index_of(InstancesByNode).on_node(key.name, state) if node is not None else []
         leaving = [instance for instance in instances if _is_to_leave(instance)]

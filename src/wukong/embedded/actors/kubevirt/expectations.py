@@ -18,7 +18,7 @@ EXPECTATION_SECONDS = 300.0
 
 
 class Expected(NamedTuple):
-    count: int
+    number: int
     at: float
     uid: str
 
@@ -41,8 +41,8 @@ class Expectations:
         expected = self._by_key.get(key)
         if expected is None or expected.uid != uid:
             return
-        if expected.count > 1:
-            self._by_key[key] = expected._replace(count=expected.count - 1)
+        if expected.number > 1:
+            self._by_key[key] = expected._replace(number=expected.number - 1)
         else:
             self.forget(key)
 
