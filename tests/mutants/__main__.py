@@ -27,7 +27,11 @@ from mutants.tree_copy import QUICK, SLOW, RunResult, TreeCopy
 ROOT = Path(__file__).parents[2]
 TIMES_SLOWER = 4  # than without a mutant: then it does not end
 NEAREST = 2  # files that are tried first: most mutants are noticed there, and collecting tests takes time, too
-BROAD = ("tests/embedded/test_golden_documents.py", "tests/scenarios/test_golden_stories.py")  # then these, if they can
+BROAD = (  # then these, if they can
+    "tests/embedded/test_golden_documents.py",
+    "tests/scenarios/test_golden_stories.py",
+    "tests/cli/test_golden_outputs.py",
+)
 LIMIT_SECONDS = 120.0  # most tests of a file take a quarter of it; where not, they are timed without a mutant
 
 

@@ -120,7 +120,7 @@ def test_the_same_seed_draws_the_same_and_spreads_over_lines() -> None:
 
 
 def test_broad_tests_follow_the_nearest() -> None:
-    first, second = command.BROAD
+    first, second, _ = command.BROAD
     assert command.order_tests(["a", "b", "c", first, "d"]) == ["a", "b", first, "c", "d"]
     assert command.order_tests([second, "a", "b", first]) == [second, "a", first, "b"]
     assert command.order_tests(["a"]) == ["a"]
