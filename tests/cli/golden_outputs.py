@@ -2,7 +2,7 @@
 
     PYTHONPATH=src:tests python -m cli.golden_outputs
 
-writes tests/golden/outputs anew; test_golden_outputs.py compares.
+writes tests/golden/outputs and tests/golden/pictures anew; test_golden_outputs.py and test_spectator.py compare.
 """
 
 from __future__ import annotations
@@ -51,11 +51,28 @@ COMMANDS = {
 }
 
 
-def tell(command: str) -> str:
-    """All that is printed in the project's folder, 100 columns wide; the exit code in front."""
-    out, err = io.StringIO(), io.StringIO()
-    with chdir(ROOT), patch.dict(os.environ, {"COLUMNS": "100"}), redirect_stdout(out), redirect_stderr(err):
-        code = main(shlex.split(command))
+ON_A_TERMINAL = ("explain stuck", "explain web by policy", "capacity web", "lint resource-aware-vm", "sim seeds")
+ENVIRONMENT = {"COLUMNS": "100", "LINES": "40", "TERM": "xterm-256color"}
+COLOURS = ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "TTY_COMPATIBLE", "TTY_INTERACTIVE")  # that anybody may have set
+COMMANDS |= {f"{name} on a terminal": COMMANDS[name] for name in ON_A_TERMINAL}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def tell(name: str) -> str:
+    """All that the command of this name prints in the project's folder; the exit code in front."""
+    out, err = Terminal() if name.endswith("on a terminal") else io.StringIO(), io.StringIO()
+    clean = {variable: value for variable, value in os.environ.items() if variable not in COLOURS}
+    with (
+        chdir(ROOT),
+        patch.dict(os.environ, clean | ENVIRONMENT, clear=True),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        code = main(shlex.split(COMMANDS[name]))
     lines = [line.rstrip() for line in f"{out.getvalue()}{err.getvalue()}".splitlines() if "digest" not in line]
     return "\n".join([f"exit code {code}", *lines, ""])
 
@@ -64,7 +81,16 @@ def file_of(name: str) -> Path:
     return FOLDER / f"{name.replace(' ', '-')}.txt"
 
 
+def write_pictures() -> None:
+    from cli.test_spectator import PICTURES, a_picture
+
+    for name, arguments in PICTURES.items():
+        path = ROOT / "tests" / "golden" / "pictures" / f"{name}.txt"
+        path.write_text("\n".join([*a_picture(*arguments), ""]), "utf-8")
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for name, command in COMMANDS.items():
-        file_of(name).write_text(tell(command), "utf-8")
+    write_pictures()
+    for name in COMMANDS:
+        file_of(name).write_text(tell(name), "utf-8")
