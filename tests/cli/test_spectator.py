@@ -192,7 +192,7 @@ def a_picture(width: int, height: int, workloads: int = 1) -> list[str]:
     file = io.TextIOWrapper(io.BytesIO(), "utf-8")
     console = Console(width=width, height=height, file=file, color_system="standard", force_terminal=True)
     view = LiveView(console, " at 10x")
-    rows = [(float(second), "shop/web", f"{second} ready") for second in range(3)]
+    rows = [(second, "shop/web", f"{second} ready") for second in range(3)]
     lines = console.render_lines(view.render(live_state, rows), pad=False)
     return [
         "".join(f"{segment.text}[{segment.style}]" if segment.text.strip() else segment.text for segment in line)

@@ -23,6 +23,9 @@ EXAMPLES = (
 )
 
 
+IN_TROUBLE = (("drain", 3), ("soak", 3), ("soak", 4), ("soak-vm", 3), ("soak-wukong", 3))  # with faults of all types
+
+
 def tell(name: str, *options: str) -> str:
     """All that is printed; the exit code in front."""
     out, err = io.StringIO(), io.StringIO()
@@ -37,6 +40,9 @@ def list_files() -> dict[str, tuple[str, ...]]:
     files: dict[str, tuple[str, ...]] = {}
     for name in EXAMPLES:
         files |= {f"{name}.txt": (name,), f"{name}.yaml": (name, "-o", "yaml")}
+    for name, seed in IN_TROUBLE:
+        options = ("--faults", "all", "--seed", str(seed))
+        files[f"{name}-in-trouble-{seed}.yaml"] = (name, *options, "-o", "yaml")
     return files
 
 
