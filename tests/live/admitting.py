@@ -22,7 +22,7 @@ from live.accounts import service_account
 from live.extending import free_port, install_policies
 from testbed.client import ApiError, Client
 from testbed.pytest_plugin import Bed
-from wukong.api.placement import STRATEGIES
+from wukong.api.policy_parts import STRATEGIES
 from wukong.app.component import list_permissions
 from wukong.app.components.admission import ADMISSION, AdmissionOptions
 from wukong.app.components.admission.install import (
