@@ -120,3 +120,107 @@ def test_every_default_plugin_is_in_the_registry() -> None:
     from wukong.engine.plugins.registry import PLUGINS
 
     assert {*FILTERS, *(name for name, _ in SCORES)} == set(PLUGINS)
+
+
+def fit(arguments: str) -> Profile:
+    return profile(f"profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {arguments}}}]}}]")
+
+
+@pytest.mark.parametrize(("weight", "is_allowed"), [(0, False), (1, True), (100, True), (101, False)])
+def test_weights_of_resources_are_from_1_to_100(weight: int, is_allowed: bool) -> None:
+    text = f"{{scoringStrategy: {{resources: [{{name: cpu, weight: {weight}}}]}}}}"
+    if is_allowed:
+        assert [(entry.name, entry.weight) for entry in fit(text).fit.resources] == [("cpu", weight)]
+    else:
+        with pytest.raises(InputError, match="weight of cpu must be 1 to 100"):
+            fit(text)
+
+
+@pytest.mark.parametrize(
+    ("points", "is_allowed"),
+    [
+        ([(0, 0)], True),
+        ([(0, 10), (100, 0)], True),
+        ([(0, 0), (50, 5), (100, 10)], True),
+        ([(-1, 0)], False),
+        ([(101, 0)], False),
+        ([(0, -1)], False),
+        ([(0, 11)], False),
+        ([(50, 0), (50, 1)], False),
+        ([(60, 0), (50, 1)], False),
+    ],
+)
+def test_points_of_a_shape_rise_within_their_bounds(points: list[tuple[int, int]], is_allowed: bool) -> None:
+    shape = ", ".join(f"{{utilization: {used}, score: {score}}}" for used, score in points)
+    text = f"{{scoringStrategy: {{type: RequestedToCapacityRatio, requestedToCapacityRatio: {{shape: [{shape}]}}}}}}"
+    if is_allowed:
+        read = fit(text).fit
+        assert read.strategy == "RequestedToCapacityRatio"
+        assert [(point.utilization, point.score) for point in read.shape] == points
+    else:
+        with pytest.raises(InputError, match="utilization must rise within 0–100 and scores lie within 0–10"):
+            fit(text)
+
+
+def test_a_shape_counts_only_for_the_strategy_that_reads_it() -> None:
+    shape = "{shape: [{utilization: 0, score: 0}]}"
+    read = fit(f"{{scoringStrategy: {{type: MostAllocated, requestedToCapacityRatio: {shape}}}}}").fit
+    assert (read.strategy, read.shape) == ("MostAllocated", ())
+
+
+@pytest.mark.parametrize("strategy", ["", "scoringStrategy: {type: MostAllocated}, "])
+def test_resources_may_be_ignored_and_the_others_are_the_default_ones(strategy: str) -> None:
+    read = fit(f"{{{strategy}ignoredResources: [example.com/a], ignoredResourceGroups: [example.org]}}").fit
+    assert (read.ignored_resources, read.ignored_resource_groups) == (("example.com/a",), ("example.org",))
+    assert read.resources == default_profile(VERSIONS["1.35"]).fit.resources
+
+
+@pytest.mark.parametrize("weight", [0, 100])
+def test_the_weight_of_required_affinity_is_from_0_to_100(weight: int) -> None:
+    arguments = f"{{hardPodAffinityWeight: {weight}, ignorePreferredTermsOfExistingPods: true}}"
+    read = profile(f"profiles: [{{pluginConfig: [{{name: InterPodAffinity, args: {arguments}}}]}}]")
+    assert (read.hard_pod_affinity_weight, read.ignore_preferred_terms_of_existing_pods) == (weight, True)
+    with pytest.raises(InputError, match="expected 0 to 100, got -1"):
+        profile("profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: -1}}]}]")
+
+
+def test_an_extender_needs_a_weight_only_if_it_is_asked_for_scores() -> None:
+    (entry,) = profile("extenders: [{urlPrefix: 'http://x', prioritizeVerb: score, weight: 1}]").extenders
+    assert entry.weight == 1
+    assert len(profile("extenders: [{urlPrefix: 'http://x', filterVerb: filter}]").extenders) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("kind: Pod", "expected kind: KubeSchedulerConfiguration, got 'Pod'"),
+        ("[]", "expected kind: KubeSchedulerConfiguration, got []"),
+        ("kind: KubeSchedulerConfiguration", "$.apiVersion: expected kubescheduler.config.k8s.io/v1, got None"),
+        ("{kind: KubeSchedulerConfiguration, apiVersion: v1}", "got 'v1'"),
+    ],
+)
+def test_another_document_is_refused(text: str, expected: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_scheduler_config(text.encode(), VERSIONS["1.35"])
+    assert expected in str(caught.value)
+
+
+def test_of_several_profiles_the_default_one_is_read_and_of_one_that_one() -> None:
+    without_filters = "plugins: {filter: {disabled: [{name: '*'}]}}"
+    both = f"profiles: [{{schedulerName: a}}, {{schedulerName: default-scheduler, {without_filters}}}]"
+    assert profile(both).filters == ()
+    assert profile(f"profiles: [{{schedulerName: a, {without_filters}}}]").filters == ()
+
+
+def test_default_constraints_are_the_systems_or_a_list() -> None:
+    constraint = "{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}"
+
+    def spread(arguments: str) -> Profile:
+        return profile(f"profiles: [{{pluginConfig: [{{name: PodTopologySpread, args: {{{arguments}}}}}]}}]")
+
+    listed = spread(f"defaultingType: List, defaultConstraints: [{constraint}]")
+    assert [entry.topology_key for entry in listed.default_constraints] == ["zone"]
+    assert not listed.has_system_default_constraints
+    assert spread("defaultingType: System") == profile("")
+    with pytest.raises(InputError, match="defaultConstraints: needs defaultingType: List"):
+        spread(f"defaultConstraints: [{constraint}]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
@@ -157,6 +158,45 @@ def test_a_cordon_is_made_on_the_version_that_was_recorded() -> None:
         await play_live(site.cluster, a_scenario({"at": "3s", "cordon": "own-1"}), Options(), site.say)
         assert was_late == ["own-1"]
         assert site.is_cordoned("own-1")
+
+    play_in_live_world(run)
+
+
+def act_before_patch_of_nodes(site: LiveWorld, number: int, act: Callable[[], None]) -> None:
+    """Have somebody act between the run's reading of a node and its writing: before the patch of this number."""
+    patch_of_store, numbers = site.cluster.patch, count(1)
+
+    async def patch(resource: Resource, key: Key, patch: PatchBody, subresource: str = "") -> Document:
+        if resource == NODES and next(numbers) == number:
+            act()
+        return await patch_of_store(resource, key, patch, subresource)
+
+    site.cluster.patch = patch  # type: ignore[method-assign]
+
+
+def test_a_cordon_that_comes_while_the_runs_own_is_taken_back_stays() -> None:
+    async def run(site: LiveWorld) -> None:
+        a_shop()(site)
+
+        def take_over() -> None:
+            site.cordon("own-1", False)
+            site.cordon("own-1")
+
+        act_before_patch_of_nodes(site, 2, take_over)
+        await play_live(site.cluster, a_scenario({"at": "3s", "cordon": "own-1"}), Options(), site.say)
+        assert site.is_cordoned("own-1")
+        assert site.messages[1:] == ["not taken back: Node own-1 was cordoned by somebody else meanwhile, and stays so"]
+
+    play_in_live_world(run)
+
+
+def test_a_node_that_an_admin_uncordons_before_the_runs_write_arrives_stays_schedulable() -> None:
+    async def run(site: LiveWorld) -> None:
+        a_shop("own-1")(site)
+        act_before_patch_of_nodes(site, 1, lambda: site.cordon("own-1", False))
+        await play_live(site.cluster, a_scenario({"at": "3s", "uncordon": "own-1"}), Options(), site.say)
+        assert not site.is_cordoned("own-1")
+        assert "was uncordoned by somebody else meanwhile" in site.messages[-1]
 
     play_in_live_world(run)
 

@@ -263,6 +263,39 @@ def test_selectors_still_select_under_private_keys() -> None:
     assert pod["spec"]["topologySpreadConstraints"] == [{"topologyKey": key}]
 
 
+def test_lists_among_the_data_of_a_rule_stay_lists_of_renamed_texts() -> None:
+    config = {"labels": {"team": ["payroll", {"office": ["vienna", 3]}]}, "zones": ["vienna", ["payroll"]]}
+    rules = [{"name": "house-rule", "type": "score", "config": config}]
+    spec = {"scheduling": {"schedulingPolicy": {"rules": rules}}}
+    policy = {"kind": "PlacementPolicy", "apiVersion": "placement.novasphere.dev/v1alpha1", "spec": spec}
+    node = {"kind": "Node", "apiVersion": "v1", "metadata": {"labels": {"team": "payroll", "office": "vienna"}}}
+    renamed_policy, renamed_node = anonymize_documents([policy, node])
+    (team, payroll), (office, vienna) = renamed_node["metadata"]["labels"].items()
+    renamed_config = renamed_policy["spec"]["scheduling"]["schedulingPolicy"]["rules"][0]["config"]
+    assert list(renamed_config.values()) == [{team: [payroll, {office: [vienna, 3]}]}, [vienna, [payroll]]]
+    assert len({team, payroll, office, vienna} & {"team", "payroll", "office", "vienna"}) == 0
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        ({"kind": "Pod", "metadata": {"finalizers": ["a"], "resourceVersion": "7", "managedFields": []}}, "metadata"),
+        ({"kind": "PodDisruptionBudget", "status": {"disruptedPods": {"web": "2026-01-01T00:00:00Z"}}}, "status"),
+        ({"kind": "Job", "status": {"uncountedTerminatedPods": {"failed": ["u"]}}}, "status"),
+    ],
+)
+def test_what_only_the_original_cluster_knows_is_left_out(document: Document, field: str) -> None:
+    assert anonymize_documents([document])[0][field] == {}
+
+
+@pytest.mark.parametrize(("field", "text"), [("completedIndexes", "1,3-5"), ("failedIndexes", "0")])
+def test_the_indexes_of_a_job_stay(field: str, text: str) -> None:
+    job = {"kind": "Job", "apiVersion": "batch/v1", "status": {field: text, "other": "1,3-5"}}
+    status = anonymize_documents([job])[0]["status"]
+    assert status.pop(field) == text
+    assert "1,3-5" not in str(status)
+
+
 def test_of_a_version_only_the_numbers_stay() -> None:
     def version(text: str) -> str:
         node = {"kind": "Node", "apiVersion": "v1", "status": {"nodeInfo": {"kubeletVersion": text}}}

@@ -39,6 +39,32 @@ def test_files_of_a_directory_are_read_by_name(tmp_path: Path) -> None:
     assert [subject.key for subject in read_objects(str(tmp_path)).nodes] == ["first", "second", "third"]
 
 
+@pytest.mark.parametrize("ending", ["json", "yaml", "yml", "json.gz", "yaml.gz", "yml.gz"])
+def test_every_file_of_a_known_format_below_a_directory_is_read(ending: str, tmp_path: Path) -> None:
+    (tmp_path / "deeper" / "still").mkdir(parents=True)
+    text = json.dumps(node("a")).encode()
+    path = tmp_path / "deeper" / "still" / f"c.{ending}"
+    path.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
+    assert [subject.key for subject in read_objects(str(tmp_path)).nodes] == ["a"]
+
+
+def test_hidden_files_other_formats_and_directories_are_left_out(tmp_path: Path) -> None:
+    """An editor's copy beside a file, and what git keeps in its directory, are no part of a cluster."""
+    write_json(tmp_path / "c.json", node("a"))
+    write_json(tmp_path / ".c.json", node("b"))
+    (tmp_path / ".git" / "objects").mkdir(parents=True)
+    write_json(tmp_path / ".git" / "objects" / "c.json", node("c"))
+    (tmp_path / "README.md").write_text("no object", "utf-8")
+    (tmp_path / "directory.json").mkdir()
+    assert [subject.key for subject in read_objects(str(tmp_path)).nodes] == ["a"]
+
+
+def test_a_directory_that_is_named_itself_may_be_hidden(tmp_path: Path) -> None:
+    (tmp_path / ".cluster").mkdir()
+    write_json(tmp_path / ".cluster" / "c.json", node("a"))
+    assert [subject.key for subject in read_objects(str(tmp_path / ".cluster")).nodes] == ["a"]
+
+
 def test_nulls_mean_nothing_as_go_writes_them(tmp_path: Path) -> None:
     document = {**pod("p", nodeSelector=None, tolerations=None), "status": None}
     (subject,) = read_objects(str(write_json(tmp_path / "c.json", document))).pods
@@ -139,7 +165,7 @@ def test_text_of_powershell_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (gzip.compress(b"{" + b" " * (65 << 20), 9, mtime=0), "gzip that unpacks to hundreds of times its size"),
+        (gzip.compress(b"{" + b" " * (64 << 20), 9, mtime=0), "gzip that unpacks to hundreds of times its size"),
         (b"\x7fELF\0\0", "expected text, got a binary file"),
         (gzip.compress(b"\0" * 100, mtime=0), "expected text, got a binary file"),
         (b'{"kind": "List", \n"items": "\xff"}', "line 2, column 11: expected UTF-8 text, got the byte 0xff"),
@@ -166,6 +192,22 @@ def test_a_large_file_is_not_read_where_a_small_one_belongs(tmp_path: Path) -> N
         file.truncate(5 << 20)
     with pytest.raises(InputError, match=r"prices\.yaml: expected at most 4 MiB, got more"):
         read_settings(str(tmp_path / "prices.yaml"))
+
+
+def test_a_snapshot_of_more_than_two_gibibytes_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    with (tmp_path / "c.json").open("wb") as file:
+        file.truncate((2 << 30) + 1)  # a hole: it takes no room on the disk
+    with pytest.raises(InputError, match=r"c\.json: expected at most 2 GiB, got more"):
+        read_text(str(tmp_path / "c.json"))
+
+
+def test_a_line_of_a_recording_may_have_64_mebibytes_and_no_more(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b"x" * ((64 << 20) - 1) + b"\n" + b"x" * ((64 << 20) + 1))
+    lines = read_lines(str(path))
+    assert len(next(lines)[1]) == 64 << 20
+    with pytest.raises(InputError, match=r"r\.jsonl: after line 2: expected lines of at most 64 MiB, got a longer one"):
+        next(lines)
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,3 +121,26 @@ def test_waking_twice_gives_one_turn() -> None:
     queue.wake(entry)
     assert popped(queue, 5.0) is entry
     assert queue.pop(5.0) is None
+
+
+def test_a_fork_goes_on_where_the_queue_is_and_neither_sees_what_the_other_does() -> None:
+    queue = a_queue("active", "parked", "late", "held")
+    held = queue.entries[Key("default", "held")]
+    entries = {entry.key.name: entry for entry in (popped(queue) for _ in range(4))}
+    queue.park(entries["parked"], PLUGINS, 0.0)
+    queue.back_off_after_error(entries["late"], 0.0)
+    queue.back_off_after_error(entries["active"], -10.0)
+    queue.nominated[Key("default", "parked")] = "node-a"
+    fork, copy_of = queue.fork()
+    assert (sorted(fork.entries), sorted(fork.parked)) == (sorted(queue.entries), sorted(queue.parked))
+    assert fork.nominated == queue.nominated
+    copy = copy_of(held)
+    assert copy is not held
+    assert copy is copy_of(held) is fork.entries[held.key]
+    assert [popped(fork, 0.5).key.name] == ["active"]
+    assert fork.pop(0.5) is None
+    fork.nominated.clear()
+    assert queue.nominated == {Key("default", "parked"): "node-a"}
+    assert popped(queue, 0.5) is entries["active"], "the fork took none of ours"
+    assert [popped(side, 1.0).key.name for side in (fork, queue)] == ["late", "late"]
+    assert [popped(side, 300.0).key.name for side in (fork, queue)] == ["parked", "parked"]

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import a_usage
+from builders import a_node, a_usage
 from wukong.api.usage import NodeUsage
-from wukong.controllers.load.usage_labels import KINDS, Settings, plan_labels
+from wukong.controllers.load.usage_labels import KINDS, Settings, plan_labels, usage_of_labels
 
 CPU = "usage.novasphere.dev/cpu"
 SETTINGS = Settings()
@@ -43,6 +43,38 @@ def test_a_label_is_the_step_the_measurement_lies_in(
     labels = {} if current is None else {CPU: current}
     found = plan_labels(labels, a_usage("n1", 100.0, cpu=percent), None, SETTINGS, now=100.0)
     assert {**labels, **found.labels}.get(CPU) == expected
+
+
+@pytest.mark.parametrize(
+    ("label", "percent"),
+    [
+        ("0", 0.0),
+        ("35", 35.0),
+        ("100", 100.0),
+        ("101", None),
+        ("999", None),
+        ("0100", None),  # nobody of ours writes it so
+        ("", None),
+        ("busy", None),
+        ("-5", None),
+        ("5.5", None),
+        ("²", None),
+        ("٣", None),  # a three that int() would read
+        ("9" * 5000, None),
+    ],
+)
+def test_a_label_is_read_back_as_the_percent_that_it_says_if_we_could_have_written_it(
+    label: str, percent: float | None
+) -> None:
+    node = a_node("n1", labels={CPU: label, "usage.novasphere.dev/storage": "10"})
+    assert usage_of_labels([node], now=7.0) == [a_usage("n1", 7.0, cpu=percent, storage=10.0)]
+
+
+def test_nodes_without_a_usage_label_have_no_usage() -> None:
+    memory = a_node("n2", labels={"usage.novasphere.dev/memory": "60", "load.example.com/cpu": "5"})
+    assert usage_of_labels([a_node("n1"), memory, a_node("n3", labels={CPU: "busy"})], now=7.0) == [
+        a_usage("n2", 7.0, memory=60.0)
+    ]
 
 
 def test_a_change_waits_until_the_node_has_been_quiet() -> None:

@@ -12,7 +12,8 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -20,12 +21,17 @@ import click
 from mutants.changed_lines import find_changed_lines
 from mutants.covering_tests import ImportGraph
 from mutants.equivalents import find_reason, read_equivalents
-from mutants.mutations import Mutant, changed_texts, find_mutants
+from mutants.mutations import Mutant, changed_texts, compiles, find_changes
 from mutants.tree_copy import QUICK, SLOW, RunResult, TreeCopy
 
 ROOT = Path(__file__).parents[2]
 TIMES_SLOWER = 4  # than without a mutant: then it does not end
 NEAREST = 2  # files that are tried first: most mutants are noticed there, and collecting tests takes time, too
+BROAD = (  # then these, if they can
+    "tests/embedded/test_golden_documents.py",
+    "tests/scenarios/test_golden_stories.py",
+    "tests/cli/test_golden_outputs.py",
+)
 LIMIT_SECONDS = 120.0  # most tests of a file take a quarter of it; where not, they are timed without a mutant
 
 
@@ -36,22 +42,30 @@ LIMIT_SECONDS = 120.0  # most tests of a file take a quarter of it; where not, t
 @click.option("--seed", default=1, show_default=True, help="Which are drawn.")
 @click.option("--threshold", default=95.0, show_default=True, help="Percent of those not equivalent to be noticed.")
 @click.option("--files", "most_files", default=25, show_default=True, help="How many test files at most; 0: all.")
+@click.option("--quick", "quick_only", is_flag=True, help="Leave out slow tests, which may notice more.")
 @click.option("--list", "only_list", is_flag=True, help="Show what was drawn and its tests; run nothing.")
 def main(
-    paths: tuple[str, ...], base: str, count: int, seed: int, threshold: float, most_files: int, only_list: bool
+    paths: tuple[str, ...],
+    base: str,
+    count: int,
+    seed: int,
+    threshold: float,
+    most_files: int,
+    quick_only: bool,
+    only_list: bool,
 ) -> None:
     os.nice(10)
     lines = find_lines(paths) if paths else dict(find_changed_lines(ROOT, base))
     sources = {path: (ROOT / path).read_bytes() for path in sorted(lines)}
-    every = [mutant for path, source in sources.items() for mutant in find_mutants(path, source, lines[path])]
-    drawn = draw(every, count, seed)
+    every = [mutant for path, source in sources.items() for mutant in find_changes(path, source, lines[path])]
+    drawn = draw(every, count, seed, lambda mutant: compiles(mutant, sources[mutant.path]))
     where = f"in {', '.join(paths)}" if paths else f"in what differs from {base}"
     click.echo(f"{len(drawn)} of {len(every)} mutants {where}, seed {seed}")
     if not drawn:
         return
     graph = ImportGraph(ROOT)
     tests = {
-        path: [test for _, test in graph.list_tests(path)][: most_files or None]
+        path: order_tests([test for _, test in graph.list_tests(path)])[: most_files or None]
         for path in dict.fromkeys(mutant.path for mutant in drawn)
     }
     if only_list:
@@ -60,7 +74,9 @@ def main(
             click.echo("\n".join(f"    {test}" for test in tests[mutant.path]))
         return
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        killed, survived, equivalent = try_all(TreeCopy(ROOT, Path(folder)), drawn, sources, tests)
+        trial = Trial(TreeCopy(ROOT, Path(folder)), [QUICK] if quick_only else [QUICK, SLOW])
+        killed, survived, equivalent = try_all(trial, drawn, sources, tests)
+        trial.check_without_mutants()
     percent = 100.0 * killed / (killed + survived) if killed + survived else 100.0
     counts = f"{killed} noticed, {survived} survived, {equivalent} equivalent"
     click.echo(f"{counts}: {percent:.1f} % of those that can be noticed; {threshold:g} % are asked for")
@@ -78,24 +94,32 @@ def find_lines(paths: Iterable[str]) -> dict[str, set[int] | None]:
     return {str(file.resolve().relative_to(ROOT)): None for file in files}
 
 
-def draw(mutants: list[Mutant], count: int, seed: int) -> list[Mutant]:
-    """As many of them in the order of the source; two of one line only if there are too few lines."""
+def order_tests(tests: list[str]) -> list[str]:
+    """The nearest, then the broad ones, then the others by their distance."""
+    broad = [test for test in tests[NEAREST:] if test in BROAD]
+    return [*tests[:NEAREST], *broad, *(test for test in tests[NEAREST:] if test not in broad)]
+
+
+def draw(
+    mutants: list[Mutant], count: int, seed: int, is_usable: Callable[[Mutant], bool] = lambda mutant: True
+) -> list[Mutant]:
+    """As many usable ones in the order of the source; two of one line only if there are too few lines."""
     shuffled = random.Random(seed).sample(mutants, len(mutants))
     first: dict[tuple[str, int], Mutant] = {}
     for mutant in shuffled:
         first.setdefault((mutant.path, mutant.line), mutant)
     chosen = set(first.values())
     ordered = [*first.values(), *(mutant for mutant in shuffled if mutant not in chosen)]
-    return sorted(ordered[:count], key=lambda mutant: (mutant.path, mutant.start, mutant.end, mutant.text))
+    drawn = islice(filter(is_usable, ordered), count)
+    return sorted(drawn, key=lambda mutant: (mutant.path, mutant.start, mutant.end, mutant.text))
 
 
 def try_all(
-    copy: TreeCopy, mutants: list[Mutant], sources: dict[str, bytes], tests: dict[str, list[str]]
+    trial: Trial, mutants: list[Mutant], sources: dict[str, bytes], tests: dict[str, list[str]]
 ) -> tuple[int, int, int]:
     """How many were noticed, survived, and are listed as equivalent."""
     killed = survived = equivalent = 0
     equivalents = read_equivalents()
-    trial = Trial(copy)
     for mutant in mutants:
         source = sources[mutant.path]
         if reason := find_reason(equivalents, mutant.path, *changed_texts(mutant, source)):
@@ -118,42 +142,43 @@ def try_all(
 class Trial:
     """Tries mutants: with the quick tests of the nearest files, then of the others, then with the slow tests of all.
 
-    The tests of a file that notice a mutant must pass without it: they are run once more.
+    The tests that notice a mutant must pass without one: they are run once more, all together, in the end.
     """
 
-    def __init__(self, copy: TreeCopy) -> None:
-        self._copy = copy
-        self._sound: set[tuple[str, Sequence[str]]] = set()  # files whose quick or slow tests pass without a mutant
+    def __init__(self, copy: TreeCopy, kinds: Sequence[Sequence[str]] = (QUICK, SLOW)) -> None:
+        self._copy, self._kinds = copy, kinds
+        self._noticing: dict[str, str] = {}  # test → a file whose mutant it noticed
         self._limits: dict[tuple[str, ...], float] = {}  # by files, where their tests take long without a mutant
 
     def try_mutant(self, mutant: Mutant, source: bytes, tests: list[str]) -> RunResult:
         seconds = 0.0
         for files, which in ((tests[:NEAREST], QUICK), (tests[NEAREST:], QUICK), (tests, SLOW)):
-            if files:
+            if files and which in self._kinds:
                 run = self._try_with(mutant, source, files, which)
                 seconds += run.seconds
                 if not run.has_passed:
                     return run._replace(seconds=seconds)
         return RunResult(True, "", seconds)
 
+    def check_without_mutants(self) -> None:
+        tests = [test for test in self._noticing if test.startswith("tests/")]
+        run = self._copy.run_tests(tests, which=()) if tests else RunResult(True, "", 0.0)
+        if not run.has_passed:
+            path = self._noticing.get(run.test, "what was drawn")
+            raise click.ClickException(f"the tests of {path} fail without a mutant: {run.noticed_by}")
+
     def _try_with(self, mutant: Mutant, source: bytes, files: list[str], which: Sequence[str]) -> RunResult:
         run = self._run_with(mutant, source, files, which)
         if run.is_too_long and which is SLOW:
             return RunResult(True, "", run.seconds)  # whether it is the mutant that takes long is not known
         if run.is_too_long and tuple(files) not in self._limits:
-            without = self._run_without(mutant.path, files, which)
+            without = self._copy.run_tests(files, which=which)
             self._limits[tuple(files)] = max(LIMIT_SECONDS, TIMES_SLOWER * without.seconds)
             if self._limits[tuple(files)] > LIMIT_SECONDS:
                 run = self._run_with(mutant, source, files, which)
         if not run.has_passed and not run.is_too_long:
-            self._check_without(mutant.path, [run.test_file] if run.test_file in files else files, which)
+            self._noticing.setdefault(run.test, mutant.path)
         return run
-
-    def _check_without(self, path: str, files: list[str], which: Sequence[str]) -> None:
-        unknown = [file for file in files if (file, which) not in self._sound]
-        if unknown:
-            self._run_without(path, unknown, which)
-            self._sound.update((file, which) for file in unknown)
 
     def _run_with(self, mutant: Mutant, source: bytes, files: list[str], which: Sequence[str]) -> RunResult:
         self._copy.write(mutant.path, mutant.apply(source))
@@ -161,12 +186,6 @@ class Trial:
             return self._copy.run_tests(files, self._limits.get(tuple(files), LIMIT_SECONDS), which)
         finally:
             self._copy.write(mutant.path, source)
-
-    def _run_without(self, path: str, files: list[str], which: Sequence[str]) -> RunResult:
-        run = self._copy.run_tests(files, which=which)
-        if not run.has_passed:
-            raise click.ClickException(f"the tests of {path} fail without a mutant: {run.noticed_by}")
-        return run
 
 
 def describe(mutant: Mutant, source: bytes) -> str:

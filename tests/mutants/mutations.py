@@ -5,7 +5,7 @@
     constant       a number is one higher, True becomes False, a word gets another letter
     arithmetic     + becomes -, * becomes /, | becomes &
     statement      a call, an assignment to a field, a raise, a break or a continue is left out
-    return         what is returned becomes None
+    return         what is returned becomes None, but False, which becomes True
     arguments      the first two arguments of a call are swapped
 
 Left alone is what no test should notice: annotations, docstrings, texts with a space in them and f-strings (wording),
@@ -60,13 +60,15 @@ class Mutant(NamedTuple):
 
 def find_mutants(path: str, source: bytes, lines: set[int] | None = None) -> list[Mutant]:
     """All mutants of a file, or of these lines of it, in the order of the source; each compiles."""
+    return [mutant for mutant in find_changes(path, source, lines) if compiles(mutant, source)]
+
+
+def find_changes(path: str, source: bytes, lines: set[int] | None = None) -> list[Mutant]:
+    """The same, with the few that do not compile: to try that with every one of all of src takes minutes."""
     finder = _Finder(path, source)
     finder.visit(ast.parse(source))
-    return [
-        mutant
-        for mutant in sorted(set(finder.mutants), key=lambda mutant: (mutant.start, mutant.end, mutant.text))
-        if (lines is None or mutant.line in lines) and _compiles(mutant.apply(source))
-    ]
+    ordered = sorted(set(finder.mutants), key=lambda mutant: (mutant.start, mutant.end, mutant.text))
+    return [mutant for mutant in ordered if lines is None or mutant.line in lines]
 
 
 def changed_texts(mutant: Mutant, source: bytes) -> tuple[str, str]:
@@ -79,9 +81,9 @@ def changed_texts(mutant: Mutant, source: bytes) -> tuple[str, str]:
     return before.strip(), after.strip()
 
 
-def _compiles(source: bytes) -> bool:
+def compiles(mutant: Mutant, source: bytes) -> bool:
     try:
-        compile(source, "mutant", "exec")
+        compile(mutant.apply(source), "mutant", "exec")
     except (SyntaxError, ValueError):
         return False
     return True
@@ -241,7 +243,8 @@ class _Finder(ast.NodeVisitor):
 
     def visit_Return(self, node: ast.Return) -> None:
         if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
-            self._replace("return", node, "return None")
+            if not (isinstance(node.value, ast.Constant) and node.value.value is False):  # a claim: None says no, too
+                self._replace("return", node, "return None")
             self.visit(node.value)
 
     def visit_Raise(self, node: ast.Raise) -> None:

@@ -60,6 +60,7 @@ def mutated(text: str, lines: set[int] | None = None) -> list[str]:
         ("while a:\n    break", ["while not (a):\n    break", "while a:\n    pass"]),
         ("while True:\n    continue", ["while True:\n    pass"]),
         ("def f():\n    return a", ["def f():\n    return None"]),
+        ("def f():\n    return False", ["def f():\n    return True"]),
         ("def f():\n    raise E", ["def f():\n    pass"]),
         ("def f(a=1):\n    g", ["def f(a=2):\n    g"]),
         ("x = a < b  # größer\ny = a > b", ["x = a <= b  # größer\ny = a > b", "x = a < b  # größer\ny = a >= b"]),
@@ -113,6 +114,17 @@ def test_the_same_seed_draws_the_same_and_spreads_over_lines() -> None:
     assert drawn == command.draw(mutants, 10, seed=3) != command.draw(mutants, 10, seed=4)
     assert [mutant.line for mutant in drawn] == list(range(1, 11))
     assert command.draw(mutants, 99, seed=1) == mutants
+    odd = [mutant for mutant in mutants if mutant.line % 2]
+    assert command.draw(mutants, 99, 1, lambda mutant: mutant.line % 2 == 1) == odd
+    assert {mutant.line % 2 for mutant in command.draw(mutants, 5, 1, lambda mutant: mutant.line % 2 == 1)} == {1}
+
+
+def test_broad_tests_follow_the_nearest() -> None:
+    first, second, _ = command.BROAD
+    assert command.order_tests(["a", "b", "c", first, "d"]) == ["a", "b", first, "c", "d"]
+    assert command.order_tests([second, "a", "b", first]) == [second, "a", first, "b"]
+    assert command.order_tests(["a"]) == ["a"]
+    assert all((ROOT / test).is_file() for test in command.BROAD)
 
 
 def test_new_lines_are_read_from_a_diff() -> None:
@@ -163,6 +175,34 @@ def test_tests_are_found_by_what_they_import_nearest_first(tmp_path: Path) -> No
         (1, "tests/other/test_direct.py"),
         (2, "tests/other/test_user.py"),
     ]
+
+
+def test_what_is_loaded_by_its_name_and_used_through_a_conftest_is_tested_too(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    files = {
+        "src/wukong/cli/main.py": "VERBS = {'get': 'wukong.cli.verbs.get'}\n",
+        "src/wukong/cli/verbs/get.py": "x = 1\n",
+        "tests/cli/conftest.py": "import wukong.cli.main\n",
+        "tests/cli/test_aaa.py": "",
+        "tests/cli/test_get.py": "",
+        "tests/abc/test_main.py": "import wukong.cli.main\nimport wukong.errors\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
+    assert ImportGraph(tmp_path).list_tests("src/wukong/cli/verbs/get.py") == [
+        (3, "tests/cli/test_get.py"),
+        (3, "tests/cli/test_aaa.py"),
+        (2, "tests/abc/test_main.py"),
+    ]
+
+
+@pytest.mark.slow
+def test_every_module_of_the_tree_has_tests() -> None:
+    """A module without one would have its mutants counted as unnoticed whatever the tests do."""
+    graph = ImportGraph(ROOT)
+    modules = [path for path in sorted((ROOT / "src").rglob("*.py")) if not path.name.startswith("__")]
+    assert [path.name for path in modules if not graph.list_tests(str(path.relative_to(ROOT)))] == []
 
 
 @pytest.mark.slow

@@ -1,17 +1,20 @@
 """A copy of the project's tree in which mutants are tried, so that the work tree is never changed.
 
 Called by __main__.py. Bytecode is cached in the copy. It is known by a file's size and whole seconds of its time, so
-every version of a file that is written here gets a time of its own.
+every version of a file that is written here gets a time of its own. Limits are of processor time: on a busy machine a
+run takes many times as long by the clock, and says nothing about the mutant.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -21,10 +24,11 @@ import pytest
 _PYTEST = ("-q", "-x", "-p", "no:cacheprovider", "-p", "mutants.quick_examples", "--no-header", "--tb=no")
 QUICK = ("--quick",)
 SLOW = ("-m", "slow and not control_plane")
+_CLOCK_PER_PROCESSOR_TIME = 10  # a run that only waits ends, too
 
 
 class RunResult(NamedTuple):
-    """How the tests ended. `noticed_by` is the test that failed, if one did."""
+    """How the tests ended. `noticed_by` is the test that failed, if one did; the seconds are of processor time."""
 
     has_passed: bool
     noticed_by: str
@@ -32,8 +36,9 @@ class RunResult(NamedTuple):
     is_too_long: bool = False
 
     @property
-    def test_file(self) -> str:
-        return self.noticed_by.partition("::")[0]
+    def test(self) -> str:
+        """The function that noticed it, with all its parameters; a file that could not be read."""
+        return self.noticed_by.partition("[")[0]
 
 
 class TreeCopy:
@@ -56,12 +61,12 @@ class TreeCopy:
     def run_tests(
         self, paths: Sequence[str], limit_seconds: float | None = None, which: Sequence[str] = QUICK
     ) -> RunResult:
-        """Run the tests in this order up to the first that fails. One that takes too long has failed."""
+        """Run the tests in this order up to the first that fails. A run beyond the limit has failed, too."""
         bases = [*(str(self.folder / base) for base in ("src", "tests", "")), str(Path(__file__).parents[1])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(bases), "PYTHONHASHSEED": "0"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         command = [sys.executable, "-m", "pytest", *_PYTEST, *which, *paths]
-        begin = time.monotonic()
+        begin = _read_processor_seconds()
         try:
             process = subprocess.run(
                 command,
@@ -70,12 +75,23 @@ class TreeCopy:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=limit_seconds,
+                timeout=None if limit_seconds is None else limit_seconds * _CLOCK_PER_PROCESSOR_TIME,
+                preexec_fn=partial(signal.setitimer, signal.ITIMER_PROF, limit_seconds or 0.0),  # 0: no limit
                 check=False,
             )
+            is_too_long = process.returncode == -signal.SIGPROF
         except subprocess.TimeoutExpired:
-            return RunResult(False, f"no end after {limit_seconds:.0f} s", time.monotonic() - begin, True)
+            is_too_long = True
+        seconds = _read_processor_seconds() - begin
+        if is_too_long:
+            return RunResult(False, f"no end after {limit_seconds:.0f} s", seconds, True)
         words = [line.split() for line in process.stdout.splitlines() if line.startswith(("FAILED ", "ERROR "))]
         has_passed = process.returncode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         noticed_by = words[0][1] if words else "" if has_passed else process.stderr.strip()[-200:]
-        return RunResult(has_passed, noticed_by, time.monotonic() - begin)
+        return RunResult(has_passed, noticed_by, seconds)
+
+
+def _read_processor_seconds() -> float:
+    """Of the processes that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 
@@ -86,6 +87,51 @@ def test_without_a_file_the_table_is_asked() -> None:
 )
 def test_the_table_knows_common_types_by_family_and_size(kind: str, expected: float | None) -> None:
     assert find_list_price(kind) == (None if expected is None else pytest.approx(expected))
+
+
+AWS_FAMILIES = (
+    "t2 t3 t3a t4g m4 m5 m5a m5d m5n m6a m6g m6gd m6i m6id m7a m7g m7i m7i-flex m8g "
+    "c4 c5 c5a c5d c5n c6a c6g c6gn c6i c6id c7a c7g c7i c7i-flex c8g "
+    "r4 r5 r5a r5d r5n r6a r6g r6i r6id r7a r7g r7i r8g i3 i3en i4i i4g z1d"
+)
+GCP_FAMILIES = (
+    "e2-standard e2-highmem e2-highcpu n1-standard n1-highmem n1-highcpu n2-standard n2-highmem n2-highcpu "
+    "n2d-standard n2d-highmem n2d-highcpu c2-standard c2d-standard c3-standard t2d-standard"
+)
+AZURE_FAMILIES = "Ds_v3 D_v3 Ds_v4 Ds_v5 Das_v4 Das_v5 Dps_v5 Dds_v5 Es_v3 Es_v4 Es_v5 Eas_v5 Eds_v5 Fs_v2 Bms Bs"
+TYPES_OF_TWO_CORES = [
+    *(f"{family}.large" for family in AWS_FAMILIES.split()),
+    *(f"{family}-2" for family in GCP_FAMILIES.split()),
+    *(f"Standard_{family[0]}2{family[1:]}" for family in AZURE_FAMILIES.split()),
+]
+
+
+@pytest.mark.parametrize("kind", TYPES_OF_TWO_CORES)
+def test_two_cores_of_any_common_family_cost_some_cents_an_hour(kind: str) -> None:
+    price = find_list_price(kind)
+    assert price is not None
+    assert 0.04 <= price <= 0.23
+
+
+@pytest.mark.parametrize(
+    ("kinds", "most"),
+    [
+        *((f"{family}.nano {family}.micro {family}.small {family}.medium {family}.large", 2.05) for family in
+          ("t2", "t3", "t3a", "t4g")),
+        ("p3.2xlarge p3.8xlarge p3.16xlarge", 4.0),
+        ("g4dn.xlarge g4dn.2xlarge g4dn.4xlarge g4dn.8xlarge g4dn.12xlarge", 2.0),
+        ("g5.xlarge g5.2xlarge g5.4xlarge g5.8xlarge g5.12xlarge g5.48xlarge", 3.0),
+        ("g6.xlarge g6.2xlarge g6.4xlarge", 2.0),
+    ],
+)  # fmt: skip
+def test_a_size_with_a_price_of_its_own_costs_more_than_the_next_smaller_and_not_much_more(
+    kinds: str, most: float
+) -> None:
+    prices = [find_list_price(kind) for kind in kinds.split()]
+    for smaller, larger in pairwise(prices):
+        assert smaller is not None
+        assert larger is not None
+        assert 1.0 < larger / smaller <= most
 
 
 @pytest.mark.parametrize("text", ["", "{}", "# nothing yet", "prices: []", "asOf: 2026-11-01"])

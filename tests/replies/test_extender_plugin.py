@@ -6,13 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from builders import a_pod
+from policies import a_cluster_policy, spot, steady
 from random_clusters import Case, cases
+from wukong.api.core import Node, Pod
 from wukong.api.meta import ObjectMeta
+from wukong.api.objects import Objects
 from wukong.api.placement import ClusterPlacementPolicy, ClusterPlacementPolicySpec
 from wukong.api.policy_parts import Capacity
 from wukong.api.profile import Profile, default_profile
 from wukong.api.versions import VERSIONS
 from wukong.engine import Decision, Scheduler, Snapshot
+from wukong.engine.fixes import find_fixes
 from wukong.replies.extender.plugin import DEFAULT_ENTRY, NAME, add_extender
 from wukong.replies.extender.verbs import Extender, Settings
 from wukong.rules import scores as scoring
@@ -73,3 +78,23 @@ def plainly(fitting: list[str], spot: list[str], strategy: str) -> list[str]:
     if how == "preferred" or (how == "first" and not mine):
         return fitting
     return mine
+
+
+def list_nodes_to_add(pod: Pod, strategy: str, *objects: Node | Pod) -> list[str]:
+    """The nodes of which one more would help, as `explain` says."""
+    snapshot, state = Objects(), State()
+    for subject in objects:
+        snapshot.add(subject)
+        state.apply("ADDED", subject)
+    state.apply("ADDED", a_cluster_policy("default", strategy=strategy))
+    scheduler, _ = add_extender(Scheduler(Snapshot.of(snapshot)), Extender(state), DEFAULT_ENTRY, 0.0)
+    return [fix.sentence.removeprefix("add one node like ") for fix in find_fixes(scheduler, pod) if fix.kind == "node"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"), [("spot-only", ["s1"]), ("on-demand-only", ["d1"]), ("spot-preferred", ["d1", "s1"])]
+)
+def test_a_node_that_is_not_there_yet_is_judged_as_the_one_it_is_like(strategy: str, expected: list[str]) -> None:
+    taken = [a_pod(f"on-{node}", cpu="4", node=node) for node in ("d1", "d2", "s1")]
+    nodes = [steady("d1"), steady("d2"), spot("s1")]
+    assert list_nodes_to_add(a_pod("web", cpu="4"), strategy, *nodes, *taken) == expected

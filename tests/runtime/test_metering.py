@@ -82,3 +82,34 @@ async def test_skipped_samples_are_counted_and_logged_once_while_there_are_some(
     assert count(metrics, "wukong_meter_samples_skipped_total") == 4
     told = [(record.__dict__["samples"], record.__dict__["first"]) for record in caplog.records]
     assert told == [(2, "x"), (1, "z")]
+
+
+async def test_a_failure_is_logged_with_what_it_says_and_when_the_meter_is_asked_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    report = MeterReport(Metrics())
+    report.record_failure(ClusterError("no route"), 30.0)
+    report.record_failure(OSError(), 15.0)
+    told = [(record.__dict__["error"], record.__dict__["again_seconds"]) for record in caplog.records]
+    assert told == [("no route", 30.0), ("OSError", 15.0)]
+    has_traceback = [record.exc_info is not None for record in caplog.records]
+    assert has_traceback == [False, True], "only what nobody foresaw needs its place in the code"
+
+
+async def test_a_failure_that_comes_back_after_an_answer_is_logged_again(caplog: pytest.LogCaptureFixture) -> None:
+    await play(ClusterError("no"), ClusterError("no"), (), ClusterError("no"), ClusterError("other"))
+    assert [record.__dict__["error"] for record in caplog.records] == ["no", "no", "other"]
+
+
+async def test_samples_skipped_in_a_round_that_fails_are_counted_and_not_told_in_the_next(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    metrics = Metrics()
+    report = MeterReport(metrics)
+    report.record_skip("x")
+    report.record_failure(ClusterError("no"), 30.0)
+    report.record_answer()
+    report.record_skip("y")
+    report.record_answer()
+    assert count(metrics, "wukong_meter_samples_skipped_total") == 2
+    assert [record.__dict__.get("first") for record in caplog.records] == [None, "y"]

@@ -122,6 +122,7 @@ async def test_a_port_in_use_is_told_with_brackets() -> None:
         ("[::1]:8080", ("::1", 8080)),
         ("[::]:0", ("::", 0)),
         ("name:80", ("name", 80)),
+        ("name:65535", ("name", 65535)),
     ],
 )
 def test_an_address_is_read_as_it_is_written(text: str, address: tuple[str, int]) -> None:
@@ -130,7 +131,22 @@ def test_an_address_is_read_as_it_is_written(text: str, address: tuple[str, int]
 
 
 @pytest.mark.parametrize(
-    "text", ["", ":", "here", "a:b", "a:65536", "a:-1", "a:²", "a:" + "9" * 5000, "::1:80", "fd00::5:8443"]
+    "text",
+    [
+        "",
+        ":",
+        "here",
+        "a:b",
+        "a:65536",
+        "a:99999",
+        "a:000080",
+        "a:-1",
+        "a:²",
+        "a:٣",
+        "a:" + "9" * 5000,
+        "::1:80",
+        "fd00::5:8443",
+    ],
 )
 def test_an_address_that_is_none_is_refused(text: str) -> None:
     assert "expected" in find_address_problem(text)

@@ -126,3 +126,9 @@ def test_an_object_that_the_engine_cannot_count_is_left_out_and_the_others_are_c
     assert isinstance(state.get_unreadable(Node, Key("", "n0")), Unreadable)
     state.apply("MODIFIED", a_node("n0", memory="16Gi"))
     assert free_of(state.snapshot, "n0", "memory") == 14 << 30
+
+
+def test_the_largest_amount_fits_into_64_bits_after_what_scores_do_with_it() -> None:
+    """They multiply by 100 before they divide, and add what is asked for to what is taken."""
+    assert LARGEST_AMOUNT * 100 < 2**63
+    assert LARGEST_AMOUNT >= 2**56, "a node may have 64 PiB"

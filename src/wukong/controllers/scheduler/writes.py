@@ -17,6 +17,7 @@ from wukong.ports import PatchBody
 
 POD_SCHEDULED, DISRUPTION_TARGET = "PodScheduled", "DisruptionTarget"
 UNSCHEDULABLE, ERROR, PREEMPTED = "Unschedulable", "SchedulerError", "PreemptionByScheduler"
+NOT_MODELLED = "NotModelled"
 LONGEST_NOTE = 1024
 
 
@@ -35,6 +36,12 @@ def refuse(pod: Pod, reason: str, message: str, nominated: str | None, now: floa
     if nominated is not None and nominated != pod.status.nominated_node_name:
         status["nominatedNodeName"] = nominated or None
     return (note, patch_status(pod, status)) if status else (note,)
+
+
+def refuse_unmodelled(pod: Pod, problem: str) -> tuple[Action, ...]:
+    """Record why the pod is left alone. Nothing else of it is touched."""
+    text = f"{pod.spec.scheduler_name} leaves this pod alone: {problem}. Let another scheduler place it."
+    return (build_note(pod, NOT_MODELLED, shorten(text), is_warning=True),)
 
 
 def preempt(preemptor: Pod, victim: Pod, node: str, now: float) -> tuple[Action, ...]:

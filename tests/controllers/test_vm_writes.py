@@ -1,0 +1,43 @@
+"""How writes of a Wukong's machines are named and paced; which are made, test_vm.py shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from wukong.controllers.vm.vm_writes import Repair, index_of, name_some
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (1, "vm-0"),
+        (5, "vm-0, vm-1, vm-2, vm-3, vm-4"),
+        (6, "vm-0, vm-1, vm-2, vm-3, vm-4 and 1 more"),
+        (70, "vm-0, vm-1, vm-2, vm-3, vm-4 and 65 more"),
+    ],
+)
+def test_five_names_are_told_and_how_many_more_there_are(count: int, expected: str) -> None:
+    assert name_some([f"vm-{number}" for number in range(count)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("db-0", 0),
+        ("db-17", 17),
+        ("db-999999999", 999_999_999),
+        ("db-1000000000", -1),
+        ("db", -1),
+        ("db-", -1),
+        ("db-²", -1),
+    ],
+)
+def test_the_index_of_a_machine_is_the_number_at_the_end_of_its_name(name: str, index: int) -> None:
+    assert index_of(name) == index
+
+
+@pytest.mark.parametrize(
+    ("count", "seconds"), [(1, 1.0), (2, 2.0), (3, 4.0), (9, 256.0), (10, 300.0), (17, 300.0), (5000, 300.0)]
+)
+def test_repairs_in_a_row_wait_twice_as_long_each_time_up_to_five_minutes(count: int, seconds: float) -> None:
+    assert Repair(count, 0.0).wait_seconds == seconds
