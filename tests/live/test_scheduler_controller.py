@@ -109,18 +109,20 @@ async def test_both_schedulers_do_and_say_the_same(
         await compare_preemption(both)
         await compare_patience(both)
         await compare_waiting(both)
-        stock, ours = (lambda: without_chance(both.told(STOCK))), (lambda: without_chance(both.told(OURS)))
-        await both.until(lambda: stock() == ours(), f"{stock()}\nis\n{ours()}")
-        told = ours()
+        await both.until(
+            lambda: told_surely(both, STOCK) == told_surely(both, OURS),
+            f"{told_surely(both, STOCK)}\nis\n{told_surely(both, OURS)}",
+        )
+        told = told_surely(both, OURS)
     names = {name for name, *_ in told}
     assert {manifest["metadata"]["name"] for manifest, _ in TABLE} <= names
     record_property("figure", f"our scheduler beside kube-scheduler: {len(names)} pods, {len(told)} Events the same")
 
 
-def without_chance(told: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def told_surely(both: Twins, world: str) -> list[tuple[str, ...]]:
     """What the boss was told while its victim ended is left out: the victim of the other world may end a moment before,
     and whoever waits for room is tried again then. The master, whose victim clings, is told the same."""
-    return [entry for entry in told if entry[0] != "boss" or not entry[-1].endswith(TERMINATING)]
+    return [entry for entry in both.told(world) if entry[0] != "boss" or not entry[-1].endswith(TERMINATING)]
 
 
 async def compare(both: Twins, manifest: Manifest, node: str) -> None:
