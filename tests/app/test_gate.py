@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from wukong.api.core import NEVER_MOVE
 from wukong.app.embedded import play_scenario, play_with
 from wukong.embedded.faults import TYPES
 from wukong.embedded.scenario import Scenario, read_scenario
-from wukong.runtime.gate import NEVER_MOVE
 
 DRAIN = f"""
 nodes:

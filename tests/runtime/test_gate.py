@@ -10,7 +10,7 @@ import pytest
 from builders import a_node, a_pod
 from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Scale
 from wukong.api.apps import Deployment, WorkloadSpec
-from wukong.api.core import Pod, Toleration
+from wukong.api.core import NEVER_MOVE, Pod, Toleration
 from wukong.api.kinds import DEPLOYMENTS, NODES, PODS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES
 from wukong.api.kubevirt import VirtualMachineInstance
 from wukong.api.meta import ObjectMeta, OwnerReference
@@ -19,7 +19,6 @@ from wukong.ports import PatchBody, PatchType
 from wukong.runtime.gate import (
     ALLOW,
     MIRROR_POD,
-    NEVER_MOVE,
     Allow,
     Forbid,
     Gate,

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Meta
 
 from wukong.actions import Action, Delete, Evict, Note, Patch, Scale
-from wukong.api.core import Node, Pod, Taint
+from wukong.api.core import NEVER_MOVE, Node, Pod, Taint
 from wukong.api.kinds import NODES, PODS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES
 from wukong.api.kubevirt import VirtualMachineInstance
 from wukong.api.resources import Key
@@ -30,7 +30,6 @@ from wukong.runtime.delivery import object_of
 from wukong.semantics.tolerations import HARD_EFFECTS, tolerates
 from wukong.state import State
 
-NEVER_MOVE = "novasphere.dev/never-move"
 MIRROR_POD = "kubernetes.io/config.mirror"  # the API's shadow of a static pod: only its kubelet can end that
 VICTIM = ("DisruptionTarget", "True")  # the condition of a pod that is about to go
 _KEPT = 4096  # refusals that were said already
