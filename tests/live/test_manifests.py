@@ -28,7 +28,7 @@ from testbed import connections, nodes, processes
 from testbed.client import ApiError, Client
 from testbed.ports import free_ports
 from testbed.programs import Programs
-from testbed.pytest_plugin import Bed, HollowNodes, OwnBed, to_the_end
+from testbed.pytest_plugin import Bed, HollowNodes, OwnBed
 from wukong.app.component import list_permissions
 from wukong.app.components.extender import EXTENDER
 from wukong.app.components.policy import POLICY
@@ -293,7 +293,10 @@ class OwnScheduler(NamedTuple):
 def own_scheduler(
     bed: Bed, testbed_programs: Programs, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
 ) -> OwnScheduler:
-    asyncio.run(to_the_end(hollow_nodes(2)))
+    async def make_nodes() -> None:
+        await hollow_nodes(2)
+
+    asyncio.run(make_nodes())
     return OwnScheduler(bed, testbed_programs, namespace, tmp_path)
 
 
