@@ -162,3 +162,29 @@ def test_an_object_that_is_being_deleted_gets_no_new_finalizer() -> None:
         server.patch(CONFIG_MAPS, key, PatchBody("merge", {"metadata": {"finalizers": ["a.com/x", "a.com/z"]}}))
     server.patch(CONFIG_MAPS, key, PatchBody("merge", {"metadata": {"finalizers": ["a.com/x"]}}))
     assert server.get(CONFIG_MAPS, key)["metadata"]["finalizers"] == ["a.com/x"]
+
+
+def test_a_generated_name_that_is_taken_is_drawn_anew() -> None:
+    def generate(server: Server) -> str:
+        document = server.create(CONFIG_MAPS, {"metadata": {"generateName": "web-"}}, "shop")
+        return str(document["metadata"]["name"])
+
+    plain = a_server()
+    first, second = generate(plain), generate(plain)
+    busy = a_server()
+    busy.create(CONFIG_MAPS, {"metadata": {"name": first}}, "shop")
+    assert generate(busy) == second
+    busy.create(NAMESPACES, {"metadata": {"name": "other"}})
+    assert len({first, second}) == 2
+
+
+@pytest.mark.parametrize("prefix", ["", None])
+def test_an_object_needs_a_name_or_the_beginning_of_one(prefix: str | None) -> None:
+    with pytest.raises(Invalid, match=r"metadata\.name: Required value: name or generateName is required"):
+        a_server().create(CONFIG_MAPS, {"metadata": {"generateName": prefix}}, "shop")
+
+
+def test_a_generated_name_has_room_for_its_suffix() -> None:
+    document = a_server().create(CONFIG_MAPS, {"metadata": {"generateName": "a" * 63}}, "shop")
+    name = document["metadata"]["name"]
+    assert (len(name), name[:58]) == (63, "a" * 58)
