@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from wukong.api.apps import PodDisruptionBudget
-from wukong.api.placement import Condition, PlacementPolicy
+from wukong.api.core import Pod
+from wukong.api.placement import PlacementPolicy
+from wukong.api.policy_status import Condition
 from wukong.api.resources import Key
 from wukong.app.embedded import Settings, build_world, choose_components, faults_of, read_component_options
 from wukong.embedded.faults import TYPES
@@ -100,3 +104,44 @@ def test_budgets_are_as_asked_and_never_two_over_one_pod(seed: int) -> None:
     assert conflict.status == "True"
     assert "PodDisruptionBudget theirs" in conflict.message
     assert condition_of(world, "web", "BudgetConflict").status == "False"
+
+
+SHARES = (Path(__file__).parents[2] / "examples" / "sim" / "policies.yaml").read_text("utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_shares_come_to_rest_and_nobody_is_evicted_after_that(seed: int) -> None:
+    world, story = play_with_world(SHARES, seed, tuple(TYPES) if seed else ())
+    assert story.settled, story.stuck
+    assert story.findings == []
+    world.run(seconds=1800)
+    pods = {pod.metadata.uid for pod in world.state.all(Pod)}
+    version = world.server.database.version
+    world.run(seconds=1800)
+    assert {pod.metadata.uid for pod in world.state.all(Pod)} == pods
+    assert world.server.database.version == version, "nothing is written any more"
+    policy = world.state.get(PlacementPolicy, Key("default", "web"))
+    assert policy is not None
+    split = policy.status.split
+    assert split is not None
+    assert (split.on_demand + split.spot, split.owners) == (6, 1)
+    is_held = condition_of(world, "web", "SplitHeld").status == "True"
+    assert split.misplaced == 0 or is_held
+    assert seed or not is_held
+
+
+# Nobody tells the scheduler that one pod belongs on demand: spot-first puts each replacement on a spot node again.
+VAIN = SHARES.replace("- {at: 0s, cordon: spot-1}", "- {at: 0s, uncordon: spot-1}").replace(
+    "- {at: 0s, cordon: spot-2}", "- {at: 20m, uncordon: spot-2}"
+)
+
+
+def test_what_evictions_do_not_put_right_is_given_up_after_three() -> None:
+    world, story = play_with_world(VAIN.partition("  # Four go back")[0])
+    assert story.settled, story.stuck
+    assert story.findings == []
+    assert story.workloads["default/web"].restarts == 3
+    held = condition_of(world, "web", "SplitHeld")
+    assert (held.status, held.reason) == ("True", "EvictionsDoNotHelp")
+    assert "ReplicaSet default/web-" in held.message

@@ -12,7 +12,8 @@ from wukong.actions import DONE, Action, Create, Delete, Outcome, Patch
 from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import Namespace, Pod
 from wukong.api.meta import Object
-from wukong.api.placement import ClusterPlacementPolicy, Condition, PlacementPolicy
+from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
+from wukong.api.policy_status import Condition
 from wukong.api.resources import Key
 from wukong.controllers.policy.budgets import (
     LONGEST_NAME,

@@ -21,6 +21,7 @@ from wukong.api.policy_parts import (
     CheckedVersions,
     Weight,
 )
+from wukong.api.policy_status import PlacementPolicyStatus
 
 _encode = json.Encoder().encode
 GROUP = "placement.novasphere.dev"
@@ -292,28 +293,6 @@ class ClusterPlacementPolicySpec(PlacementPolicySpec):
         LabelSelector | None,
         Meta(description="The namespaces this is about, by their labels; all if absent or empty."),
     ] = None
-
-
-class Condition(Base):
-    """One thing that is so, or not so."""
-
-    type: Annotated[str, Meta(description="What it is about."), schema(maxLength=316)]
-    status: Annotated[str, Meta(description="Whether it is so."), schema(enum=["True", "False", "Unknown"])]
-    reason: Annotated[str, Meta(description="Why, in one word."), schema(maxLength=1024)] = ""
-    message: Annotated[str, Meta(description="Why, for people."), schema(maxLength=32768)] = ""
-    last_transition_time: Annotated[str, Meta(description="Since when."), schema(format="date-time")] = ""
-    observed_generation: Annotated[int, Meta(description="Of the spec this is about."), schema(format="int64")] = 0
-
-
-class PlacementPolicyStatus(Base):
-    """How the policy stands."""
-
-    observed_generation: Annotated[int, Meta(description="Of the spec this is about."), schema(format="int64")] = 0
-    conditions: Annotated[
-        list[Condition],
-        Meta(description="Accepted, by type."),
-        schema(maxItems=16, **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}),
-    ] = []
 
 
 class PlacementPolicy(Object):

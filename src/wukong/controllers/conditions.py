@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from wukong.api.placement import Condition
+from wukong.api.policy_status import Condition
 from wukong.api.times import format_time
 
 LONGEST_MESSAGE = 4096  # characters; an object with its status must stay small enough to be read

@@ -3,10 +3,11 @@
 Accepted        it is understood; else all that is wrong and where. The API server has refused what a CRD can express;
                 what is left (label syntax, names and configs of rules) is found by placement.compile
 BudgetConflict  of a policy with `disruption`: its pods have a budget of somebody else's, so they get none of ours
+SplitHeld       of one with onDemandBase or spotPercent: owners whose pods evictions do not put right
 
-It writes nothing but these conditions and observedGeneration; budgets.py beside it does what they tell of. A policy
-that is not accepted is left out by whoever decides: it never stands in a pod's way. Of one that cannot even be read,
-the mirror knows metadata, status and what is wrong: that is told in the same way.
+It writes nothing but these conditions and observedGeneration; budgets.py and splits.py beside it do what they tell of.
+A policy that is not accepted is left out by whoever decides: it never stands in a pod's way. Of one that cannot even be
+read, the mirror knows metadata, status and what is wrong: that is told in the same way.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import msgspec
 
 from wukong.actions import DONE, Outcome, Patch
 from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, NAMESPACES, PLACEMENT_POLICIES, POD_DISRUPTION_BUDGETS, PODS
-from wukong.api.placement import ClusterPlacementPolicy, Condition, PlacementPolicy
+from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
+from wukong.api.policy_status import Condition
 from wukong.api.resources import Key
 from wukong.controllers.conditions import Claim, update_conditions
 from wukong.controllers.policy.budgets import (
@@ -29,6 +31,7 @@ from wukong.controllers.policy.budgets import (
     matters_to_budgets,
 )
 from wukong.controllers.policy.plans import Plans, get_policy, resource_of
+from wukong.controllers.policy.splits import MOST_EVICTIONS
 from wukong.placement.compile import Policy as AnyPolicy
 from wukong.placement.compile import find_policy_problems
 from wukong.placement.rule import Rules
@@ -36,11 +39,11 @@ from wukong.ports import PatchBody
 from wukong.state import Change, State
 from wukong.state.controller import Watch
 
-ACCEPTED, BUDGET_CONFLICT = "Accepted", "BudgetConflict"
-OURS = (ACCEPTED, BUDGET_CONFLICT)
+ACCEPTED, BUDGET_CONFLICT, SPLIT_HELD = "Accepted", "BudgetConflict", "SplitHeld"
+OURS = (ACCEPTED, BUDGET_CONFLICT, SPLIT_HELD)
 INVALID, UNREADABLE = "Invalid", "Unreadable"
 LONGEST_MESSAGE = 32_768  # of a condition, in characters
-MOST_NAMED = 3  # of budgets in the way
+MOST_NAMED = 3  # of budgets in the way, of owners that are held
 
 
 def policies_beside_budget(change: Change, state: State) -> Iterable[Key]:
@@ -76,7 +79,8 @@ class Policy:
         """Both kinds come here: a key without a namespace is a ClusterPlacementPolicy's."""
         policy = get_policy(key, state)
         if policy is not None:
-            claims = [claim_accepted(find_policy_problems(policy, self.rules)), *self._claim_budget(policy, state)]
+            claims = [claim_accepted(find_policy_problems(policy, self.rules))]
+            claims += [*self._claim_budget(policy, state), *claim_split(policy)]
             return _report(policy, key, claims, now)
         self.plans.forget(key)
         struct: type[AnyPolicy] = PlacementPolicy if key.namespace else ClusterPlacementPolicy
@@ -92,9 +96,28 @@ class Policy:
         conflicts = list_conflicts(policy, state, self.plans)
         if not conflicts:
             return [Claim(BUDGET_CONFLICT, False, "NoConflict", "No other budget selects its pods.")]
-        more = f"\nAnd {len(conflicts) - MOST_NAMED} more." if len(conflicts) > MOST_NAMED else ""
-        text = "\n".join(conflicts[:MOST_NAMED]) + more
-        return [Claim(BUDGET_CONFLICT, True, "PodsHaveBudget", f"Two budgets would block evictions, so:\n{text}")]
+        text = f"Two budgets over a pod block its evictions, so there is none of ours in:\n{name_some(conflicts)}"
+        return [Claim(BUDGET_CONFLICT, True, "PodsHaveBudget", text)]
+
+
+def claim_split(policy: AnyPolicy) -> list[Claim]:
+    """By what splits.py has noted on the status."""
+    split = policy.status.split
+    if split is None:
+        return []
+    held = [f"{repair.owner}: {repair.misplaced} on the wrong kind of node." for repair in split.repairs if repair.held]
+    if not held:
+        return [Claim(SPLIT_HELD, False, "NoneHeld", "Evictions help, or none is needed.")]
+    text = (
+        f"After {MOST_EVICTIONS} evictions their pods stand as before, so no more are evicted until their version or "
+        f"size or this policy changes:\n{name_some(held)}"
+    )
+    return [Claim(SPLIT_HELD, True, "EvictionsDoNotHelp", text)]
+
+
+def name_some(lines: list[str]) -> str:
+    more = [f"And {len(lines) - MOST_NAMED} more."] if len(lines) > MOST_NAMED else []
+    return "\n".join([*lines[:MOST_NAMED], *more])
 
 
 def _report(policy: AnyPolicy, key: Key, claims: list[Claim], now: float) -> Outcome:
