@@ -20,6 +20,7 @@ from live.admitting import (
     ACCOUNT,
     BARE,
     CONFIGURATIONS,
+    INSTALLATION,
     OPEN,
     PERMISSIONS,
     POD,
@@ -36,11 +37,13 @@ from live.admitting import (
     try_to_create,
 )
 from live.extending import counted
+from live.test_manifests import PATHS
 from testbed import supervisor
 from testbed.client import ApiError, Client
 from testbed.programs import Programs
 from testbed.pytest_plugin import RUN, Bed
 from testbed.supervisor import Order
+from wukong.app.components.admission.install import build_manifests
 from wukong.app.components.admission.options import SERVICE
 from wukong.app.components.admission.rotation import RotationTimes, encode_keys, take_step
 from wukong.app.install.installation import NAMESPACE
@@ -53,6 +56,7 @@ Json = dict[str, Any]
 SPOT_FIRST = {"selector": {"matchLabels": {"app": "web"}}, "capacity": {"strategy": "spot-first"}}
 SEED = 20261116
 NAME = f"{SERVICE}.{NAMESPACE}"
+WEBHOOK_KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
 @pytest.fixture(scope="module")
@@ -268,6 +272,19 @@ async def test_exactly_the_rights_it_has_are_used(webhooks: Webhooks) -> None:
     # A Secret is patched when it is renewed: the rotation below does.
     assert granted - used <= {("", "secrets", "patch")}
     assert used <= granted
+
+
+async def test_an_api_server_takes_all_that_is_printed(webhooks: Webhooks) -> None:
+    """Strictly, as `kubectl apply --server-side` sends it; on a dry run, for the test has changed some of it."""
+    paths = {**PATHS, **{kind: f"{CONFIGURATIONS}/{kind.lower()}s" for kind in WEBHOOK_KINDS}}
+    params = {"fieldManager": "kubectl", "force": "true", "fieldValidation": "Strict", "dryRun": "All"}
+    async with webhooks.bed.client() as client:
+        for document in build_manifests(INSTALLATION):
+            folder = paths[document["kind"]].format(document["metadata"].get("namespace", ""))
+            path, kind = f"{folder}/{document['metadata']['name']}", "application/apply-patch+yaml"
+            applied = json.loads(await client.send("PATCH", path, document, params=params, content_type=kind))
+            if document["kind"] in WEBHOOK_KINDS:  # what the webhooks wrote there stays
+                assert applied["webhooks"][0]["clientConfig"]["caBundle"]
 
 
 # What goes wrong ---------------------------------------------------------------------------------------------------
