@@ -228,6 +228,17 @@ def test_a_hundred_pods_at_once_come_out_exactly_though_the_mirror_has_seen_none
     assert capacities.count(SPOT) == 50
 
 
+def test_pods_that_were_there_before_count() -> None:
+    before = Webhook(a_shop_policy(**HALF))
+    state = before.state
+    for number in range(4):
+        before.see(before.admit(a_new_pod()), f"web-{number}")
+    after = PodAdmission(state, lambda: "a-nonce")  # another instance leads
+    question = read_pod_review(encode(a_review(a_new_pod())))
+    assert isinstance(question.about, PodRequest)
+    assert capacity_of(patched(a_new_pod(), after.review(question.about, before.now))) == "on-demand"  # 2, 2, and now
+
+
 def test_a_pod_that_is_seen_counts_once() -> None:
     webhook = Webhook(a_shop_policy(**HALF), spot("s"), steady("d"))
     for number in range(40):

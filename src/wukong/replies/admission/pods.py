@@ -73,6 +73,7 @@ class PodAdmission:
         self._classes: Mapping[str, PriorityClass] = {}
         self._classes_version = -1
         self._quotas = QuotaCache(state)
+        state.index_of(CapacityIndex)  # from the start: to count all pods of a large cluster at once takes long
 
     def review(self, request: PodRequest, now: float) -> Reply:
         return finish(self.review_in_slices(request, now))
