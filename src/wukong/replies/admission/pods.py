@@ -36,7 +36,7 @@ from wukong.state import State
 UNREAD_FIELDS = frozenset({"containers", "initContainers", "ephemeralContainers", "volumes"})
 _SOME_CONTAINERS = [{"name": "main", "image": "main"}]
 _MOST_CACHED = 2048
-_MOST_KEY_BYTES = 16 << 10  # a pod that says more is worked out each time
+_MOST_KEY_BYTES = 8 << 10  # a pod that says more is worked out each time
 _NONCE_PATH = f"/metadata/annotations/{escape(NONCE)}"
 _CROSS_NAMESPACE = "a ResourceQuota of the namespace counts pods with affinity across namespaces"
 _encode = msgspec.json.Encoder().encode
