@@ -265,7 +265,7 @@ async def rights_of(client: Client, account: str) -> set[Right]:
 # The configuration in kube-scheduler ------------------------------------------------------------------------------
 
 
-class OwnScheduler(NamedTuple):
+class ConfiguredScheduler(NamedTuple):
     """A kube-scheduler beside that of the shared cluster, by the test's configuration, for pods that name it."""
 
     bed: Bed
@@ -290,24 +290,24 @@ class OwnScheduler(NamedTuple):
 
 
 @pytest.fixture
-def own_scheduler(
+def configured_scheduler(
     bed: Bed, testbed_programs: Programs, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
-) -> OwnScheduler:
+) -> ConfiguredScheduler:
     async def make_nodes() -> None:
         await hollow_nodes(2)
 
     asyncio.run(make_nodes())
-    return OwnScheduler(bed, testbed_programs, namespace, tmp_path)
+    return ConfiguredScheduler(bed, testbed_programs, namespace, tmp_path)
 
 
-async def test_a_scheduler_asks_with_its_certificate(own_scheduler: OwnScheduler, tmp_path: Path) -> None:
+async def test_a_scheduler_asks_with_its_certificate(configured_scheduler: ConfiguredScheduler, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     documents = printed("--address", f"127.0.0.1:{port}")
     keys = files_of(the(documents, "Secret", "wukong-extender-server"), tmp_path / "server")
     stored = files_of(the(documents, "Secret", "wukong-scheduler-config"), tmp_path / "config")
     configuration = (stored / "scheduler-config.yaml").read_text()
-    async with keeping_all_nodes(port, demanding(keys)) as asked, own_scheduler.running(configuration) as client:
-        await own_scheduler.place(client, "web")
+    async with keeping_all_nodes(port, demanding(keys)) as asked, configured_scheduler.running(configuration) as client:
+        await configured_scheduler.place(client, "web")
         assert Asked("/filter", "wukong-extender-client", "web") in asked
         assert Asked("/prioritize", "wukong-extender-client", "web") in asked
         await strangers_are_turned_away(port, keys, asked)
@@ -327,15 +327,15 @@ async def strangers_are_turned_away(port: int, keys: Path, asked: list[Asked]) -
 
 
 async def test_a_server_of_another_authority_is_not_asked_and_pods_are_placed_all_the_same(
-    own_scheduler: OwnScheduler, tmp_path: Path
+    configured_scheduler: ConfiguredScheduler, tmp_path: Path
 ) -> None:
     (port,) = free_ports(1)
     believed, other = (printed("--address", f"127.0.0.1:{port}") for _ in range(2))
     stored = files_of(the(believed, "Secret", "wukong-scheduler-config"), tmp_path / "config")
     keys = files_of(the(other, "Secret", "wukong-extender-server"), tmp_path / "server")
     configuration = (stored / "scheduler-config.yaml").read_text()
-    async with keeping_all_nodes(port, demanding(keys)) as asked, own_scheduler.running(configuration) as client:
-        assert await own_scheduler.place(client, "web")
+    async with keeping_all_nodes(port, demanding(keys)) as asked, configured_scheduler.running(configuration) as client:
+        assert await configured_scheduler.place(client, "web")
         assert asked == []
 
 
@@ -359,11 +359,11 @@ def plain_configuration(port: int) -> str:
 
 @pytest.mark.parametrize("configuration", [seed_configuration, plain_configuration])
 async def test_without_tls_the_scheduler_asks_over_plain_http(
-    own_scheduler: OwnScheduler, configuration: Callable[[int], str]
+    configured_scheduler: ConfiguredScheduler, configuration: Callable[[int], str]
 ) -> None:
     (port,) = free_ports(1)
-    async with keeping_all_nodes(port, None) as asked, own_scheduler.running(configuration(port)) as client:
-        await own_scheduler.place(client, "web")
+    async with keeping_all_nodes(port, None) as asked, configured_scheduler.running(configuration(port)) as client:
+        await configured_scheduler.place(client, "web")
         assert {Asked("/filter", "", "web"), Asked("/prioritize", "", "web")} <= set(asked)
 
 
