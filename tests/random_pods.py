@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from random_wukongs import APPS, ZONE, Manifest, random_scheduling
-from wukong.api.placement import STRATEGIES
+from wukong.api.policy_parts import STRATEGIES
 from wukong.placement.capacity import SPOT_LABELS
 
 NAMESPACE = "shop"

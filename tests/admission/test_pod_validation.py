@@ -321,6 +321,33 @@ def test_every_problem_is_reported_at_once() -> None:
     ]
 
 
+def preferring(weight: int) -> Manifest:
+    preference = {"matchExpressions": [expression("disk", "In", "ssd")]}
+    return {"affinity": {"nodeAffinity": {PREFERRED: [{"weight": weight, "preference": preference}]}}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_allowed"),
+    [
+        *((ports(containerPort=number), is_allowed) for number, is_allowed in
+          ((0, False), (1, True), (65535, True), (65536, False))),
+        *((ports(hostPort=number), is_allowed) for number, is_allowed in
+          ((-1, False), (0, True), (1, True), (65535, True), (65536, False))),
+        *((preferring(weight), is_allowed) for weight, is_allowed in
+          ((0, False), (1, True), (100, True), (101, False))),
+        *((spread(maxSkew=skew), is_allowed) for skew, is_allowed in ((0, False), (1, True))),
+        *((spread(whenUnsatisfiable="DoNotSchedule", minDomains=least), is_allowed) for least, is_allowed in
+          ((0, False), (1, True))),
+        *((requests(cpu=amount), is_allowed) for amount, is_allowed in (("-1n", False), ("0", True))),
+        (requests_within({"cpu": "1"}, {"cpu": "1"}), True),
+        (requests_within({"cpu": "1001m"}, {"cpu": "1"}), False),
+        ({"containers": [a_container(requests={"cpu": "2"})], "resources": {"requests": {"cpu": "2"}}}, True),
+    ],
+)  # fmt: skip
+def test_numbers_are_allowed_up_to_their_bounds(spec: Manifest, is_allowed: bool) -> None:
+    assert (find_pod_problems(a_pod(**spec)) == []) == is_allowed
+
+
 def test_a_thorough_pod_has_no_problems() -> None:
     pod = a_pod(
         labels={"app": "web", "rev": "1"},

@@ -70,6 +70,15 @@ def test_items_of_a_typed_list_need_no_kind_of_their_own() -> None:
     assert isinstance(node, Node)
 
 
+@pytest.mark.parametrize("is_yaml", [False, True])
+def test_items_of_a_typed_list_of_others_are_theirs(is_yaml: bool) -> None:
+    document = {"kind": "ServiceList", "apiVersion": "serving.knative.dev/v1", "items": [{"metadata": {"name": "s"}}]}
+    text = json.dumps(document)
+    skipped: Counter[str] = Counter()
+    assert list(decode_objects(f"# yaml\n{text}".encode() if is_yaml else text.encode(), skipped=skipped)) == []
+    assert skipped == {"Service": 1}
+
+
 def test_yaml_documents_and_lists_read_like_json() -> None:
     text = "kind: Pod\nmetadata: {name: a}\n---\n---\nkind: List\nitems:\n- kind: Node\n  metadata: {name: n}\n"
     assert [type(subject) for subject in read(text)] == [Pod, Node]

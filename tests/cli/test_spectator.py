@@ -19,7 +19,7 @@ from wukong.app.embedded import play_scenario
 from wukong.cli.inputs.sim_source import read_scenario_file
 from wukong.cli.views import spectator
 from wukong.cli.views.console import Table
-from wukong.cli.views.live_state import read_live_state, split_numbers
+from wukong.cli.views.live_state import LiveState, NodeState, PodState, WorkloadState, read_live_state, split_numbers
 from wukong.cli.views.live_view import LiveView
 from wukong.cli.views.spectator import LiveSpectator, read_speed
 from wukong.cli.views.story import render_story, rows_of
@@ -170,6 +170,43 @@ def test_a_picture_fits_its_terminal_and_shows_old_and_new(width: int, height: i
     cut = [line for frame in frames.frames for line in frame.splitlines() if line.endswith("…")]
     assert all(len(line) == width and line[-3:-1] != "  " for line in cut)  # only what did not fit, no empty columns
     assert "default/web: ProgressDeadlineExceeded" in frames.frames[-1]
+
+
+def a_picture(width: int, height: int, workloads: int = 1) -> list[str]:
+    """A moment of a rollout as it is drawn, with the styles in brackets."""
+    web = WorkloadState("shop/web", "Deployment", 8, 5, 2, 1, 3, 1, False)
+    done = [WorkloadState(f"shop/done-{number}", "StatefulSet", 2, 2, 2, 0, 0, 0, True) for number in range(workloads)]
+    starting = WorkloadState("shop/new", "Job", 60, 0, 0, 30, 0, 0, False)
+    pods = [
+        PodState("shop/web", "ready", False),
+        PodState("shop/web", "ready", True),
+        PodState("shop/new", "starting", False),
+    ]
+    nodes = [
+        NodeState("node-1", True, (), [*pods, PodState("shop/web", "stopping", True)]),
+        NodeState("node-2", False, ("cordoned", "not ready"), pods * 40),
+        NodeState("node-3", False, (), []),
+    ]
+    reasons = [f"shop/web: pending: 0/3 nodes are available [{number}]" for number in range(4)]
+    live_state = LiveState(75.0, 4, 11, 1234, [web, *done, starting], workloads + 3, nodes, reasons)
+    file = io.TextIOWrapper(io.BytesIO(), "utf-8")
+    console = Console(width=width, height=height, file=file, color_system="standard", force_terminal=True)
+    view = LiveView(console, " at 10x")
+    rows = [(second, "shop/web", f"{second} ready") for second in range(3)]
+    lines = console.render_lines(view.render(live_state, rows), pad=False)
+    return [
+        "".join(f"{segment.text}[{segment.style}]" if segment.text.strip() else segment.text for segment in line)
+        for line in lines
+    ]
+
+
+PICTURES = {"wide": (120, 40, 1), "usual": (80, 24, 1), "small": (40, 12, 1), "many": (80, 24, 20)}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_is_drawn_as_in_its_golden_file(name: str) -> None:
+    golden = Path(__file__).parents[1] / "golden" / "pictures" / f"{name}.txt"
+    assert a_picture(*PICTURES[name]) == golden.read_text("utf-8").splitlines()
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,8 @@ from msgspec import inspect
 
 from wukong.api.kind_table import Kind
 from wukong.api.meta import Object, ObjectMeta
-from wukong.api.placement import MODES, PREEMPTION_POLICIES, RULE_TYPES, STRATEGIES
+from wukong.api.placement import MODES, RULE_TYPES
+from wukong.api.policy_parts import PREEMPTION_POLICIES, STRATEGIES
 from wukong.placement.rules import BUILT_IN
 
 SEED = int(os.environ.get("HOSTILE_SEED", "20261116"))

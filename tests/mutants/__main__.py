@@ -27,6 +27,11 @@ from mutants.tree_copy import QUICK, SLOW, RunResult, TreeCopy
 ROOT = Path(__file__).parents[2]
 TIMES_SLOWER = 4  # than without a mutant: then it does not end
 NEAREST = 2  # files that are tried first: most mutants are noticed there, and collecting tests takes time, too
+BROAD = (  # then these, if they can
+    "tests/embedded/test_golden_documents.py",
+    "tests/scenarios/test_golden_stories.py",
+    "tests/cli/test_golden_outputs.py",
+)
 LIMIT_SECONDS = 120.0  # most tests of a file take a quarter of it; where not, they are timed without a mutant
 
 
@@ -60,7 +65,7 @@ def main(
         return
     graph = ImportGraph(ROOT)
     tests = {
-        path: [test for _, test in graph.list_tests(path)][: most_files or None]
+        path: order_tests([test for _, test in graph.list_tests(path)])[: most_files or None]
         for path in dict.fromkeys(mutant.path for mutant in drawn)
     }
     if only_list:
@@ -87,6 +92,12 @@ def find_lines(paths: Iterable[str]) -> dict[str, set[int] | None]:
             raise click.UsageError(f"{path}: there is no such file or folder.")
         files += sorted(place.rglob("*.py")) if place.is_dir() else [place]
     return {str(file.resolve().relative_to(ROOT)): None for file in files}
+
+
+def order_tests(tests: list[str]) -> list[str]:
+    """The nearest, then the broad ones, then the others by their distance."""
+    broad = [test for test in tests[NEAREST:] if test in BROAD]
+    return [*tests[:NEAREST], *broad, *(test for test in tests[NEAREST:] if test not in broad)]
 
 
 def draw(

@@ -4,7 +4,7 @@ A test that imports the module is at distance 1, one that imports an importer of
 package only hands on (`from wukong.state import State`) leads to the module that has it. A module's dotted name as a
 text imports it, too: so the command line loads its verbs. Tests import the conftest.py of their folder and those above.
 
-Tests of the folder of the same name, or of one above, count as two steps nearer, and by one more for each word that
+Tests of the folder of the same name, or of one above, count as two steps nearer, and by two more for each word that
 their name and the module's path have in common. Of one distance, one of each folder in turn. Called by __main__.py.
 """
 
@@ -51,7 +51,7 @@ class ImportGraph:
         for distance, test in sorted(tests):
             folder = Path(test).parent
             is_near = folder in place.parents and folder.name != "tests"
-            nearer = 2 + len(words & _split_words(Path(Path(test).name))) if is_near else 0
+            nearer = 2 + 2 * len(words & _split_words(Path(Path(test).name))) if is_near else 0
             ordered.append((distance - nearer, turns[distance, str(folder)], distance, test))
             turns[distance, str(folder)] += 1
         return [(distance, test) for _, _, distance, test in sorted(ordered)]

@@ -119,6 +119,14 @@ def test_the_same_seed_draws_the_same_and_spreads_over_lines() -> None:
     assert {mutant.line % 2 for mutant in command.draw(mutants, 5, 1, lambda mutant: mutant.line % 2 == 1)} == {1}
 
 
+def test_broad_tests_follow_the_nearest() -> None:
+    first, second, _ = command.BROAD
+    assert command.order_tests(["a", "b", "c", first, "d"]) == ["a", "b", first, "c", "d"]
+    assert command.order_tests([second, "a", "b", first]) == [second, "a", first, "b"]
+    assert command.order_tests(["a"]) == ["a"]
+    assert all((ROOT / test).is_file() for test in command.BROAD)
+
+
 def test_new_lines_are_read_from_a_diff() -> None:
     hunks = ["@@ -3 +3,2 @@ def f():\n-a\n+b\n+c", "@@ -9,2 +10,0 @@\n-d\n-e", "@@ -20 +19 @@\n-f\n+g"]
     diff = "\n".join(["--- a/x.py", "+++ b/x.py", *hunks, "--- a/y.py", "+++ b/y.py", "@@ -0,0 +1 @@", "+h"])

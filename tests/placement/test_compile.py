@@ -212,7 +212,7 @@ POLICY, AFFINITY = "$.spec.scheduling.schedulingPolicy", "$.spec.scheduling.reso
         (
             a_spec(rules=[a_rule("cost-awrae")]),
             f"{POLICY}.rules[0].name: expected a rule that is there (cost-aware, "
-            'label-match, latency, load-aware, spot-risk), got "cost-awrae". Did you mean "cost-aware"?',
+            'label-match, latency, load-aware, packing, spot-risk), got "cost-awrae". Did you mean "cost-aware"?',
         ),
         (a_spec(rules=[a_rule("spot-risk", "rank")]), f"{POLICY}.rules[0].type: expected score, filter or prioritize"),
         (

@@ -11,41 +11,33 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, field, json
 
-from wukong.api.field_schemas import RULES, chooses, rule, says, schema
+from wukong.api.field_schemas import RULES, chooses, rule, schema
 from wukong.api.meta import Base, LabelSelector, Object
 from wukong.api.pod_affinity import NodeAffinitySpec, PodAffinitySpec, SpreadConstraints, Tolerations
+from wukong.api.policy_parts import (
+    CheckedCapacity,
+    CheckedDisruption,
+    CheckedPriority,
+    CheckedVersions,
+    Weight,
+)
 from wukong.api.policy_status import PlacementPolicyStatus
-from wukong.api.shared_schemas import SUBDOMAIN, TOPOLOGY_KEY
 
 _encode = json.Encoder().encode
 GROUP = "placement.novasphere.dev"
 VERSION = "v1alpha1"
 DEFAULT = "default"  # the ClusterPlacementPolicy that holds where no other matches
-STRATEGIES = ("spot-first", "spot-preferred", "on-demand-first", "on-demand-only", "spot-only")
 MODES = ("Enforce", "Observe")
 APPLIES = ("Admission", "None")
-FALLBACKS = ("OnDemand", "Wait")
 RULE_TYPES = ("score", "filter", "prioritize")
-PREEMPTION_POLICIES = ("Never", "PreemptLowerPriority")
-HIGHEST_PRIORITY = 1_000_000_000  # of PriorityClasses that are not the system's
-LARGEST_COUNT = 2**31 - 1
-HOSTNAME = "kubernetes.io/hostname"
 # A config is somebody's own: a schema that keeps unknown fields bounds only its first level.
 CONFIG_PROPERTIES = 64
 CONFIG_DEPTH = 16
 CONFIG_BYTES = 64 << 10
 POLICY_BYTES = 128 << 10  # of a policy's JSON, managed fields included: to read more would hold up everybody
-SHARE = "^(100|[1-9]?[0-9])%$"
 THRESHOLD = r"^(100(\.0{1,3})?|[1-9]?[0-9](\.[0-9]{1,3})?)%$"
 
 
-Weight = Annotated[
-    int,
-    schema(
-        format="int32",
-        **{RULES: [rule("self >= 1 && self <= 100", "expected a weight from 1 to 100")]},
-    ),
-]
 Threshold = Annotated[
     str,
     schema(
@@ -63,22 +55,6 @@ Amount = Annotated[
                 rule(
                     "type(self) == int ? self >= 0 : isQuantity(self) && quantity(self).compareTo(quantity('0')) >= 0",
                     'expected a quantity that is not negative, such as "4Gi", "500m" or "1"',
-                )
-            ],
-        }
-    ),
-]
-# A number of pods, or a part of them.
-Share = Annotated[
-    int | str,
-    schema(
-        **{
-            "maxLength": 8,
-            "x-kubernetes-int-or-string": True,
-            RULES: [
-                rule(
-                    f"type(self) == int ? self >= 0 && self <= {LARGEST_COUNT} : self.matches(r'{SHARE}')",
-                    'expected a number of pods, such as 2, or a share from "0%" to "100%", such as "30%"',
                 )
             ],
         }
@@ -249,177 +225,17 @@ class PolicyScheduling(Scheduling):
     topology_spread_constraints: SpreadConstraints = []
 
 
-class Capacity(Base):
-    """Spot or on-demand."""
-
-    strategy: Annotated[
-        str,
-        Meta(
-            description="spot-first: on spot nodes while one is left, else on-demand. spot-preferred: spot nodes get "
-            "points. on-demand-first: on-demand while one is left, else spot. on-demand-only and spot-only: no other."
-        ),
-        schema(
-            maxLength=32,
-            **{RULES: [rule(f"self in {list(STRATEGIES)}", f"expected one of {', '.join(STRATEGIES)}")]},
-        ),
-    ]
-    on_demand_base: Annotated[
-        Share | None,
-        Meta(
-            description="How many pods of each owner are kept on demand at least: a number, or a share such as "
-            '"30%", rounded up.'
-        ),
-    ] = None
-    spot_percent: Annotated[
-        int | None,
-        says(
-            "How many of each owner's pods are on spot nodes at most, in percent, rounded down; all beyond "
-            "onDemandBase if absent.",
-            format="int32",
-            **{RULES: [rule("self >= 0 && self <= 100", "expected a percentage from 0 to 100")]},
-        ),
-    ] = None
-    fallback: Annotated[
-        str,
-        chooses(
-            "What a pod meant for spot does while there is no room: OnDemand (if absent), or Wait.",
-            FALLBACKS,
-        ),
-    ] = ""
-
-
-_Capacity = Annotated[
-    Capacity,
-    schema(
-        **{
-            RULES: [
-                rule(
-                    "!(self.strategy in ['spot-only', 'on-demand-only']) "
-                    "|| !has(self.onDemandBase) && !has(self.spotPercent)",
-                    "expected a strategy that leaves a choice, such as spot-first, with onDemandBase or spotPercent",
-                    ".strategy",
-                ),
-                rule(
-                    "!has(self.fallback) || has(self.onDemandBase) || has(self.spotPercent)",
-                    "expected onDemandBase or spotPercent beside fallback; without them the strategy says what "
-                    "happens: spot-only waits",
-                    ".fallback",
-                ),
-            ]
-        }
-    ),
-]
-
-
-class VersionPreference(Base):
-    """A wish."""
-
-    weight: Annotated[Weight, Meta(description="How much it counts beside other wishes, 1 to 100.")]
-
-
-class VersionAntiAffinity(Base):
-    """Keeps pods of different versions of one owner on different nodes, or in different domains."""
-
-    required: Annotated[
-        bool, Meta(description="true: a pod waits rather than share a domain with another version.")
-    ] = False
-    preferred: Annotated[VersionPreference | None, Meta(description="Or a wish, by weight.")] = None
-    topology_key: Annotated[str, schema(**TOPOLOGY_KEY)] = HOSTNAME
-
-
-_VersionAntiAffinity = Annotated[
-    VersionAntiAffinity,
-    schema(
-        **{
-            RULES: [
-                rule(
-                    "(has(self.required) && self.required) != has(self.preferred)",
-                    "expected either required: true or preferred with a weight",
-                )
-            ]
-        }
-    ),
-]
-
-
-class Priority(Base):
-    """How urgent these pods are: the PriorityClass that they get."""
-
-    value: Annotated[
-        int | None,
-        says(
-            f"Its value, at most {HIGHEST_PRIORITY}; the class is made where it is missing.",
-            format="int32",
-            **{
-                RULES: [
-                    rule(
-                        f"self <= {HIGHEST_PRIORITY}",
-                        f"expected at most {HIGHEST_PRIORITY}, the highest that is not the system's",
-                    )
-                ]
-            },
-        ),
-    ] = None
-    class_name: Annotated[
-        str, says("Or the name of a PriorityClass.", minLength=1, maxLength=253, pattern=SUBDOMAIN)
-    ] = ""
-    preemption_policy: Annotated[
-        str, chooses("With value: Never, or PreemptLowerPriority (if absent).", PREEMPTION_POLICIES)
-    ] = ""
-
-
-_Priority = Annotated[
-    Priority,
-    schema(
-        **{
-            RULES: [
-                rule("has(self.value) != has(self.className)", "expected either value or className"),
-                rule(
-                    "!has(self.preemptionPolicy) || has(self.value)",
-                    "expected no preemptionPolicy with className: the class has its own",
-                    ".preemptionPolicy",
-                ),
-            ]
-        }
-    ),
-]
-
-
-class Disruption(Base):
-    """How many of the pods that the selector selects may be evicted at a time: a PodDisruptionBudget."""
-
-    min_available: Annotated[Share | None, Meta(description="So many stay: a number, or a share rounded up.")] = None
-    max_unavailable: Annotated[
-        Share | None, Meta(description="Or so many may be away: a number, or a share rounded up.")
-    ] = None
-
-
-_Disruption = Annotated[
-    Disruption,
-    schema(
-        **{
-            RULES: [
-                rule(
-                    "has(self.minAvailable) != has(self.maxUnavailable)",
-                    "expected either minAvailable or maxUnavailable",
-                )
-            ]
-        }
-    ),
-]
-
-
 class PlacementPolicySpec(Base):
     """Which pods, and how they are placed."""
 
     selector: Annotated[
         LabelSelector | None, Meta(description="The pods this is about, by their labels; all pods if absent or empty.")
     ] = None
-    capacity: _Capacity | None = None
+    capacity: CheckedCapacity | None = None
     scheduling: PolicyScheduling | None = None
-    version_anti_affinity: _VersionAntiAffinity | None = None
-    priority: _Priority | None = None
-    disruption: _Disruption | None = None
+    version_anti_affinity: CheckedVersions | None = None
+    priority: CheckedPriority | None = None
+    disruption: CheckedDisruption | None = None
     critical: Annotated[
         bool, Meta(description="true: on demand first, and with a high priority, that of value 1000 if none is given.")
     ] = False

@@ -13,8 +13,9 @@ from msgspec import Meta, field
 
 from wukong.api.field_schemas import ANYTHING, RULES, chooses, lists, lists_by_name, rule, says, schema
 from wukong.api.meta import Base, Object
-from wukong.api.placement import HIGHEST_PRIORITY, POLICY_BYTES, Scheduling
+from wukong.api.placement import POLICY_BYTES, Scheduling
 from wukong.api.pod_affinity import NodeAffinitySpec, PodAffinitySpec, SpreadConstraints, Tolerations
+from wukong.api.policy_parts import HIGHEST_PRIORITY
 from wukong.api.policy_status import Condition
 from wukong.api.shared_schemas import LABEL_VALUE, SUBDOMAIN
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 O = TypeVar("O", bound=msgspec.Struct)  # noqa: E741
 PlaceOf = Callable[[str], str]  # field → what the user calls it: --label-step, or FILE: $.load.labelStep
+Mutator = Callable[[Resource, Document], Document]  # a new object → as it shall be; it gets a copy
 OURS = "ours"  # the process of Wukong's own controllers; the scheduler has one for itself, as in life
 
 
@@ -98,6 +99,7 @@ class Component(msgspec.Struct, Generic[O], frozen=True, kw_only=True):
     build_sources: Callable[[O, Context, Cluster], Iterable[Source]] = build_no_sources
     build_servers: Callable[[O, Context], Iterable[Server]] = build_nothing
     build_extensions: Callable[[O, Context], Iterable[SchedulerExtension]] = build_nothing
+    build_mutators: Callable[[O, Context], Iterable[Mutator]] = build_nothing  # of an embedded cluster's new objects
     build_manifests: Callable[[Any, Any], list[Document]] | None = None  # of an installation and its certificates
     needs: tuple[Component[Any], ...] = ()
     keeps_documents: bool = False  # in the mirror of its process: mirror_documents.py

@@ -13,7 +13,8 @@ from functools import cache
 from typing import NamedTuple
 
 from wukong.api.kinds import KINDS
-from wukong.api.placement import APPLIES, FALLBACKS, MODES, PREEMPTION_POLICIES, RULE_TYPES, STRATEGIES
+from wukong.api.placement import APPLIES, MODES, RULE_TYPES
+from wukong.api.policy_parts import FALLBACKS, PREEMPTION_POLICIES, STRATEGIES
 from wukong.api.usage import USAGE_GROUP
 from wukong.api.vm import BUSES, EVICTION_STRATEGIES, NAME_LABEL, RESTART_POLICIES, RUN_STRATEGIES
 from wukong.cluster.field_shapes import fields_of_struct, values_of_struct

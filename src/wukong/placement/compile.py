@@ -18,9 +18,7 @@ from wukong.api.decode import readable
 from wukong.api.meta import LabelSelector
 from wukong.api.placement import (
     DEFAULT,
-    PREEMPTION_POLICIES,
     RULE_TYPES,
-    Capacity,
     ClusterPlacementPolicy,
     ClusterPlacementPolicySpec,
     PlacementPolicy,
@@ -32,6 +30,7 @@ from wukong.api.placement import (
     SchedulingPolicy,
     SchedulingRule,
 )
+from wukong.api.policy_parts import PREEMPTION_POLICIES, Capacity
 from wukong.api.quantity import parse_quantity, scheduler_amount
 from wukong.errors import InputError, nearest
 from wukong.placement.limits import find_scheduling_size_problems, find_selector_size_problems, find_size_problems
@@ -243,7 +242,9 @@ def _find_rule_problems(entry: SchedulingRule, rules: Rules, path: str) -> Itera
             yield describe_problem(f"{path}.weight", "no weight but for type score", entry.weight, "Remove it.")
     rule = rules.get(entry.name)
     if rule is None:
-        fix = nearest(entry.name, rules).strip() or "Install the package that has it, or remove the rule."
+        likely = nearest(entry.name, rules).strip()
+        install = "Install the package that has it"
+        fix = f"{likely} {install} otherwise." if likely else f"{install}, or remove the rule."
         yield describe_problem(f"{path}.name", f"a rule that is there ({', '.join(sorted(rules))})", entry.name, fix)
         return
     if entry.type in RULE_TYPES and not rule.can_be(entry.type):

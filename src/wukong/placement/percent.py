@@ -6,7 +6,8 @@ import re
 
 import msgspec
 
-from wukong.api.placement import LARGEST_COUNT, SHARE, THRESHOLD
+from wukong.api.placement import THRESHOLD
+from wukong.api.policy_parts import LARGEST_COUNT, SHARE
 
 _FORM = re.compile(THRESHOLD)
 _SHARE_FORM = re.compile(SHARE, re.ASCII)

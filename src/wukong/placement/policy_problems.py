@@ -11,17 +11,14 @@ from collections.abc import Iterator
 from wukong.admission.affinity_validation import find_topology_key_problems, find_weight_problems
 from wukong.admission.pod_validation import find_spread_problems, find_toleration_problems
 from wukong.admission.problem_text import describe_problem, format_choices
-from wukong.api.placement import (
-    APPLIES,
+from wukong.api.placement import APPLIES, MODES, PlacementPolicySpec, PolicyScheduling
+from wukong.api.policy_parts import (
     FALLBACKS,
     HIGHEST_PRIORITY,
-    MODES,
     PREEMPTION_POLICIES,
     STRATEGIES,
     Capacity,
     Disruption,
-    PlacementPolicySpec,
-    PolicyScheduling,
     Priority,
     VersionAntiAffinity,
 )

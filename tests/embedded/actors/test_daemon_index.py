@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from embedded.actors.availability_walk import seconds_to_next_available
 from embedded.actors.daemon_walk import DaemonWalk
 from embedded.actors.random_pods import START, TIMES
-from wukong.embedded.actors.daemon_set.daemon_index import DaemonIndex
+from wukong.embedded.actors.daemon_set.daemon_index import DaemonIndex, Daemons
 from wukong.embedded.actors.daemon_set.sync import DaemonSetSync
-from wukong.embedded.world.objects import DaemonSet, read
+from wukong.embedded.world.objects import DaemonSet, Pod, read
 from wukong.ports import Document
 from wukong.state import State
 
@@ -165,3 +165,25 @@ def test_two_daemons_of_one_revision_on_a_node_use_up_what_an_update_may_do(
     take_in(state, ("ADDED", "Pod", a_daemon("b", "gone", revision)), 4)
     take_in(state, ("ADDED", "Pod", a_daemon("c", "gone", revision)), 5)
     assert plan() == ([], [])
+
+
+def test_a_ready_pod_that_is_gone_is_waited_for_no_longer() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "web", "uid": "ds", "controller": True}
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": TIMES[0]}
+
+    def a_pod(name: str) -> Pod:
+        meta = {"name": name, "namespace": "shop", "uid": name, "ownerReferences": [owner]}
+        pod = read("Pod", {"metadata": meta, "spec": {"nodeName": "n1"}, "status": {"conditions": [ready]}})
+        assert isinstance(pod, Pod)
+        return pod
+
+    daemons, now = Daemons(), float(START)
+    first, second = a_pod("a"), a_pod("b")
+    daemons.add(first)
+    daemons.add(second)
+    assert daemons.seconds_to_next_available(6, now + 1) == 5
+    daemons.remove(first)
+    assert daemons.seconds_to_next_available(6, now + 1) == 5
+    daemons.remove(second)
+    assert daemons.seconds_to_next_available(6, now + 1) is None
+    assert daemons.pod_count == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wukong.app.component import Component
+from wukong.app.components.admission import ADMISSION
 from wukong.app.components.extender import EXTENDER
 from wukong.app.components.kube_scheduler import KUBE_SCHEDULER
 from wukong.app.components.load import LOAD
@@ -22,6 +23,7 @@ COMPONENTS: dict[str, Component[Any]] = {
         LOAD,
         EXTENDER,
         POLICY,
+        ADMISSION,
         VM,
         SCHEDULER,
         KUBE_SCHEDULER,

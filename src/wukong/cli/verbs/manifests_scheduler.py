@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from wukong.api.placement import STRATEGIES
+from wukong.api.policy_parts import STRATEGIES
 from wukong.app.component_choice import choose_components, split_names
 from wukong.app.components.extender.options import NO_STRATEGY, ExtenderOptions
 from wukong.app.components.scheduler.install import SchedulerInstallation, build_manifests, check_installation

@@ -11,6 +11,7 @@ from wukong.placement.pods.build import PodChange as PodChange
 from wukong.placement.pods.build import build_pod as build_pod
 from wukong.placement.pods.mark import MARK as MARK
 from wukong.placement.pods.mark import Mark as Mark
+from wukong.placement.pods.mark import find_marked_strategy as find_marked_strategy
 from wukong.placement.pods.mark import read_mark as read_mark
 from wukong.placement.pods.priority import build_policy_class as build_policy_class
 from wukong.placement.pods.priority import policy_class_name_of as policy_class_name_of

@@ -22,7 +22,7 @@ from wukong.api.meta import controller_of
 from wukong.placement.compile import Plan
 from wukong.placement.limits import MOST_NODE_TERMS
 from wukong.placement.node_terms import cross_terms
-from wukong.placement.pods.mark import MARK, Mark, format_mark, read_mark
+from wukong.placement.pods.mark import MARK, Mark, format_mark, is_of_policy, read_mark
 from wukong.placement.pods.priority import CRITICAL_PRIORITY
 from wukong.placement.pods.rules import (
     CapacityRules,
@@ -94,7 +94,7 @@ class _PodBuilder:
     def build(self, capacity: str, critical_priority: int) -> Document:
         plan, rules = self.plan, self.rules
         mark = read_mark(self.subject.metadata.annotations)
-        if mark is not None and mark.policy == plan.name:
+        if mark is not None and is_of_policy(mark, plan):
             capacity = mark.capacity
         spec = self._set_priority(self.pod["spec"])
         goes_to_its_node = self._controller is not None and self._controller.kind == "DaemonSet"

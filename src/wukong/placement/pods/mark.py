@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import msgspec
 
 from wukong.api.placement import GROUP
+from wukong.placement.compile import Plan
 
 MARK = f"{GROUP}/applied"
 CAPACITIES = ("", "on-demand", "spot")
@@ -28,6 +29,21 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _decoder = msgspec.json.Decoder(Mark)
+
+
+def find_marked_strategy(plan: Plan, annotations: Mapping[str, str] | None) -> str:
+    """The strategy that a marked decision amounts to where the plan splits; "" where none is marked."""
+    mark = read_mark(annotations) if plan.split is not None else None
+    if mark is None or not mark.capacity or not is_of_policy(mark, plan):
+        return ""
+    if mark.capacity == "on-demand":
+        return "on-demand-only"
+    return "spot-only" if plan.waits_for_spot else "spot-first"
+
+
+def is_of_policy(mark: Mark, plan: Plan) -> bool:
+    """Whether the policy that left this mark is the plan's. A plan beside a Wukong's is named after both."""
+    return plan.name == mark.policy or plan.name.endswith(f" over {mark.policy}")
 
 
 def format_mark(mark: Mark) -> str:

@@ -5,7 +5,8 @@ A policy gives a value, or names a class that somebody made. Of `critical` alone
 
 from __future__ import annotations
 
-from wukong.api.placement import PlacementPolicySpec, Priority
+from wukong.api.placement import PlacementPolicySpec
+from wukong.api.policy_parts import Priority
 from wukong.placement.vm.priority import build_class_document, name_priority_class
 from wukong.ports import Document
 

@@ -15,7 +15,8 @@ import msgspec
 from wukong.admission.affinity_validation import find_label_problems
 from wukong.admission.pod_validation import find_spread_problems, find_toleration_problems
 from wukong.admission.problem_text import describe_problem
-from wukong.api.placement import HIGHEST_PRIORITY, POLICY_BYTES, is_deeper
+from wukong.api.placement import POLICY_BYTES, is_deeper
+from wukong.api.policy_parts import HIGHEST_PRIORITY
 from wukong.api.vm import VmScheduling, Wukong
 from wukong.placement.affinity_problems import find_node_affinity_problems, find_pod_affinity_problems
 from wukong.placement.compile import find_scheduling_problems

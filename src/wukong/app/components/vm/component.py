@@ -20,7 +20,7 @@ from wukong.api.kinds import (
     VIRTUAL_MACHINES,
     WUKONGS,
 )
-from wukong.api.placement import HIGHEST_PRIORITY
+from wukong.api.policy_parts import HIGHEST_PRIORITY
 from wukong.api.resources import Resource
 from wukong.app.component import Component, Context
 from wukong.app.components.load import LOAD
