@@ -18,6 +18,7 @@ from bench.memory import compare as memory
 from bench.scheduler import compare as scheduler
 from bench.vm import fleet
 from bench.vm import reconcile as vm
+from bench.webhook import compare as webhook
 from bench.workloads import WORKLOADS
 
 CHECKED_AT = 5_000  # nodes at which placements are scored again from scratch
@@ -32,6 +33,7 @@ def main() -> None:
     parser.add_argument("--versus", action="store_true", help="only compare with the Go simulator cluster-capacity")
     parser.add_argument("--mirror", action="store_true", help="only compare with the official Python client")
     parser.add_argument("--extender", action="store_true", help="only compare the extender with plain Python and Go")
+    parser.add_argument("--webhook", action="store_true", help="only compare the admission webhook with one in Go")
     parser.add_argument("--holds", action="store_true", help="only measure how long the extender holds the event loop")
     parser.add_argument(
         "--policies", action="store_true", help="only measure what a change of one of many policies costs"
@@ -61,6 +63,9 @@ def main() -> None:
         return
     if options.extender:
         compare.main(versus.say_aside)
+        return
+    if options.webhook:
+        webhook.main(versus.say_aside)
         return
     if options.holds:
         holds.main(versus.say_aside)

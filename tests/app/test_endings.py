@@ -9,6 +9,7 @@ import pytest
 from wukong.app.endings import Ending, Endings, WorkloadEnding, ending_of, ending_player, find_endings
 from wukong.embedded.scenario import Story, read_scenario
 from wukong.embedded.scenario.record.story import NodeCount, WorkloadSummary
+from wukong.errors import InputError
 
 ALL = WorkloadEnding(3, 3, 2)
 TWO = """
@@ -70,3 +71,42 @@ def test_every_seed_is_played_once(jobs: int) -> None:
     endings = find_endings(play, range(1, 8), jobs, lambda so_far: told.append(so_far.seeds))
     assert [ending.seeds for ending in endings.endings] == [[1, 2, 3, 4, 5, 6, 7]]
     assert told == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_an_interrupt_ends_it_with_what_there_is_by_then() -> None:
+    def play(seed: int) -> Ending:
+        if seed == 3:
+            raise KeyboardInterrupt
+        return an_ending(seed)
+
+    endings = find_endings(play, range(1, 6), 1, lambda so_far: None)
+    assert endings.was_interrupted
+    assert endings.endings[0].seeds == [1, 2]
+    assert not find_endings(play, range(1, 3), 1, lambda so_far: None).was_interrupted
+
+
+def test_with_faults_a_scenario_is_held_to_less() -> None:
+    """Faults may cost pods: how few there were at times is not held against a story then."""
+    text = TWO + "expect: {workloads: {default/lone: {restarts: 7}}}\n"
+    (ending,) = find_endings(ending_player(read_scenario(text), None, ()), [1], 1, lambda so_far: None).endings
+    assert ending.unmet
+    faulty = ending_player(read_scenario(text), None, ("conflict",))
+    (ending,) = find_endings(faulty, [1], 1, lambda so_far: None).endings
+    assert ending.unmet == []
+
+
+def test_a_mistake_of_ours_is_an_ending_and_one_of_the_scenario_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(error: Exception) -> None:
+        def play(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr("wukong.app.endings.play_with", play)
+
+    player = ending_player(read_scenario(TWO), None, ())
+    fail(ValueError("x" * 600))
+    ending = player(5)
+    assert (ending.settled, ending.seeds, ending.stuck) == (False, [5], [f"ValueError: {'x' * 488}"])
+    assert ending.unmet == ending.stuck
+    fail(InputError("no such node"))
+    with pytest.raises(InputError, match="no such node"):
+        player(5)

@@ -52,6 +52,7 @@ COMMANDS = {
 
 
 ON_A_TERMINAL = ("explain stuck", "explain web by policy", "capacity web", "lint resource-aware-vm", "sim seeds")
+HELP = "Show this message and exit."  # with -h where the verb was run by `wukong` first, else without: click keeps it
 ENVIRONMENT = {"COLUMNS": "100", "LINES": "40", "TERM": "xterm-256color"}
 COLOURS = ("NO_COLOR", "FORCE_COLOR", "COLORTERM", "TTY_COMPATIBLE", "TTY_INTERACTIVE")  # that anybody may have set
 COMMANDS |= {f"{name} on a terminal": COMMANDS[name] for name in ON_A_TERMINAL}
@@ -73,7 +74,8 @@ def tell(name: str) -> str:
         redirect_stderr(err),
     ):
         code = main(shlex.split(COMMANDS[name]))
-    lines = [line.rstrip() for line in f"{out.getvalue()}{err.getvalue()}".splitlines() if "digest" not in line]
+    printed = (line.rstrip() for line in f"{out.getvalue()}{err.getvalue()}".splitlines())
+    lines = [line for line in printed if "digest" not in line and not line.endswith(HELP)]
     return "\n".join([f"exit code {code}", *lines, ""])
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from wukong.cli.views.console import Table
 from wukong.cli.views.story import render_story
-from wukong.embedded.scenario.record.story import Event, NodeCount, Story
+from wukong.embedded.scenario.record.story import Event, Move, NodeCount, Story
 
 WEB = "default/web"
 History = list[tuple[float, int, int]]  # when, how many available, how many wanted
@@ -62,3 +62,49 @@ def test_in_longer_steps_too_the_end_of_the_step_is_shown() -> None:
     history = [(float(second), second, 300) for second in range(300)]
     shown = show_available(history, [(float(second), "ready") for second in range(300)])
     assert shown == {f"00:{second // 60:02}:{second % 60:02}": f"{second + 9}/300" for second in range(0, 300, 10)}
+
+
+def test_of_a_very_long_timeline_the_beginning_and_the_end_are_told() -> None:
+    events = [(3600.0 * hour, "ready") for hour in range(100)]
+    story = Story(
+        settled=True,
+        stuck=[],
+        workloads={},
+        nodes=NodeCount(),
+        writes=1,
+        virtual_seconds=360_000,
+        digest="d",
+        events=[Event(at=at, subject=WEB, text=text) for at, text in events],
+    )
+    table, pointer = list(render_story(story, []))[:2]
+    assert isinstance(table, Table)
+    rows = [cells for cells, _ in table.rows]
+    assert [row[0] for row in rows] == [
+        *(f"{hour:02}:00:00" for hour in range(20)),
+        "…",
+        *(f"{hour:02}:00:00" for hour in range(80, 100)),
+    ]
+    assert rows[20] == ("…", "60 more", "", "")
+    assert rows[-1] == ("99:00:00", WEB, "", "1 ready")
+    assert str(pointer).startswith("In steps of an hour;")
+
+
+def test_only_the_first_ten_ways_of_moving_are_told() -> None:
+    def a_move(number: int) -> Move:
+        return Move(workload=WEB, pod="a", replacement="b", start=f"n{number}", end="n0", left=1.0, ready=2.0)
+
+    story = Story(
+        settled=True,
+        stuck=[],
+        workloads={},
+        nodes=NodeCount(),
+        writes=1,
+        virtual_seconds=1,
+        digest="d",
+        moves=[a_move(1), *(a_move(number) for number in range(1, 13))],
+    )
+    lines = [str(part) for part in render_story(story, []) if not isinstance(part, Table)]
+    moves = lines[lines.index("13 pods had to move:") :]
+    assert moves[1:3] == [f"  {WEB}: n1 → n0, 2 pods", f"  {WEB}: n2 → n0"]
+    assert moves[10:12] == [f"  {WEB}: n10 → n0", "  … and 2 more ways; -o json has every move."]
+    assert lines[0] == "Nothing happened."

@@ -36,7 +36,7 @@ from wukong.app.install.installation import NAMESPACE, labels_of
 from wukong.placement.pods import read_mark
 
 OPEN, BARE = "open", "bare"
-POD = "admission-1"
+POD, SECOND_POD = "admission-1", "admission-2"
 ACCOUNT = "admission"
 INSTALLATION = AdmissionInstallation(image="wukong:test", components=(ADMISSION,))
 OPTIONS = AdmissionOptions(service=f"{NAMESPACE}/{SERVICE}")
@@ -50,10 +50,10 @@ Json = dict[str, Any]
 class Webhooks:
     """The process, and where it listens. Started and ended by tests at will."""
 
-    def __init__(self, bed: Bed, folder: Path) -> None:
-        self.bed, self.folder = bed, folder
+    def __init__(self, bed: Bed, folder: Path, pod: str = POD) -> None:
+        self.bed, self.folder, self.pod = bed, folder, pod
         self.port, self.probes = free_port(), free_port()
-        self.log = folder / "admission.log"
+        self.log = folder / f"{pod}.log"
         self.kubeconfig = Path()
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -66,7 +66,8 @@ class Webhooks:
                 await client.wait_until(f"/api/v1/namespaces/{name}/serviceaccounts/default", lambda account: True)
             self.kubeconfig = await service_account(client, self.bed, NAMESPACE, ACCOUNT, PERMISSIONS, self.folder)
             await client.create(f"/api/v1/namespaces/{NAMESPACE}/services", self.service())
-            await self.create_own_pod(client)
+            for name in (POD, SECOND_POD):
+                await self.create_own_pod(client, name)
             for build in (build_mutating_configuration, build_validating_configuration):
                 document = self.at_this_machine(build(INSTALLATION))
                 await client.create(f"{CONFIGURATIONS}/{document['kind'].lower()}s", document)
@@ -83,23 +84,28 @@ class Webhooks:
         changed = {"clientConfig": {"service": service}, "namespaceSelector": {"matchExpressions": [spared]}}
         return {**configuration, "webhooks": [{**webhook, **changed}]}
 
-    async def create_own_pod(self, client: Client) -> None:
-        """What the process believes to run in. Nobody runs it: it waits for a gate."""
+    async def create_own_pod(self, client: Client, name: str) -> None:
+        """What a process believes to run in. Nobody runs it: it waits for a gate."""
         spec = {"containers": [{"name": "wukong", "image": "x"}], "schedulingGates": [{"name": "test/never"}]}
         core = f"/api/v1/namespaces/{NAMESPACE}"
         await client.wait_until(f"{core}/serviceaccounts/default", lambda account: True)
-        await client.create(f"{core}/pods", {"metadata": {"name": POD, "labels": labels_of("admission")}, "spec": spec})
+        await client.create(
+            f"{core}/pods", {"metadata": {"name": name, "labels": labels_of("admission")}, "spec": spec}
+        )
 
     async def start(self, *more: str) -> None:
         """Until pods are patched: it leads, has a certificate, and the API server believes it."""
+        self.launch(*more)
+        await self.until_patched()
+
+    def launch(self, *more: str) -> None:
         words = ["run", "--components", "admission", "--admission", f"127.0.0.1:{self.port}"]
         words += ["--kubeconfig", str(self.kubeconfig), "--admission-service", OPTIONS.service, "--spread-seconds", "1"]
         words += ["--lease", f"{NAMESPACE}/{LEASE}", "--lease-seconds", "4", "--probes", f"127.0.0.1:{self.probes}"]
-        env = {**os.environ, "POD_NAME": POD, "POD_NAMESPACE": NAMESPACE}
+        env = {**os.environ, "POD_NAME": self.pod, "POD_NAMESPACE": NAMESPACE}
         with self.log.open("ab") as output:
             argv = [sys.executable, "-m", "wukong", *words, *more]
             self.process = subprocess.Popen(argv, stdout=output, stderr=output, env=env)
-        await self.until_patched()
 
     async def until_patched(self) -> None:
         async with self.bed.client() as client:

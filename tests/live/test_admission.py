@@ -24,6 +24,7 @@ from live.admitting import (
     PERMISSIONS,
     POD,
     POLICIES,
+    SECOND_POD,
     SECRET,
     Webhooks,
     a_pod,
@@ -104,8 +105,7 @@ async def test_a_pod_is_patched_and_what_its_author_wrote_stays(webhooks: Webhoo
 
 async def test_the_pod_that_leads_has_the_label(webhooks: Webhooks) -> None:
     async with webhooks.bed.client() as client:
-        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{POD}"
-        await client.wait_until(path, lambda pod: pod["metadata"]["labels"].get(LEADER_LABEL) == "true")
+        await client.wait_until(f"/api/v1/namespaces/{NAMESPACE}/pods/{POD}", leads)
 
 
 async def test_hundreds_of_random_pods_are_created_exactly_when_they_are_without_it(webhooks: Webhooks) -> None:
@@ -272,6 +272,33 @@ async def test_a_webhook_that_is_killed_or_not_believed_costs_no_pod(webhooks: W
         assert not is_marked(await create_pod(client, OPEN))
         await webhooks.start()
         assert is_marked(await create_pod(client, OPEN))
+
+
+async def test_another_instance_takes_over_and_no_pod_is_lost(webhooks: Webhooks) -> None:
+    """Both have the certificate; whom the Service selects is a matter of the label alone."""
+    second = Webhooks(webhooks.bed, webhooks.folder, SECOND_POD)
+    second.kubeconfig = webhooks.kubeconfig
+    pods, mutating = f"/api/v1/namespaces/{NAMESPACE}/pods", f"{CONFIGURATIONS}/mutatingwebhookconfigurations/{NAME}"
+    async with webhooks.bed.client() as client:
+        second.launch()
+        try:
+            webhooks.kill()
+            created = await asyncio.gather(*(create_pod(client, OPEN) for _ in range(10)))
+            assert not any(map(is_marked, created))
+            await client.wait_until(f"{pods}/{SECOND_POD}", leads)
+            await client.wait_until(f"{pods}/{POD}", lambda pod: not leads(pod))
+            port = [{"op": "replace", "path": "/webhooks/0/clientConfig/service/port", "value": second.port}]
+            await client.patch(mutating, port, "json")  # what a Service does by the label
+            await second.until_patched()
+        finally:
+            second.end()
+        port[0]["value"] = webhooks.port
+        await client.patch(mutating, port, "json")
+    await webhooks.start()
+
+
+def leads(pod: Json) -> bool:
+    return bool(pod["metadata"]["labels"].get(LEADER_LABEL) == "true")
 
 
 async def test_certificates_are_replaced_without_a_lost_pod(webhooks: Webhooks) -> None:

@@ -68,6 +68,7 @@ async def test_it_binds_the_pods_that_name_it_by_every_rule_and_no_others(
         assert await theirs.node_of("theirs") in plain
         assert (await theirs.event("theirs", "Scheduled"))["reportingController"] == "default-scheduler"
         event = await ours.event("dedicated", "Scheduled")
+        assert event["reportingController"] == NAME
         assert event["note"] == f"Successfully assigned {namespace}/dedicated to {tainted}"
         assert not is_bound(await client.get(f"{nobodys.path}/stranger"))
 

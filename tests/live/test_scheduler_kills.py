@@ -18,6 +18,8 @@ from wukong.api.core import Pod
 from wukong.api.decode import decode_objects
 from wukong.api.objects import Objects
 from wukong.api.profile import default_profile
+from wukong.app.components.scheduler import SchedulerOptions
+from wukong.app.components.scheduler.options import name_lease
 from wukong.rules.cluster import Cluster
 from wukong.rules.filters import Filters
 
@@ -65,6 +67,40 @@ async def test_killed_ten_times_while_300_pods_arrive_it_binds_none_twice_and_fi
     # Where the scheduler was killed before the answer, the log says that it was not answered: those are missing here.
     assert bindings <= Counter(pod.metadata.name for pod in found if pod.spec.node_name)
     assert len(bindings) > PODS // 3
+
+
+@pytest.mark.slow(waits=6)
+async def test_when_the_leader_is_killed_the_one_that_stands_by_goes_on(
+    bed: Bed, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
+) -> None:
+    (node,) = await hollow_nodes(1, capacity={"cpu": "1"})
+    scheduler = f"ours-{namespace[-8:]}"
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/default/leases/{name_lease(SchedulerOptions((scheduler,)))}"
+    started = []
+    try:
+        async with bed.client() as client:
+            pods = OwnPods(client, namespace, scheduler)
+            for number in range(2):
+                log = tmp_path / f"{number}.log"
+                started.append(start_scheduler(bed.kubeconfig, scheduler, log, "--lease-seconds", "4"))
+                await asyncio.to_thread(await_ready, started[-1])
+                await client.wait_until(lease, lambda found: is_held_by(found, started[0].process.pid))
+            await pods.create("first", "600m")
+            assert await pods.node_of("first") == node
+            started[0].process.kill()
+            await pods.create("second", "300m")
+            await pods.create("third", "300m")
+            assert await pods.node_of("second") == node
+            await pods.until("third", is_decided)
+            await client.wait_until(lease, lambda found: is_held_by(found, started[1].process.pid))
+    finally:
+        for process in (entry.process for entry in started):
+            process.kill()
+            process.wait()
+
+
+def is_held_by(lease: Json, pid: int) -> bool:
+    return f"_{pid}_" in lease["spec"]["holderIdentity"]
 
 
 async def create(pods: OwnPods, number: int) -> None:

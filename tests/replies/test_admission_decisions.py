@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from wukong.placement.pods import CapacityCounts
 from wukong.replies.admission.decisions import FORGET_SECONDS, Decision, Decisions
 
 PLAN = object()
@@ -13,18 +14,16 @@ def a_decision(group: str = "rs", capacity: str = "spot", at: float = 0.0) -> De
     return Decision(group, PLAN, capacity, at)
 
 
-def list_pending(decisions: Decisions, group: str = "rs", seen: tuple[str, ...] = (), now: float = 0.0) -> list[str]:
-    return list(decisions.list_pending(group, seen.__contains__, now))
-
-
-def test_a_decision_counts_for_its_group_until_its_pod_is_seen() -> None:
+def test_a_decision_counts_for_its_group_until_its_pod_has_come() -> None:
     decisions = Decisions()
     decisions.add("one", a_decision())
     decisions.add("two", a_decision(capacity="on-demand"))
     decisions.add("three", a_decision(group="other"))
-    assert list_pending(decisions) == ["spot", "on-demand"]
-    assert list_pending(decisions, seen=("one",)) == ["on-demand"]
-    assert list_pending(decisions) == ["on-demand"]  # it was seen once: that is enough
+    assert decisions.count("rs", 0.0) == CapacityCounts(on_demand=1, spot=1)
+    for _ in range(2):
+        decisions.remove("one")
+        assert decisions.count("rs", 0.0) == CapacityCounts(on_demand=1)
+    decisions.remove("of another instance")
     assert len(decisions) == 2
 
 
@@ -32,15 +31,15 @@ def test_a_decision_whose_pod_does_not_come_is_forgotten() -> None:
     decisions = Decisions()
     decisions.add("one", a_decision(at=0.0))
     decisions.add("two", a_decision(at=5.0))
-    assert list_pending(decisions, now=FORGET_SECONDS - 0.1) == ["spot", "spot"]
-    assert list_pending(decisions, now=FORGET_SECONDS) == ["spot"]
+    assert decisions.count("rs", FORGET_SECONDS - 0.1) == CapacityCounts(spot=2)
     assert decisions.find("one", "rs", PLAN, FORGET_SECONDS) is None
+    assert decisions.count("rs", FORGET_SECONDS) == CapacityCounts(spot=1)
 
 
 def test_a_clock_that_is_set_back_keeps_nothing_for_ever() -> None:
     decisions = Decisions()
     decisions.add("one", a_decision(at=1000.0))
-    assert list_pending(decisions, now=10.0) == []
+    assert decisions.count("rs", 10.0) == CapacityCounts()
 
 
 @pytest.mark.parametrize(
@@ -65,4 +64,4 @@ def test_there_are_never_more_than_a_bounded_number(monkeypatch: pytest.MonkeyPa
     for number in range(30):
         decisions.add(str(number), a_decision())
     assert len(decisions) == 10
-    assert len(list_pending(decisions)) == 10
+    assert decisions.count("rs", 0.0) == CapacityCounts(spot=10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,8 +87,17 @@ def test_a_nonce_that_came_is_remembered_when_its_pod_is_gone() -> None:
     pod = a_counted_pod("a", mark="spot.x")
     mirror = Mirror(pod)
     mirror.state.apply("DELETED", pod)
-    assert mirror.index.has_seen("x")
-    assert not mirror.index.has_seen("y")
+    assert mirror.index.arrivals_since(0) == ["x"]
+    assert mirror.index.arrivals_since(mirror.index.arrival_count) == []
+
+
+def test_of_very_many_arrivals_the_latest_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wukong.replies.admission.capacity_index._MOST_ARRIVALS", 10)
+    mirror = Mirror(*(a_counted_pod(f"p{number}", mark=f"spot.{number}") for number in range(33)))
+    assert mirror.index.arrival_count == 33
+    assert mirror.index.arrivals_since(30) == ["30", "31", "32"]
+    assert mirror.index.arrivals_since(0)[-1] == "32"
+    assert len(mirror.index.arrivals_since(0)) <= 10
 
 
 PODS = st.builds(

@@ -43,6 +43,7 @@ def list_files() -> dict[str, tuple[str, ...]]:
     for name, seed in IN_TROUBLE:
         options = ("--faults", "all", "--seed", str(seed))
         files[f"{name}-in-trouble-{seed}.yaml"] = (name, *options, "-o", "yaml")
+    files["soak-in-trouble-3.txt"] = ("soak", "--faults", "all", "--seed", "3")
     return files
 
 

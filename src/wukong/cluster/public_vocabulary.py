@@ -21,6 +21,7 @@ from wukong.cluster.field_shapes import fields_of_struct, values_of_struct
 from wukong.placement import leaving_nodes
 from wukong.placement.capacity import SPOT_LABELS
 from wukong.placement.free_labels import free_label_of
+from wukong.placement.pods.mark import MARK
 from wukong.placement.price_table import find_list_price
 from wukong.placement.prices import PRICE_LABEL, TYPE_LABELS
 from wukong.placement.rules import BUILT_IN
@@ -84,7 +85,8 @@ TAINTS = _read_words(
 ) | {*leaving_nodes.TAINTS}
 ANNOTATIONS = frozenset(
     {
-        leaving_nodes.NOTICE, "controller.kubernetes.io/pod-deletion-cost", "deprecated.daemonset.template.generation",
+        leaving_nodes.NOTICE, MARK,
+        "controller.kubernetes.io/pod-deletion-cost", "deprecated.daemonset.template.generation",
         *(f"deployment.kubernetes.io/{name}" for name in (
             "revision", "revision-history", "desired-replicas", "max-replicas",
         )),

@@ -123,6 +123,17 @@ def test_events_of_one_object_never_overtake_each_other_and_those_of_others_may(
     assert mirrored_names(world) == ["fast", "fast-twin"]
 
 
+def test_an_event_that_is_late_holds_up_those_behind_it_unless_they_may_overtake() -> None:
+    delays = [Arrival(delay=5.0), Arrival(), Arrival()]
+    world, _ = a_world(FaultInjection(lambda stream, event: delays.pop(0) if delays else Arrival()))
+    create(world, "slow-twin")
+    create(world, "fast-twin")
+    world.run(seconds=4.0)
+    assert mirrored_names(world) == []
+    world.run(seconds=1.0)
+    assert mirrored_names(world) == ["fast-twin", "slow-twin"]
+
+
 def test_an_event_told_twice_is_one_change() -> None:
     world, instances = a_world(FaultInjection(lambda stream, event: Arrival(copies=2)))
     create(world, "one")

@@ -235,7 +235,10 @@ def _read_pod(pod: Document) -> Pod | str:
     if not isinstance(pod.get("spec"), dict):
         return "it has no spec"
     try:
-        return msgspec.convert(without_nulls(pod), Pod)
+        try:
+            return msgspec.convert(pod, Pod)
+        except msgspec.ValidationError:  # Go writes null where a list or map is empty; only then pay for a copy
+            return msgspec.convert(without_nulls(pod), Pod)
     except msgspec.ValidationError as error:
         return readable(error)[:_LONGEST_REASON]
     except RecursionError:

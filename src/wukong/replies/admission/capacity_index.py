@@ -17,10 +17,9 @@ from wukong.engine.copy_on_write import CopyOnWriteDicts
 from wukong.engine.layered_dict import LayeredDict
 from wukong.placement.capacity import is_spot
 from wukong.placement.pods import ON_DEMAND, SPOT, CapacityCounts, read_mark
-from wukong.replies.admission.decisions import NONCE, Group
+from wukong.replies.admission.decisions import NO_PODS, NONCE, Group, add_pods
 
-_MOST_SEEN = 1 << 14  # nonces remembered: those of ten seconds, at 1,600 pods a second
-_NONE = CapacityCounts()
+_MOST_ARRIVALS = 1 << 14  # remembered: those of the last seconds
 
 
 class _Placed(NamedTuple):
@@ -35,14 +34,20 @@ class CapacityIndex:
         self._counts: LayeredDict[Group, CapacityCounts] = LayeredDict()
         self._capacities: LayeredDict[str, str] = LayeredDict()  # by node
         self._placed: CopyOnWriteDicts[str, Key, _Placed] = CopyOnWriteDicts()  # by node: the pods that count
-        self._seen: dict[str, None] = {}  # nonces of pods that came, the latest last
+        self._arrivals: list[str] = []  # nonces of pods that came, the latest last
+        self._forgotten = 0  # arrivals dropped from the beginning
 
     def of(self, group: Group) -> CapacityCounts:
-        return self._counts.get(group, _NONE)
+        return self._counts.get(group, NO_PODS)
 
-    def has_seen(self, nonce: str) -> bool:
-        """Whether a pod with this nonce came lately, be it gone again or not."""
-        return nonce in self._seen
+    @property
+    def arrival_count(self) -> int:
+        """How many pods with a nonce came so far."""
+        return self._forgotten + len(self._arrivals)
+
+    def arrivals_since(self, count: int) -> list[str]:
+        """The nonces of the pods that came after so many others, be they gone again or not; of many the latest."""
+        return self._arrivals[max(0, count - self._forgotten) :]
 
     def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         if group_kind == NODES.group_kind:
@@ -53,7 +58,7 @@ class CapacityIndex:
         if isinstance(new, Pod):
             self._count_pod(key, new, 1)
             if old is None:
-                self._see(new.metadata)
+                self._note_arrival(new.metadata)
 
     def _count_pod(self, key: Key, pod: Pod, number: int) -> None:
         if pod.is_finished or pod.is_terminating:
@@ -82,23 +87,25 @@ class CapacityIndex:
             self._capacities[name] = after
 
     def _count(self, group: Group, capacity: str, number: int) -> None:
-        counts = add_to(self.of(group), capacity, number)
-        if counts == _NONE:
+        counts = add_pods(self.of(group), capacity, number)
+        if counts == NO_PODS:
             self._counts.pop(group, None)
         else:
             self._counts[group] = counts
 
-    def _see(self, meta: ObjectMeta) -> None:
+    def _note_arrival(self, meta: ObjectMeta) -> None:
         nonce = meta.annotations.get(NONCE)
         if nonce:
-            self._seen[nonce] = None
-            if len(self._seen) > _MOST_SEEN:
-                del self._seen[next(iter(self._seen))]
+            self._arrivals.append(nonce)
+            if len(self._arrivals) > _MOST_ARRIVALS:
+                del self._arrivals[: _MOST_ARRIVALS // 2]
+                self._forgotten += _MOST_ARRIVALS // 2
 
     def fork(self) -> CapacityIndex:
         copy = CapacityIndex()
         copy._counts, copy._capacities = self._counts.fork(), self._capacities.fork()
-        copy._placed, copy._seen = self._placed.fork(), dict(self._seen)
+        copy._placed = self._placed.fork()
+        copy._arrivals, copy._forgotten = list(self._arrivals), self._forgotten
         return copy
 
 
@@ -106,13 +113,6 @@ def group_of(namespace: str, meta: ObjectMeta) -> Group:
     """The group of a pod in this namespace."""
     owner = controller_of(meta)
     return owner.uid if owner is not None and owner.uid else (namespace, tuple(sorted(meta.labels.items())))
-
-
-def add_to(counts: CapacityCounts, capacity: str, number: int = 1) -> CapacityCounts:
-    """These counts and so many pods of that capacity more."""
-    if capacity == SPOT:
-        return counts._replace(spot=counts.spot + number)
-    return counts._replace(on_demand=counts.on_demand + number) if capacity == ON_DEMAND else counts
 
 
 def _decided_of(meta: ObjectMeta) -> str:

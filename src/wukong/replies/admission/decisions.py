@@ -7,13 +7,14 @@ that a later plugin refuses (a quota) never comes: its decision is forgotten aft
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from wukong.api.placement import GROUP
+from wukong.placement.pods import ON_DEMAND, SPOT, CapacityCounts
 
 NONCE = f"{GROUP}/decision"  # the annotation
 FORGET_SECONDS = 10.0
+NO_PODS = CapacityCounts()
 _MOST_DECISIONS = 1 << 14
 Group = str | tuple[str, tuple[tuple[str, str], ...]]  # see capacity_index.py
 
@@ -25,20 +26,26 @@ class Decision(NamedTuple):
     made_at: float
 
 
+def add_pods(counts: CapacityCounts, capacity: str, number: int) -> CapacityCounts:
+    """These counts and so many pods of that capacity more, or fewer."""
+    if capacity == SPOT:
+        return CapacityCounts(counts.on_demand, counts.spot + number)
+    return CapacityCounts(counts.on_demand + number, counts.spot) if capacity == ON_DEMAND else counts
+
+
 class Decisions:
     def __init__(self) -> None:
         self._by_nonce: dict[str, Decision] = {}  # the oldest first
-        self._by_group: dict[Group, dict[str, str]] = {}  # nonce → capacity
+        self._counts: dict[Group, CapacityCounts] = {}
 
     def __len__(self) -> int:
         return len(self._by_nonce)
 
     def add(self, nonce: str, decision: Decision) -> None:
-        self._forget_old(decision.made_at)
         if len(self._by_nonce) >= _MOST_DECISIONS:
             self.remove(next(iter(self._by_nonce)))
         self._by_nonce[nonce] = decision
-        self._by_group.setdefault(decision.group, {})[nonce] = decision.capacity
+        self._count(decision, 1)
 
     def find(self, nonce: str, group: Group, plan: object, now: float) -> Decision | None:
         """What was decided about the pod with this nonce, if we did so lately, by the same plan."""
@@ -47,28 +54,27 @@ class Decisions:
             return None
         return decision if decision.group == group and decision.plan is plan else None
 
-    def list_pending(self, group: Group, has_seen: Callable[[str], bool], now: float) -> Iterator[str]:
-        """The capacities decided for pods of a group that have not come yet. Those that have are forgotten here."""
-        self._forget_old(now)
-        for nonce, capacity in list(self._by_group.get(group, {}).items()):
-            if has_seen(nonce):
-                self.remove(nonce)
-            else:
-                yield capacity
-
-    def remove(self, nonce: str) -> None:
-        decision = self._by_nonce.pop(nonce)
-        nonces = self._by_group[decision.group]
-        del nonces[nonce]
-        if not nonces:
-            del self._by_group[decision.group]
-
-    def _forget_old(self, now: float) -> None:
+    def count(self, group: Group, now: float) -> CapacityCounts:
+        """How many pods of a group are on their way, by capacity."""
         while self._by_nonce:
             nonce, decision = next(iter(self._by_nonce.items()))
             if _is_recent(decision, now):
-                return
+                break
             self.remove(nonce)
+        return self._counts.get(group, NO_PODS)
+
+    def remove(self, nonce: str) -> None:
+        """Its pod has come, or it is too old. One that is unknown is somebody else's."""
+        decision = self._by_nonce.pop(nonce, None)
+        if decision is not None:
+            self._count(decision, -1)
+
+    def _count(self, decision: Decision, number: int) -> None:
+        counts = add_pods(self._counts.get(decision.group, NO_PODS), decision.capacity, number)
+        if counts == NO_PODS:
+            self._counts.pop(decision.group, None)
+        else:
+            self._counts[decision.group] = counts
 
 
 def _is_recent(decision: Decision, now: float) -> bool:

@@ -22,6 +22,8 @@ def escape(name: str) -> str:
 
 
 def _compare(before: Any, after: Any, path: str) -> Iterator[Document]:
+    if before is after:
+        return
     if isinstance(before, dict) and isinstance(after, dict):
         yield from _compare_objects(before, after, path)
     elif isinstance(before, list) and isinstance(after, list) and before and len(before) <= len(after):

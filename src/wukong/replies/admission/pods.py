@@ -15,6 +15,7 @@ import msgspec
 from wukong.api.core import Pod, PriorityClass
 from wukong.api.json_values import check_depth, load_json
 from wukong.api.kinds import PRIORITY_CLASSES
+from wukong.api.meta import controller_of
 from wukong.errors import InputError
 from wukong.placement.compile import GPU_NAMES, Plan
 from wukong.placement.matching import NO_POLICY, Match
@@ -22,7 +23,8 @@ from wukong.placement.pods import CapacityCounts, build_pod, read_mark, split
 from wukong.placement.rule import Rules
 from wukong.placement.rules import BUILT_IN
 from wukong.placement.slices import Slices, finish
-from wukong.replies.admission.capacity_index import CapacityIndex, add_to, group_of
+from wukong.ports import Document
+from wukong.replies.admission.capacity_index import CapacityIndex, group_of
 from wukong.replies.admission.decisions import NONCE, Decision, Decisions, Group
 from wukong.replies.admission.json_patch import build_json_patch, escape
 from wukong.replies.admission.reply import MOST_WARNING_CHARACTERS, PodRequest, Reply
@@ -30,7 +32,8 @@ from wukong.replies.extender.policy_cache import PolicyCache
 from wukong.state import State
 
 # What a patch never depends on: how pods are to be run, not where.
-_UNREAD_FIELDS = frozenset({"containers", "initContainers", "volumes"})
+UNREAD_FIELDS = frozenset({"containers", "initContainers", "ephemeralContainers", "volumes"})
+_SOME_CONTAINERS = [{"name": "main", "image": "main"}]
 _MOST_CACHED = 2048
 _MOST_KEY_BYTES = 16 << 10  # a pod that says more is worked out each time
 _NONCE_PATH = f"/metadata/annotations/{escape(NONCE)}"
@@ -63,7 +66,8 @@ class PodAdmission:
         self.state, self.settings, self._make_nonce = state, settings or AdmissionSettings(), make_nonce
         self.policies = PolicyCache(state, rules, Plan(name=NO_POLICY), self.settings.gpu_names)
         self.decisions = Decisions()
-        self._additions: dict[tuple[Plan, str, str, bytes], _Addition] = {}
+        self._arrival_count = 0  # pods whose decisions have been forgotten
+        self._additions: dict[tuple[Plan, str, bytes], _Addition] = {}
         self._classes: Mapping[str, PriorityClass] = {}
         self._classes_version = -1
 
@@ -87,6 +91,8 @@ class PodAdmission:
 
     def _apply(self, request: PodRequest, match: Match, now: float) -> Reply:
         plan, group = match.plan, group_of(request.namespace, request.meta)
+        if plan.split is not None:
+            self._forget_arrivals()
         known = self.decisions.find(request.meta.annotations.get(NONCE, ""), group, plan, now)
         capacity = known.capacity if known is not None else self._decide(request, plan, group, now)
         try:
@@ -116,37 +122,35 @@ class PodAdmission:
 
     def _count(self, group: Group, now: float) -> CapacityCounts:
         """What is there, and what is on its way."""
+        present, coming = self.state.index_of(CapacityIndex).of(group), self.decisions.count(group, now)
+        return CapacityCounts(present.on_demand + coming.on_demand, present.spot + coming.spot)
+
+    def _forget_arrivals(self) -> None:
+        """Decisions whose pods have come: they are counted as pods now."""
         index = self.state.index_of(CapacityIndex)
-        counts = index.of(group)
-        for capacity in self.decisions.list_pending(group, index.has_seen, now):
-            counts = add_to(counts, capacity)
-        return counts
+        for nonce in index.arrivals_since(self._arrival_count):
+            self.decisions.remove(nonce)
+        self._arrival_count = index.arrival_count
 
     # ---- what is added
 
     def _find_addition(self, request: PodRequest, plan: Plan, capacity: str) -> _Addition:
         self._refresh_classes()
-        read = {name: value for name, value in request.spec.items() if name not in _UNREAD_FIELDS}
-        owners = [(owner.kind, owner.api_version, owner.controller) for owner in request.meta.owner_references]
-        text = _encode((request.meta.labels, request.meta.annotations, owners, read))
+        text = _encode(_build_outline(request))
         if len(text) > _MOST_KEY_BYTES:
-            return self._build_addition(request, plan, capacity)
-        key = plan, capacity, request.namespace, text
+            return self._build_addition(text, plan, capacity)
+        key = plan, capacity, text
         addition = self._additions.get(key)
-        if addition is not None:
-            return addition
-        addition = self._build_addition(request, plan, capacity)
-        if addition.operations or not addition.skipped:  # one in doubt for its containers says nothing of others
+        if addition is None:
             if len(self._additions) >= _MOST_CACHED:
                 self._additions.clear()
-            self._additions[key] = addition
+            addition = self._additions[key] = self._build_addition(text, plan, capacity)
         return addition
 
-    def _build_addition(self, request: PodRequest, plan: Plan, capacity: str) -> _Addition:
-        check_depth(request.document)
-        before = load_json(request.document)
-        if not isinstance(before, dict):
-            raise InputError("expected a pod, got something else.")
+    def _build_addition(self, outline: bytes, plan: Plan, capacity: str) -> _Addition:
+        """Raises InputError for a pod that is nested too deeply."""
+        check_depth(outline)
+        before = load_json(outline)
         change = build_pod(before, plan, capacity, self._classes)
         operations = b",".join(map(_encode, build_json_patch(before, change.document)))
         mark = read_mark(change.document["metadata"].get("annotations")) if operations else None
@@ -157,6 +161,18 @@ class PodAdmission:
         if version != self._classes_version:
             self._classes_version, self._additions = version, {}
             self._classes = {entry.metadata.name: entry for entry in self.state.all(PriorityClass)}
+
+
+def _build_outline(request: PodRequest) -> Document:
+    """The pod as far as a patch depends on it. Whether its containers are valid is for the API server to say."""
+    meta = request.meta
+    owners = [{"kind": owner.kind, "name": owner.name, "controller": True} for owner in (controller_of(meta),) if owner]
+    fields = {"namespace": request.namespace, "labels": meta.labels, "annotations": meta.annotations}
+    spec = {name: value for name, value in request.spec.items() if name not in UNREAD_FIELDS}
+    return {
+        "metadata": {name: value for name, value in {**fields, "ownerReferences": owners}.items() if value},
+        "spec": {**spec, "containers": _SOME_CONTAINERS},
+    }
 
 
 def _describe_conflict(match: Match) -> tuple[str, ...]:

@@ -33,7 +33,6 @@ class PodRequest(NamedTuple):
     namespace: str
     meta: ObjectMeta
     spec: Mapping[str, msgspec.Raw]
-    document: msgspec.Raw  # all of it
     is_dry_run: bool = False
 
 

@@ -80,7 +80,7 @@ def read_pod_review(body: bytes) -> Question:
     except InputError as error:
         return Question(uid, problem=str(error))
     namespace = request.namespace or pod.metadata.namespace
-    return Question(uid, PodRequest(namespace, pod.metadata, pod.spec, request.object, bool(request.dry_run)))
+    return Question(uid, PodRequest(namespace, pod.metadata, pod.spec, bool(request.dry_run)))
 
 
 def read_object_review(body: bytes) -> Question:

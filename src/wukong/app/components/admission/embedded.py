@@ -14,7 +14,7 @@ from wukong.api.resources import Resource
 from wukong.app.component import Context
 from wukong.embedded.store.patch.json_patch import apply_json_patch
 from wukong.ports import Document
-from wukong.replies.admission.pods import AdmissionSettings, PodAdmission
+from wukong.replies.admission.pods import UNREAD_FIELDS, AdmissionSettings, PodAdmission
 from wukong.replies.admission.reply import PodRequest
 
 _encode = msgspec.json.Encoder().encode
@@ -31,9 +31,8 @@ class EmbeddedAdmission:
         if resource != PODS:
             return document
         meta = msgspec.convert(document["metadata"], ObjectMeta)
-        spec = {name: msgspec.Raw(_encode(value)) for name, value in document["spec"].items()}
+        read = {name: value for name, value in document["spec"].items() if name not in UNREAD_FIELDS}
+        spec = {name: msgspec.Raw(_encode(value)) for name, value in read.items()}
         self._uid = meta.uid
-        reply = self._pods.review(
-            PodRequest(meta.namespace, meta, spec, msgspec.Raw(_encode(document))), self._clock.now()
-        )
+        reply = self._pods.review(PodRequest(meta.namespace, meta, spec), self._clock.now())
         return apply_json_patch(document, load_json(reply.patch)) if reply.patch else document
