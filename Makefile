@@ -9,12 +9,12 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 CODE := $(wildcard src tests testbed bench examples)
 
-# Tests in parallel. Most of what tests of the control plane take is waiting: for them there are three workers more than
+# Tests in parallel. Most of what tests of the control plane take is waiting: for them there are four workers more than
 # cores. Tests that share a cluster stay on one worker (loadgroup), and those that wait start first, who waits longest
 # before the others: testbed/worker_groups.py. Workers read compiled tests, also where the environment asks Python to
 # write none: each would compile all of them again, and every process that a test starts would compile what it imports.
 CORES := $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((cores < 8 ? cores : 8)))
-WORKERS := $(shell echo $$(($(CORES) + 3)))
+WORKERS := $(shell echo $$(($(CORES) + 4)))
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 IN_PARALLEL := --dist loadgroup --no-loadscope-reorder
 

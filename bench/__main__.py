@@ -15,7 +15,10 @@ from bench.embedded import compare as embedded
 from bench.extender import compare, holds, policies, wukongs
 from bench.forecast import compare as forecast
 from bench.memory import compare as memory
+from bench.scheduler import compare as scheduler
+from bench.vm import fleet
 from bench.vm import reconcile as vm
+from bench.webhook import compare as webhook
 from bench.workloads import WORKLOADS
 
 CHECKED_AT = 5_000  # nodes at which placements are scored again from scratch
@@ -30,6 +33,7 @@ def main() -> None:
     parser.add_argument("--versus", action="store_true", help="only compare with the Go simulator cluster-capacity")
     parser.add_argument("--mirror", action="store_true", help="only compare with the official Python client")
     parser.add_argument("--extender", action="store_true", help="only compare the extender with plain Python and Go")
+    parser.add_argument("--webhook", action="store_true", help="only compare the admission webhook with one in Go")
     parser.add_argument("--holds", action="store_true", help="only measure how long the extender holds the event loop")
     parser.add_argument(
         "--policies", action="store_true", help="only measure what a change of one of many policies costs"
@@ -39,6 +43,11 @@ def main() -> None:
     parser.add_argument("--forecast", action="store_true", help="only measure what a change to a large cluster costs")
     parser.add_argument("--memory", action="store_true", help="only measure what a mirror of many pods weighs")
     parser.add_argument("--vm", action="store_true", help="only measure a look at one Wukong among many")
+    parser.add_argument("--scheduler", action="store_true", help="only compare our scheduler with kube-scheduler")
+    parser.add_argument(
+        "--vm-fleet", action="store_true", help="only measure many Wukongs from apply to virtual machines, on KubeVirt"
+    )
+    parser.add_argument("--count", type=int, default=fleet.COUNT, help="Wukongs with --vm-fleet")
     parser.add_argument("--before", metavar="DIR", help="with --forecast or --memory: an earlier checkout")
     parser.add_argument("--hours", type=int, default=embedded.HOURS, help="virtual hours of churn with --embedded")
     options = parser.parse_args()
@@ -54,6 +63,9 @@ def main() -> None:
         return
     if options.extender:
         compare.main(versus.say_aside)
+        return
+    if options.webhook:
+        webhook.main(versus.say_aside)
         return
     if options.holds:
         holds.main(versus.say_aside)
@@ -75,6 +87,12 @@ def main() -> None:
         return
     if options.vm:
         vm.main(versus.say_aside)
+        return
+    if options.scheduler:
+        scheduler.main(versus.say_aside)
+        return
+    if options.vm_fleet:
+        fleet.main(versus.say_aside, options.count)
         return
     print("every node is scored for every pod, no sampling\n")
     for per_node in (int(text) for text in options.pods_per_node.split(",")):

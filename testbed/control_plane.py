@@ -160,7 +160,7 @@ class ControlPlane:
         else:
             argv = [*self.programs.argv[component], *components.flags(component, self.layout)]
         argv += self.extra_flags.get(component, ())
-        self.running[component] = processes.spawn(argv, self.log(component))
+        self.running[component] = processes.spawn(argv, self.log(component), environment=components.ENVIRONMENT)
         self.record()
 
     def log(self, component: str) -> Path:

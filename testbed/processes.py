@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -50,9 +50,16 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 def spawn(
-    argv: Sequence[str], log: Path, *, cwd: Path | None = None, outlives: bool = False
+    argv: Sequence[str],
+    log: Path,
+    *,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    outlives: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start a process that writes to `log`, in a session of its own so that Ctrl-C reaches only us.
+
+    `environment` is added to ours, where it does not name the same.
 
     Unless it `outlives` us it dies when we do, however we die. Linux watches the *thread* that started it: call this
     from one that lives as long as the process should.
@@ -64,6 +71,7 @@ def spawn(
             stdout=output,
             stderr=subprocess.STDOUT,
             cwd=cwd,
+            env={**(environment or {}), **os.environ},
             start_new_session=True,
         )
     if outlives:

@@ -1,7 +1,8 @@
 """Fixtures of tests that want a real control plane. Loaded by tests/conftest.py.
 
     bed                 one control plane with three hollow Nodes per run, started by the first test that asks, shared
-                        by all xdist workers; ends with the run, however that ends
+                        by all xdist workers; ends with the run, however that ends, or with the last test that needs
+                        one (worker_groups.py)
     namespace           a fresh namespace in it, pods welcome, removed afterwards
     hollow_nodes        `await hollow_nodes(2, capacity={"cpu": "4"})`: Nodes that only pods of the test's namespace may
                         use, with `nodes.on_reserved(namespace)` in their spec; removed afterwards
@@ -22,6 +23,7 @@ KubeVirt limits the migrations of a cluster, so tests at once would wait for one
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import os
 import re
@@ -85,6 +87,19 @@ class Bed(msgspec.Struct, frozen=True):
         return Client.of(self.kubeconfig)
 
 
+class SharedUse:
+    """The tests that may still use something. When none is left it is ended, once."""
+
+    def __init__(self, tests: set[str], end: Callable[[], None]) -> None:
+        self.tests, self.end = set(tests), end
+
+    def finish(self, nodeid: str) -> None:
+        if nodeid in self.tests:
+            self.tests.remove(nodeid)
+            if not self.tests:
+                self.end()
+
+
 class HollowNodes(Protocol):
     def __call__(self, count: int = 1, **like: Any) -> Awaitable[list[str]]: ...
 
@@ -101,6 +116,7 @@ class OwnControlPlane(Protocol):
 
 
 RUN = pytest.StashKey[Run]()
+USES = pytest.StashKey[list[SharedUse]]()
 
 
 @pytest.fixture(scope="session")
@@ -166,6 +182,23 @@ def find_or_start(run: Run, order: Order) -> Bed:
         except NotUpError:
             state = supervisor.up(run.folder, order, lambda line: None)
     return Bed(state.kubeconfig, state.seconds)
+
+
+def close_with_last_use(request: pytest.FixtureRequest) -> contextlib.ExitStack:
+    """For a fixture of a whole session: a stack that is closed with the last test of the session that uses it.
+
+    At the latest it is closed with the session, where other workers run some of these tests.
+    """
+    stack, name = contextlib.ExitStack(), request.fixturename
+    tests = {item.nodeid for item in request.session.items if name in getattr(item, "fixturenames", ())}
+    request.config.stash.setdefault(USES, []).append(SharedUse(tests, stack.close))
+    request.addfinalizer(stack.close)
+    return stack
+
+
+def end_shared(run: Run, *, keep_logs: bool) -> None:
+    with locked(run.lock):
+        supervisor.down(run.folder, keep_logs=keep_logs)
 
 
 @pytest.fixture
@@ -308,7 +341,7 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pyte
     for run in (config.stash[RUN], config.stash[RUN].kubevirt):
         if run.folder.exists():
             has_failed = exitstatus != pytest.ExitCode.OK
-            supervisor.down(run.folder, keep_logs=has_failed)
+            end_shared(run, keep_logs=has_failed)
             if has_failed:
                 terminalreporter.write_line(f"logs of the control plane are kept in {run.folder}")
         run.lock.unlink(missing_ok=True)
@@ -320,6 +353,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if REAL_PROGRAMS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("control_plane")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    yield
+    for use in item.config.stash.get(USES, []):
+        use.finish(item.nodeid)
 
 
 @pytest.hookimpl(tryfirst=True)

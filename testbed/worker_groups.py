@@ -3,25 +3,31 @@
     GROUPS                        tests that share something costly by a fixture: one worker runs them all
     xdist_group("name")           the mark behind it, for tests that share something else
     slow(waits=…)                 seconds for which a test does next to nothing: those who wait longest start first
+    a file                        its tests that neither are slow nor need a control plane: what they make once and
+                                  keep, one worker makes once
 
 Tests that wait start before those that only compute, see `turn_of`. xdist's own `--dist loadgroup` knows groups by a
 suffix that workers give to the ids of tests, and pytest 9 does not let them. Here one worker writes the groups into a
-file when it has collected, and the scheduler reads it. All else is xdist's: a group or a single test at a time.
+file when it has collected, and the scheduler reads it. All else is xdist's: a group or a single test at a time. When
+the last test is over that may use a shared control plane, that is ended: it would take time from those that compute.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections import Counter
+from functools import cached_property, partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import msgspec
 import pytest
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-from testbed.pytest_plugin import RUN
+from testbed.pytest_plugin import RUN, Run, SharedUse, end_shared
 
 WRITER = "gw0"
+KUBEVIRT_FIXTURE = "kubevirt_bed"
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -32,25 +38,53 @@ class Group(msgspec.Struct, frozen=True):
 
 
 GROUPS = {
-    "kubevirt": Group("kubevirt_bed", 200),  # a cluster with KubeVirt, which limits how many migrations go on at a time
+    "kubevirt": Group(KUBEVIRT_FIXTURE, 200),  # a cluster with KubeVirt, which limits how many migrations go on at once
     "extended": Group("extended", 25),  # a cluster whose kube-scheduler asks our extender
+    "own-scheduler": Group("own_scheduler", 20),  # our scheduler on the shared cluster, with exactly its rights
+    "admission": Group("webhooks", 30),  # a cluster whose API server asks our webhooks
     "policies": Group("kinds", 5),  # a cluster with our kinds, and nobody else who judges policies
 }
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What a worker has found out about the tests, by their ids."""
+
+    groups: dict[str, str]  # test → its group
+    with_kubevirt: set[str]  # tests that use the shared control plane with KubeVirt
+    with_control_plane: set[str]  # tests that need any, or may ask for the other shared one
 
 
 class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
     """What xdist calls a scope is a group, or a test that is in none."""
 
     @cached_property
-    def groups(self) -> dict[str, str]:
-        """Id of a test → its group. Asked for when every worker has collected."""
-        file = groups_file(self.config)
-        groups = msgspec.json.decode(file.read_bytes(), type=dict[str, str])
+    def plan(self) -> Plan:
+        """Asked for when every worker has collected."""
+        file = plan_file(self.config)
+        plan = msgspec.json.decode(file.read_bytes(), type=Plan)
         file.unlink()
-        return groups
+        return plan
+
+    @cached_property
+    def uses(self) -> list[SharedUse]:
+        run = self.config.stash[RUN]
+        return [
+            SharedUse(self.plan.with_kubevirt, partial(end_in_thread, run.kubevirt)),
+            SharedUse(self.plan.with_control_plane, partial(end_in_thread, run)),
+        ]
 
     def _split_scope(self, nodeid: str) -> str:
-        return self.groups.get(nodeid, nodeid)
+        return self.plan.groups.get(nodeid, nodeid)
+
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+        super().mark_test_complete(node, item_index, duration)
+        for use in self.uses:
+            use.finish(self.registered_collections[node][item_index])
+
+
+def end_in_thread(run: Run) -> None:
+    """Ending takes a moment, in which workers shall not wait for tests."""
+    Thread(target=end_shared, args=(run,), kwargs={"keep_logs": True}).start()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -63,14 +97,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name, group in GROUPS.items():
             if group.fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.xdist_group(name))
-    items.sort(key=turn_of)
+    sizes = Counter(item.path for item in items if is_quick(item))
+    for item in items:
+        if is_quick(item) and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+    items.sort(key=lambda item: (*turn_of(item), -sizes[item.path] if is_quick(item) else 0))
+
+
+def is_quick(item: pytest.Item) -> bool:
+    return item.get_closest_marker("slow") is None and item.get_closest_marker("control_plane") is None
 
 
 def turn_of(item: pytest.Item) -> tuple[bool, bool, float, bool]:
     """Who starts first: stories of a real cluster in real time, what needs a control plane, what only computes.
 
     Who waits longest comes first. So the stories, which a busy machine could change, run beside tests that do next to
-    nothing, and what waits is over before there is nothing left to compute meanwhile.
+    nothing, and what waits is over before there is nothing left to compute meanwhile. At the end come the quick ones,
+    large files first, so that no worker is left with one of them.
     """
     slow = item.get_closest_marker("slow")
     is_in_real_time = slow is not None and slow.kwargs.get("real_time", False)
@@ -90,10 +133,17 @@ def seconds_of_waiting(item: pytest.Item) -> float:
 def pytest_collection_finish(session: pytest.Session) -> None:
     worker = getattr(session.config, "workerinput", {}).get("workerid")
     if worker == WRITER and session.config.getvalue("loadgroup"):
-        marks = {item.nodeid: item.get_closest_marker("xdist_group") for item in session.items}
-        groups = {nodeid: str(mark.args[0]) for nodeid, mark in marks.items() if mark}
-        groups_file(session.config).write_bytes(msgspec.json.encode(groups))
+        plan_file(session.config).write_bytes(msgspec.json.encode(make_plan(session.items)))
 
 
-def groups_file(config: pytest.Config) -> Path:
-    return config.stash[RUN].folder.with_suffix(".groups")
+def make_plan(items: list[pytest.Item]) -> Plan:
+    marks = {item.nodeid: item.get_closest_marker("xdist_group") for item in items}
+    return Plan(
+        groups={nodeid: str(mark.args[0]) for nodeid, mark in marks.items() if mark},
+        with_kubevirt={item.nodeid for item in items if KUBEVIRT_FIXTURE in getattr(item, "fixturenames", ())},
+        with_control_plane={item.nodeid for item in items if item.get_closest_marker("control_plane")},
+    )
+
+
+def plan_file(config: pytest.Config) -> Path:
+    return config.stash[RUN].folder.with_suffix(".plan")

@@ -1,12 +1,17 @@
 """Settings for all tests: hypothesis without deadlines, figures at the end of a run, the fixtures of the test bed.
 
+Python's collector of cyclic garbage never looks at what was there before the first test: all modules and thousands of
+tests, which it would walk over again and again for a fifth of the processor time. And it rarely looks at everything.
+
 `pytest --quick` leaves out tests that need a control plane (testbed/pytest_plugin.py marks them by their fixtures) and
 those marked `slow`, and says at the end how many: `make quick`. Properties are tried with a quarter of the examples.
 """
 
 from __future__ import annotations
 
+import gc
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +26,10 @@ settings.register_profile("quick", settings.get_profile("wukong"), max_examples=
 settings.load_profile("wukong")
 FIGURE = "figure"  # record_property(FIGURE, text) shows the text in the summary of the run, also under xdist
 LEFT_OUT = "left_out"
+FULL_COLLECTION_EVERY = 50  # collections of the generation before, not 10
 _figures: list[str] = []
 _left_out: list[str] = []  # the same line from every worker
+_last_file: list[Path] = []  # of the test before
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,6 +37,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    youngest, middle, _ = gc.get_threshold()
+    gc.set_threshold(youngest, middle, FULL_COLLECTION_EVERY)
     if config.getoption("--quick"):
         settings.load_profile("quick")
 
@@ -50,6 +59,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.workeroutput[LEFT_OUT] = line
     else:
         _left_out.append(line)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Freeze what is there, with each file anew: what is under test may have unfrozen it. Counting takes time."""
+    if _last_file != [item.path]:
+        _last_file[:] = [item.path]
+        if not gc.get_freeze_count():
+            gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -49,7 +49,7 @@ def _a_spec(rng: Random, is_placeable: bool) -> Manifest:
         "runStrategy": rng.choice(("Always", "Always", "Halted", "Manual", "RerunOnFailure", "Once")),
         "labels": _labels(rng),
         "highAvailability": {"antiAffinity": rng.random() < 0.7},
-        "scheduling": _scheduling(rng, is_placeable),
+        "scheduling": random_scheduling(rng, is_placeable),
         "disks": disks,
         "networks": networks,
         "gpus": [{"name": f"gpu{index}", "deviceName": "nvidia.com/A100"} for index in range(rng.randint(1, 2))],
@@ -73,7 +73,8 @@ def _labels(rng: Random) -> dict[str, str]:
     return _some(rng, choices)
 
 
-def _scheduling(rng: Random, is_placeable: bool) -> Manifest:
+def random_scheduling(rng: Random, is_placeable: bool = False) -> Manifest:
+    """The scheduling block, of which a policy has all but nodeSelector."""
     fields: Manifest = {
         "podAffinity": _pod_rules(rng, is_placeable),
         "podAntiAffinity": _pod_rules(rng, False),

@@ -19,7 +19,8 @@ from wukong.actions import Note
 from wukong.api.core import Namespace, Pod
 from wukong.api.decode import decode_objects
 from wukong.api.meta import Object, ObjectMeta
-from wukong.api.placement import Condition, PlacementPolicy, PlacementPolicyStatus
+from wukong.api.placement import PlacementPolicy
+from wukong.api.policy_status import Condition, PlacementPolicyStatus
 from wukong.api.resources import Resource
 from wukong.ports import Cluster, Document
 from wukong.replies.extender.verbs import Extender

@@ -53,7 +53,10 @@ class Scale(msgspec.Struct, frozen=True, tag=True):
 
 
 class Note(msgspec.Struct, frozen=True, tag=True):
-    """A Kubernetes Event about an object: reason CamelCase, at most 128 characters; text at most 1024."""
+    """A Kubernetes Event about an object: reason CamelCase, at most 128 characters; text at most 1024.
+
+    `action` is what was done or tried, the reason where it is not said. `reporter` is who says so, Wukong unless named.
+    """
 
     about: Resource
     key: Key
@@ -61,6 +64,8 @@ class Note(msgspec.Struct, frozen=True, tag=True):
     text: str
     uid: str = ""
     is_warning: bool = False
+    action: str = ""
+    reporter: str = ""
 
 
 Action = Create | Patch | Delete | Evict | Bind | Scale | Note

@@ -12,7 +12,8 @@ from msgspec import Struct
 from wukong.api.crds import Schema, build_crds, schema_of
 from wukong.api.kinds import KINDS
 from wukong.api.meta import Base
-from wukong.api.placement import MODES, PREEMPTION_POLICIES, RULE_TYPES, STRATEGIES
+from wukong.api.placement import APPLIES, MODES, RULE_TYPES
+from wukong.api.policy_parts import FALLBACKS, PREEMPTION_POLICIES, STRATEGIES
 from wukong.api.vm import BUSES, EVICTION_STRATEGIES, RESTART_POLICIES, RUN_STRATEGIES
 
 CRDS = {document["spec"]["names"]["kind"]: document for document in build_crds()}
@@ -95,7 +96,10 @@ def test_every_rule_says_what_is_expected() -> None:
     ("path", "words"),
     [
         ("$.spec.capacity.strategy", STRATEGIES),
+        ("$.spec.capacity.fallback", FALLBACKS),
         ("$.spec.mode", MODES),
+        ("$.spec.apply", APPLIES),
+        ("$.spec.priority.preemptionPolicy", PREEMPTION_POLICIES),
         ("$.spec.scheduling.schedulingPolicy.rules[].type", RULE_TYPES),
         ("$.spec.scheduling.schedulingPolicy.preemptionPolicy", PREEMPTION_POLICIES),
     ],

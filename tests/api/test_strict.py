@@ -35,7 +35,7 @@ def rules(*entries: Any) -> Any:
         ),
         (
             {**HEAD, "spec": {"capacity": {"a.b/c": 1}}},
-            ['$.spec.capacity["a.b/c"]: unknown field. Known here: strategy.'],
+            ['$.spec.capacity["a.b/c"]: unknown field. Known here: strategy, onDemandBase, spotPercent, fallback.'],
         ),
         ({**HEAD, "metadata": {"nam": "x"}}, ['$.metadata.nam: unknown field. Did you mean "name"?']),
         (

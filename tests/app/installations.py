@@ -1,4 +1,4 @@
-"""What `wukong manifests extender` prints for three installations, kept as files, so that every change of it is seen.
+"""What `wukong manifests` prints for some installations, kept as files, so that every change of it is seen.
 
 `python -m app.installations` writes them anew (PYTHONPATH=src:tests). Certificates are texts here: theirs are random.
 """
@@ -9,7 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from wukong.app.components import COMPONENTS
+from wukong.app.components.admission.install import AdmissionInstallation
+from wukong.app.components.admission.install import build_manifests as build_admission_manifests
 from wukong.app.components.extender.install import ExtenderInstallation, SecondScheduler, build_manifests
+from wukong.app.components.scheduler import SCHEDULER, SchedulerOptions
+from wukong.app.components.scheduler import install as scheduler_install
 from wukong.app.install.certificates import Certificates, Pair
 from wukong.app.install.text import as_yaml
 
@@ -32,14 +36,40 @@ INSTALLATIONS = {
         image="wukong:test", components=ALL, is_plain=True, prometheus="http://prometheus:9090"
     ),
 }
+SCHEDULERS = {
+    "scheduler": scheduler_install.SchedulerInstallation(
+        image="wukong:test",
+        components=(SCHEDULER,),
+        scheduler=SchedulerOptions(("custom-scheduler", "gpu-scheduler")),
+    ),
+}
+ADMISSION = tuple(COMPONENTS[name] for name in ("admission", "policy"))
+ADMISSION_INSTALLATIONS = {
+    "admission": AdmissionInstallation(image="wukong:test", components=ADMISSION),
+    "admission-own-certificate": AdmissionInstallation(
+        image="wukong:test",
+        components=ADMISSION,
+        namespace="placement",
+        replicas=3,
+        certificate_secret="webhook-tls",
+        ca_bundle=b"authority\n",
+        api_server_cidrs=("10.0.0.0/28",),
+    ),
+}
+
+NAMES = (*INSTALLATIONS, *SCHEDULERS, *ADMISSION_INSTALLATIONS)
 
 
 def build_text(name: str) -> str:
+    if name in ADMISSION_INSTALLATIONS:
+        return as_yaml(build_admission_manifests(ADMISSION_INSTALLATIONS[name]))
+    if name in SCHEDULERS:
+        return as_yaml(scheduler_install.build_manifests(SCHEDULERS[name]))
     installation = INSTALLATIONS[name]
     return as_yaml(build_manifests(installation, None if installation.is_plain else CERTIFICATES))
 
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for name in INSTALLATIONS:
+    for name in NAMES:
         (FOLDER / f"{name}.yaml").write_text(build_text(name), "utf-8")

@@ -11,7 +11,7 @@ from wukong.actions import Note
 from wukong.api.resources import Key
 from wukong.app.components.extender import certificate_expiry
 from wukong.app.components.extender.certificate_expiry import DAY, find_expiry_problem, keep_warning, show_expiries
-from wukong.app.components.extender.server import find_own_pod
+from wukong.app.own_pod import find_own_pod
 from wukong.errors import ClusterError
 from wukong.runtime.metrics import Metrics
 from wukong.runtime.performer import Performer

@@ -12,9 +12,9 @@ from wukong.app.component import Component, Context, list_permissions, with_need
 from wukong.app.component_choice import EMBEDDED_COMPONENTS, LIVE_COMPONENTS, choose_components, split_names
 from wukong.app.components import COMPONENTS
 from wukong.app.components.extender import EXTENDER
+from wukong.app.components.kube_scheduler import KUBE_SCHEDULER
 from wukong.app.components.load import LOAD
 from wukong.app.components.policy import POLICY
-from wukong.app.components.scheduler import SCHEDULER
 from wukong.app.components.usage import USAGE, UsageOptions
 from wukong.app.components.usage.component import METRICS_API
 from wukong.app.components.wukongs import WUKONG_SETTINGS
@@ -46,7 +46,7 @@ def test_components_are_listed_once_however_often_they_are_named() -> None:
     [
         ("", "expected some of load"),
         ("laod", 'Did you mean "load"?'),
-        ("scheduler", "unknown component 'scheduler'"),
+        ("kube-scheduler", "unknown component 'kube-scheduler'"),
         ("usage", "unknown component 'usage'"),
     ],
 )
@@ -58,8 +58,8 @@ def test_a_wrong_name_is_answered_with_the_right_ones(names: str, expected: str)
 
 
 def test_what_only_others_need_cannot_be_named_and_what_runs_embedded_only_not_on_a_cluster() -> None:
-    assert list(LIVE_COMPONENTS) == ["load", "extender", "policy", "vm"]
-    assert list(EMBEDDED_COMPONENTS) == ["load", "extender", "policy", "vm", "scheduler"]
+    assert list(LIVE_COMPONENTS) == ["load", "extender", "policy", "admission", "vm", "scheduler"]
+    assert list(EMBEDDED_COMPONENTS) == ["load", "extender", "policy", "admission", "vm", "scheduler"]
 
 
 @pytest.mark.parametrize("component", COMPONENTS.values(), ids=list(COMPONENTS))
@@ -96,7 +96,7 @@ def test_permissions_are_of_all_and_those_of_needed_ones_come_last() -> None:
 
 
 def test_a_scheduler_gets_the_extensions_of_its_process_and_nobody_else_has_them_built() -> None:
-    assert len(assemble([SCHEDULER, EXTENDER], a_context()).context.extensions) == 1
+    assert len(assemble([KUBE_SCHEDULER, EXTENDER], a_context()).context.extensions) == 1
     assert assemble([EXTENDER], a_context()).context.extensions == ()
-    (controller,) = assemble([SCHEDULER, EXTENDER], a_context()).controllers
+    (controller,) = assemble([KUBE_SCHEDULER, EXTENDER], a_context()).controllers
     assert {"PlacementPolicy", "ClusterPlacementPolicy"} <= {watch.resource.kind for watch in controller.watches}

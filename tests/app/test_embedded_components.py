@@ -15,6 +15,7 @@ from wukong.api.placement import PlacementPolicy
 from wukong.api.resources import Key
 from wukong.api.vm import Wukong
 from wukong.app.components.extender import EXTENDER
+from wukong.app.components.kube_scheduler import KUBE_SCHEDULER
 from wukong.app.components.load import LOAD
 from wukong.app.components.policy import POLICY
 from wukong.app.components.scheduler import SCHEDULER
@@ -302,12 +303,17 @@ def test_options_of_a_scenario_that_make_no_sense_are_refused(options: dict[str,
     assert problem in str(refused.value)
 
 
-def test_our_scheduler_is_always_there_and_the_extender_where_it_is_asked_for() -> None:
-    assert choose_components(Scenario()) == (SCHEDULER,)
-    assert choose_components(Scenario(extender=True)) == (SCHEDULER, EXTENDER)
-    assert choose_components(Scenario(components=["load", "extender", "policy"])) == (SCHEDULER, EXTENDER, LOAD, POLICY)
-    assert choose_components(Scenario(components=["scheduler", "load"])) == (SCHEDULER, LOAD)
-    assert choose_components(read_scenario(BUSY)) == (SCHEDULER, EXTENDER, LOAD, POLICY)
+def test_kube_scheduler_is_always_there_and_ours_and_the_extender_where_they_are_asked_for() -> None:
+    assert choose_components(Scenario()) == (KUBE_SCHEDULER,)
+    assert choose_components(Scenario(extender=True)) == (KUBE_SCHEDULER, EXTENDER)
+    assert choose_components(Scenario(components=["load", "extender", "policy"])) == (
+        KUBE_SCHEDULER,
+        EXTENDER,
+        LOAD,
+        POLICY,
+    )
+    assert choose_components(Scenario(components=["scheduler", "load"])) == (KUBE_SCHEDULER, SCHEDULER, LOAD)
+    assert choose_components(read_scenario(BUSY)) == (KUBE_SCHEDULER, EXTENDER, LOAD, POLICY)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.test_embedded_vm import DISKS, a_wukong, played
-from wukong.api.placement import Condition
+from wukong.api.policy_status import Condition
 from wukong.api.vm import Wukong
 from wukong.embedded.faults import TYPES
 from wukong.embedded.scenario import Story

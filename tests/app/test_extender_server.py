@@ -21,6 +21,7 @@ from wukong.app.component import Context
 from wukong.app.components.extender import server
 from wukong.app.components.extender.options import ExtenderOptions
 from wukong.app.components.extender.server import ExtenderServer
+from wukong.app.own_pod import find_own_pod
 from wukong.placement.rules import BUILT_IN
 from wukong.replies.extender.verbs import Extender
 from wukong.runtime import Loop
@@ -115,7 +116,7 @@ async def test_plain_http_is_spoken_only_where_that_is_asked_for(monkeypatch: py
     ({}, None),
 ])  # fmt: skip
 def test_its_own_pod_is_known_by_both_variables(variables: dict[str, str], expected: Key | None) -> None:
-    assert server.find_own_pod(variables) == expected
+    assert find_own_pod(variables) == expected
 
 
 async def test_beside_it_certificates_are_watched_and_the_notes_of_answers_written(

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from wukong.api.core import NEVER_MOVE
 from wukong.app.embedded import play_scenario, play_with
 from wukong.embedded.faults import TYPES
 from wukong.embedded.scenario import Scenario, read_scenario
-from wukong.runtime.gate import NEVER_MOVE
 
 DRAIN = f"""
 nodes:
@@ -73,9 +73,10 @@ def test_a_drain_leaves_protected_pods_where_they_are_and_kubernetes_deletes_the
 
 def test_the_scheduler_preempts_no_protected_pod_and_tries_again_later() -> None:
     done = actions(read_scenario(PREEMPTION), "scheduler")
-    deletions = [step for step in done if step["type"] == "Delete"]
-    assert deletions
-    assert all(str(step["error"]).startswith("GateRefusal") for step in deletions)
+    assert [step for step in done if step["type"] == "Delete"] == []
+    marks = [step for step in done if step["type"] == "Patch" and "DisruptionTarget" in str(step["patch"])]
+    assert marks
+    assert all(str(step["error"]).startswith("GateRefusal") for step in marks), "nobody is told that he goes, and stays"
     assert [step["reason"] for step in done if step["type"] == "Note" and "reason" in step].count("Preempted") == 0
 
 

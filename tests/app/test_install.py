@@ -14,7 +14,7 @@ import yaml
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from app.installations import FOLDER, INSTALLATIONS, build_text
+from app.installations import FOLDER, NAMES, build_text
 from wukong.app.component import Component, NoOptions
 from wukong.app.components import COMPONENTS
 from wukong.app.components.extender.install import (
@@ -434,7 +434,7 @@ def test_every_wrong_setting_is_named_at_once() -> None:
 # Everything that is printed ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", INSTALLATIONS)
+@pytest.mark.parametrize("name", NAMES)
 def test_an_installation_is_as_it_was_kept(name: str) -> None:
     kept = (FOLDER / f"{name}.yaml").read_text("utf-8")
     assert build_text(name) == kept, "If that is meant: PYTHONPATH=src:tests python -m app.installations"

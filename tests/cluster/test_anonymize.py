@@ -22,7 +22,9 @@ from wukong.cluster.interning import Interner
 from wukong.cluster.reduction import reduce_document
 from wukong.engine import Scheduler, Snapshot
 from wukong.engine.decision import Decision
+from wukong.placement.compile import Policy, title_of
 from wukong.placement.leaving_nodes import NOTICE, find_leaving_reason
+from wukong.placement.pods.mark import MARK, Mark, format_mark, read_mark
 from wukong.placement.rules import BUILT_IN
 from wukong.placement.vm import VmSettings, build_virtual_machine, find_change_effects, find_wukong_problems
 from wukong.replies.extender.plugin import DEFAULT_ENTRY, add_extender
@@ -89,6 +91,35 @@ def test_the_same_is_decided_under_other_names(case: Case) -> None:
     assert {name: points.tolist() for name, points in original.scores.items()} == {
         name: points.tolist() for name, points in anonymous.scores.items()
     }
+
+
+@pytest.mark.parametrize("title", ["PlacementPolicy shop/rich-tenant", "ClusterPlacementPolicy batch-of-data"])
+def test_what_was_decided_at_admission_names_the_policy_as_it_is_called_now(title: str) -> None:
+    policies = [policy for policy in decode_objects(POLICIES) if isinstance(policy, Policy)]
+    pod = a_pod("web", namespace="shop")
+    pod.metadata.annotations = {MARK: format_mark(Mark(title, 4, "spot")), "owner": "us"}
+    objects = Objects(pods=[pod])
+    for policy in policies:
+        objects.add(policy)
+    renamed = anonymize(objects)
+    titles = dict(zip(map(title_of, policies), map(title_of, renamed_policies_of(renamed)), strict=True))
+    (mark,) = renamed.pods[0].metadata.annotations.values()
+    assert read_mark({MARK: mark}) == Mark(titles[title], 4, "spot")
+    assert not any(name in mark for name in ("shop", "rich", "batch"))
+
+
+def renamed_policies_of(objects: Objects) -> list[Policy]:
+    return [*objects.placement_policies, *objects.cluster_placement_policies]
+
+
+def test_a_mark_that_cannot_be_read_or_names_no_policy_gives_nothing_away() -> None:
+    pods = [a_pod("a"), a_pod("b")]
+    pods[0].metadata.annotations = {MARK: "our secret"}
+    pods[1].metadata.annotations = {MARK: '{"policy":"Secret of/ours"}'}
+    renamed = anonymize(Objects(pods=pods))
+    assert [pod.metadata.annotations for pod in renamed.pods] == [{}, {}]
+    assert "ecret" not in " ".join(texts_of(renamed))
+    assert "ours" not in " ".join(texts_of(renamed))
 
 
 @pytest.mark.parametrize(

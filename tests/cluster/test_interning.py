@@ -10,6 +10,7 @@ import pytest
 from wukong.api.core import Node, Pod
 from wukong.cluster.interning import Interner
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
+from wukong.placement.pods.mark import MARK
 
 
 def a_pod(name: str, **fields: Any) -> Pod:
@@ -59,6 +60,13 @@ def test_pods_that_have_not_started_share_their_whole_status() -> None:
         pod.status.start_time = None
         interner.intern_object(pod)
     assert pods[0].status is pods[1].status
+
+
+def test_of_a_pod_what_was_decided_at_admission_is_kept_and_nothing_else_that_people_write() -> None:
+    pod = a_pod("web")
+    pod.metadata.annotations = {MARK: '{"policy":"PlacementPolicy shop/web"}', NOTICE: "x", "other": "y"}
+    Interner().intern_object(pod)
+    assert pod.metadata.annotations == {MARK: '{"policy":"PlacementPolicy shop/web"}'}
 
 
 def test_of_a_node_the_notice_that_it_goes_is_kept_and_nothing_else_that_people_write() -> None:

@@ -25,7 +25,7 @@ from wukong.controllers.load.floor_demand import FloorDemand, largest_met
 from wukong.controllers.load.free_labels import MOST_LABELS, FreeSettings, plan_free_labels
 from wukong.controllers.load.usage_labels import LabelPlan
 from wukong.placement.compile import GPU_NAMES, RESOURCES
-from wukong.placement.vm.free_labels import free_label_of
+from wukong.placement.free_labels import free_label_of
 from wukong.placement.vm.node_affinity import build_node_affinity
 from wukong.placement.vm.settings import VmSettings
 from wukong.replies.extender.verbs import Extender

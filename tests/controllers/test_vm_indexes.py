@@ -33,7 +33,7 @@ def draw_object(draw: Random) -> Object:
 def describe(state: State) -> object:
     users, migrations = state.index_of(ClassUsers), state.index_of(MigrationIndex)
     return (
-        [(users.list_wukongs(name), users.is_named_by_vms(name)) for name in CLASSES],
+        [(users.list_asking(name), users.is_used(name)) for name in CLASSES],
         [migrations.list_keys(key) for key in INSTANCES],
     )
 

@@ -12,7 +12,8 @@ from wukong.actions import DONE, Create, Delete, Outcome, Patch
 from wukong.api.core import PriorityClass
 from wukong.api.meta import Object
 from wukong.api.resources import Key
-from wukong.controllers.vm.priority_classes import UNUSED, UNUSED_SECONDS, ClassUsers, PriorityClasses
+from wukong.controllers.priority_classes import UNUSED_SECONDS
+from wukong.controllers.vm.priority_classes import UNUSED, ClassUsers, PriorityClasses
 from wukong.controllers.vm.priority_limits import PriorityLimits
 from wukong.placement.vm import build_priority_class, build_virtual_machine
 from wukong.placement.vm.settings import VmSettings
@@ -99,13 +100,13 @@ def test_a_class_of_somebody_else_is_never_touched() -> None:
 def test_users_are_what_they_would_be_counted_anew_after_any_changes() -> None:
     state = a_state(urgent(), urgent("db"))
     users = state.index_of(ClassUsers)
-    assert users.list_wukongs("wukong-100") == [Key("shop", "db"), Key("shop", "web")]
+    assert users.list_asking("wukong-100") == [Key("shop", "db"), Key("shop", "web")]
     fork = state.fork()
     changed = a_wukong("db", generation=2)
     changed.metadata.resource_version = "8"
     fork.apply("MODIFIED", changed)
-    assert fork.index_of(ClassUsers).list_wukongs("wukong-100") == [Key("shop", "web")]
-    assert users.list_wukongs("wukong-100") == [Key("shop", "db"), Key("shop", "web")]
+    assert fork.index_of(ClassUsers).list_asking("wukong-100") == [Key("shop", "web")]
+    assert users.list_asking("wukong-100") == [Key("shop", "db"), Key("shop", "web")]
     fork.apply("DELETED", urgent())
-    assert not fork.index_of(ClassUsers).is_named_by_vms("wukong-100")
-    assert fork.index_of(ClassUsers).list_wukongs("wukong-100") == []
+    assert not fork.index_of(ClassUsers).is_used("wukong-100")
+    assert fork.index_of(ClassUsers).list_asking("wukong-100") == []

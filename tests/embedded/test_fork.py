@@ -37,6 +37,7 @@ from wukong.engine.copy_on_write import CopyOnWriteEntries
 from wukong.engine.layered_dict import LayeredDict
 from wukong.errors import ClusterError
 from wukong.ports import Document
+from wukong.runtime.dispatch import Item
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,10 +72,16 @@ class Play:
                 self.world.run(deadline=self.started_at + entry.seconds)
                 self.perform(steps.build_actions(entry, frozenset({"default"})))
                 if entry.drain is not None:
-                    self.cluster.drains.nodes.add(entry.drain)
+                    self.drain(entry.drain)
                 if entry.uncordon is not None:
                     self.cluster.drains.nodes.discard(entry.uncordon)
         self.world.run(deadline=self.started_at + until)
+
+    def drain(self, node: str) -> None:
+        """As course.begin_drain does: who is on the node already is evicted, too."""
+        self.cluster.drains.nodes.add(node)
+        for key in sorted(self.world.state.pods.on_node(node)):
+            self.world.enqueue(Item(self.cluster.drains.name, key))
 
     def perform(self, actions: list[Any]) -> None:
         for action in actions:
@@ -147,7 +154,7 @@ def test_every_example_goes_on_alike_on_a_fork(path: Path) -> None:
 
 # What a fork does not take over: who listens, where things are looked up, what is worked out again when it is needed.
 NOT_COPIED = frozenset({
-    "_listeners", "_decision_listeners", "_followers", "_observers", "_reader", "_snapshot", "_chooser", "_live",
+    "_listeners", "_decision_listeners", "_followers", "_observers", "_reader", "_snapshot", "_choosers", "_live",
     "watches", "_watches", "_watchers", "_primary_watchers", "hearing_time", "role", "transport", "metrics", "trace",
     "findings", "_findings",
 })  # fmt: skip

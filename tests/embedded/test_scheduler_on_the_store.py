@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from conformance_helpers import until
@@ -43,6 +44,7 @@ async def refused(store: Store, name: str) -> str:
 
 
 async def told(store: Store) -> list[tuple[str, str]]:
+    await asyncio.sleep(1.0)  # virtual: Events are written aside, after what they tell of
     events = (await store.list(EVENTS, dict)).items
     return sorted({(event["regarding"]["name"], event["reason"]) for event in events})
 

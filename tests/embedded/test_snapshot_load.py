@@ -6,10 +6,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from wukong.api.core import Pod
+from wukong.api.kinds import DAEMON_SETS, NODES, PODS
 from wukong.api.kinds import KINDS as TABLE
+from wukong.api.resources import Key, key_of
 from wukong.app.embedded import Settings, build_world
 from wukong.app.snapshots import load, play_on
 from wukong.cluster.anonymize import anonymize_documents
@@ -18,7 +21,7 @@ from wukong.embedded.scenario import Scenario, Story, play, read_scenario
 from wukong.embedded.scenario.play.steps import Drains
 from wukong.embedded.store.documents import copy_document
 from wukong.embedded.world.world import World
-from wukong.ports import Document
+from wukong.ports import Document, PatchBody
 
 KINDS = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
 
@@ -83,9 +86,28 @@ def list_everything(world: World) -> list[Document]:
     return [copy_document(document) for document in listed]
 
 
+def a_node_that_is_tainted_late() -> Document:
+    """By seed 1 the DaemonSet counts its pod that is no longer ready just before the taints of its silent node come."""
+    apart = {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "w0"}}}
+        ]
+    }
+    budget = {"minAvailable": 0, "selector": {"matchLabels": {"app": "w0"}}}
+    manifests = [
+        workload("ReplicaSet", "w0", 3),
+        workload("DaemonSet", "w1"),
+        workload("ReplicaSet", "w2", 3, affinity={"podAntiAffinity": apart}),
+        {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": budget},
+    ]
+    timeline = [{"at": "60s", "notReady": "n1"}]
+    return {"nodes": [{"namePrefix": "n", "count": 4}], "manifests": manifests, "timeline": timeline}
+
+
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(scenarios(), st.integers(0, 3))
+@example(a_node_that_is_tainted_late(), 1)
 def test_a_world_at_rest_stays_at_rest_when_it_is_loaded_elsewhere(document: Document, seed: int) -> None:
     world, _ = play_document(document, seed)
     documents = list_everything(world)
@@ -93,6 +115,46 @@ def test_a_world_at_rest_stays_at_rest_when_it_is_loaded_elsewhere(document: Doc
     assert story.before is not None
     assert (story.before.changes, story.before.writes, story.writes, story.findings) == (0, 0, 0, [])
     assert [event for event in story.events if event.text != "silent"] == []
+
+
+def a_late_status(seed: int = 0) -> tuple[World, Document]:
+    """A world at rest with a DaemonSet that counts a node as it was before a taint, as Kubernetes does; its status."""
+    document: Document = {"nodes": [{"namePrefix": "n", "count": 3}], "manifests": [workload("DaemonSet", "web")]}
+    world, _ = play_document(document, seed)
+    taint = {"spec": {"taints": [{"key": "maintenance", "effect": "NoSchedule"}]}}
+    world.server.patch(NODES, Key("", "n1"), PatchBody("merge", taint))
+    world.run(seconds=600)
+    status: Document = world.server.get(DAEMON_SETS, Key("default", "web"))["status"]
+    assert (status["desiredNumberScheduled"], status["numberMisscheduled"]) == (3, 0)
+    return world, status
+
+
+def test_a_status_that_kubernetes_counts_late_is_not_counted_because_it_is_loaded() -> None:
+    world, _ = a_late_status()
+    documents = list_everything(world)
+    for snapshot in (documents, [reduce_document(document) for document in documents]):
+        story = play_on(load(snapshot, world.clock.now()), Scenario())
+        assert story.before is not None
+        assert (story.before.changes, story.before.writes, story.writes, story.findings) == (0, 0, 0, [])
+
+
+def test_a_loaded_status_is_counted_when_something_happens_to_its_pods_or_had_happened_already() -> None:
+    world, before = a_late_status()
+    documents = list_everything(world)
+    loaded = build_world(Settings(), Drains(), load(documents, world.clock.now()))
+    loaded.run(seconds=60)
+    assert loaded.server.get(DAEMON_SETS, Key("default", "web"))["status"] == before
+    pod = next(pod for pod in loaded.state.all(Pod) if pod.spec.node_name == "n2")
+    loaded.server.delete(PODS, key_of(pod))
+    loaded.run(seconds=60)
+    status = loaded.server.get(DAEMON_SETS, Key("default", "web"))["status"]
+    assert (status["desiredNumberScheduled"], status["numberMisscheduled"]) == (2, 1)
+    for document in documents:
+        if document["kind"] == "DaemonSet":
+            document["status"]["numberReady"] = 2  # it was about to be written
+    other = build_world(Settings(), Drains(), load(documents, world.clock.now()))
+    other.run(seconds=60)
+    assert other.server.get(DAEMON_SETS, Key("default", "web"))["status"]["numberMisscheduled"] == 1
 
 
 @settings(max_examples=10, deadline=None)

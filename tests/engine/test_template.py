@@ -59,3 +59,30 @@ def test_no_more_is_remembered_than_it_says() -> None:
     for number in range(template._MOST_REQUESTS + 10):
         table.intern(a_pod({"containers": [], "priority": number}))
     assert len(table._requests) <= template._MOST_REQUESTS
+
+
+def test_pods_that_share_their_parts_share_their_template_unless_a_plain_value_differs() -> None:
+    table, pod = TemplateTable(), a_pod({"containers": [{"name": "main"}], "priority": 1})
+    renamed = replace(pod, metadata=replace(pod.metadata, name="b"), spec=replace(pod.spec, node_name="n1"))
+    assert table.intern(renamed) is table.intern(pod)
+    for other in (
+        replace(pod, metadata=replace(pod.metadata, namespace="other")),
+        replace(pod, metadata=replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")),
+        replace(pod, spec=replace(pod.spec, priority=2)),
+        replace(pod, spec=replace(pod.spec, preemption_policy="Never")),
+    ):
+        assert table.intern(other) is not table.intern(pod)
+
+
+def test_a_template_that_was_forgotten_is_not_given_again() -> None:
+    table, pod = TemplateTable(), a_pod({"containers": []})
+    before = table.intern(pod)
+    table.keep(())
+    assert table.intern(pod).number != before.number
+
+
+def test_no_more_pods_are_remembered_by_their_parts_than_it_says() -> None:
+    table = TemplateTable()
+    for number in range(template._MOST_PARTS + 10):
+        table.intern(a_pod({"containers": [], "priority": number}))
+    assert len(table._by_parts) <= template._MOST_PARTS

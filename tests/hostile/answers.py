@@ -131,11 +131,16 @@ def raise_if_error(answer: Answer, is_write: bool) -> bytes:
 
 
 class SickHttp:
-    """Knows the good objects and a lease. While `is_sick`, three answers in four are nonsense; some never come."""
+    """Knows the good objects and a lease. While `is_sick`, three answers in four are nonsense; some never come.
+
+    One that is well again was started anew: its watches have ended, and versions from before are too old for it. What
+    it said on a watch while it was sick would otherwise stand for ever, with every client of Kubernetes.
+    """
 
     def __init__(self, rng: random.Random) -> None:
         self.rng, self.grammar = rng, Grammar(rng)
         self.is_sick = False
+        self.oldest_version = 0  # of which a watch may begin
         self.answers = 0  # given while sick
         self.writes: list[tuple[str, Any]] = []
         self.version = 100
@@ -147,6 +152,10 @@ class SickHttp:
 
     async def __aexit__(self, *_: object) -> None:
         pass
+
+    def recover(self) -> None:
+        self.is_sick = False
+        self.oldest_version = self.version
 
     def _list(self, path: str) -> bytes:
         items = [msgspec.to_builtins(subject) for subject in self.objects.get(path, [])]
@@ -178,10 +187,22 @@ class SickHttp:
 
     async def read_lines(self, path: str, params: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         good = [msgspec.json.encode(subject) for subject in self.objects.get(path, [])]
+        version, oldest_version = params["resourceVersion"], self.oldest_version
+        if not self.is_sick:
+            if not version.isdecimal() or int(version) >= 1 << 64:
+                raise build_error(400, b"")
+            if int(version) < oldest_version:
+                raise build_error(410, b"")
+            if int(version) > self.version:  # nothing is newer: not even a bookmark comes
+                await asyncio.sleep(90.0)
+                raise Stalled("nothing came", reason="Stalled")
         while True:
             await asyncio.sleep(1.0)
+            if oldest_version != self.oldest_version:
+                return
             if not self.is_sick:
-                yield msgspec.json.encode({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "100"}}})
+                meta = {"resourceVersion": str(self.version)}
+                yield msgspec.json.encode({"type": "BOOKMARK", "object": {"metadata": meta}})
                 continue
             if self.rng.random() < 0.1:
                 raise Stalled("nothing came", reason="Stalled")

@@ -23,7 +23,8 @@ from msgspec import inspect
 
 from wukong.api.kind_table import Kind
 from wukong.api.meta import Object, ObjectMeta
-from wukong.api.placement import MODES, PREEMPTION_POLICIES, RULE_TYPES, STRATEGIES
+from wukong.api.placement import APPLIES, MODES, RULE_TYPES
+from wukong.api.policy_parts import FALLBACKS, PREEMPTION_POLICIES, STRATEGIES
 from wukong.placement.rules import BUILT_IN
 
 SEED = int(os.environ.get("HOSTILE_SEED", "20261116"))
@@ -85,7 +86,12 @@ SANE: dict[str, tuple[Any, ...]] = {
     "schedulerName": ("default-scheduler", ""),
     "phase": ("Pending", "Running", "Succeeded", "Failed", ""),
     "strategy": STRATEGIES,
+    "fallback": FALLBACKS,
+    "onDemandBase": (0, 2, "30%", "100%"),
+    "spotPercent": (0, 70, 100),
+    "className": ("high-priority", "system-node-critical"),
     "mode": MODES,
+    "apply": APPLIES,
     "preemptionPolicy": PREEMPTION_POLICIES,
     "threshold": ("70%", "0%", "100%", "12.5%"),
     "resourceType": ("cpu", "memory", "storage", "gpu", "example.com/fpga"),

@@ -29,9 +29,9 @@ from wukong.app.component import Context
 from wukong.app.components.extender import EXTENDER
 from wukong.app.components.extender.component import build_extender
 from wukong.app.components.extender.options import ExtenderOptions
+from wukong.app.components.kube_scheduler import KUBE_SCHEDULER
 from wukong.app.components.load import LOAD
 from wukong.app.components.policy import POLICY
-from wukong.app.components.scheduler import SCHEDULER
 from wukong.app.components.wukongs import WUKONG_SETTINGS, WukongOptions
 from wukong.cluster.credentials import Credentials
 from wukong.cluster.kube import Kube
@@ -99,7 +99,7 @@ class Neighbourhood:
         self.kube, self.http = a_canned_kube()
         options = {WUKONG_SETTINGS.name: WukongOptions(resource_affinity="scheduler")}
         context = Context(self.state, self.metrics, self.clock, BUILT_IN, options)
-        assembly = assemble([SCHEDULER, EXTENDER, LOAD, POLICY], context)
+        assembly = assemble([KUBE_SCHEDULER, EXTENDER, LOAD, POLICY], context)
         self.extender = build_extender(ExtenderOptions(), assembly.context)
         self.dispatch = Dispatch(assembly.controllers, self.state)
         self.cycle = WorkCycle(self.dispatch)

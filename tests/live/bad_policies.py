@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from live.bad_wukongs import CEL, CONDITION, BadWukong, bad_wukongs_of
+
 Spec = dict[str, Any]
 AFFINITY, POLICY = "spec.scheduling.resourceAffinity", "spec.scheduling.schedulingPolicy"
 WEIGHT, PERCENT = "expected a weight from 1 to 100", 'expected a percentage from 0% to 100%, such as "70%"'
 QUANTITY = "expected a quantity that is not negative"
+SHARE = 'expected a number of pods, such as 2, or a share from "0%" to "100%"'
+LONELY_SELECTOR = "expected a selector with labels beside "
 VALUES = "expected values with the operators In and NotIn, and none with Exists and DoesNotExist"
 
 
@@ -48,8 +52,165 @@ def expressions(count: int) -> list[Spec]:
     return [{"key": f"key-{number}", "operator": "Exists"} for number in range(count)]
 
 
+def capacity(strategy: str = "spot-first", **fields: Any) -> Spec:
+    return {"capacity": {"strategy": strategy, **fields}}
+
+
+def versions(**fields: Any) -> Spec:
+    return {**labels(app="web"), "versionAntiAffinity": fields}
+
+
+def disruption(**fields: Any) -> Spec:
+    return {**labels(app="web"), "disruption": fields}
+
+
+def on_nodes(count: int) -> Spec:
+    terms = [{"matchExpressions": [{"key": f"key-{number}", "operator": "Exists"}]} for number in range(count)]
+    return {"nodeAffinity": {"required": terms}}
+
+
+# What the scheduling blocks of policies and Wukongs share is judged alike.
+SHARED_FIELDS = {"podAffinity", "podAntiAffinity", "nodeAffinity", "tolerations", "topologySpreadConstraints"}
+
+
+def is_shared(bad: BadWukong) -> bool:
+    return (
+        isinstance(bad.spec, dict)
+        and bad.spec.keys() == {"scheduling"}
+        and bad.spec["scheduling"].keys() <= SHARED_FIELDS
+    )
+
+
+def list_shared(refused_by: str) -> list[Bad]:
+    bad_wukongs = (bad for bad in bad_wukongs_of(refused_by) if is_shared(bad))
+    return [Bad(f"block-{bad.name}", bad.spec, bad.path, bad.says) for bad in bad_wukongs]
+
+
 # The schema and its CEL rules say no: the policy is never stored.
 REFUSED = [
+    *list_shared(CEL),
+    Bad("base-negative", capacity(onDemandBase=-1), "spec.capacity.onDemandBase", SHARE),
+    Bad("base-without-percent", capacity(onDemandBase="30"), "spec.capacity.onDemandBase", SHARE),
+    Bad("base-too-high", capacity(onDemandBase="101%"), "spec.capacity.onDemandBase", SHARE),
+    Bad("base-of-a-fraction", capacity(onDemandBase="12.5%"), "spec.capacity.onDemandBase", SHARE),
+    Bad("base-is-a-list", capacity(onDemandBase=[2]), "spec.capacity.onDemandBase", "must be of type integer,string"),
+    Bad("share-negative", capacity(spotPercent=-1), "spec.capacity.spotPercent", "expected a percentage from 0 to 100"),
+    Bad("share-101", capacity(spotPercent=101), "spec.capacity.spotPercent", "expected a percentage from 0 to 100"),
+    Bad("share-is-text", capacity(spotPercent="70%"), "spec.capacity.spotPercent", "must be of type integer"),
+    Bad(
+        "fallback-unknown",
+        capacity(spotPercent=70, fallback="Spot"),
+        "spec.capacity.fallback",
+        "expected OnDemand or Wait",
+    ),
+    Bad(
+        "fallback-without-a-split",
+        capacity(fallback="Wait"),
+        "spec.capacity.fallback",
+        "expected onDemandBase or spotPercent beside fallback",
+    ),
+    Bad(
+        "base-without-a-choice",
+        capacity("on-demand-only", onDemandBase=2),
+        "spec.capacity.strategy",
+        "expected a strategy that leaves a choice",
+    ),
+    Bad(
+        "share-without-a-choice",
+        capacity("spot-only", spotPercent=70),
+        "spec.capacity.strategy",
+        "expected a strategy that leaves a choice",
+    ),
+    Bad("versions-neither", versions(), "spec.versionAntiAffinity", "expected either required: true or preferred"),
+    Bad(
+        "versions-not-required",
+        versions(required=False),
+        "spec.versionAntiAffinity",
+        "expected either required: true or preferred",
+    ),
+    Bad(
+        "versions-both",
+        versions(required=True, preferred={"weight": 5}),
+        "spec.versionAntiAffinity",
+        "expected either required: true or preferred",
+    ),
+    Bad("versions-weight-0", versions(preferred={"weight": 0}), "spec.versionAntiAffinity.preferred.weight", WEIGHT),
+    Bad(
+        "versions-weight-101", versions(preferred={"weight": 101}), "spec.versionAntiAffinity.preferred.weight", WEIGHT
+    ),
+    Bad(
+        "versions-without-weight", versions(preferred={}), "spec.versionAntiAffinity.preferred.weight", "Required value"
+    ),
+    Bad(
+        "versions-without-a-key",
+        versions(required=True, topologyKey=""),
+        "spec.versionAntiAffinity.topologyKey",
+        "expected a node label key",
+    ),
+    Bad(
+        "versions-of-everybody",
+        {"versionAntiAffinity": {"required": True}},
+        "spec.versionAntiAffinity",
+        f"{LONELY_SELECTOR}versionAntiAffinity",
+    ),
+    Bad(
+        "versions-of-an-empty-selector",
+        {"selector": {}, "versionAntiAffinity": {"required": True}},
+        "spec.versionAntiAffinity",
+        f"{LONELY_SELECTOR}versionAntiAffinity",
+    ),
+    Bad("priority-of-nothing", {"priority": {}}, "spec.priority", "expected either value or className"),
+    Bad(
+        "priority-of-both",
+        {"priority": {"value": 5, "className": "high"}},
+        "spec.priority",
+        "expected either value or className",
+    ),
+    Bad(
+        "priority-of-the-system",
+        {"priority": {"value": 1_000_000_001}},
+        "spec.priority.value",
+        "expected at most 1000000000",
+    ),
+    Bad("priority-class-name", {"priority": {"className": "High!"}}, "spec.priority.className", "should match"),
+    Bad(
+        "priority-preemption",
+        {"priority": {"value": 5, "preemptionPolicy": "Always"}},
+        "spec.priority.preemptionPolicy",
+        "expected Never or PreemptLowerPriority",
+    ),
+    Bad(
+        "priority-preemption-of-a-class",
+        {"priority": {"className": "high", "preemptionPolicy": "Never"}},
+        "spec.priority.preemptionPolicy",
+        "expected no preemptionPolicy with className",
+    ),
+    Bad("disruption-neither", disruption(), "spec.disruption", "expected either minAvailable or maxUnavailable"),
+    Bad(
+        "disruption-both",
+        disruption(minAvailable=1, maxUnavailable=1),
+        "spec.disruption",
+        "expected either minAvailable or maxUnavailable",
+    ),
+    Bad("disruption-negative", disruption(minAvailable=-1), "spec.disruption.minAvailable", SHARE),
+    Bad("disruption-of-text", disruption(maxUnavailable="one"), "spec.disruption.maxUnavailable", SHARE),
+    Bad(
+        "disruption-of-everybody",
+        {"disruption": {"minAvailable": 1}},
+        "spec.disruption",
+        f"{LONELY_SELECTOR}disruption",
+    ),
+    Bad("critical-on-spot", {"critical": True, **capacity()}, "spec.critical", "expected no capacity, or on-demand-"),
+    Bad(
+        "critical-and-split",
+        {"critical": True, **capacity("on-demand-first", onDemandBase=2)},
+        "spec.critical",
+        "expected no capacity, or on-demand-",
+    ),
+    Bad("critical-is-text", {"critical": "yes"}, "spec.critical", "must be of type boolean"),
+    Bad("apply-unknown", {"apply": "Webhook"}, "spec.apply", "expected Admission or None"),
+    Bad("apply-is-null-as-text", {"apply": "none"}, "spec.apply", "expected Admission or None"),
+    Bad("too-many-node-terms", {"scheduling": on_nodes(17)}, "spec.scheduling.nodeAffinity.required", "at most 16"),
     Bad("no-spec", None, "spec", "Required value"),
     Bad("spec-is-text", "spot-first", "spec", "must be of type object"),
     Bad("weight-0", cpu(weight=0), f"{AFFINITY}.preferredCPU.weight", WEIGHT),
@@ -184,6 +345,19 @@ REFUSED = [
 ]
 # The API server cannot know these: the policy is stored, and its condition Accepted says what is wrong.
 REPORTED = [
+    *list_shared(CONDITION),
+    Bad(
+        "topology-key-of-versions",
+        versions(required=True, topologyKey="a b"),
+        "$.spec.versionAntiAffinity.topologyKey",
+        "expected a label key",
+    ),
+    Bad(
+        "too-many-terms-for-spot",
+        {"scheduling": on_nodes(6), **capacity("spot-only")},
+        "$.spec.scheduling.nodeAffinity.required",
+        "expected at most 5 alternatives where spot nodes are required, got 6",
+    ),
     Bad("label-key", labels(**{"-app": "web"}), "$.spec.selector.matchLabels", "expected a label key"),
     Bad("label-value", labels(app="we b"), "$.spec.selector.matchLabels.app", "expected a label value"),
     Bad(

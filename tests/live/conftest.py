@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from live.extending import ACCOUNT, PERMISSIONS, Extended, extender_running, fre
 from live.node_metrics import CRD
 from testbed import supervisor
 from testbed.programs import Programs
-from testbed.pytest_plugin import RUN, Bed
+from testbed.pytest_plugin import RUN, Bed, close_with_last_use
 from testbed.supervisor import Order
 from vm_comparison.machinery import component_running
 from vm_comparison.machinery import furnish as furnish_for_vms
@@ -25,18 +24,17 @@ from vm_comparison.machinery import furnish as furnish_for_vms
 @pytest.fixture(scope="session")
 def extended(
     request: pytest.FixtureRequest, testbed_programs: Programs, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Extended]:
+) -> Extended:
     folder = tmp_path_factory.mktemp("extended")
     port, probes = free_port(), free_port()
     order = Order(nodes=0, owner=request.config.stash[RUN].owner, scheduler_config=scheduler_config(folder, port))
+    stack = close_with_last_use(request)
     state = supervisor.up(folder / "bed", order, lambda line: None)
+    stack.callback(supervisor.down, folder / "bed", keep_logs=True)
     bed, log = Bed(state.kubeconfig, state.seconds), folder / "extender.log"
-    try:
-        kubeconfig = asyncio.run(prepare(bed, folder))
-        with extender_running(kubeconfig, port, log, "--probes", f"127.0.0.1:{probes}"):
-            yield Extended(bed, port, probes, log)
-    finally:
-        supervisor.down(folder / "bed", keep_logs=True)
+    kubeconfig = asyncio.run(prepare(bed, folder))
+    stack.enter_context(extender_running(kubeconfig, port, log, "--probes", f"127.0.0.1:{probes}"))
+    return Extended(bed, port, probes, log)
 
 
 async def prepare(bed: Bed, folder: Path) -> Path:
@@ -48,9 +46,10 @@ async def prepare(bed: Bed, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def vm_component(kubevirt_bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
-    """It acts on every Wukong there: tests with a controller of their own (test_vm.py) come before its tests."""
+def vm_component(request: pytest.FixtureRequest, kubevirt_bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Bed:
+    """It acts on every Wukong there, and restarts machines that ask for it after a second."""
     folder = tmp_path_factory.mktemp("vm")
     kubeconfig = asyncio.run(furnish_for_vms(kubevirt_bed, folder))
-    with component_running(kubeconfig, folder / "vm.log"):
-        yield kubevirt_bed
+    stack = close_with_last_use(request)
+    stack.enter_context(component_running(kubeconfig, folder / "vm.log", "--restart-pause-seconds", "1"))
+    return kubevirt_bed

@@ -6,7 +6,7 @@ from random import Random
 
 from live import random_cluster
 from live.random_cluster import APPS, GPU, NAMESPACES, RACK, ZONE, Manifest, a_taint
-from wukong.api.placement import STRATEGIES
+from wukong.api.policy_parts import STRATEGIES
 from wukong.placement.capacity import OWN_LABEL
 from wukong.placement.leaving_nodes import NOTICE
 from wukong.placement.prices import PRICE_LABEL

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -11,70 +13,90 @@ import pytest
 
 from live.second_leader import HoldingProxy, second_controller_manager
 from testbed.client import ApiError, Client
-from testbed.pytest_plugin import OwnControlPlane
+from testbed.control_plane import ControlPlane
+from testbed.programs import Programs
 
+pytestmark = pytest.mark.xdist_group("late budgets")  # one worker, so that the control plane below is started once
 PODS = "/api/v1/namespaces/default/pods"
 BUDGET = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 LABELS = {"app": "web"}
 ONLY_BUDGETS = {"controller-manager": ["--controllers=serviceaccount-controller,disruption-controller"]}
 
 
-async def test_a_leader_whose_pods_are_behind_lets_a_budget_be_broken(
-    own_control_plane: OwnControlPlane, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module")
+def shared_plane(testbed_programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    with ControlPlane(tmp_path_factory.mktemp("budgets"), testbed_programs, extra_flags=ONLY_BUDGETS) as plane:
+        yield plane
+
+
+@pytest.fixture
+def plane(shared_plane: ControlPlane) -> Iterator[ControlPlane]:
+    """With its controller manager, and without pods and budgets."""
+    if "controller-manager" not in shared_plane.running:
+        shared_plane.launch("controller-manager")
+        shared_plane.await_ready("controller-manager")
+    yield shared_plane
+    asyncio.run(delete_all(shared_plane))
+
+
+async def delete_all(plane: ControlPlane) -> None:
+    async with Client.of(plane.kubeconfig) as client:
+        for path in (BUDGET, PODS):
+            for item in (await client.get(path))["items"]:
+                await client.delete(f"{path}/{item['metadata']['name']}", grace_seconds=0)
+
+
+async def test_a_leader_whose_pods_are_behind_lets_a_budget_be_broken(plane: ControlPlane, tmp_path: Path) -> None:
     """The new leader counts an evicted pod out and forgets that it was evicted; the old one still sees it healthy.
 
     The old leader's status is written at the budget's newest version, so the API server takes it for the truth.
     """
-    with own_control_plane(extra_flags=ONLY_BUDGETS) as plane:
-        plane.end("controller-manager")
-        proxy = HoldingProxy(plane)
-        async with (
-            Client.of(plane.kubeconfig) as client,
-            proxy.kubeconfig(tmp_path) as kubeconfig,
-        ):
-            with second_controller_manager(plane, kubeconfig, "disruption-controller"):
-                await create_budget(client)
-                proxy.hold("pods")
-                proxy.hold("poddisruptionbudgets")
-                plane.launch("controller-manager")
-                await evict(client, "web-0")
-                await wait_for_count(client, healthy=2)
-                with pytest.raises(ApiError, match="disruption budget"):
-                    await evict(client, "web-1")
-                plane.end("controller-manager")  # or both would write in turns
-                await proxy.release("poddisruptionbudgets")
-                await wait_for_count(client, healthy=3)
-                await evict(client, "web-1")
-                assert await list_staying(client) == ["web-2"]
-
-
-async def test_a_pod_that_turned_unready_unseen_leaves_free_of_charge_and_the_next_breaks_the_budget(
-    own_control_plane: OwnControlPlane,
-) -> None:
-    """The budget was counted before the pod turned unready, and goes on allowing one more."""
-    with own_control_plane(extra_flags=ONLY_BUDGETS) as plane:
-        async with Client.of(plane.kubeconfig) as client:
+    plane.end("controller-manager")
+    proxy = HoldingProxy(plane)
+    async with (
+        Client.of(plane.kubeconfig) as client,
+        proxy.kubeconfig(tmp_path) as kubeconfig,
+    ):
+        with second_controller_manager(plane, kubeconfig, "disruption-controller"):
             await create_budget(client)
-            plane.end("controller-manager")  # it hears of nothing that happens from now on
-            await set_ready(client, "web-0", is_ready=False)
+            proxy.hold("pods")
+            proxy.hold("poddisruptionbudgets")
+            plane.launch("controller-manager")
             await evict(client, "web-0")
-            assert (await client.get(f"{BUDGET}/web"))["status"]["disruptionsAllowed"] == 1
+            await wait_for_count(client, healthy=2)
+            with pytest.raises(ApiError, match="disruption budget"):
+                await evict(client, "web-1")
+            plane.end("controller-manager")  # or both would write in turns
+            await proxy.release("poddisruptionbudgets")
+            await wait_for_count(client, healthy=3)
             await evict(client, "web-1")
             assert await list_staying(client) == ["web-2"]
 
 
-async def test_a_pod_that_was_evicted_two_minutes_ago_and_is_still_there_counts_again(
-    own_control_plane: OwnControlPlane,
+async def test_a_pod_that_turned_unready_unseen_leaves_free_of_charge_and_the_next_breaks_the_budget(
+    plane: ControlPlane,
 ) -> None:
-    with own_control_plane(extra_flags=ONLY_BUDGETS) as plane:
-        async with Client.of(plane.kubeconfig) as client:
-            await create_budget(client)
-            for seconds, healthy in ((60, 2), (130, 3)):
-                evicted_at = (datetime.now(UTC) - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
-                status = {"disruptedPods": {"web-0": evicted_at}, "currentHealthy": 0}
-                await client.patch(f"{BUDGET}/web/status", {"status": status})
-                await client.wait_until(f"{BUDGET}/web", partial(has_count, healthy=healthy))
+    """The budget was counted before the pod turned unready, and goes on allowing one more."""
+    async with Client.of(plane.kubeconfig) as client:
+        await create_budget(client)
+        plane.end("controller-manager")  # it hears of nothing that happens from now on
+        await set_ready(client, "web-0", is_ready=False)
+        await evict(client, "web-0")
+        assert (await client.get(f"{BUDGET}/web"))["status"]["disruptionsAllowed"] == 1
+        await evict(client, "web-1")
+        assert await list_staying(client) == ["web-2"]
+
+
+async def test_a_pod_that_was_evicted_two_minutes_ago_and_is_still_there_counts_again(
+    plane: ControlPlane,
+) -> None:
+    async with Client.of(plane.kubeconfig) as client:
+        await create_budget(client)
+        for seconds, healthy in ((60, 2), (130, 3)):
+            evicted_at = (datetime.now(UTC) - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+            status = {"disruptedPods": {"web-0": evicted_at}, "currentHealthy": 0}
+            await client.patch(f"{BUDGET}/web/status", {"status": status})
+            await client.wait_until(f"{BUDGET}/web", partial(has_count, healthy=healthy))
 
 
 async def create_budget(client: Client) -> None:

@@ -28,7 +28,7 @@ from testbed import connections, nodes, processes
 from testbed.client import ApiError, Client
 from testbed.ports import free_ports
 from testbed.programs import Programs
-from testbed.pytest_plugin import Bed, OwnBed
+from testbed.pytest_plugin import Bed, HollowNodes, OwnBed
 from wukong.app.component import list_permissions
 from wukong.app.components.extender import EXTENDER
 from wukong.app.components.policy import POLICY
@@ -150,10 +150,10 @@ def demanding(keys: Path) -> ssl.SSLContext:
     return tls
 
 
-async def placed(client: Client, name: str, **spec: Any) -> str:
+async def placed(client: Client, name: str, namespace: str = "default", **spec: Any) -> str:
     """The node of a new pod."""
-    pods = "/api/v1/namespaces/default/pods"
-    await client.wait_until("/api/v1/namespaces/default/serviceaccounts/default", lambda account: True)
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    await client.wait_until(f"/api/v1/namespaces/{namespace}/serviceaccounts/default", lambda account: True)
     container = {"name": "c", "image": "none"}
     await client.create(pods, {"metadata": {"name": name}, "spec": {"containers": [container], **spec}})
     found = await client.wait_until(f"{pods}/{name}", lambda pod: "nodeName" in pod["spec"], DEADLINE_SECONDS)
@@ -265,14 +265,49 @@ async def rights_of(client: Client, account: str) -> set[Right]:
 # The configuration in kube-scheduler ------------------------------------------------------------------------------
 
 
-async def test_the_control_planes_scheduler_asks_with_its_certificate(own_bed: OwnBed, tmp_path: Path) -> None:
+class ConfiguredScheduler(NamedTuple):
+    """A kube-scheduler beside that of the shared cluster, by the test's configuration, for pods that name it."""
+
+    bed: Bed
+    programs: Programs
+    namespace: str
+    folder: Path
+
+    @contextlib.asynccontextmanager
+    async def running(self, configuration: str) -> AsyncIterator[Client]:
+        config = yaml.safe_load(configuration)
+        assert "profiles" not in config  # the only profile it has by default gets a name of its own
+        config |= {"profiles": [{"schedulerName": self.namespace}], "leaderElection": {"leaderElect": False}}
+        with scheduler_running(self.programs, self.bed.kubeconfig, config, self.folder / "scheduler.log"):
+            async with self.bed.client() as client:
+                yield client
+
+    async def place(self, client: Client, name: str) -> str:
+        """The node of a new pod of the test's namespace."""
+        return await placed(
+            client, name, self.namespace, schedulerName=self.namespace, **nodes.on_reserved(self.namespace)
+        )
+
+
+@pytest.fixture
+def configured_scheduler(
+    bed: Bed, testbed_programs: Programs, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
+) -> ConfiguredScheduler:
+    async def make_nodes() -> None:
+        await hollow_nodes(2)
+
+    asyncio.run(make_nodes())
+    return ConfiguredScheduler(bed, testbed_programs, namespace, tmp_path)
+
+
+async def test_a_scheduler_asks_with_its_certificate(configured_scheduler: ConfiguredScheduler, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     documents = printed("--address", f"127.0.0.1:{port}")
     keys = files_of(the(documents, "Secret", "wukong-extender-server"), tmp_path / "server")
     stored = files_of(the(documents, "Secret", "wukong-scheduler-config"), tmp_path / "config")
-    bed = own_bed(nodes=2, scheduler_config=stored / "scheduler-config.yaml")
-    async with keeping_all_nodes(port, demanding(keys)) as asked, bed.client() as client:
-        await placed(client, "web")
+    configuration = (stored / "scheduler-config.yaml").read_text()
+    async with keeping_all_nodes(port, demanding(keys)) as asked, configured_scheduler.running(configuration) as client:
+        await configured_scheduler.place(client, "web")
         assert Asked("/filter", "wukong-extender-client", "web") in asked
         assert Asked("/prioritize", "wukong-extender-client", "web") in asked
         await strangers_are_turned_away(port, keys, asked)
@@ -292,15 +327,15 @@ async def strangers_are_turned_away(port: int, keys: Path, asked: list[Asked]) -
 
 
 async def test_a_server_of_another_authority_is_not_asked_and_pods_are_placed_all_the_same(
-    own_bed: OwnBed, tmp_path: Path
+    configured_scheduler: ConfiguredScheduler, tmp_path: Path
 ) -> None:
     (port,) = free_ports(1)
     believed, other = (printed("--address", f"127.0.0.1:{port}") for _ in range(2))
     stored = files_of(the(believed, "Secret", "wukong-scheduler-config"), tmp_path / "config")
     keys = files_of(the(other, "Secret", "wukong-extender-server"), tmp_path / "server")
-    bed = own_bed(nodes=2, scheduler_config=stored / "scheduler-config.yaml")
-    async with keeping_all_nodes(port, demanding(keys)) as asked, bed.client() as client:
-        assert await placed(client, "web")
+    configuration = (stored / "scheduler-config.yaml").read_text()
+    async with keeping_all_nodes(port, demanding(keys)) as asked, configured_scheduler.running(configuration) as client:
+        assert await configured_scheduler.place(client, "web")
         assert asked == []
 
 
@@ -324,14 +359,11 @@ def plain_configuration(port: int) -> str:
 
 @pytest.mark.parametrize("configuration", [seed_configuration, plain_configuration])
 async def test_without_tls_the_scheduler_asks_over_plain_http(
-    own_bed: OwnBed, tmp_path: Path, configuration: Callable[[int], str]
+    configured_scheduler: ConfiguredScheduler, configuration: Callable[[int], str]
 ) -> None:
     (port,) = free_ports(1)
-    config = tmp_path / "config.yaml"
-    config.write_text(configuration(port))
-    bed = own_bed(nodes=2, scheduler_config=config)
-    async with keeping_all_nodes(port, None) as asked, bed.client() as client:
-        await placed(client, "web")
+    async with keeping_all_nodes(port, None) as asked, configured_scheduler.running(configuration(port)) as client:
+        await configured_scheduler.place(client, "web")
         assert {Asked("/filter", "", "web"), Asked("/prioritize", "", "web")} <= set(asked)
 
 
@@ -379,10 +411,20 @@ def second_scheduler(
     text = the(documents, "ConfigMap", "wukong-scheduler-config")["data"]["scheduler-config.yaml"]
     assert text.count("/etc/wukong/client/") == 3
     config = yaml.safe_load(text.replace("/etc/wukong/client/", f"{client}/"))
+    with scheduler_running(programs, kubeconfig, config, log) as process:
+        yield process
+
+
+@contextlib.contextmanager
+def scheduler_running(
+    programs: Programs, kubeconfig: Path, config: dict[str, Any], log: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """kube-scheduler with this configuration, as whom the kubeconfig names."""
     config["clientConnection"] = {"kubeconfig": str(kubeconfig)}
-    (folder / "second.yaml").write_text(yaml.safe_dump(config))
+    file = log.with_suffix(".yaml")
+    file.write_text(yaml.safe_dump(config))
     flags = [f"--{who}-kubeconfig={kubeconfig}" for who in ("authentication", "authorization")]
-    flags += [f"--config={folder / 'second.yaml'}", f"--secure-port={free_ports(1)[0]}", "--bind-address=127.0.0.1"]
+    flags += [f"--config={file}", f"--secure-port={free_ports(1)[0]}", "--bind-address=127.0.0.1"]
     process = processes.spawn([*programs.argv["scheduler"], *flags], log)
     try:
         yield process

@@ -25,7 +25,10 @@ from wukong.api.crds import build_crds
 from wukong.api.kinds import KINDS, PLACEMENT_POLICIES
 from wukong.app.component import list_permissions
 from wukong.app.components.policy import POLICY
+from wukong.controllers.policy.priority_classes import UNUSED
+from wukong.placement.vm.priority import MANAGED_BY, MANAGER
 
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 EVERYTHING: dict[str, Any] = {
     "selector": {
@@ -35,8 +38,39 @@ EVERYTHING: dict[str, Any] = {
             {"key": "legacy", "operator": "DoesNotExist"},
         ],
     },
-    "capacity": {"strategy": "spot-first"},
+    "capacity": {"strategy": "spot-first", "onDemandBase": "30%", "spotPercent": 70, "fallback": "Wait"},
+    "versionAntiAffinity": {"preferred": {"weight": 1}, "topologyKey": "topology.kubernetes.io/zone"},
+    "priority": {"value": 1000, "preemptionPolicy": "Never"},
+    "disruption": {"maxUnavailable": 1},
+    "critical": False,
+    "apply": "None",
     "scheduling": {
+        "podAffinity": {"required": [{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "cache"}}}]},
+        "podAntiAffinity": {
+            "preferred": [
+                {
+                    "weight": 50,
+                    "podAffinityTerm": {
+                        "topologyKey": "kubernetes.io/hostname",
+                        "labelSelector": {"matchLabels": {"app": "web"}},
+                        "matchLabelKeys": ["pod-template-hash"],
+                    },
+                }
+            ]
+        },
+        "nodeAffinity": {
+            "required": [{"matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["3"]}]}],
+            "preferred": [{"weight": 5, "preference": {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}}],
+        },
+        "tolerations": [{"key": "team", "operator": "Equal", "value": "shop", "effect": "NoSchedule"}],
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "zone",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": {"app": "web"}},
+            }
+        ],
         "resourceAffinity": {
             "preferredCPU": {"weight": 80, "threshold": "70%"},
             "preferredMemory": {"weight": 1, "threshold": "0%"},
@@ -294,7 +328,9 @@ async def test_a_policy_with_every_field_and_what_users_were_shown_is_accepted_a
     kinds: Bed, namespace: str, tmp_path: Path
 ) -> None:
     log = tmp_path / "run.log"
-    specs = {"everything": EVERYTHING, "empty": {}}
+    specs: dict[str, Any] = {"everything": EVERYTHING, "empty": {}, "critical": {"critical": True}}
+    specs["apart"] = {"selector": {"matchLabels": {"app": "web"}}, "versionAntiAffinity": {"required": True}}
+    specs["classy"] = {"priority": {"className": "high-priority"}}
     specs |= {name: {"scheduling": scheduling} for name, scheduling in KNOWN_SCHEDULING.items()}
     async with kinds.client() as client:
         for name, spec in specs.items():
@@ -326,10 +362,13 @@ async def test_a_mended_policy_is_accepted_and_a_broken_one_no_longer(
                 assert found["status"] == status
 
 
-async def test_the_component_uses_exactly_the_rights_it_asks_for(kinds: Bed, namespace: str, tmp_path: Path) -> None:
+async def test_budgets_and_classes_are_kept_with_exactly_the_rights_that_are_asked_for(
+    kinds: Bed, namespace: str, tmp_path: Path
+) -> None:
     rules, log = list_permissions([POLICY]), tmp_path / "run.log"
     account = f"system:serviceaccount:{namespace}:policy"
     both = [("PlacementPolicy", namespace), ("ClusterPlacementPolicy", namespace)]
+    unused = {"labels": {MANAGED_BY: MANAGER}, "annotations": {UNUSED: "2020-01-01T00:00:00Z"}}
     granted = {(rule.group, rule.resource, verb) for rule in rules for verb in rule.verbs}
     async with kinds.client() as client:
         kubeconfig = await service_account(client, kinds, namespace, "policy", rules, tmp_path)
@@ -340,9 +379,43 @@ async def test_the_component_uses_exactly_the_rights_it_asks_for(kinds: Bed, nam
             with running(kubeconfig, namespace, log):
                 for kind, name in both:
                     await judged(client, kind, namespace, name)
+                await client.create(CLASSES, {"metadata": {"name": "placement-7", **unused}, "value": 7})
+                await keep_and_give_up(client, namespace)
+                await client.wait_until_gone(f"{CLASSES}/placement-7", DEADLINE_SECONDS)
                 await when(lambda: used_by(kinds, account) == granted, lambda: f"{used_by(kinds, account)}, {granted}")
         finally:
             await remove(client, namespace, both)
+
+
+async def keep_and_give_up(client: Client, namespace: str) -> None:
+    """A policy asks for a budget and a priority, another budget, and nothing; meanwhile a user makes his own."""
+    policy, budgets = path_of("PlacementPolicy", namespace, namespace), path_of("PodDisruptionBudget", namespace)
+    labels, ours = {"nobody": namespace[-8:]}, f"{budgets}/wukong-{namespace}"
+    await client.patch(policy, {"spec": {"disruption": {"maxUnavailable": 1}, "priority": {"value": 8}}})
+    budget = await client.wait_until(ours, lambda found: "disruptionsAllowed" in found.get("status", {}))
+    assert budget["spec"] == {
+        "selector": {"matchLabels": labels},
+        "maxUnavailable": 1,
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
+    }
+    assert (await client.wait_until(f"{CLASSES}/placement-8", bool))["value"] == 8
+    await client.patch(policy, {"spec": {"disruption": {"maxUnavailable": None, "minAvailable": "50%"}}})
+    await client.wait_until(ours, lambda found: found["spec"].get("minAvailable") == "50%")
+    container = {"name": "main", "image": "main:1"}
+    pod = {"metadata": {"name": "pod", "labels": labels}, "spec": {"containers": [container], "nodeName": "nowhere"}}
+    await client.create(path_of("Pod", namespace), pod)
+    theirs = {"minAvailable": 1, "selector": {"matchLabels": labels}}
+    await create(client, "PodDisruptionBudget", namespace, "theirs", theirs)
+    await client.wait_until_gone(ours, DEADLINE_SECONDS)
+    told = await client.wait_until(policy, lambda found: condition(found, "BudgetConflict").get("status") == "True")
+    assert "PodDisruptionBudget theirs" in condition(told, "BudgetConflict")["message"]
+    await client.delete(f"{budgets}/theirs")
+    assert "minAvailable" in (await client.wait_until(ours, bool))["spec"]
+    await client.patch(policy, {"spec": {"disruption": None, "priority": None}})
+    await client.wait_until_gone(ours, DEADLINE_SECONDS)
+    is_marked = await client.wait_until(f"{CLASSES}/placement-8", lambda found: "annotations" in found["metadata"])
+    assert UNUSED in is_marked["metadata"]["annotations"]
+    await client.delete(f"{CLASSES}/placement-8")
 
 
 async def table(client: Client, path: str) -> tuple[list[str], list[list[Any]]]:

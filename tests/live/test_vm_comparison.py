@@ -64,29 +64,23 @@ async def test_every_example_becomes_the_vm_that_we_build(vm_component: Bed, vm_
     assert [task.result().differences for task in tasks] == [[]] * len(tasks)
 
 
-@pytest.mark.parametrize("key", [HOSTNAME, ZONE, RACK])
-@pytest.mark.parametrize("is_near", [True, False])
 async def test_the_scheduler_places_vms_near_or_apart_in_any_domain(
-    key: str, is_near: bool, vm_component: Bed, vm_namespace: str, vm_nodes: HollowNodes
+    vm_component: Bed, vm_namespace: str, vm_nodes: HollowNodes
 ) -> None:
     for zone, rack in (("a", "1"), ("a", "2"), ("b", "3")):
         await vm_nodes(1, labels={ZONE: zone, RACK: rack})
-    term = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": key}
-    rule = {"podAffinity" if is_near else "podAntiAffinity": {"required": [term]}}
+    cases = [(key, is_near) for key in (HOSTNAME, ZONE, RACK) for is_near in (True, False)]
     async with vm_component.client() as client:
         (db,) = await place(client, vm_namespace, a_wukong("db", vm_namespace, {}, labels={"app": "db"}))
-        (web,) = await place(client, vm_namespace, a_wukong("web", vm_namespace, rule))
-    assert (labels_of(db, key) == labels_of(web, key)) is is_near
 
+        async def place_beside(number: int, key: str, is_near: bool) -> bool:
+            term = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": key}
+            rule = {"podAffinity" if is_near else "podAntiAffinity": {"required": [term]}}
+            (web,) = await place(client, vm_namespace, a_wukong(f"web-{number}", vm_namespace, rule))
+            return labels_of(db, key) == labels_of(web, key)
 
-async def test_replicas_of_a_highly_available_wukong_run_on_different_nodes(
-    vm_component: Bed, vm_namespace: str, vm_nodes: HollowNodes
-) -> None:
-    await vm_nodes(3)
-    wukong = a_wukong("web", vm_namespace, {}, replicas=3, highAvailability={"antiAffinity": True})
-    async with vm_component.client() as client:
-        nodes = await place(client, vm_namespace, wukong, "web-0", "web-1", "web-2")
-    assert len({labels_of(node, HOSTNAME) for node in nodes}) == 3
+        is_same = await asyncio.gather(*(place_beside(number, *case) for number, case in enumerate(cases)))
+    assert dict(zip(cases, is_same, strict=True)) == {(key, is_near): is_near for key, is_near in cases}
 
 
 async def test_vms_keep_apart_from_those_of_other_namespaces_by_their_labels(

@@ -93,9 +93,12 @@ class Twins:
         )
 
     def told(self, world: str) -> list[tuple[str, ...]]:
-        """What Events say: about whom, reason, type and note."""
+        """What Events say: about whom, reason, type, action, who reports it, and note."""
         found = {
-            (event["regarding"]["name"], event["reason"], event["type"], self.nameless(world, event["note"]))
+            (
+                *(event["regarding"]["name"], event["reason"], event["type"], event["action"]),
+                *(self.nameless(world, event[field]) for field in ("reportingController", "note")),
+            )
             for event in self.events.values()
             if event["metadata"]["namespace"] == world and event["reason"] in REASONS
         }

@@ -12,8 +12,8 @@ import yaml
 from policies import a_cluster_policy, a_plan, a_policy, a_rule, a_spec, needs, policy_of, prefers
 from wukong.engine.arrays import Floats
 from wukong.errors import InputError
-from wukong.placement.compile import GPU_NAMES, Floor, Preference, compile_policy, find_policy_problems
-from wukong.placement.percent import parse_percent
+from wukong.placement.compile import GPU_NAMES, Floor, Preference, Split, compile_policy, find_policy_problems
+from wukong.placement.percent import Share, parse_percent, parse_share
 from wukong.placement.rule import Rule
 from wukong.placement.rules import BUILT_IN
 
@@ -106,6 +106,75 @@ def test_a_percentage_is_written_with_its_sign(text: str, expected: float | None
     assert parse_percent(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("value", "total", "expected"),
+    [
+        (0, 7, 0), (2, 7, 2), (2, 1, 2), ("0%", 7, 0), ("30%", 0, 0), ("30%", 1, 1), ("30%", 3, 1), ("30%", 4, 2),
+        ("30%", 10, 3), ("30%", 11, 4), ("1%", 100, 1), ("1%", 101, 2), ("100%", 7, 7), ("50%", 3, 2),
+    ],
+)  # fmt: skip
+def test_a_share_of_pods_is_rounded_up_as_budgets_do(value: int | str, total: int, expected: int) -> None:
+    share = parse_share(value)
+    assert share is not None
+    assert share.count_of(total) == expected
+
+
+@pytest.mark.parametrize("value", [-1, 2**31, "", "2", "30", "101%", "12.5%", "-1%", "030%", "30%\n", "٣%", "%"])
+def test_what_is_no_share_of_pods_is_none(value: int | str) -> None:
+    assert parse_share(value) is None
+
+
+def test_a_split_is_a_base_and_a_share() -> None:
+    plans = [
+        compile_policy(policy_of({"capacity": {"strategy": "spot-first", **capacity}}), BUILT_IN)
+        for capacity in (
+            {},
+            {"onDemandBase": 2},
+            {"onDemandBase": "30%", "spotPercent": 60},
+            {"spotPercent": 0, "fallback": "Wait"},
+        )
+    ]
+    assert [plan.split for plan in plans] == [
+        None,
+        Split(Share(count=2), 100),
+        Split(Share(percent=30), 60),
+        Split(Share(), 0),
+    ]
+    assert [plan.waits_for_spot for plan in plans] == [False, False, False, True]
+
+
+def test_a_critical_policy_goes_on_demand_first_unless_it_says_only() -> None:
+    assert compile_policy(policy_of({"critical": True}), BUILT_IN).strategy == "on-demand-first"
+    spec = {"critical": True, "capacity": {"strategy": "on-demand-only"}}
+    plan = compile_policy(policy_of(spec), BUILT_IN)
+    assert (plan.strategy, plan.is_critical) == ("on-demand-only", True)
+
+
+def test_pods_are_changed_unless_the_policy_says_none() -> None:
+    policy = policy_of({})
+    policy.metadata.generation = 7
+    plan = compile_policy(policy, BUILT_IN)
+    assert (plan.is_applied, plan.generation, plan.spec) == (True, 7, policy.spec)
+    assert not compile_policy(policy_of({"apply": "None"}), BUILT_IN).is_applied
+
+
+@pytest.mark.parametrize(
+    ("priority", "expected"),
+    [
+        (None, (100, True)),
+        ({"value": 2000}, (2000, False)),
+        ({"value": -5, "preemptionPolicy": "Never"}, (-5, True)),
+        ({"className": "high"}, (None, False)),  # the class decides: the pod has its value
+    ],
+)
+def test_the_priority_of_the_policy_counts_instead_of_that_of_its_scheduling_policy(
+    priority: dict[str, Any] | None, expected: tuple[int | None, bool]
+) -> None:
+    spec = a_spec(priority=100, preemptionPolicy="Never")
+    plan = compile_policy(policy_of(spec if priority is None else {**spec, "priority": priority}), BUILT_IN)
+    assert (plan.priority, plan.never_preempts) == expected
+
+
 POLICY, AFFINITY = "$.spec.scheduling.schedulingPolicy", "$.spec.scheduling.resourceAffinity"
 
 
@@ -143,7 +212,7 @@ POLICY, AFFINITY = "$.spec.scheduling.schedulingPolicy", "$.spec.scheduling.reso
         (
             a_spec(rules=[a_rule("cost-awrae")]),
             f"{POLICY}.rules[0].name: expected a rule that is there (cost-aware, "
-            'label-match, latency, load-aware, spot-risk), got "cost-awrae". Did you mean "cost-aware"?',
+            'label-match, latency, load-aware, packing, spot-risk), got "cost-awrae". Did you mean "cost-aware"?',
         ),
         (a_spec(rules=[a_rule("spot-risk", "rank")]), f"{POLICY}.rules[0].type: expected score, filter or prioritize"),
         (
@@ -171,6 +240,39 @@ POLICY, AFFINITY = "$.spec.scheduling.schedulingPolicy", "$.spec.scheduling.reso
             f"{POLICY}.rules[0].config.costFactor: expected a number from 0",
         ),
         (a_spec(selects={"-": "x"}), '$.spec.selector.matchLabels["-"]: expected'),
+        (
+            {"capacity": {"strategy": "spot-first", "onDemandBase": "thirty"}},
+            '$.spec.capacity.onDemandBase: expected a number of pods, such as 2, or a share from "0%" to "100%", got '
+            '"thirty". Write 2, or "30%".',
+        ),
+        (
+            {"capacity": {"strategy": "spot-only", "spotPercent": 70}},
+            "$.spec.capacity.strategy: expected a strategy that leaves a choice with onDemandBase or spotPercent, got "
+            '"spot-only". Use spot-first, or remove the numbers.',
+        ),
+        (
+            {"apply": "Addmission"},
+            '$.spec.apply: expected Admission or None, got "Addmission". Did you mean "Admission"?',
+        ),
+        (
+            {"priority": {"value": 2_000_000_000}},
+            "$.spec.priority.value: expected at most 1,000,000,000, the highest that is not the system's, got "
+            "2000000000. Lower it.",
+        ),
+        (
+            {"priority": {}},
+            "$.spec.priority: expected either value or className, got nothing. Keep one of them.",
+        ),
+        (
+            {"disruption": {"minAvailable": 1}},
+            "$.spec.disruption: expected a selector with labels beside disruption, got nothing. Add one: a budget is "
+            "about pods by their labels.",
+        ),
+        (
+            {"critical": True, "capacity": {"strategy": "spot-first"}},
+            "$.spec.critical: expected no capacity, or on-demand-first or on-demand-only without onDemandBase and "
+            'spotPercent, beside it, got "spot-first". Leave capacity out: critical pods are kept on demand.',
+        ),
     ],
 )
 def test_what_is_wrong_is_told_with_its_path_and_the_way_out(spec: dict[str, Any], problem: str) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from policies import a_cluster_policy, a_fleet, a_plan, a_policy, a_rule, judge_nodes, needs, steady
+from policies import a_cluster_policy, a_fleet, a_plan, a_policy, a_rule, judge_nodes, needs, policy_of, steady
 from wukong.api.crds import Schema, build_crds
 from wukong.api.meta import LabelSelector
+from wukong.api.pod_affinity import MOST_CONSTRAINTS, MOST_TERMS, MOST_TOLERATIONS
 from wukong.controllers.policy.controller import judge
 from wukong.placement import limits
 from wukong.placement.compile import Policy, find_policy_problems
@@ -35,6 +36,10 @@ def with_match(**config: Any) -> Policy:
     return a_policy(rules=[a_rule("label-match", "filter", **config)])
 
 
+def with_block(**scheduling: Any) -> Policy:
+    return policy_of({"scheduling": scheduling})
+
+
 TOO_LARGE = {
     "expressions": (
         with_match(matchExpressions=expressions(33)),
@@ -52,6 +57,22 @@ TOO_LARGE = {
     "floors": (
         a_policy(floors=[needs("cpu", 1)] * 17),
         "$.spec.scheduling.resourceAffinity.requiredResources: expected at most 16, got 17.",
+    ),
+    "pod terms": (
+        with_block(podAffinity={"required": [{"topologyKey": "zone"}] * 17}),
+        "$.spec.scheduling.podAffinity.required: expected at most 16, got 17.",
+    ),
+    "node wishes": (
+        with_block(nodeAffinity={"preferred": [{"weight": 1, "preference": {}}] * 17}),
+        "$.spec.scheduling.nodeAffinity.preferred: expected at most 16, got 17.",
+    ),
+    "tolerations": (
+        with_block(tolerations=[{"operator": "Exists"}] * 33),
+        "$.spec.scheduling.tolerations: expected at most 32, got 33.",
+    ),
+    "constraints": (
+        with_block(topologySpreadConstraints=[{"maxSkew": 1, "topologyKey": "zone"}] * 9),
+        "$.spec.scheduling.topologySpreadConstraints: expected at most 8, got 9.",
     ),
     "a selector": (
         selecting(matchExpressions=expressions(33)),
@@ -107,6 +128,11 @@ def test_the_definitions_have_the_same_limits() -> None:
         scheduling = schema["scheduling"]["properties"]
         assert scheduling["schedulingPolicy"]["properties"]["rules"]["maxItems"] == limits.MOST_RULES
         assert scheduling["resourceAffinity"]["properties"]["requiredResources"]["maxItems"] == limits.MOST_FLOORS
+        for name in ("podAffinity", "podAntiAffinity", "nodeAffinity"):
+            for terms in ("required", "preferred"):
+                assert scheduling[name]["properties"][terms]["maxItems"] == MOST_TERMS
+        assert scheduling["tolerations"]["maxItems"] == MOST_TOLERATIONS
+        assert scheduling["topologySpreadConstraints"]["maxItems"] == MOST_CONSTRAINTS
         for field in {"selector", "namespaceSelector"} & set(schema):
             check_selector(schema[field]["properties"])
 

@@ -209,6 +209,7 @@ SENSIBLE: dict[str, dict[str, Any]] = {
     "spot-risk": {},
     "latency": {"label": RTT},
     "label-match": {"matchLabels": {"disk": "ssd"}},
+    "packing": {"maxStranded": "30%"},
 }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from builders import a_node, a_pod, a_usage, measure
-from policies import DISRUPTED, a_cluster_policy, a_policy, a_rule, needs, prefers, rows_of, spot, steady
+from policies import DISRUPTED, a_cluster_policy, a_policy, a_rule, needs, policy_of, prefers, rows_of, spot, steady
 from wukong.api.core import (
     Affinity,
     Namespace,
@@ -22,6 +22,7 @@ from wukong.api.core import (
 from wukong.api.meta import Object, ObjectMeta
 from wukong.engine.arrays import Floats, Mask
 from wukong.placement.fleet import Fleet
+from wukong.placement.pods.mark import MARK, Mark, format_mark
 from wukong.placement.rule import NoConfig, Rule
 from wukong.placement.rules import BUILT_IN
 from wukong.replies.extender.verbs import Extender, FilterResult, Settings, Victim
@@ -92,6 +93,42 @@ def test_without_any_policy_the_configured_strategy_holds() -> None:
 )
 def test_critical_pods_go_on_demand_first(strategy: str, priority: int, expected: list[str]) -> None:
     assert list_kept(extender(a_policy(strategy=strategy)), a_pod(priority=priority)) == expected
+
+
+@pytest.mark.parametrize(
+    ("capacity", "fallback", "priority", "expected"),
+    [
+        ("spot", "OnDemand", 0, ["s1"]),
+        ("on-demand", "OnDemand", 0, ["d1"]),
+        ("spot", "Wait", 0, ["s1"]),
+        ("spot", "OnDemand", 1000, ["s1"]),  # a policy that splits has said which of its pods
+        ("", "OnDemand", 0, ["s1"]),
+        ("", "OnDemand", 1000, ["d1"]),
+    ],
+)
+def test_what_was_decided_at_admission_is_obeyed(
+    capacity: str, fallback: str, priority: int, expected: list[str]
+) -> None:
+    split = {"strategy": "spot-first", "onDemandBase": 1, "fallback": fallback}
+    ours = extender(policy_of({"capacity": split}))
+    pod = a_pod(priority=priority)
+    pod.metadata.annotations[MARK] = format_mark(Mark("PlacementPolicy default/web", 1, capacity))
+    assert list_kept(ours, pod, "s1", "d1") == expected
+
+
+def test_a_pod_that_waits_for_spot_is_refused_every_other_node() -> None:
+    split = {"strategy": "spot-first", "spotPercent": 50, "fallback": "Wait"}
+    pod = a_pod()
+    pod.metadata.annotations[MARK] = format_mark(Mark("PlacementPolicy default/web", 1, "spot"))
+    assert list_kept(extender(policy_of({"capacity": split})), pod, "d1", "d2") == []
+
+
+@pytest.mark.parametrize("policy", ["PlacementPolicy default/other", "ClusterPlacementPolicy web", ""])
+def test_a_mark_of_another_policy_is_not_obeyed(policy: str) -> None:
+    ours = extender(policy_of({"capacity": {"strategy": "spot-first", "onDemandBase": 1}}))
+    pod = a_pod()
+    pod.metadata.annotations[MARK] = format_mark(Mark(policy, 1, "on-demand"))
+    assert list_kept(ours, pod, "s1", "d1") == ["s1"]
 
 
 def test_from_which_priority_on_pods_are_critical_is_configured() -> None:

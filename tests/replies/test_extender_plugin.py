@@ -12,7 +12,8 @@ from random_clusters import Case, cases
 from wukong.api.core import Node, Pod
 from wukong.api.meta import ObjectMeta
 from wukong.api.objects import Objects
-from wukong.api.placement import Capacity, ClusterPlacementPolicy, ClusterPlacementPolicySpec
+from wukong.api.placement import ClusterPlacementPolicy, ClusterPlacementPolicySpec
+from wukong.api.policy_parts import Capacity
 from wukong.api.profile import Profile, default_profile
 from wukong.api.versions import VERSIONS
 from wukong.engine import Decision, Scheduler, Snapshot

@@ -13,7 +13,7 @@ from builders import a_pod
 from policies import a_cluster_policy, a_policy
 from wukong.api.core import Namespace, Pod
 from wukong.api.meta import Object, ObjectMeta
-from wukong.api.placement import Condition, PlacementPolicyStatus
+from wukong.api.policy_status import Condition, PlacementPolicyStatus
 from wukong.api.resources import Key
 from wukong.placement import matching
 from wukong.placement.compile import Plan, Policy, compile_policy

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from builders import a_pod, a_usage, measure
-from policies import a_cluster_policy, a_policy, a_rule, prefers, spot, steady
+from policies import a_cluster_policy, a_policy, a_rule, policy_of, prefers, spot, steady
 from wukong.api.core import Pod
 from wukong.api.meta import Object
 from wukong.api.objects import Objects
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.profile import default_profile
 from wukong.engine import Scheduler, Snapshot
+from wukong.placement.pods.mark import MARK, Mark, format_mark
 from wukong.placement.prices import Prices
 from wukong.replies.extender.plugin import DEFAULT_ENTRY, add_extender
 from wukong.replies.extender.policy_report import PolicyReport, build_report
@@ -65,6 +66,14 @@ def test_a_critical_pod_changes_the_strategy() -> None:
     told = report(a_policy(strategy="spot-first"), pod=a_pod(cpu="1", priority=1000))
     assert (told.own_strategy, told.strategy, told.is_critical) == ("spot-first", "on-demand-first", True)
     assert (told.priority, set(told.scores)) == (1000, {"d1", "d2"})
+
+
+def test_a_decision_of_admission_is_told_and_is_not_taken_for_a_critical_pod() -> None:
+    pod = a_pod(cpu="1")
+    pod.metadata.annotations[MARK] = format_mark(Mark("PlacementPolicy default/web", 1, "on-demand"))
+    told = report(policy_of({"capacity": {"strategy": "spot-first", "onDemandBase": 1}}), pod=pod)
+    assert (told.own_strategy, told.strategy) == ("spot-first", "on-demand-only")
+    assert (told.is_marked, told.is_critical, set(told.scores)) == (True, False, {"d1", "d2"})
 
 
 @pytest.mark.parametrize(

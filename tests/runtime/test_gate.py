@@ -10,7 +10,7 @@ import pytest
 from builders import a_node, a_pod
 from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Scale
 from wukong.api.apps import Deployment, WorkloadSpec
-from wukong.api.core import Pod, Toleration
+from wukong.api.core import NEVER_MOVE, Pod, Toleration
 from wukong.api.kinds import DEPLOYMENTS, NODES, PODS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES
 from wukong.api.kubevirt import VirtualMachineInstance
 from wukong.api.meta import ObjectMeta, OwnerReference
@@ -19,7 +19,6 @@ from wukong.ports import PatchBody, PatchType
 from wukong.runtime.gate import (
     ALLOW,
     MIRROR_POD,
-    NEVER_MOVE,
     Allow,
     Forbid,
     Gate,
@@ -92,6 +91,29 @@ def test_what_takes_a_pod_or_a_node_away_is_known(action: Action, act: str | Non
     state = a_state(taints=("held:NoSchedule",))
     assert act_of(action, state) == act
     assert Gate().check(action, state, 0.0) == ALLOW
+
+
+def a_mark(condition: str = "DisruptionTarget", status: str = "True") -> Patch:
+    body = {"status": {"conditions": [{"type": condition, "status": status}]}}
+    return Patch(PODS, WEB, PatchBody("strategic", body), subresource="status")
+
+
+def test_a_pod_that_may_not_be_deleted_is_not_marked_for_it_and_a_mark_takes_nothing_of_a_rate() -> None:
+    counts: list[tuple[str, str]] = []
+    gate = Gate(GateSettings(pod_deletions_per_minute=1), count=lambda act, result: counts.append((act, result)))
+    state, protected = a_state(), a_state(with_annotation(NEVER_MOVE, "true"))
+    assert [gate.check(a_mark(), state, 0.0) for _ in range(3)] == [ALLOW] * 3
+    assert gate.check(Delete(PODS, WEB), state, 0.0) == ALLOW
+    assert gate.check(a_mark(), protected, 0.0) == Forbid(f"it has the annotation {NEVER_MOVE}")
+    assert counts == [("delete-pod", "allowed"), ("delete-pod", "forbidden")]
+    assert Gate(GateSettings(mode="Observe")).check(a_mark(), state, 0.0) == Forbid("the gate only observes")
+
+
+@pytest.mark.parametrize(
+    "action", [a_mark(status="False"), a_mark("Ready"), Patch(PODS, WEB, PatchBody("json", []), subresource="status")]
+)
+def test_what_else_is_said_of_a_pod_is_not_asked_about(action: Patch) -> None:
+    assert Gate().check(action, a_state(with_annotation(NEVER_MOVE, "true")), 0.0) == ALLOW
 
 
 def test_a_workload_that_does_not_say_has_one_replica() -> None:

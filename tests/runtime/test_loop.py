@@ -15,7 +15,7 @@ from builders import a_usage
 from runtime.tiny import TinyCluster
 from runtime.virtual import LoopClock, VirtualLoop, play
 from wukong.actions import DONE, Action, Create, Evict, Note, Outcome, Patch
-from wukong.api.core import Pod
+from wukong.api.core import NEVER_MOVE, Pod
 from wukong.api.kinds import LEASES, NODE_USAGES, NODES, PODS
 from wukong.api.meta import Object
 from wukong.api.resources import Key, Resource
@@ -24,7 +24,7 @@ from wukong.controllers import Watch
 from wukong.errors import Conflict, Denied, Invalid, OutcomeUnknown, ServerFailed, WukongError
 from wukong.ports import Event, PatchBody, WatchUpdate
 from wukong.runtime import Leader, Loop, LoopSettings
-from wukong.runtime.gate import NEVER_MOVE, Gate, GateSettings
+from wukong.runtime.gate import Gate, GateSettings
 from wukong.runtime.leader import read_lease
 from wukong.state import State
 

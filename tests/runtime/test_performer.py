@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -103,6 +104,22 @@ def test_a_pod_bound_elsewhere_meanwhile_is_reported() -> None:
     cluster.before = [LOST]
     with pytest.raises(Conflict):
         performed(cluster, Bind(WEB, "n0"))
+
+
+@pytest.mark.parametrize(
+    ("node", "uid", "is_ours"),
+    [("n0", "uid-web", True), ("n9", "uid-web", False), ("n0", "uid-of-its-predecessor", False)],
+)
+def test_a_binding_that_conflicts_is_looked_up_for_it_may_be_of_our_own_earlier_process(
+    node: str, uid: str, is_ours: bool
+) -> None:
+    cluster = a_cluster()
+    cluster.put("Pod", "web", nodeName=node)
+    cluster.objects["Pod", WEB]["metadata"]["uid"] = "uid-web"
+    cluster.before = [Conflict("pod web is already assigned to a node")]
+    with contextlib.nullcontext() if is_ours else pytest.raises(Conflict):
+        performed(cluster, Bind(WEB, "n0", uid))
+    assert [call[0] for call in cluster.calls].count("bind") == 1
 
 
 def test_a_generated_name_cannot_be_looked_for() -> None:

@@ -34,8 +34,8 @@ from wukong.serve.site import serve
 from wukong.state import State
 
 REQUESTS = 20_000
-SETTLED = 5_000  # from here on memory is compared
-GROWTH_BYTES = 2_000_000  # a hundred bytes a request would be 1.5 MB; counters and caches are far below
+SETTLED = 15_000  # from here on memory is compared; watching it makes everything twice as slow
+GROWTH_BYTES = 600_000  # a hundred bytes a request would be 0.5 MB; counters and caches are far below
 SEED = int(os.environ.get("FUZZ_SEED", "20261116"))
 
 KNOWN = [f"node-{number:03}.example.com"[: 8 + number % 13] + f"-{number}" for number in range(60)]
@@ -61,8 +61,7 @@ NODE: dict[str, Any] = {
     "spec": {"taints": [{"key": "spot", "effect": "NoSchedule"}]},
     "status": {"allocatable": {"cpu": "4", "memory": "16Gi"}, "images": [{"names": ["a"], "sizeBytes": 1}]},
 }
-
-
+ENCODED_POD, ENCODED_NODE = msgspec.json.encode(POD), msgspec.json.encode(NODE)
 POLICY: dict[str, Any] = {
     "metadata": {"name": "web", "namespace": "shop"},
     "spec": {
@@ -137,7 +136,7 @@ def a_name(rng: random.Random) -> str:
 
 
 def a_pod(rng: random.Random) -> dict[str, Any]:
-    pod: dict[str, Any] = copy.deepcopy(POD)
+    pod: dict[str, Any] = msgspec.json.decode(ENCODED_POD)  # ten times as fast as a deep copy
     pod["metadata"]["name"] = rng.choice(["web-1", "any-1", "名前"])
     for part in ("spec", "status"):
         for field in list(pod[part]):
@@ -147,7 +146,7 @@ def a_pod(rng: random.Random) -> dict[str, Any]:
 
 
 def a_node(rng: random.Random, name: str) -> dict[str, Any]:
-    node: dict[str, Any] = copy.deepcopy(NODE)
+    node: dict[str, Any] = msgspec.json.decode(ENCODED_NODE)
     first = {"kind": "Node", "apiVersion": "v1"} if rng.random() < 0.3 else {}
     return {**first, **node, "metadata": {"name": name, **node["metadata"]}}
 

@@ -21,7 +21,8 @@ from wukong.placement.rules import BUILT_IN
 from wukong.placement.slices import Slices
 from wukong.replies.extender.verbs import Extender
 from wukong.runtime.short_collections import keep_collections_short
-from wukong.serve.extender.server import RequestHandler, take_turns
+from wukong.serve.extender.server import RequestHandler
+from wukong.serve.turns import take_turns
 from wukong.state import State
 
 NODES = 1000

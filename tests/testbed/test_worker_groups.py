@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.pytest_plugin import SharedUse
 from testbed.worker_groups import GROUPS
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +19,8 @@ from pathlib import Path
 import pytest
 
 def note(group):
-    Path(__file__).with_suffix(f".{group}").write_text(os.environ["PYTEST_XDIST_WORKER"])
+    with Path(__file__).with_suffix(f".{group}").open("a") as file:
+        file.write(os.environ["PYTEST_XDIST_WORKER"] + " ")
 
 @pytest.mark.xdist_group("shared")
 def test_in_the_group():
@@ -32,8 +34,8 @@ def test_that_uses_what_is_shared(FIXTURE):
     note("by-fixture")
 
 @pytest.mark.parametrize("number", range(4))
-def test_in_no_group(number):
-    pass
+def test_quick(number):
+    note(f"quick-{Path(__file__).stem}")
 """
 ORDER = """
 import pytest
@@ -50,6 +52,25 @@ def test_fourth(): pass
 def test_second(testbed_programs): pass
 @pytest.mark.slow(waits=3, real_time=True)
 def test_first(testbed_programs): pass
+"""
+CLOSING = """
+import pytest
+from testbed.pytest_plugin import close_with_last_use
+
+closed = []
+
+@pytest.fixture(scope="session")
+def shared(request):
+    stack = close_with_last_use(request)
+    stack.callback(lambda: closed.append(1))
+    return closed
+
+@pytest.mark.parametrize("number", range(2))
+def test_that_uses_it(shared, number):
+    assert shared == []
+
+def test_after_the_last_use():
+    assert closed == [1]
 """
 
 
@@ -68,6 +89,8 @@ def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:
     for group in ("shared", "by-fixture"):
         assert len({file.read_text() for file in tmp_path.glob(f"*.{group}")}) == 1
         assert len(list(tmp_path.glob(f"*.{group}"))) == 4
+    quick_ones = [file.read_text().split() for file in tmp_path.glob("*.quick-*")]
+    assert [(len(workers), len(set(workers))) for workers in quick_ones] == [(4, 1)] * 4  # those of a file
 
 
 @pytest.mark.slow
@@ -76,3 +99,18 @@ def test_what_waits_starts_first_and_who_waits_longest_before_the_others(tmp_pat
     result = run_pytest(tmp_path, "--collect-only", "-c", os.devnull)
     names = [line.rpartition("::test_")[2] for line in result.stdout.splitlines() if "::" in line]
     assert names == ["first", "second", "third", "fourth", "fifth"], result.stdout + result.stderr
+
+
+def test_what_is_shared_ends_once_with_the_last_test_that_may_use_it() -> None:
+    ended: list[str] = []
+    use = SharedUse({"a", "b"}, lambda: ended.append("now"))
+    for nodeid, count in (("a", 0), ("other", 0), ("a", 0), ("b", 1), ("b", 1), ("other", 1)):
+        use.finish(nodeid)
+        assert len(ended) == count
+
+
+@pytest.mark.slow
+def test_a_fixture_of_the_session_may_be_closed_with_the_last_test_that_uses_it(tmp_path: Path) -> None:
+    (tmp_path / "test_closing.py").write_text(CLOSING)
+    result = run_pytest(tmp_path)
+    assert "3 passed" in result.stdout, result.stdout + result.stderr

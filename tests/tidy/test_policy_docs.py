@@ -12,11 +12,16 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from wukong.api.placement import GROUP, MODES, STRATEGIES, VERSION
+from wukong.api.placement import APPLIES, GROUP, MODES, VERSION
+from wukong.api.policy_parts import FALLBACKS, STRATEGIES
 from wukong.cli.verbs.explain import command as explain
-from wukong.placement.capacity import SPOT_LABELS
+from wukong.placement.capacity import SPOT_LABELS, SPOT_TAINTS
 from wukong.placement.compile import GPU_NAMES
 from wukong.placement.leaving_nodes import CONDITIONS, NOTICE, TAINTS
+from wukong.placement.limits import MOST_NODE_TERMS
+from wukong.placement.pods.build import VERSION_KEYS
+from wukong.placement.pods.mark import MARK
+from wukong.placement.pods.priority import CRITICAL_PRIORITY, PREFIX
 from wukong.placement.price_table import AS_OF, SPOT_SHARE
 from wukong.placement.prices import PRICE_LABEL, read_prices
 from wukong.placement.rules import BUILT_IN
@@ -63,7 +68,7 @@ def test_the_files_of_prices_and_latencies_are_read() -> None:
 def test_no_yaml_is_left_untried() -> None:
     kinds = ("kind:", "scheduling:", "asOf", "eu-west")
     assert [block for block in YAML if not block.startswith(kinds) and "kind:" not in block] == []
-    assert len(YAML) == 7
+    assert len(YAML) == 8
 
 
 def test_what_is_shown_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,6 +85,13 @@ def test_what_is_shown_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         *STRATEGIES,
         *MODES,
+        *APPLIES[1:],
+        *FALLBACKS,
+        *(key for keys in VERSION_KEYS.values() for key in keys),
+        *(f"{key}={value}:{effect}" for key, value, effect in SPOT_TAINTS),
+        MARK,
+        f"`{PREFIX}-{CRITICAL_PRIORITY}`",
+        f"more than {MOST_NODE_TERMS} of them",
         *TAINTS,
         *CONDITIONS,
         *SPOT_LABELS,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from wukong.api.core import NEVER_MOVE
 from wukong.api.usage import USAGE_GROUP
 from wukong.app.install.installation import NAMESPACE, SHARED_NAMESPACES
 from wukong.app.sim_live.ownership import CREATOR, RUN_LABEL
@@ -20,7 +21,7 @@ from wukong.controllers.load.usage_labels import KINDS
 from wukong.controllers.policy.controller import ACCEPTED, INVALID, UNREADABLE
 from wukong.replies.extender.plugin import NAME
 from wukong.replies.extender.verbs import CRITICAL
-from wukong.runtime.gate import MIRROR_POD, NEVER_MOVE
+from wukong.runtime.gate import MIRROR_POD
 from wukong.serve.extender.server import VERBS
 from wukong.serve.tls import CLIENT_CA, SERVER
 

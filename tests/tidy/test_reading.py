@@ -40,6 +40,8 @@ PARSE_ALLOWED = {
     "cluster/api_status.py": "answers of an API server",
     "cluster/meters.py": "answers of a meter",
     "cluster/exec_plugin.py": "what a credential plugin printed",
+    "serve/admission/request.py": "requests of an API server",
+    "placement/pods/mark.py": "marks on pods, which we made",
     "serve/extender/request.py": "requests of a scheduler",
     "serve/extender/offered_nodes.py": "requests of a scheduler",
 }

@@ -33,8 +33,18 @@ def test_flags_that_are_not_called_like_their_fields_are_named() -> None:
         "--no-leader-election",
         "--no-free-labels",
         "--gate",
+        "--admission",
+        *(f"--admission-{name}" for name in ("service", "cert", "key")),
         "--extender",
         *(f"--extender-{name}" for name in ("cert", "key", "client-ca", "plain-http")),
     }
-    named = ("--no-leader-election", "--no-free-labels", "`--extender`", "`--extender-`", "`--gate`")
+    named = (
+        "--no-leader-election",
+        "--no-free-labels",
+        "`--extender`",
+        "`--extender-`",
+        "`--gate`",
+        "`--admission`",
+        "`--admission-`",
+    )
     assert all(flag in DOCS for flag in named)

@@ -27,13 +27,14 @@ async def furnish(bed: Bed, folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def component_running(kubeconfig: Path, log: Path) -> Iterator[None]:
-    """`wukong run --components vm` until the context ends."""
-    command = [sys.executable, "-m", "wukong", "run", "--components", "vm", "--kubeconfig", str(kubeconfig)]
+def component_running(kubeconfig: Path, log: Path, *options: str) -> Iterator[None]:
+    """`wukong run --components vm` until the context ends; then it is ended with SIGTERM, which must succeed."""
+    command = [sys.executable, "-m", "wukong", "run", "--components", "vm", "--kubeconfig", str(kubeconfig), *options]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output)
     try:
         yield
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        code = process.wait(30)
+    assert code == 0, log.read_text()

@@ -13,6 +13,7 @@ from wukong.api.meta import Base, LabelSelector, Object, ObjectMeta
 
 Quantities = dict[str, str | int | float]
 NodeOperator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+NEVER_MOVE = "novasphere.dev/never-move"  # an annotation of a pod: nobody of ours takes it away
 
 
 class Taint(Base):

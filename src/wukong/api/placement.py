@@ -1,7 +1,7 @@
 """The group placement.novasphere.dev: PlacementPolicy and ClusterPlacementPolicy, how pods are to be placed.
 
 Read by placement.compile and the `policy` controller; api.crds makes the CustomResourceDefinitions of these structs.
-What the API server is to refuse stands beside each field (`_schema`). Reading is lenient all the same: one policy that
+What the API server is to refuse stands beside each field (`schema`). Reading is lenient all the same: one policy that
 an older or newer CRD let through must not keep us from reading the others. placement.compile says what is wrong there.
 """
 
@@ -11,16 +11,25 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, field, json
 
+from wukong.api.field_schemas import RULES, chooses, rule, schema
 from wukong.api.meta import Base, LabelSelector, Object
+from wukong.api.pod_affinity import NodeAffinitySpec, PodAffinitySpec, SpreadConstraints, Tolerations
+from wukong.api.policy_parts import (
+    CheckedCapacity,
+    CheckedDisruption,
+    CheckedPriority,
+    CheckedVersions,
+    Weight,
+)
+from wukong.api.policy_status import PlacementPolicyStatus
 
 _encode = json.Encoder().encode
 GROUP = "placement.novasphere.dev"
 VERSION = "v1alpha1"
 DEFAULT = "default"  # the ClusterPlacementPolicy that holds where no other matches
-STRATEGIES = ("spot-first", "spot-preferred", "on-demand-first", "on-demand-only", "spot-only")
 MODES = ("Enforce", "Observe")
+APPLIES = ("Admission", "None")
 RULE_TYPES = ("score", "filter", "prioritize")
-PREEMPTION_POLICIES = ("Never", "PreemptLowerPriority")
 # A config is somebody's own: a schema that keeps unknown fields bounds only its first level.
 CONFIG_PROPERTIES = 64
 CONFIG_DEPTH = 16
@@ -29,41 +38,21 @@ POLICY_BYTES = 128 << 10  # of a policy's JSON, managed fields included: to read
 THRESHOLD = r"^(100(\.0{1,3})?|[1-9]?[0-9](\.[0-9]{1,3})?)%$"
 
 
-def _schema(**words: Any) -> Meta:
-    """What the CRD says of a field, beyond its type. Not checked when reading."""
-    return Meta(extra_json_schema=words)
-
-
-def _rule(rule: str, message: str) -> dict[str, str]:
-    return {"rule": rule, "message": message}
-
-
-Weight = Annotated[
-    int,
-    _schema(
-        format="int32",
-        **{"x-kubernetes-validations": [_rule("self >= 1 && self <= 100", "expected a weight from 1 to 100")]},
-    ),
-]
 Threshold = Annotated[
     str,
-    _schema(
+    schema(
         maxLength=8,
-        **{
-            "x-kubernetes-validations": [
-                _rule(f"self.matches(r'{THRESHOLD}')", 'expected a percentage from 0% to 100%, such as "70%"')
-            ]
-        },
+        **{RULES: [rule(f"self.matches(r'{THRESHOLD}')", 'expected a percentage from 0% to 100%, such as "70%"')]},
     ),
 ]
 Amount = Annotated[
     str | int,
-    _schema(
+    schema(
         **{
             "maxLength": 32,
             "x-kubernetes-int-or-string": True,
-            "x-kubernetes-validations": [
-                _rule(
+            RULES: [
+                rule(
                     "type(self) == int ? self >= 0 : isQuantity(self) && quantity(self).compareTo(quantity('0')) >= 0",
                     'expected a quantity that is not negative, such as "4Gi", "500m" or "1"',
                 )
@@ -86,11 +75,11 @@ class ResourceRequirement(Base):
     resource_type: Annotated[
         str,
         Meta(description="cpu, memory, storage, gpu, or the full name of an extended resource."),
-        _schema(
+        schema(
             maxLength=317,
             **{
-                "x-kubernetes-validations": [
-                    _rule(
+                RULES: [
+                    rule(
                         "self in ['cpu', 'memory', 'storage', 'gpu'] || self.matches(r'^[a-z0-9.-]+/[A-Za-z0-9._-]+$')",
                         "expected cpu, memory, storage, gpu or an extended resource such as example.com/fpga",
                     )
@@ -110,7 +99,7 @@ class ResourceAffinity(Base):
     required_resources: Annotated[
         list[ResourceRequirement],
         Meta(description="What a node must have free; all of them."),
-        _schema(maxItems=16, **{"x-kubernetes-list-type": "atomic"}),
+        schema(maxItems=16, **{"x-kubernetes-list-type": "atomic"}),
     ] = []
 
 
@@ -120,20 +109,16 @@ class SchedulingRule(Base):
     name: Annotated[
         str,
         Meta(description="Which rule, such as cost-aware."),
-        _schema(minLength=1, maxLength=63, pattern="^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"),
+        schema(minLength=1, maxLength=63, pattern="^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"),
     ]
     type: Annotated[
         str,
         Meta(
             description="filter keeps or drops nodes, score gives them points, prioritize ranks those tied at the top."
         ),
-        _schema(
+        schema(
             maxLength=32,
-            **{
-                "x-kubernetes-validations": [
-                    _rule("self in ['score', 'filter', 'prioritize']", "expected score, filter or prioritize")
-                ]
-            },
+            **{RULES: [rule("self in ['score', 'filter', 'prioritize']", "expected score, filter or prioritize")]},
         ),
     ]
     weight: Annotated[Weight | None, Meta(description="How much a score counts, 1 to 100; 1 if absent.")] = None
@@ -143,7 +128,7 @@ class SchedulingRule(Base):
             description=f"What the rule is told. At most {CONFIG_DEPTH} levels and {CONFIG_BYTES >> 10} KiB; a policy "
             "with more is not accepted."
         ),
-        _schema(maxProperties=CONFIG_PROPERTIES, **{"x-kubernetes-preserve-unknown-fields": True}),
+        schema(maxProperties=CONFIG_PROPERTIES, **{"x-kubernetes-preserve-unknown-fields": True}),
     ] = {}
 
     def __post_init__(self) -> None:
@@ -175,11 +160,11 @@ def is_deeper(value: Any, levels: int) -> bool:
 
 _Rule = Annotated[
     SchedulingRule,
-    _schema(
+    schema(
         **{
-            "x-kubernetes-validations": [
+            RULES: [
                 {
-                    **_rule(
+                    **rule(
                         "!has(self.weight) || self.type == 'score'",
                         "expected a weight only with type score; leave it out, or make this a score",
                     ),
@@ -197,29 +182,25 @@ class SchedulingPolicy(Base):
     scheduler_name: Annotated[
         str,
         Meta(description="The scheduler these pods are meant for. A policy does not change pods: they must name it."),
-        _schema(maxLength=253, pattern="^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$"),
+        schema(maxLength=253, pattern="^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$"),
     ] = ""
     priority: Annotated[
         int | None,
         Meta(description="Counts instead of the pod's own priority where critical pods are told from others."),
-        _schema(format="int32", minimum=-(2**31), maximum=2**31 - 1),
+        schema(format="int32", minimum=-(2**31), maximum=2**31 - 1),
     ] = None
     preemption_policy: Annotated[
         str,
         Meta(description="Never: nobody is preempted for these pods."),
-        _schema(
+        schema(
             maxLength=32,
-            **{
-                "x-kubernetes-validations": [
-                    _rule("self in ['Never', 'PreemptLowerPriority']", "expected Never or PreemptLowerPriority")
-                ]
-            },
+            **{RULES: [rule("self in ['Never', 'PreemptLowerPriority']", "expected Never or PreemptLowerPriority")]},
         ),
     ] = ""
     rules: Annotated[
         list[_Rule],
         Meta(description="Rules by name, for the extender and the scheduler of Wukong."),
-        _schema(maxItems=32, **{"x-kubernetes-list-type": "atomic"}),
+        schema(maxItems=32, **{"x-kubernetes-list-type": "atomic"}),
     ] = []
 
 
@@ -230,24 +211,18 @@ class Scheduling(Base):
     scheduling_policy: SchedulingPolicy | None = None
 
 
-class Capacity(Base):
-    """Spot or on-demand."""
+class PolicyScheduling(Scheduling):
+    """Where these pods run. Of a policy: what is said of affinity, tolerations and spread is added to pods."""
 
-    strategy: Annotated[
-        str,
-        Meta(
-            description="spot-first: on spot nodes while one is left, else on-demand. spot-preferred: spot nodes get "
-            "points. on-demand-first: on-demand while one is left, else spot. on-demand-only and spot-only: no other."
-        ),
-        _schema(
-            maxLength=32,
-            **{
-                "x-kubernetes-validations": [
-                    _rule(f"self in {list(STRATEGIES)}", f"expected one of {', '.join(STRATEGIES)}")
-                ]
-            },
-        ),
-    ]
+    pod_affinity: Annotated[
+        PodAffinitySpec | None, Meta(description="In the same domain as pods with these labels.")
+    ] = None
+    pod_anti_affinity: Annotated[
+        PodAffinitySpec | None, Meta(description="In another domain than pods with these labels.")
+    ] = None
+    node_affinity: NodeAffinitySpec | None = None
+    tolerations: Tolerations = []
+    topology_spread_constraints: SpreadConstraints = []
 
 
 class PlacementPolicySpec(Base):
@@ -256,17 +231,59 @@ class PlacementPolicySpec(Base):
     selector: Annotated[
         LabelSelector | None, Meta(description="The pods this is about, by their labels; all pods if absent or empty.")
     ] = None
-    capacity: Capacity | None = None
-    scheduling: Scheduling | None = None
+    capacity: CheckedCapacity | None = None
+    scheduling: PolicyScheduling | None = None
+    version_anti_affinity: CheckedVersions | None = None
+    priority: CheckedPriority | None = None
+    disruption: CheckedDisruption | None = None
+    critical: Annotated[
+        bool, Meta(description="true: on demand first, and with a high priority, that of value 1000 if none is given.")
+    ] = False
+    apply: Annotated[
+        str,
+        chooses(
+            "Admission (if absent): pods are changed as they are created. None: only the extender and the scheduler of "
+            "Wukong go by this policy.",
+            APPLIES,
+        ),
+    ] = "Admission"
     mode: Annotated[
         str,
         Meta(description="Observe: nothing is enforced; what would have been done is counted and reported."),
-        _schema(
+        schema(
             default="Enforce",
             maxLength=16,
-            **{"x-kubernetes-validations": [_rule("self in ['Enforce', 'Observe']", "expected Enforce or Observe")]},
+            **{RULES: [rule("self in ['Enforce', 'Observe']", "expected Enforce or Observe")]},
         ),
     ] = "Enforce"
+
+
+def _needs_selector(field_name: str, why: str) -> dict[str, str]:
+    return rule(
+        f"!has(self.{field_name}) || has(self.selector) && (has(self.selector.matchLabels) && "
+        "size(self.selector.matchLabels) > 0 || has(self.selector.matchExpressions) && "
+        "size(self.selector.matchExpressions) > 0)",
+        f"expected a selector with labels beside {field_name}: {why}",
+        f".{field_name}",
+    )
+
+
+_SPEC_RULES = schema(
+    **{
+        RULES: [
+            rule(
+                "!has(self.critical) || !self.critical || !has(self.capacity) || "
+                "self.capacity.strategy in ['on-demand-first', 'on-demand-only'] && "
+                "!has(self.capacity.onDemandBase) && !has(self.capacity.spotPercent)",
+                "expected no capacity, or on-demand-first or on-demand-only without onDemandBase and spotPercent, with "
+                "critical: true",
+                ".critical",
+            ),
+            _needs_selector("versionAntiAffinity", "it is about the versions of one application"),
+            _needs_selector("disruption", "a budget is about pods by their labels"),
+        ]
+    }
+)
 
 
 class ClusterPlacementPolicySpec(PlacementPolicySpec):
@@ -278,34 +295,12 @@ class ClusterPlacementPolicySpec(PlacementPolicySpec):
     ] = None
 
 
-class Condition(Base):
-    """One thing that is so, or not so."""
-
-    type: Annotated[str, Meta(description="What it is about."), _schema(maxLength=316)]
-    status: Annotated[str, Meta(description="Whether it is so."), _schema(enum=["True", "False", "Unknown"])]
-    reason: Annotated[str, Meta(description="Why, in one word."), _schema(maxLength=1024)] = ""
-    message: Annotated[str, Meta(description="Why, for people."), _schema(maxLength=32768)] = ""
-    last_transition_time: Annotated[str, Meta(description="Since when."), _schema(format="date-time")] = ""
-    observed_generation: Annotated[int, Meta(description="Of the spec this is about."), _schema(format="int64")] = 0
-
-
-class PlacementPolicyStatus(Base):
-    """How the policy stands."""
-
-    observed_generation: Annotated[int, Meta(description="Of the spec this is about."), _schema(format="int64")] = 0
-    conditions: Annotated[
-        list[Condition],
-        Meta(description="Accepted, by type."),
-        _schema(maxItems=16, **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}),
-    ] = []
-
-
 class PlacementPolicy(Object):
     """How the pods of one namespace that a selector selects are placed."""
 
     most_bytes: ClassVar[int] = POLICY_BYTES
 
-    spec: PlacementPolicySpec = field(default_factory=PlacementPolicySpec)
+    spec: Annotated[PlacementPolicySpec, _SPEC_RULES] = field(default_factory=PlacementPolicySpec)
     status: PlacementPolicyStatus = field(default_factory=PlacementPolicyStatus)
 
 
@@ -314,5 +309,5 @@ class ClusterPlacementPolicy(Object):
 
     most_bytes: ClassVar[int] = POLICY_BYTES
 
-    spec: ClusterPlacementPolicySpec = field(default_factory=ClusterPlacementPolicySpec)
+    spec: Annotated[ClusterPlacementPolicySpec, _SPEC_RULES] = field(default_factory=ClusterPlacementPolicySpec)
     status: PlacementPolicyStatus = field(default_factory=PlacementPolicyStatus)

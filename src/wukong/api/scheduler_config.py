@@ -138,11 +138,22 @@ class _NodeAffinityArgs(_Strict):
 def read_scheduler_config(data: bytes, version: Version) -> Profile:
     """The profile `default-scheduler` of this configuration, or its only one."""
     configuration = _parse(data)
-    for number, extender in enumerate(configuration.extenders):
-        if extender.prioritize_verb and extender.weight < 1:
-            place = f"$.extenders[{number}].weight"
-            raise InputError(f"{place}: expected 1 or more beside prioritizeVerb, got {extender.weight}.")
-    profile = _choose_profile(configuration.profiles)
+    return _build_profile(configuration, _choose_profile(configuration.profiles), version)
+
+
+def read_scheduler_profiles(data: bytes, version: Version) -> dict[str, Profile]:
+    """Every profile of this configuration, by schedulerName. As in kube-scheduler, no two have the same name."""
+    configuration = _parse(data)
+    profiles: dict[str, Profile] = {}
+    for number, profile in enumerate(configuration.profiles or [_SchedulerProfile()]):
+        if profile.scheduler_name in profiles:
+            place = f"$.profiles[{number}].schedulerName"
+            raise InputError(f"{place}: expected another name than those before it, got {profile.scheduler_name!r}.")
+        profiles[profile.scheduler_name] = _build_profile(configuration, profile, version)
+    return profiles
+
+
+def _build_profile(configuration: _Configuration, profile: _SchedulerProfile, version: Version) -> Profile:
     settings = _apply_switches(profile.plugins, version)
     settings["extenders"] = tuple(configuration.extenders)
     for entry in profile.plugin_config:
@@ -157,7 +168,12 @@ def _parse(data: bytes) -> _Configuration:
         raise InputError(f"expected kind: KubeSchedulerConfiguration, got {kind!r}.")
     if not str(document.get("apiVersion", "")).startswith("kubescheduler.config.k8s.io/"):
         raise InputError(f"$.apiVersion: expected kubescheduler.config.k8s.io/v1, got {document.get('apiVersion')!r}.")
-    return _convert(document, _Configuration, "$")
+    configuration = _convert(document, _Configuration, "$")
+    for number, extender in enumerate(configuration.extenders):
+        if extender.prioritize_verb and extender.weight < 1:
+            place = f"$.extenders[{number}].weight"
+            raise InputError(f"{place}: expected 1 or more beside prioritizeVerb, got {extender.weight}.")
+    return configuration
 
 
 def _choose_profile(profiles: list[_SchedulerProfile]) -> _SchedulerProfile:

@@ -39,7 +39,7 @@ _WEIGHT: Schema = {
     "description": "How much it counts beside the others, 1 to 100.",
     _RULES: [_rule("self >= 1 && self <= 100", "expected a weight from 1 to 100")],
 }
-_TOPOLOGY_KEY: Schema = {
+TOPOLOGY_KEY: Schema = {
     **LABEL_KEY,
     "description": "The node label whose values are the domains: kubernetes.io/hostname, topology.kubernetes.io/zone",
     _RULES: [_rule("self != ''", "expected a node label key, such as topology.kubernetes.io/zone")],
@@ -125,11 +125,11 @@ SHARED_STRUCTS: dict[type, dict[str, Schema]] = {
             "description": "Pods by their labels and namespaces, and the domain they are to share, or not to share.",
             _RULES: [*_label_keys_rules("matchLabelKeys", "mismatchLabelKeys"), _MATCH_OR_MISMATCH],
         },
-        "topologyKey": _TOPOLOGY_KEY,
+        "topologyKey": TOPOLOGY_KEY,
         "labelSelector": {"description": "Which pods. Absent: none; empty: all."},
         "namespaces": {
             "description": "Namespaces of those pods, besides those that namespaceSelector selects; where both are "
-            "absent, the Wukong's own.",
+            "absent, the pod's own.",
             "maxItems": 64,
             "items": _NAMESPACE,
             **ATOMIC,
@@ -190,7 +190,7 @@ SHARED_STRUCTS: dict[type, dict[str, Schema]] = {
     },
     Toleration: {
         "": {
-            "description": "A taint that does not keep these machines away.",
+            "description": "A taint that is tolerated.",
             _RULES: [
                 _rule(
                     "!has(self.operator) || self.operator != 'Exists' || !has(self.value) || self.value == ''",
@@ -249,7 +249,7 @@ SHARED_STRUCTS: dict[type, dict[str, Schema]] = {
             "format": "int32",
             _RULES: [_rule("self >= 1", "expected 1 or more")],
         },
-        "topologyKey": _TOPOLOGY_KEY,
+        "topologyKey": TOPOLOGY_KEY,
         "whenUnsatisfiable": {"description": "DoNotSchedule (if absent), or ScheduleAnyway.", "maxLength": 16},
         "labelSelector": {"description": "Which pods are counted."},
         "minDomains": {

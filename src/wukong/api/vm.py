@@ -11,16 +11,12 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta, field
 
-from wukong.api.core import (
-    NodeSelectorTerm,
-    PodAffinityTerm,
-    PreferredSchedulingTerm,
-    Toleration,
-    TopologySpreadConstraint,
-    WeightedPodAffinityTerm,
-)
+from wukong.api.field_schemas import ANYTHING, RULES, chooses, lists, lists_by_name, rule, says, schema
 from wukong.api.meta import Base, Object
-from wukong.api.placement import POLICY_BYTES, Condition, Scheduling
+from wukong.api.placement import POLICY_BYTES, Scheduling
+from wukong.api.pod_affinity import NodeAffinitySpec, PodAffinitySpec, SpreadConstraints, Tolerations
+from wukong.api.policy_parts import HIGHEST_PRIORITY
+from wukong.api.policy_status import Condition
 from wukong.api.shared_schemas import LABEL_VALUE, SUBDOMAIN
 
 VM_GROUP = "vm.novasphere.dev"
@@ -33,42 +29,10 @@ BUSES = ("virtio", "sata", "scsi", "usb")
 LONGEST_NAME = 63  # of a VM: it is the value of a label, and the guest's hostname
 MOST_REPLICAS = 1000  # <name>-999 is the last, so with replicas a name has four characters less
 MOST_CPUS = 512
-HIGHEST_PRIORITY = 1_000_000_000  # of PriorityClasses that are not the system's
 LEAST_MEMORY = "1Mi"
 DNS_LABEL = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
-_RULES = "x-kubernetes-validations"
-
-
-def _schema(**words: Any) -> Meta:
-    """What the CRD says of a field, beyond its type. Not checked when reading."""
-    return Meta(extra_json_schema=words)
-
-
-def _says(text: str, **words: Any) -> Meta:
-    return Meta(description=text, extra_json_schema=words)
-
-
-def _rule(rule: str, message: str, field_path: str = "") -> dict[str, str]:
-    return {"rule": rule, "message": message, **({"fieldPath": field_path} if field_path else {})}
-
-
-def _chooses(text: str, words: tuple[str, ...]) -> Meta:
-    names = ", ".join(f"'{word}'" for word in words)
-    rules = [_rule(f"self in [{names}]", f"expected {', '.join(words[:-1])} or {words[-1]}")]
-    return Meta(description=text, extra_json_schema={"maxLength": 32, _RULES: rules})
-
-
-def _lists(text: str, most: int, **words: Any) -> Meta:
-    return _says(text, maxItems=most, **{"x-kubernetes-list-type": "atomic", **words})
-
-
-def _lists_by_name(text: str, most: int, **words: Any) -> Meta:
-    return _lists(text, most, **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}, **words)
-
-
-_ANYTHING = {"x-kubernetes-preserve-unknown-fields": True}
-_Name = Annotated[str, _schema(minLength=1, maxLength=63, pattern=DNS_LABEL)]
-_Text = Annotated[str, _schema(maxLength=2048)]
+_Name = Annotated[str, schema(minLength=1, maxLength=63, pattern=DNS_LABEL)]
+_Text = Annotated[str, schema(maxLength=2048)]
 
 
 class HighAvailability(Base):
@@ -77,20 +41,6 @@ class HighAvailability(Base):
     anti_affinity: Annotated[
         bool, Meta(description="No two on one node. scheduling.podAntiAffinity, where it is given, counts instead.")
     ] = False
-
-
-class PodAffinitySpec(Base):
-    """Near, or apart from, pods with certain labels, within a topology domain."""
-
-    required: Annotated[list[PodAffinityTerm], _lists("All of them must hold, or the machine waits.", 16)] = []
-    preferred: Annotated[list[WeightedPodAffinityTerm], _lists("Wishes, by weight.", 16)] = []
-
-
-class NodeAffinitySpec(Base):
-    """By the labels of nodes. One of the required terms must hold (they are alternatives)."""
-
-    required: Annotated[list[NodeSelectorTerm], _lists("Alternatives, one of which must hold.", 16)] = []
-    preferred: Annotated[list[PreferredSchedulingTerm], _lists("Wishes, by weight.", 16)] = []
 
 
 class VmScheduling(Scheduling):
@@ -108,31 +58,15 @@ class VmScheduling(Scheduling):
     ] = None
     node_selector: Annotated[
         dict[str, str],
-        _says(
+        says(
             "Labels that a node must have.",
             maxProperties=32,
             additionalProperties={"type": "string", **LABEL_VALUE},
         ),
     ] = {}
     node_affinity: NodeAffinitySpec | None = None
-    tolerations: Annotated[list[Toleration], _lists("Taints that do not keep these machines away.", 32)] = []
-    topology_spread_constraints: Annotated[
-        list[TopologySpreadConstraint],
-        _lists(
-            "How evenly pods are spread over domains.",
-            8,
-            **{
-                _RULES: [
-                    _rule(
-                        "self.all(a, self.exists_one(b, a.topologyKey == b.topologyKey && "
-                        "(has(a.whenUnsatisfiable) && a.whenUnsatisfiable == 'ScheduleAnyway') == "
-                        "(has(b.whenUnsatisfiable) && b.whenUnsatisfiable == 'ScheduleAnyway')))",
-                        "expected another topologyKey or whenUnsatisfiable in each of them",
-                    )
-                ]
-            },
-        ),
-    ] = []
+    tolerations: Tolerations = []
+    topology_spread_constraints: SpreadConstraints = []
 
 
 class ContainerDisk(Base):
@@ -140,7 +74,7 @@ class ContainerDisk(Base):
 
     image: Annotated[
         str,
-        _says(
+        says(
             "The container image, such as quay.io/containerdisks/fedora:41.",
             minLength=1,
             maxLength=1024,
@@ -152,13 +86,13 @@ class ContainerDisk(Base):
 class DataVolume(Base):
     """A DataVolume of CDI, in the same namespace."""
 
-    name: Annotated[str, _says("Its name.", minLength=1, maxLength=253, pattern=SUBDOMAIN)]
+    name: Annotated[str, says("Its name.", minLength=1, maxLength=253, pattern=SUBDOMAIN)]
 
 
 class ClaimDisk(Base):
     """A PersistentVolumeClaim in the same namespace."""
 
-    claim_name: Annotated[str, _says("Its name.", minLength=1, maxLength=253, pattern=SUBDOMAIN)]
+    claim_name: Annotated[str, says("Its name.", minLength=1, maxLength=253, pattern=SUBDOMAIN)]
 
 
 class CloudInit(Base):
@@ -170,10 +104,10 @@ class CloudInit(Base):
 
 _CloudInit = Annotated[
     CloudInit,
-    _schema(
+    schema(
         **{
-            _RULES: [
-                _rule(
+            RULES: [
+                rule(
                     "has(self.userData) && self.userData != '' || has(self.networkData) && self.networkData != ''",
                     "expected userData, networkData or both",
                 )
@@ -187,7 +121,7 @@ class Disk(Base):
     """A disk: exactly one of the sources."""
 
     name: Annotated[_Name, Meta(description="Unique among the disks of a Wukong.")]
-    bus: Annotated[str, _chooses("How the guest sees it; virtio if absent.", BUSES)] = "virtio"
+    bus: Annotated[str, chooses("How the guest sees it; virtio if absent.", BUSES)] = "virtio"
     container_disk: ContainerDisk | None = None
     data_volume: DataVolume | None = None
     claim: ClaimDisk | None = None
@@ -196,10 +130,10 @@ class Disk(Base):
 
 _Disk = Annotated[
     Disk,
-    _schema(
+    schema(
         **{
-            _RULES: [
-                _rule(
+            RULES: [
+                rule(
                     "[has(self.containerDisk), has(self.dataVolume), has(self.claim), has(self.cloudInit)]"
                     ".filter(given, given).size() == 1",
                     "expected exactly one of containerDisk, dataVolume, claim and cloudInit",
@@ -216,7 +150,7 @@ class Network(Base):
     name: Annotated[_Name, Meta(description="Unique among the networks of a Wukong.")]
     multus: Annotated[
         str,
-        _says(
+        says(
             "The NetworkAttachmentDefinition, as name or namespace/name; the pod network if absent.",
             maxLength=317,
             pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$|^$",
@@ -230,12 +164,12 @@ class Gpu(Base):
     name: Annotated[_Name, Meta(description="Unique among the gpus of a Wukong.")]
     device_name: Annotated[
         str,
-        _says(
+        says(
             "The resource that the device plugin offers, such as nvidia.com/A100.",
             maxLength=317,
             **{
-                _RULES: [
-                    _rule(
+                RULES: [
+                    rule(
                         r"self.matches(r'^[a-z0-9.-]+/[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$')",
                         "expected the name of an extended resource, such as nvidia.com/A100",
                     )
@@ -248,16 +182,16 @@ class Gpu(Base):
 class WukongSpec(Base):
     """What the virtual machines are, how many there are, and where they run."""
 
-    cpu: Annotated[int, _says("Virtual cpus of each; 1 if absent.", format="int32", minimum=1, maximum=MOST_CPUS)] = 1
+    cpu: Annotated[int, says("Virtual cpus of each; 1 if absent.", format="int32", minimum=1, maximum=MOST_CPUS)] = 1
     memory: Annotated[
         str | int,
-        _says(
+        says(
             "Guest memory of each, such as 4Gi; 1Gi if absent.",
             **{
                 "maxLength": 32,
                 "x-kubernetes-int-or-string": True,
-                _RULES: [
-                    _rule(
+                RULES: [
+                    rule(
                         f"type(self) == int ? self >= {1 << 20} : isQuantity(self) "
                         f"&& quantity(self).compareTo(quantity('{LEAST_MEMORY}')) >= 0",
                         'expected a quantity of at least 1Mi, such as "4Gi"',
@@ -268,7 +202,7 @@ class WukongSpec(Base):
     ] = "1Gi"
     replicas: Annotated[
         int | None,
-        _says(
+        says(
             "How many: machines named NAME-0, NAME-1 and so on. Absent: one named as the Wukong. Cannot be added or "
             "removed later.",
             format="int32",
@@ -276,16 +210,16 @@ class WukongSpec(Base):
             maximum=MOST_REPLICAS,
         ),
     ] = None
-    run_strategy: Annotated[str, _chooses("When they run; Always if absent.", RUN_STRATEGIES)] = "Always"
+    run_strategy: Annotated[str, chooses("When they run; Always if absent.", RUN_STRATEGIES)] = "Always"
     labels: Annotated[
         dict[str, str],
-        _says(
+        says(
             "Labels of the virtual machines, their instances and pods; what affinity of others selects.",
             maxProperties=32,
             additionalProperties={"type": "string", **LABEL_VALUE},
             **{
-                _RULES: [
-                    _rule(
+                RULES: [
+                    rule(
                         f"self.all(key, !key.startsWith('kubevirt.io/') && key != '{NAME_LABEL}')",
                         f"expected no label under kubevirt.io/, which KubeVirt refuses, and not {NAME_LABEL}, which "
                         "is set for you",
@@ -297,10 +231,10 @@ class WukongSpec(Base):
     high_availability: HighAvailability | None = None
     scheduling: Annotated[
         VmScheduling | None,
-        _schema(
+        schema(
             **{
-                _RULES: [
-                    _rule(
+                RULES: [
+                    rule(
                         "!has(self.schedulingPolicy) || !has(self.schedulingPolicy.priority) "
                         f"|| self.schedulingPolicy.priority <= {HIGHEST_PRIORITY}",
                         f"expected at most {HIGHEST_PRIORITY}, the highest that is not the system's",
@@ -310,15 +244,15 @@ class WukongSpec(Base):
             }
         ),
     ] = None
-    disks: Annotated[list[_Disk], _lists_by_name("Disks, in this order; none: nothing to boot from.", 64)] = []
+    disks: Annotated[list[_Disk], lists_by_name("Disks, in this order; none: nothing to boot from.", 64)] = []
     networks: Annotated[
         list[Network],
-        _lists_by_name(
+        lists_by_name(
             "Networks, in this order; the pod network if absent.",
             16,
             **{
-                _RULES: [
-                    _rule(
+                RULES: [
+                    rule(
                         "self.filter(network, !has(network.multus) || network.multus == '').size() <= 1",
                         "expected at most one network without multus: there is one pod network",
                     )
@@ -326,28 +260,28 @@ class WukongSpec(Base):
             },
         ),
     ] = []
-    gpus: Annotated[list[Gpu], _lists_by_name("Devices handed to each machine.", 16)] = []
+    gpus: Annotated[list[Gpu], lists_by_name("Devices handed to each machine.", 16)] = []
     eviction_strategy: Annotated[
         str,
-        _chooses(
+        chooses(
             "What an eviction does: LiveMigrateIfPossible (if absent), LiveMigrate, External, or None: the machine "
             "dies and is started again elsewhere.",
             EVICTION_STRATEGIES,
         ),
     ] = "LiveMigrateIfPossible"
     readiness_probe: Annotated[
-        dict[str, Any] | None, _says("As KubeVirt has it; a machine is ready when it succeeds.", **_ANYTHING)
+        dict[str, Any] | None, says("As KubeVirt has it; a machine is ready when it succeeds.", **ANYTHING)
     ] = None
     liveness_probe: Annotated[
-        dict[str, Any] | None, _says("As KubeVirt has it; a machine is restarted when it fails.", **_ANYTHING)
+        dict[str, Any] | None, says("As KubeVirt has it; a machine is restarted when it fails.", **ANYTHING)
     ] = None
     termination_grace_period_seconds: Annotated[
         int | None,
-        _says("How long a guest may take to shut down.", format="int64", minimum=0, maximum=7 * 24 * 3600),
+        says("How long a guest may take to shut down.", format="int64", minimum=0, maximum=7 * 24 * 3600),
     ] = None
     restart_policy: Annotated[
         str,
-        _chooses(
+        chooses(
             "Whether machines are restarted for a change that needs it. Never (if absent): the condition "
             "RestartRequired says which; WhenSafe: one by one, as budgets allow, by migration where that suffices.",
             RESTART_POLICIES,
@@ -355,11 +289,11 @@ class WukongSpec(Base):
     ] = "Never"
     vm_template: Annotated[
         dict[str, Any],
-        _says(
+        says(
             "A part of a VirtualMachine (metadata.labels, metadata.annotations, spec), merged under what the other "
             "fields make, for what has no field here. What both say otherwise is a conflict, and not accepted.",
             maxProperties=4,
-            **_ANYTHING,
+            **ANYTHING,
         ),
     ] = {}
 
@@ -367,30 +301,30 @@ class WukongSpec(Base):
 class VmStatus(Base):
     """How one virtual machine stands."""
 
-    name: Annotated[str, _says("Of the VirtualMachine.", maxLength=253)]
-    phase: Annotated[str, _says("KubeVirt's word for it: Running, Starting, ErrorUnschedulable, …", maxLength=64)] = ""
-    node: Annotated[str, _says("Where it runs.", maxLength=253)] = ""
-    ready: Annotated[bool, _says("Whether it is ready.")] = False
-    migratable: Annotated[bool | None, _says("Whether it can migrate live, as far as KubeVirt knows.")] = None
-    restart_required: Annotated[bool, _says("Whether a change waits for its restart.")] = False
-    reason: Annotated[str, _says("Why it does not run, in one word.", maxLength=1024)] = ""
-    message: Annotated[str, _says("The same for people, with the smallest fix that is known.", maxLength=32768)] = ""
+    name: Annotated[str, says("Of the VirtualMachine.", maxLength=253)]
+    phase: Annotated[str, says("KubeVirt's word for it: Running, Starting, ErrorUnschedulable, …", maxLength=64)] = ""
+    node: Annotated[str, says("Where it runs.", maxLength=253)] = ""
+    ready: Annotated[bool, says("Whether it is ready.")] = False
+    migratable: Annotated[bool | None, says("Whether it can migrate live, as far as KubeVirt knows.")] = None
+    restart_required: Annotated[bool, says("Whether a change waits for its restart.")] = False
+    reason: Annotated[str, says("Why it does not run, in one word.", maxLength=1024)] = ""
+    message: Annotated[str, says("The same for people, with the smallest fix that is known.", maxLength=32768)] = ""
 
 
 class WukongStatus(Base):
     """How the virtual machines stand."""
 
-    observed_generation: Annotated[int, _says("Of the spec that this is about.", format="int64")] = 0
-    replicas: Annotated[int, _says("How many VirtualMachines there are.", format="int32")] = 0
-    ready_replicas: Annotated[int, _says("How many of them are ready.", format="int32")] = 0
+    observed_generation: Annotated[int, says("Of the spec that this is about.", format="int64")] = 0
+    replicas: Annotated[int, says("How many VirtualMachines there are.", format="int32")] = 0
+    ready_replicas: Annotated[int, says("How many of them are ready.", format="int32")] = 0
     node: Annotated[
-        str, _says("The node of the only virtual machine, or how many nodes they are on.", maxLength=253)
+        str, says("The node of the only virtual machine, or how many nodes they are on.", maxLength=253)
     ] = ""
-    reason: Annotated[str, _says("Why not all is well, in one word.", maxLength=1024)] = ""
-    vms: Annotated[list[VmStatus], _lists_by_name("One entry per virtual machine.", MOST_REPLICAS)] = []
+    reason: Annotated[str, says("Why not all is well, in one word.", maxLength=1024)] = ""
+    vms: Annotated[list[VmStatus], lists_by_name("One entry per virtual machine.", MOST_REPLICAS)] = []
     conditions: Annotated[
         list[Condition],
-        _lists(
+        lists(
             "Accepted, Bootable, Ready, RestartRequired and others, by type.",
             16,
             **{"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},

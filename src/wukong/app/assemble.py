@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from wukong.app.component import Component, Context, Server, with_needs
+from wukong.app.component import Component, Context, Mutator, Server, with_needs
 from wukong.ports import Cluster
 from wukong.runtime.source import Source
 from wukong.state.controller import Controller, Watch
@@ -32,6 +32,14 @@ class Assembly(NamedTuple):
             source
             for component in self.components
             for source in component.build_sources(self.context.options_of(component), self.context, cluster)
+        ]
+
+    def build_mutators(self) -> list[Mutator]:
+        """What an embedded cluster's API server asks about new objects. A real one asks servers."""
+        return [
+            mutator
+            for component in self.components
+            for mutator in component.build_mutators(self.context.options_of(component), self.context)
         ]
 
     def build_servers(self) -> list[Server]:

@@ -15,7 +15,7 @@ import msgspec
 
 from wukong.api.resources import Resource
 from wukong.app.permissions import LEASE_NAME, Permission, list_lease_permissions
-from wukong.controllers.scheduler.choice import Extend
+from wukong.controllers.scheduler.choice import Extension
 from wukong.engine import FIRST_BY_NAME, Ties
 from wukong.placement.rule import Rules
 from wukong.ports import Clock, Cluster, Document
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 O = TypeVar("O", bound=msgspec.Struct)  # noqa: E741
 PlaceOf = Callable[[str], str]  # field → what the user calls it: --label-step, or FILE: $.load.labelStep
+Mutator = Callable[[Resource, Document], Document]  # a new object → as it shall be; it gets a copy
 OURS = "ours"  # the process of Wukong's own controllers; the scheduler has one for itself, as in life
 
 
@@ -38,7 +39,7 @@ class NoOptions(msgspec.Struct, frozen=True):
 class SchedulerExtension(NamedTuple):
     """What a component adds to a scheduler of the same process, and the kinds that it goes by."""
 
-    extend: Extend
+    extension: Extension
     kinds: tuple[Resource, ...]
 
 
@@ -98,12 +99,15 @@ class Component(msgspec.Struct, Generic[O], frozen=True, kw_only=True):
     build_sources: Callable[[O, Context, Cluster], Iterable[Source]] = build_no_sources
     build_servers: Callable[[O, Context], Iterable[Server]] = build_nothing
     build_extensions: Callable[[O, Context], Iterable[SchedulerExtension]] = build_nothing
+    build_mutators: Callable[[O, Context], Iterable[Mutator]] = build_nothing  # of an embedded cluster's new objects
     build_manifests: Callable[[Any, Any], list[Document]] | None = None  # of an installation and its certificates
     needs: tuple[Component[Any], ...] = ()
     keeps_documents: bool = False  # in the mirror of its process: mirror_documents.py
     takes_extensions: bool = False  # it is a scheduler: those of its process are built for it
     process: str = OURS
     is_named: bool = True  # by users; one that is not comes only with those that need it
+    workers: int = 8  # on a real cluster: of how many keys actions may be under way at a time
+    name_lease: Callable[[O], str] = lambda options: LEASE_NAME  # of its Lease, where nobody says otherwise
     is_embedded_only: bool = False
 
 

@@ -6,19 +6,20 @@ which port. The same seed gives the same story; it draws what Kubernetes leaves 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
 
+from wukong.api.resources import Resource
 from wukong.app.assemble import assemble
-from wukong.app.component import OURS, Component, Context, with_needs
+from wukong.app.component import OURS, Component, Context, Mutator, with_needs
 from wukong.app.component_choice import EMBEDDED_COMPONENTS, find_unknown_names
 from wukong.app.components.extender import EXTENDER
 from wukong.app.components.extender.component import POLICIES
-from wukong.app.components.scheduler import SCHEDULER
+from wukong.app.components.kube_scheduler import KUBE_SCHEDULER
 from wukong.app.components.wukongs import WUKONG_SETTINGS, WukongOptions
 from wukong.app.options import read_section
 from wukong.app.rules import load_rules
@@ -51,7 +52,7 @@ class Settings(msgspec.Struct, frozen=True):
     """`takes_time`: controllers take milliseconds as in a real cluster, drawn by the seed; else none at all."""
 
     seed: int = 0
-    components: tuple[Component[Any], ...] = (SCHEDULER,)
+    components: tuple[Component[Any], ...] = (KUBE_SCHEDULER,)
     takes_time: bool = True
     options: Mapping[str, msgspec.Struct] = {}  # by the component's name
 
@@ -91,7 +92,7 @@ def play_with(
 
 
 def choose_components(scenario: Scenario, documents: Iterable[Document] = ()) -> tuple[Component[Any], ...]:
-    """Our scheduler, the extender if it is asked, and those that the scenario names; `documents` are a snapshot's.
+    """kube-scheduler, the extender if it is asked, and those that the scenario names; `documents` are a snapshot's.
 
     Raises InputError for a name that is none.
     """
@@ -101,7 +102,7 @@ def choose_components(scenario: Scenario, documents: Iterable[Document] = ()) ->
     if EXTENDER in named and scenario.extender is False:
         raise InputError("$.extender: is false, and components names the extender. Leave out one of the two.")
     extenders = [EXTENDER] if asks_extender(scenario, documents) else []
-    return tuple(dict.fromkeys([SCHEDULER, *extenders, *named]))
+    return tuple(dict.fromkeys([KUBE_SCHEDULER, *extenders, *named]))
 
 
 def asks_extender(scenario: Scenario, documents: Iterable[Document] = ()) -> bool:
@@ -194,6 +195,7 @@ def build_cluster(
             fault_injection=fault_injection,
             timing=timing,
         )
+        processes.is_running = lambda state: any(process.state is state for process in world.processes)
         return EmbeddedCluster(world, drains, processes)
     state = State()
     controllers, ours = processes.build_all(state)
@@ -227,6 +229,7 @@ class Processes:
         self.fault_injection, self.stuck_pods = fault_injection, stuck_pods
         self.rules = _installed_rules()
         self.draws = TieDraws(settings.seed)
+        self.is_running: Callable[[State], bool] = lambda state: True  # the process that has this mirror
 
     def fork(self, server: Server, clock: VirtualClock, drains: Drains, seed: int | None) -> Processes:
         """The same for a copy of the server; ties go on as they would here, or are drawn by another seed."""
@@ -262,7 +265,14 @@ class Processes:
         context = Context(state, None, self.clock, self.rules, options, ties=RandomTies(self.draws))
         if self.fault_injection is not None:
             context = context._replace(on_extender_call=self.fault_injection.strike_extender)
-        return assemble(components, context).controllers
+        assembly = assemble(components, context)
+        if mutators := assembly.build_mutators():
+            self.server.set_mutators([partial(self._ask_webhook, state, mutator) for mutator in mutators])
+        return assembly.controllers
+
+    def _ask_webhook(self, state: State, mutator: Mutator, resource: Resource, document: Document) -> Document:
+        """What a webhook's process answers, by its own mirror. Of one that is down the API server asks nothing."""
+        return mutator(resource, document) if self.is_running(state) else document
 
     def _build_kubelets(self) -> list[Controller]:
         return [controller for controller in self._build_built_in() if controller.name in ON_MACHINES]

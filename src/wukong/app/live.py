@@ -99,7 +99,10 @@ def build_loop(
         leader=leader,
         also=assembly.watches,
         identity=identity,
-        settings=LoopSettings(mirror_age_limit_seconds=config.run.mirror_age_limit),
+        settings=LoopSettings(
+            workers=max(component.workers for component in assembly.components),
+            mirror_age_limit_seconds=config.run.mirror_age_limit,
+        ),
         state=assembly.context.state,
         metrics=metrics,
         gate=Gate(config.gate, is_dry_run=config.run.dry_run, count=metrics.count_gate),

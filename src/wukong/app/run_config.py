@@ -12,7 +12,7 @@ user wrote it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Annotated, Any
 
@@ -25,6 +25,7 @@ from wukong.app.component import Component, with_needs
 from wukong.app.component_choice import LIVE_COMPONENTS, find_unknown_names
 from wukong.app.components import COMPONENTS
 from wukong.app.options import options_of, read_section, show_value
+from wukong.app.permissions import LEASE_NAME
 from wukong.errors import InputError
 from wukong.runtime.gate import GateSettings
 from wukong.runtime.leader import LeaseTimes
@@ -127,7 +128,17 @@ class _Reader:
             options = values.get(component.name) or component.options()
             place_of = partial(self.place_of, component.name)
             self.problems += component.find_problems(options, place_of)
-        return RunConfig(tuple(components), run, gate, values)
+        return RunConfig(tuple(components), self._name_lease(run, components, values), gate, values)
+
+    def _name_lease(
+        self, run: RunOptions, components: Sequence[Component[Any]], values: Mapping[str, msgspec.Struct]
+    ) -> RunOptions:
+        """Where nobody says what the Lease is called, it is called as the first component with a wish says."""
+        if (RUN, "lease") in self.flags or "lease" in self.document:
+            return run
+        names = [component.name_lease(values.get(component.name) or component.options()) for component in components]
+        wishes = [name for name in names if name != LEASE_NAME]
+        return msgspec.structs.replace(run, lease=f"default/{wishes[0]}") if wishes else run
 
     def _read_section(self, name: str, struct: type[msgspec.Struct]) -> msgspec.Struct:
         document = self.document.get(name) if name else self.document

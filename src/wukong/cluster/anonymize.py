@@ -12,8 +12,9 @@ policies' rules. What a text is read for is kept by its form:
                                                         and a machine of Wukong web
     free…/example.com_fpga   free…/x-0001_x             the label with what is free of a resource
 
-Of annotations only public ones with public values stay, of messages only that a node is leaving, of a kubelet's version
-its numbers; finalizers, and names of pods in the statuses of budgets and Jobs, go.
+Of annotations only public ones with public values stay, and what was decided for a pod at admission; of messages only
+that a node is leaving, of a kubelet's version its numbers; finalizers, and names of pods in the statuses of budgets and
+Jobs, go.
 """
 
 from __future__ import annotations
@@ -24,19 +25,21 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from wukong.api.kinds import KINDS
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, KINDS, PLACEMENT_POLICIES
 from wukong.api.meta import Object
 from wukong.api.objects import Objects
 from wukong.cluster.field_shapes import DATA, Shape, shape_of_document, shape_within
 from wukong.cluster.public_vocabulary import ANNOTATIONS, Vocabulary, collect_vocabulary
+from wukong.placement.free_labels import find_resource_type, free_label_of
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
-from wukong.placement.vm.free_labels import find_resource_type, free_label_of
+from wukong.placement.pods.mark import MARK, Mark, format_mark, read_mark
 from wukong.ports import Document
 
 _IMAGES = frozenset({"image", "reference", "names"})
 _DROPPED = frozenset({"resourceVersion", "finalizers", "disruptedPods", "uncountedTerminatedPods", "managedFields"})
 _NUMBER_LISTS = frozenset({"completedIndexes", "failedIndexes"})  # `1,3-5`
 _FORMS = ("hugepages-", "attachable-volumes-", "requests.")  # what resources of such a name begin with
+_POLICIES = frozenset({PLACEMENT_POLICIES.kind, CLUSTER_PLACEMENT_POLICIES.kind})
 _VERSION = re.compile(r"v\d+\.\d+\.\d+")
 _NUMBERS = re.compile(r"[\d,-]*")
 
@@ -184,7 +187,16 @@ class _Renamer:
             for key, text in annotations.items()
             if key in ANNOTATIONS and key != NOTICE and (self.vocabulary.is_public(text) or _NUMBERS.fullmatch(text))
         }
-        return kept | ({NOTICE: "true"} if NOTICE in annotations else {})
+        return kept | ({NOTICE: "true"} if NOTICE in annotations else {}) | self._rename_mark(annotations)
+
+    def _rename_mark(self, annotations: dict[str, str]) -> dict[str, str]:
+        """Rename the policy of a pod's mark as the policy itself: `PlacementPolicy shop/web`."""
+        mark = read_mark(annotations)
+        kind, _, key = mark.policy.partition(" ") if mark is not None else ("", "", "")
+        if mark is None or kind not in _POLICIES:
+            return {}
+        names = "/".join(self.rename(name) for name in key.split("/"))
+        return {MARK: format_mark(Mark(f"{kind} {names}", mark.generation, mark.capacity))}
 
 
 def texts_of(objects: Objects) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 Called by `wukong snapshot` and by the verbs that work on the current context. Secrets and config maps are never
 read; of the objects that are, only the fields our structs model are kept, and no annotations but the notice on a node
-that it is about to go (placement.leaving_nodes).
+that it is about to go (placement.leaving_nodes), and on a pod what was decided at admission (placement.pods.mark).
 
 A kind comes whole or not at all. Without nodes and pods there is no snapshot, and none with a login that is refused:
 only other kinds that we may not list, or that the cluster lacks, are left out and noted. So are objects that cannot be

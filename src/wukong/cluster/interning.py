@@ -14,6 +14,7 @@ import msgspec
 from wukong.api.core import Node, Pod, PodSpec, PodStatus, Volume
 from wukong.api.meta import Object, ObjectMeta, OwnerReference
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
+from wukong.placement.pods.mark import MARK
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -29,8 +30,9 @@ class Interner:
 
         Raises OverflowError for an object with a number beyond 64 bits.
         """
-        notice = subject.metadata.annotations.get(NOTICE) if isinstance(subject, Node) else None
-        subject.metadata.annotations = {NOTICE: notice} if notice is not None else {}
+        read = NOTICE if isinstance(subject, Node) else MARK if isinstance(subject, Pod) else ""
+        text = subject.metadata.annotations.get(read)
+        subject.metadata.annotations = {read: intern(text)} if text is not None else {}
         if isinstance(subject, Pod):
             return self._intern_pod(subject)
         if isinstance(subject, Node):

@@ -13,16 +13,18 @@ from functools import cache
 from typing import NamedTuple
 
 from wukong.api.kinds import KINDS
-from wukong.api.placement import MODES, PREEMPTION_POLICIES, RULE_TYPES, STRATEGIES
+from wukong.api.placement import APPLIES, MODES, RULE_TYPES
+from wukong.api.policy_parts import FALLBACKS, PREEMPTION_POLICIES, STRATEGIES
 from wukong.api.usage import USAGE_GROUP
 from wukong.api.vm import BUSES, EVICTION_STRATEGIES, NAME_LABEL, RESTART_POLICIES, RUN_STRATEGIES
 from wukong.cluster.field_shapes import fields_of_struct, values_of_struct
 from wukong.placement import leaving_nodes
 from wukong.placement.capacity import SPOT_LABELS
+from wukong.placement.free_labels import free_label_of
+from wukong.placement.pods.mark import MARK
 from wukong.placement.price_table import find_list_price
 from wukong.placement.prices import PRICE_LABEL, TYPE_LABELS
 from wukong.placement.rules import BUILT_IN
-from wukong.placement.vm.free_labels import free_label_of
 
 
 def _read_words(text: str) -> frozenset[str]:
@@ -83,7 +85,8 @@ TAINTS = _read_words(
 ) | {*leaving_nodes.TAINTS}
 ANNOTATIONS = frozenset(
     {
-        leaving_nodes.NOTICE, "controller.kubernetes.io/pod-deletion-cost", "deprecated.daemonset.template.generation",
+        leaving_nodes.NOTICE, MARK,
+        "controller.kubernetes.io/pod-deletion-cost", "deprecated.daemonset.template.generation",
         *(f"deployment.kubernetes.io/{name}" for name in (
             "revision", "revision-history", "desired-replicas", "max-replicas",
         )),
@@ -124,7 +127,7 @@ VALUES = _read_words(
     kubevirt.io/virtualMachineControllerFinalize kubevirt.io/migrationJobFinalize
     """
 ) | {
-    *(*STRATEGIES, *MODES, *RULE_TYPES, *PREEMPTION_POLICIES),
+    *(*STRATEGIES, *FALLBACKS, *MODES, *APPLIES, *RULE_TYPES, *PREEMPTION_POLICIES),
     *(*RUN_STRATEGIES, *EVICTION_STRATEGIES, *RESTART_POLICIES, *BUSES),
 }
 KINDS_OF_OTHERS = _read_words(
@@ -170,7 +173,7 @@ _PATTERNS = re.compile(
     rf"|{_NUMBER}([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)"  # quantities
     r"|\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?"  # times
     r"|hugepages-\d+[KMG]i"
-    r"|wukong-(minus-)?\d+(-never)?"  # our PriorityClasses
+    r"|(wukong|placement)-(minus-)?\d+(-never)?"  # our PriorityClasses
     r"|(machine-type|host-model-cpu|cpu-model|cpu-model-migration|cpu-feature)\.node\.kubevirt\.io/[A-Za-z0-9._-]+"
     r"|(pc-)?(q35|i440fx)(-[a-z0-9.]+)*"  # machine types of virtual machines
 )

@@ -21,10 +21,12 @@ from wukong.api.kubevirt import KUBEVIRT_GROUP
 from wukong.api.vm import VM_GROUP
 from wukong.cluster.guest_data import hide_guest_data
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
+from wukong.placement.pods.mark import MARK
 from wukong.ports import Document
 
 _ANNOTATIONS = (
     NOTICE,
+    MARK,
     "deployment.kubernetes.io/",
     "controller.kubernetes.io/pod-deletion-cost",
     "deprecated.daemonset.template.generation",

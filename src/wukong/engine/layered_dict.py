@@ -9,8 +9,8 @@ order in which a dict would.
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, ValuesView
-from typing import Any, Self, TypeVar, overload
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, MutableMapping, Set, ValuesView
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -20,23 +20,40 @@ _MISSING: Any = object()
 
 
 class LayeredDict(MutableMapping[Key, Value]):
-    __slots__ = ("_added", "_gone", "_own", "_shared")
+    __slots__ = ("_added", "_gone", "_own", "_shared", "get")
+
+    if TYPE_CHECKING:
+
+        @overload
+        def get(self, key: Key) -> Value | None: ...
+        @overload
+        def get(self, key: Key, default: Value | Default) -> Value | Default: ...
+        def get(self, key: Key, default: Any = None) -> Any: ...
 
     def __init__(self, entries: Mapping[Key, Value] | Iterable[tuple[Key, Value]] = ()) -> None:
         self._shared: dict[Key, Value] = {}  # by all forks
         self._own: dict[Key, Value] = dict(entries)
         self._gone: set[Key] = set()  # may be in `_own` again: then they count as the latest to come
         self._added = len(self._own)  # entries of `_own` that take no place of a shared one
+        self._build_get()
 
     def fork(self) -> Self:
         """An independent copy."""
         if len(self._own) + len(self._gone) > _FEW:
             self._shared = self._own if not self._shared else dict(self.items())
             self._own, self._gone, self._added = {}, set(), 0
+            self._build_get()
         copy = type(self)()
         copy._shared, copy._own, copy._gone = self._shared, dict(self._own), set(self._gone)
         copy._added = self._added
+        copy._build_get()
         return copy
+
+    def _build_get(self) -> None:
+        """Make `get` that of a dict where nothing is shared; most of what happens are look-ups. It refers to the
+        layers and not to this, which would be a circle that only the garbage collector breaks."""
+        get = _get_from_layers(self._own, self._shared, self._gone) if self._shared else self._own.get
+        self.get = get  # type: ignore[assignment, method-assign]
 
     def __getitem__(self, key: Key) -> Value:
         value = self._own.get(key, _MISSING)
@@ -45,18 +62,6 @@ class LayeredDict(MutableMapping[Key, Value]):
         if self._gone and key in self._gone:
             raise KeyError(key)
         return self._shared[key]
-
-    @overload
-    def get(self, key: Key) -> Value | None: ...
-    @overload
-    def get(self, key: Key, default: Value | Default) -> Value | Default: ...
-    def get(self, key: Key, default: Any = None) -> Any:
-        value = self._own.get(key, _MISSING)  # keys are tuples, which are hashed at every look
-        if value is not _MISSING:
-            return value
-        if not self._shared or (self._gone and key in self._gone):
-            return default
-        return self._shared.get(key, default)
 
     def __contains__(self, key: object) -> bool:
         return key in self._own or (bool(self._shared) and key in self._shared and key not in self._gone)
@@ -125,6 +130,20 @@ class LayeredDict(MutableMapping[Key, Value]):
 
     def __repr__(self) -> str:
         return f"LayeredDict({dict(self.items())!r})"
+
+
+def _get_from_layers(own: dict[Key, Value], shared: dict[Key, Value], gone: Set[Key]) -> Callable[..., Any]:
+    get_own, get_shared = own.get, shared.get
+
+    def get(key: Key, default: Any = None) -> Any:
+        value = get_own(key, _MISSING)  # keys are tuples, which are hashed at every look
+        if value is not _MISSING:
+            return value
+        if gone and key in gone:
+            return default
+        return get_shared(key, default)
+
+    return get
 
 
 class _Items(ItemsView[Key, Value]):

@@ -30,6 +30,7 @@ from wukong.semantics.selectors import Selector, compile_selector, require_label
 
 _encode = msgspec.msgpack.Encoder().encode
 _MOST_REQUESTS = 4096  # remembered
+_MOST_PARTS = 4096  # of pods, remembered
 
 
 class Spread(NamedTuple):
@@ -159,11 +160,26 @@ class TemplateTable:
         self._next_number = 0
         # ids of the parts of a spec → the parts, so that nothing else gets these ids, and what they ask for
         self._requests: dict[tuple[int, int, int, int], tuple[tuple[object, ...], Requests]] = {}
+        # what a template is made of, lists and maps by their ids → those, so that nothing else gets these ids
+        self._by_parts: dict[tuple[object, ...], tuple[tuple[object, ...], Template]] = {}
 
     def __len__(self) -> int:
         return len(self._by_digest)
 
     def intern(self, pod: Pod) -> Template:
+        """The template of a pod. Where pods share their parts, as the same objects, these are looked at once."""
+        if _is_resized(pod):
+            return self._intern_signature(pod)
+        parts, values = _list_parts(pod)
+        place = (*map(id, parts), *values)
+        known = self._by_parts.get(place)
+        if known is None:
+            if len(self._by_parts) >= _MOST_PARTS:
+                self._by_parts.clear()
+            known = self._by_parts[place] = parts, self._intern_signature(pod)
+        return known[1]
+
+    def _intern_signature(self, pod: Pod) -> Template:
         digest = blake2b(_signature_of(pod), digest_size=16).digest()  # the signature itself weighs a kilobyte
         template = self._by_digest.get(digest)
         if template is None:
@@ -174,9 +190,9 @@ class TemplateTable:
     def _requests_of(self, pod: Pod) -> Requests:
         """What the pod asks for. Pods that differ in labels or affinity often share what their containers are: read
         from the same objects, which nobody changes, that is worked out once."""
-        spec, status = pod.spec, pod.status
-        if any(entry.resources is not None for entry in (*status.container_statuses, *status.init_container_statuses)):
+        if _is_resized(pod):
             return read_requests(pod)
+        spec = pod.spec
         place = (id(spec.containers), id(spec.init_containers), id(spec.resources), id(spec.overhead))
         known = self._requests.get(place)
         if known is None:
@@ -188,6 +204,7 @@ class TemplateTable:
 
     def keep(self, numbers: Container[int]) -> None:
         """Forget all templates but these. A pod like one of those forgotten gets a template of its own again."""
+        self._by_parts.clear()
         self._by_digest = {
             digest: template for digest, template in self._by_digest.items() if template.number in numbers
         }
@@ -195,6 +212,25 @@ class TemplateTable:
 
 def _matters(volume: Volume) -> bool:
     return volume.persistent_volume_claim is not None or volume.image is not None
+
+
+def _is_resized(pod: Pod) -> bool:
+    """Whether its status says what its containers have been given, which may differ from what its spec asks for."""
+    status = pod.status
+    for entry in status.container_statuses:
+        if entry.resources is not None:
+            return True
+    return any(entry.resources is not None for entry in status.init_container_statuses)
+
+
+def _list_parts(pod: Pod) -> tuple[tuple[object, ...], tuple[object, ...]]:
+    """All that the signature of a pod is made of that was not resized: lists, maps and structs, and plain values."""
+    meta, spec = pod.metadata, pod.spec
+    parts = (
+        *(meta.labels, meta.owner_references, spec.containers, spec.init_containers, spec.affinity, spec.tolerations),
+        *(spec.topology_spread_constraints, spec.node_selector, spec.overhead, spec.resources, spec.volumes),
+    )
+    return parts, (meta.namespace, meta.deletion_timestamp is not None, spec.priority, spec.preemption_policy)
 
 
 def _signature_of(pod: Pod) -> bytes:

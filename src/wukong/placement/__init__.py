@@ -3,7 +3,10 @@
 capacity, leaving, prices      what is known of one node
 fleet                          all nodes as columns
 rule, rules/                   the rules a policy may name: the contract, and those that are built in
-limits, compile, matching      a policy → a Plan, or what is wrong with it; a pod → its plan
+limits, affinity_problems, policy_problems, compile, matching
+                               a policy → a Plan, or what is wrong with it; a pod → its plan
 judge                          a Plan on a Fleet: which nodes are refused and why, and the points of the others
+free_labels, node_terms        what nodes have free, as labels; node-affinity terms that compare them
+pods/, vm/                     a policy → what pods get at admission; a Wukong → its virtual machines
 slices                         how all of that is done a few milliseconds at a time
 """

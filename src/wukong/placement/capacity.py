@@ -32,6 +32,8 @@ _ON_DEMAND_VALUES: dict[str, tuple[str, ...]] = {
 SPOT_LABELS: dict[str, tuple[str, ...]] = {
     label: ("SPOT",) if label == "eks.amazonaws.com/capacityType" else values for label, values in _SPOT_VALUES.items()
 }
+# Taints that clouds put on spot nodes by themselves: without a toleration no pod gets there.
+SPOT_TAINTS: tuple[tuple[str, str, str], ...] = (("kubernetes.azure.com/scalesetpriority", "spot", "NoSchedule"),)
 
 
 def is_spot(labels: Mapping[str, str]) -> bool:

@@ -13,18 +13,16 @@ from typing import Any
 import msgspec
 
 from wukong.admission.affinity_validation import find_selector_problems
-from wukong.admission.problem_text import describe_problem, format_choices
+from wukong.admission.problem_text import describe_problem
 from wukong.api.decode import readable
 from wukong.api.meta import LabelSelector
 from wukong.api.placement import (
     DEFAULT,
-    MODES,
-    PREEMPTION_POLICIES,
     RULE_TYPES,
-    STRATEGIES,
     ClusterPlacementPolicy,
     ClusterPlacementPolicySpec,
     PlacementPolicy,
+    PlacementPolicySpec,
     ResourceAffinity,
     ResourcePreference,
     ResourceRequirement,
@@ -32,10 +30,12 @@ from wukong.api.placement import (
     SchedulingPolicy,
     SchedulingRule,
 )
+from wukong.api.policy_parts import PREEMPTION_POLICIES, Capacity
 from wukong.api.quantity import parse_quantity, scheduler_amount
 from wukong.errors import InputError, nearest
 from wukong.placement.limits import find_scheduling_size_problems, find_selector_size_problems, find_size_problems
-from wukong.placement.percent import parse_percent
+from wukong.placement.percent import Share, parse_percent, parse_share
+from wukong.placement.policy_problems import find_choice_problems, find_pod_rule_problems
 from wukong.placement.rule import AnyRule, Rules
 from wukong.semantics.label_syntax import is_label_key
 
@@ -82,12 +82,25 @@ class SchedulingPlan(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     scheduler_name: str = ""
 
 
+class Split(msgspec.Struct, frozen=True):
+    """How many pods of each owner are on demand, and how many on spot nodes."""
+
+    on_demand_base: Share = Share()  # at least
+    spot_percent: int = 100  # at most
+
+
 class Plan(SchedulingPlan, frozen=True, eq=False, kw_only=True):
-    """What one policy wants of nodes. Compared by identity: a policy that changed is another plan."""
+    """What one policy wants of nodes, and of pods. Compared by identity: a policy that changed is another plan."""
 
     name: str  # "PlacementPolicy shop/web"
     strategy: str = ""  # "": any capacity will do
     is_enforced: bool = True
+    is_critical: bool = False  # the policy says so; a pod may be by its priority as well
+    split: Split | None = None
+    waits_for_spot: bool = False  # a pod that the split means for spot goes nowhere else
+    is_applied: bool = False  # pods are changed at admission
+    generation: int = 0  # of the policy
+    spec: PlacementPolicySpec | None = None  # as it was written: placement.pods reads what is to be added to pods
 
 
 def compile_policy(policy: Policy, rules: Rules, gpu_names: Sequence[str] = GPU_NAMES) -> Plan:
@@ -97,10 +110,19 @@ def compile_policy(policy: Policy, rules: Rules, gpu_names: Sequence[str] = GPU_
         raise InputError(*problems)
     spec = policy.spec
     block = compile_scheduling(spec.scheduling or Scheduling(), rules, gpu_names)
+    if spec.priority is not None:  # it counts instead of what schedulingPolicy says
+        never_preempts = spec.priority.preemption_policy == "Never"
+        block = msgspec.structs.replace(block, priority=spec.priority.value, never_preempts=never_preempts)
     return Plan(
         name=title_of(policy),
-        strategy=spec.capacity.strategy if spec.capacity else "",
+        strategy=_strategy_of(spec),
         is_enforced=spec.mode != "Observe",
+        is_critical=spec.critical,
+        split=_compile_split(spec.capacity),
+        waits_for_spot=spec.capacity is not None and spec.capacity.fallback == "Wait",
+        is_applied=spec.apply != "None",
+        generation=policy.metadata.generation,
+        spec=spec,
         **msgspec.structs.asdict(block),
     )
 
@@ -148,9 +170,7 @@ def _find_problems(policy: Policy, rules: Rules) -> Iterator[str]:
         yield from _find_selector_problems(spec.namespace_selector, "$.spec.namespaceSelector")
         if policy.metadata.name == DEFAULT:
             yield from _find_default_problems(spec)
-    if spec.capacity is not None:
-        yield from _find_choice_problems(spec.capacity.strategy, STRATEGIES, "$.spec.capacity.strategy")
-    yield from _find_choice_problems(spec.mode, MODES, "$.spec.mode")
+    yield from find_pod_rule_problems(spec)
     yield from _find_scheduling_problems(spec.scheduling or Scheduling(), rules, "$.spec.scheduling")
 
 
@@ -209,20 +229,22 @@ def _find_policy_problems(policy: SchedulingPolicy | None, rules: Rules, path: s
     if policy is None:
         return
     if policy.preemption_policy:
-        yield from _find_choice_problems(policy.preemption_policy, PREEMPTION_POLICIES, f"{path}.preemptionPolicy")
+        yield from find_choice_problems(policy.preemption_policy, PREEMPTION_POLICIES, f"{path}.preemptionPolicy")
     for index, entry in enumerate(policy.rules):
         yield from _find_rule_problems(entry, rules, f"{path}.rules[{index}]")
 
 
 def _find_rule_problems(entry: SchedulingRule, rules: Rules, path: str) -> Iterator[str]:
-    yield from _find_choice_problems(entry.type, RULE_TYPES, f"{path}.type")
+    yield from find_choice_problems(entry.type, RULE_TYPES, f"{path}.type")
     if entry.weight is not None:
         yield from _find_weight_problems(entry.weight, path)
         if entry.type != "score":
             yield describe_problem(f"{path}.weight", "no weight but for type score", entry.weight, "Remove it.")
     rule = rules.get(entry.name)
     if rule is None:
-        fix = nearest(entry.name, rules).strip() or "Install the package that has it, or remove the rule."
+        likely = nearest(entry.name, rules).strip()
+        install = "Install the package that has it"
+        fix = f"{likely} {install} otherwise." if likely else f"{install}, or remove the rule."
         yield describe_problem(f"{path}.name", f"a rule that is there ({', '.join(sorted(rules))})", entry.name, fix)
         return
     if entry.type in RULE_TYPES and not rule.can_be(entry.type):
@@ -259,11 +281,6 @@ def _find_weight_problems(weight: int, path: str) -> Iterator[str]:
         yield describe_problem(f"{path}.weight", _WEIGHT, weight, "Give it a weight such as 50.")
 
 
-def _find_choice_problems(value: str, known: tuple[str, ...], path: str) -> Iterator[str]:
-    if value not in known:
-        yield describe_problem(path, format_choices(known), value, nearest(value, known).strip() or "Choose one.")
-
-
 def _preferences_of(affinity: ResourceAffinity) -> dict[str, ResourcePreference]:
     preferences = {
         "cpu": affinity.preferred_cpu,
@@ -271,6 +288,20 @@ def _preferences_of(affinity: ResourceAffinity) -> dict[str, ResourcePreference]
         "storage": affinity.preferred_storage,
     }
     return {resource: preference for resource, preference in preferences.items() if preference is not None}
+
+
+def _strategy_of(spec: PlacementPolicySpec) -> str:
+    if spec.capacity is not None:
+        return spec.capacity.strategy
+    return "on-demand-first" if spec.critical else ""
+
+
+def _compile_split(capacity: Capacity | None) -> Split | None:
+    if capacity is None or (capacity.on_demand_base is None and capacity.spot_percent is None):
+        return None
+    base = parse_share(capacity.on_demand_base or 0)
+    assert base is not None, "a policy with problems is not compiled"
+    return Split(base, 100 if capacity.spot_percent is None else capacity.spot_percent)
 
 
 def _compile_floor(entry: ResourceRequirement, gpu_names: Sequence[str]) -> Floor:

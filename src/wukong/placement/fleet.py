@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wukong.api.core import Node
-from wukong.api.quantity import parse_quantity
+from wukong.api.quantity import parse_quantity, scheduler_amount
 from wukong.engine.arrays import Floats, Index, Ints, Mask
 from wukong.errors import InputError
 from wukong.placement.capacity import is_spot
@@ -76,6 +76,7 @@ class Nodes:
         self._columns: dict[str, list[str | None]] = {}
         self._label_codes: dict[str, LabelCodes] = {}
         self._absent: list[str | None] = [None] * len(facts)
+        self._allocatable: dict[str, Ints] = {}  # by resource, only of those that nodes have
 
     @cached_property
     def label_keys(self) -> frozenset[str]:
@@ -85,6 +86,21 @@ class Nodes:
     @cached_property
     def instance_types(self) -> list[str]:
         return [instance_type_of(entry.node.metadata.labels) for entry in self.facts]
+
+    @cached_property
+    def resources(self) -> tuple[str, ...]:
+        """Every resource that some node has, by the API's names, sorted."""
+        return tuple(sorted(set().union(*(entry.node.status.allocatable for entry in self.facts))))
+
+    def allocatable(self, resource: str) -> Ints:
+        """[node] what it has of a resource, in the scheduler's unit; 0 where it has none."""
+        amounts = self._allocatable.get(resource)
+        if amounts is None:
+            amounts = np.array([_read_allocatable(entry.node, resource) for entry in self.facts], dtype=np.int64)
+            _seal(amounts)
+            if resource in self.resources:
+                self._allocatable[resource] = amounts
+        return amounts
 
     def column(self, label: str) -> list[str | None]:
         """One label over all nodes."""
@@ -165,6 +181,13 @@ class Fleet:
 
     def node(self, row: int) -> Node:
         return self.nodes.facts[row].node
+
+
+def _read_allocatable(node: Node, resource: str) -> int:
+    try:
+        return scheduler_amount(resource, parse_quantity(node.status.allocatable.get(resource, 0)))
+    except InputError:
+        return 0
 
 
 def _encode_column(column: Sequence[str | None]) -> LabelCodes:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import msgspec
 
 from wukong.api.meta import LabelSelector
-from wukong.api.placement import PlacementPolicySpec, Scheduling
+from wukong.api.placement import PlacementPolicySpec, PolicyScheduling, Scheduling
+from wukong.api.pod_affinity import MOST_CONSTRAINTS, MOST_TERMS, MOST_TOLERATIONS
 
 MOST_BYTES = 64 * 1024  # of a spec as JSON
 MOST_RULES = 32
@@ -20,6 +21,7 @@ MOST_FLOORS = 16  # requiredResources
 MOST_LABELS = 32  # matchLabels of a selector
 MOST_EXPRESSIONS = 32
 MOST_VALUES = 64  # of an expression
+MOST_NODE_TERMS = 64  # required node terms that a pod or VM gets: kube-scheduler tries every one of them on every node
 
 
 def find_size_problems(spec: PlacementPolicySpec) -> Iterator[str]:
@@ -27,6 +29,7 @@ def find_size_problems(spec: PlacementPolicySpec) -> Iterator[str]:
     yield from _find_byte_problems(spec, "$.spec")
     if spec.scheduling is not None:
         yield from _find_scheduling_count_problems(spec.scheduling, "$.spec.scheduling")
+        yield from _find_pod_rule_count_problems(spec.scheduling, "$.spec.scheduling")
 
 
 def find_scheduling_size_problems(scheduling: Scheduling | None, path: str = "$.spec.scheduling") -> Iterator[str]:
@@ -55,6 +58,21 @@ def _find_scheduling_count_problems(scheduling: Scheduling, path: str) -> Iterat
     if affinity is not None:
         place = f"{path}.resourceAffinity.requiredResources"
         yield from _find_count_problems(place, MOST_FLOORS, len(affinity.required_resources))
+
+
+def _find_pod_rule_count_problems(scheduling: PolicyScheduling, path: str) -> Iterator[str]:
+    affinities = {
+        "podAffinity": scheduling.pod_affinity,
+        "podAntiAffinity": scheduling.pod_anti_affinity,
+        "nodeAffinity": scheduling.node_affinity,
+    }
+    for name, affinity in affinities.items():
+        if affinity is not None:
+            yield from _find_count_problems(f"{path}.{name}.required", MOST_TERMS, len(affinity.required))
+            yield from _find_count_problems(f"{path}.{name}.preferred", MOST_TERMS, len(affinity.preferred))
+    yield from _find_count_problems(f"{path}.tolerations", MOST_TOLERATIONS, len(scheduling.tolerations))
+    constraints = scheduling.topology_spread_constraints
+    yield from _find_count_problems(f"{path}.topologySpreadConstraints", MOST_CONSTRAINTS, len(constraints))
 
 
 def find_selector_size_problems(selector: LabelSelector | None, path: str) -> Iterator[str]:

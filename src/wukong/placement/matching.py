@@ -82,12 +82,7 @@ class Policies:
         if is_of_cluster and key.name == DEFAULT:
             self.default_plan = plan
             return old_plan
-        spec = policy.spec
-        selector = compile_selector(spec.selector) or ()
-        namespace_selector = spec.namespace_selector if isinstance(spec, ClusterPlacementPolicySpec) else None
-        namespaces = compile_selector(namespace_selector) or ()
-        rank = is_of_cluster, -len(selector) - len(namespaces), key.name
-        candidate = _Candidate(rank, selector, namespaces, plan)
+        candidate = _Candidate(rank_of(policy), *_selectors_of(policy), plan)
         insort(self._candidates.setdefault(key.namespace, []), candidate, key=_rank_of)
         self._by_key[is_of_cluster, key] = candidate
         return old_plan
@@ -181,6 +176,19 @@ class Policies:
             if best:
                 return best
         return []
+
+
+def rank_of(policy: Policy) -> tuple[bool, int, str]:
+    """Sorts the most specific policy first: of the namespace, then who asks for more, then by name."""
+    selector, namespaces = _selectors_of(policy)
+    return isinstance(policy, ClusterPlacementPolicy), -len(selector) - len(namespaces), policy.metadata.name
+
+
+def _selectors_of(policy: Policy) -> tuple[Selector, Selector]:
+    """Of pods, and of namespaces."""
+    spec = policy.spec
+    namespaces = spec.namespace_selector if isinstance(spec, ClusterPlacementPolicySpec) else None
+    return compile_selector(spec.selector) or (), compile_selector(namespaces) or ()
 
 
 def _rank_of(candidate: _Candidate) -> tuple[bool, int, str]:

@@ -67,10 +67,9 @@ class WukongPlan(msgspec.Struct, frozen=True, eq=False):
         floors = tuple(floor for floor in policy.floors if _resources_of(floor) not in floored)
         if self.judges_resources:
             preferences, floors = (*preferences, *block.preferences), (*floors, *block.floors)
-        plan = Plan(
+        plan = msgspec.structs.replace(
+            policy,
             name=self.name if policy.name == NO_POLICY else f"{self.name} over {policy.name}",
-            strategy=policy.strategy,
-            is_enforced=policy.is_enforced,
             preferences=preferences,
             floors=floors,
             filters=_unite_uses(policy.filters, block.filters),

@@ -89,8 +89,10 @@ def _deliver(action: Write) -> Steps:
             if has_happened(action, document):
                 return version_to_await(action, document)
         except (AlreadyExists, Conflict):
-            # After a lost answer this may be our own write: the first request arrived late.
-            if is_in_doubt and has_happened(action, document := (yield from _look(action))):
+            # After a lost answer this may be our own write: the first request arrived late. A binding may also be that
+            # of an earlier process of ours, which ended before it was answered.
+            is_maybe_ours = is_in_doubt or isinstance(action, Bind)
+            if is_maybe_ours and has_happened(action, document := (yield from _look(action))):
                 return version_to_await(action, document)
             raise
     raise OutcomeUnknown(f"no answer {TRIES} times to: {describe_action(action)}")

@@ -24,7 +24,8 @@ def has_happened(action: Write, document: Document | None) -> bool:
     if isinstance(action, Create):
         return contains(document, action.body)
     if isinstance(action, Bind):
-        return bool(_lookup(document, ["spec", "nodeName"]) == action.node)
+        is_same_pod = not action.uid or _lookup(document, ["metadata", "uid"]) == action.uid
+        return is_same_pod and bool(_lookup(document, ["spec", "nodeName"]) == action.node)
     if isinstance(action, Scale):
         return bool(_lookup(document, ["spec", "replicas"]) == action.replicas)
     if action.patch.type == "json":

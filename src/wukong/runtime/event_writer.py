@@ -84,9 +84,9 @@ def event_of(note: Note, identity: str, now: float) -> Document:
         "kind": EVENTS.kind,
         "metadata": {"name": f"{note.key.name[:200]}.{digest}", "namespace": namespace},
         "eventTime": micro_time(now),
-        "reportingController": _REPORTER,
+        "reportingController": note.reporter or _REPORTER,
         "reportingInstance": identity[:128],
-        "action": note.reason[:128],
+        "action": (note.action or note.reason)[:128],
         "reason": note.reason[:128],
         "regarding": regarding,
         "note": note.text.encode()[:1024].decode(errors="ignore"),  # the API server counts bytes

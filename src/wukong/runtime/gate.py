@@ -1,6 +1,6 @@
 """The gate: asked before every act of ours that takes a pod or a node away. Pure: an action, the state and the time.
 
-    Evict, Delete of a pod, node or virtual machine, a cordon or taint of a node, a scale-down
+    Evict, Delete of a pod, node or virtual machine, a cordon or taint of a node, a scale-down, a pod marked as a victim
         ├─ what must never be touched ─► Forbid     static pods, named namespaces, novasphere.dev/never-move: "true"
         ├─ too many lately            ─► Hold       the key comes back
         ├─ mode Observe               ─► Forbid     said, not done
@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Meta
 
 from wukong.actions import Action, Delete, Evict, Note, Patch, Scale
-from wukong.api.core import Node, Pod, Taint
+from wukong.api.core import NEVER_MOVE, Node, Pod, Taint
 from wukong.api.kinds import NODES, PODS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES
 from wukong.api.kubevirt import VirtualMachineInstance
 from wukong.api.resources import Key
@@ -30,8 +30,8 @@ from wukong.runtime.delivery import object_of
 from wukong.semantics.tolerations import HARD_EFFECTS, tolerates
 from wukong.state import State
 
-NEVER_MOVE = "novasphere.dev/never-move"
 MIRROR_POD = "kubernetes.io/config.mirror"  # the API's shadow of a static pod: only its kubelet can end that
+VICTIM = ("DisruptionTarget", "True")  # the condition of a pod that is about to go
 _KEPT = 4096  # refusals that were said already
 
 Act = Literal["evict", "delete-pod", "delete-vm", "delete-node", "cordon", "taint", "scale-down"]
@@ -115,6 +115,12 @@ class Gate:
 
     def check(self, action: Action, state: State, now: float) -> Verdict:
         """Whether this may be done now. What is allowed counts towards its rate, whatever the API server answers."""
+        if _marks_victim(action):  # what may not be deleted is not marked for it either; only the deletion is counted
+            observes = "the gate only observes" if self.settings.mode == "Observe" else ""
+            reason = self._find_protection("delete-pod", action, state)
+            if reason or observes:
+                return self._forbid("delete-pod", action, reason or observes, "forbidden" if reason else "observed")
+            return ALLOW
         act = act_of(action, state)
         if act is None:
             return ALLOW
@@ -210,6 +216,15 @@ def act_of(action: Action, state: State) -> Act | None:
                 "scale-down" if workload is None or replicas < (1 if replicas_now is None else replicas_now) else None
             )
     return None
+
+
+def _marks_victim(action: Action) -> bool:
+    """Whether this tells a pod that it is about to be deleted, as a scheduler does before it preempts."""
+    if not isinstance(action, Patch) or (action.resource, action.subresource) != (PODS, "status"):
+        return False
+    status = action.patch.body.get("status") if isinstance(action.patch.body, dict) else None
+    conditions = status.get("conditions") or () if isinstance(status, dict) else ()
+    return any((entry.get("type"), entry.get("status")) == VICTIM for entry in conditions)
 
 
 def note_of(action: Action, verdict: Hold | Forbid) -> Note:

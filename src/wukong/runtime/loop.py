@@ -16,12 +16,13 @@ from typing import Any
 
 import msgspec
 
-from wukong.actions import Action
+from wukong.actions import Action, Note
 from wukong.api.meta import Object
 from wukong.api.resources import Resource, key_of
 from wukong.errors import ClusterError, GateRefusal, WukongError
 from wukong.ports import Clock, Cluster, KindMissing, Listing
 from wukong.runtime.dispatch import Dispatch, Item
+from wukong.runtime.event_queue import EventQueue
 from wukong.runtime.gate import Allow, Gate, Hold, note_of, refusal_of
 from wukong.runtime.leader import Leader
 from wukong.runtime.metrics import Metrics
@@ -32,7 +33,7 @@ from wukong.runtime.performer import Performer, describe_action
 from wukong.runtime.source import is_from_outside
 from wukong.runtime.watch_source import WatchSource
 from wukong.runtime.watch_table import merge_watches
-from wukong.runtime.work_cycle import Work, WorkCycle, is_dispensable
+from wukong.runtime.work_cycle import Work, WorkCycle
 from wukong.state import Change, State
 from wukong.state.controller import Controller, Watch
 
@@ -83,6 +84,7 @@ class Loop:
         self._listeners: list[Callable[[Change], None]] = []
         gate = gate or Gate(count=self.metrics.count_gate)
         self._cycle = WorkCycle(self.dispatch, dict.fromkeys(self.dispatch.controllers, gate))
+        self._events = EventQueue(self._write_event, lambda note: self._count(note, "dropped"))
         self._running: dict[asyncio.Task[None], Work] = {}
         self._wake = asyncio.Event()
 
@@ -124,6 +126,7 @@ class Loop:
         """Until `stop` is set; then finish what is in flight, give the lease back and return."""
         self.mirror.ages.start(self.clock.now())
         following = [asyncio.create_task(self._feed_mirror(watch)) for watch in self._watches.values()]
+        following.append(asyncio.create_task(self._events.run()))
         if self.leader is not None:
             following.append(asyncio.create_task(self.leader.run()))
         pump, stopping = asyncio.create_task(self._pump()), asyncio.create_task(stop.wait())
@@ -214,16 +217,26 @@ class Loop:
     async def _perform(self, item: Item, action: Action) -> WrittenVersion | None:
         if not self.is_leading:
             raise asyncio.CancelledError
+        if isinstance(action, Note):  # what comes after it need not wait, nor any other key
+            self._events.put(action)
+            return None
         await self._pass_gate(item, action)
         try:
             written = await self.performer.perform(action, self.clock.now())
         except ClusterError as error:
             self._count(action, type(error).__name__)
-            if not is_dispensable(action):
-                raise
-            return None
+            raise
         self._count(action, "ok")
         return written
+
+    async def _write_event(self, note: Note) -> None:
+        """Losing an Event stops nothing."""
+        try:
+            await self.performer.perform(note, self.clock.now())
+        except ClusterError as error:
+            self._count(note, type(error).__name__)
+        else:
+            self._count(note, "ok")
 
     async def _pass_gate(self, item: Item, action: Action) -> None:
         """Raises GateRefusal if this may not be done now. What is refused is told once, by an Event and a log line."""
@@ -233,8 +246,7 @@ class Loop:
         if verdict.is_news:
             facts = {"item": str(item), "action": describe_action(action), "reason": verdict.reason}
             log.warning("the gate holds" if isinstance(verdict, Hold) else "the gate forbids", extra=facts)
-            with suppress(ClusterError):  # losing an Event stops nothing
-                await self.performer.perform(note_of(action, verdict), self.clock.now())
+            self._events.put(note_of(action, verdict))
         raise refusal_of(verdict)
 
     def _count(self, action: Action, result: str) -> None:
@@ -275,6 +287,7 @@ class Loop:
         if self._running:
             await asyncio.wait(list(self._running), timeout=self.settings.grace_seconds)
         await _cancel(*self._running)
+        await self._events.drain(self.settings.grace_seconds)
 
 
 async def _cancel(*tasks: asyncio.Task[Any]) -> None:

@@ -1,4 +1,4 @@
-"""What Wukong says about itself to Prometheus. Kept by `loop`, `leader` and serve.extender, served by serve.probes.
+"""What Wukong says about itself to Prometheus. Kept by `loop`, `leader` and the servers, served by serve.probes.
 
 No object names as labels: series must not grow with the cluster. Each Metrics has a registry of its own.
 """
@@ -97,3 +97,26 @@ class ExtenderMetrics:
     def record_answer(self, verb: str, code: int, seconds: float) -> None:
         self.seconds.labels(verb).observe(seconds)
         self.requests.labels(verb, str(code)).inc()
+
+
+class AdmissionMetrics:
+    """How the admission webhooks do; in the registry of the others."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self.seconds = Histogram(
+            "wukong_admission_seconds",
+            "Time from a request's headers to its answer",
+            ["webhook"],
+            registry=metrics.registry,
+            buckets=_EXTENDER_SECONDS,
+        )
+        self.requests = Counter(
+            "wukong_admission_requests_total",
+            "Objects reviewed, by what became of them",
+            ["result"],
+            registry=metrics.registry,
+        )
+
+    def record_answer(self, webhook: str, result: str, seconds: float) -> None:
+        self.seconds.labels(webhook).observe(seconds)
+        self.requests.labels(result).inc()

@@ -1,12 +1,15 @@
 """How much memory the bodies of requests may take: each of them, and all that are there at once.
 
-Used by serve.extender.server. Without the sum, a bound on one body would be multiplied by the number of connections.
+Used by the servers of the extender and of the webhooks. Without the sum, a bound on one body would be multiplied by the
+number of connections.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from aiohttp import StreamReader
 
 LIMIT_BYTES = 128 << 20  # of one body; 5,000 nodes in full are about 20 MB
 TOTAL_BYTES = 192 << 20  # of all bodies at once
@@ -42,6 +45,15 @@ class BodyReservation:
             raise BodyTooLargeError
         if self._limits.taken_bytes > self._limits.total_bytes:
             raise TooManyBodiesError
+
+
+async def read_body(content: StreamReader, reservation: BodyReservation) -> bytes:
+    """As request.read() does it, but copied once: it may be tens of megabytes."""
+    chunks: list[bytes] = []
+    while chunk := await content.readany():
+        chunks.append(chunk)
+        reservation.take(len(chunk))
+    return b"".join(chunks)
 
 
 class BodyTooLargeError(Exception):

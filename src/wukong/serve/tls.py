@@ -1,13 +1,15 @@
-"""TLS for servers that only known clients may call: certificates on both sides, renewed without a restart.
+"""TLS for servers, renewed without a restart; certificates on both sides where only known clients may call.
 
-serve.site is given the context. Certificates are rotated by writing the files anew: every new connection looks whether
-they changed, and so does whoever asks when they expire. Files that cannot be used, half written perhaps, are reported
-once and the last good ones stay.
+serve.site is given the context. Certificates in files (CertificateFiles) are rotated by writing the files anew: every
+new connection looks whether they changed, and so does whoever asks when they expire. Files that cannot be used, half
+written perhaps, are reported once and the last good ones stay. Certificates that somebody else keeps (HeldCertificate)
+are handed over; they touch no disk.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import ssl
 from pathlib import Path
 
@@ -24,9 +26,9 @@ SERVER, CLIENT_CA = "server", "client-ca"  # what `expiries` calls them
 
 
 class CertificateFiles:
-    """A server's `certificate` and its `key`, and the authorities (`client_ca`) of those who may call it."""
+    """A server's `certificate` and its `key`, and the authorities (`client_ca`) of those who may call it; None: all."""
 
-    def __init__(self, certificate: Path, key: Path, client_ca: Path) -> None:
+    def __init__(self, certificate: Path, key: Path, client_ca: Path | None) -> None:
         self.certificate, self.key, self.client_ca = certificate, key, client_ca
         self._stamp = self._read_stamps()
         self._current = self._load()
@@ -64,20 +66,16 @@ class CertificateFiles:
 
     def _read_expiries(self) -> dict[str, float]:
         """A chain lasts as long as the first of it to expire; of authorities one suffices."""
-        server, authorities = _read_expiry_times(self.certificate), _read_expiry_times(self.client_ca)
+        server = _read_expiry_times(self.certificate)
+        authorities = [] if self.client_ca is None else _read_expiry_times(self.client_ca)
         ends = {SERVER: min(server, default=None), CLIENT_CA: max(authorities, default=None)}
         return {name: end for name, end in ends.items() if end is not None}
 
     def _read_stamps(self) -> _Stamp:
-        return tuple(_stamp_of(path) for path in (self.certificate, self.key, self.client_ca))
+        return tuple(_stamp_of(path) for path in (self.certificate, self.key, self.client_ca) if path is not None)
 
     def _load(self) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.verify_mode = ssl.CERT_REQUIRED
-        # No resumption: a resumed session is not checked against an authority that was replaced meanwhile.
-        context.options |= ssl.OP_NO_TICKET
-        context.num_tickets = 0
+        context = _build_context()
         try:
             context.load_cert_chain(self.certificate, self.key, password=_refuse_password)
         except (ssl.SSLError, OSError, ValueError) as error:
@@ -85,6 +83,9 @@ class CertificateFiles:
                 f"{self.certificate}, {self.key}: expected a PEM certificate and its private key: "
                 f"{_describe_error(error)}."
             ) from None
+        if self.client_ca is None:
+            return context
+        context.verify_mode = ssl.CERT_REQUIRED
         try:
             context.load_verify_locations(cafile=self.client_ca)
         except (ssl.SSLError, OSError) as error:
@@ -92,6 +93,48 @@ class CertificateFiles:
                 f"{self.client_ca}: expected the PEM certificates of those who sign clients: {_describe_error(error)}."
             ) from None
         return context
+
+
+class HeldCertificate:
+    """A certificate that its owner hands over, and again when there is a newer one. Until the first, nobody gets in."""
+
+    def __init__(self) -> None:
+        self._current: ssl.SSLContext | None = None
+
+    def use(self, certificate: bytes, key: bytes) -> None:
+        """From the next connection on. Raises InputError for what is no PEM certificate with its key."""
+        context = _build_context()
+        # OpenSSL reads files only. This one has no name, and is gone when it is closed.
+        file = os.memfd_create("certificate", os.MFD_CLOEXEC)
+        try:
+            os.write(file, certificate + key)
+            context.load_cert_chain(f"/proc/self/fd/{file}", password=_refuse_password)
+        except (ssl.SSLError, OSError, ValueError) as error:
+            raise InputError(f"expected a PEM certificate and its private key: {_describe_error(error)}.") from None
+        finally:
+            os.close(file)
+        self._current = context
+
+    def build_context(self) -> ssl.SSLContext:
+        """The context a server keeps; each connection is switched to that of the current certificate."""
+        outer = _build_context()
+        outer.sni_callback = self._select_context
+        return outer
+
+    def _select_context(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> int | None:
+        if self._current is None:
+            return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
+        connection.context = self._current
+        return None
+
+
+def _build_context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # No resumption: a resumed session is not checked against an authority that was replaced meanwhile.
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0
+    return context
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int]:

@@ -106,6 +106,7 @@ class PodRight(Enum):
     DELETE_WITH_NAMESPACE = "deletes the pods of a namespace that is gone or being deleted"
     PREEMPT = "deletes pods that are marked as preempted by the scheduler"
     EVICT = "deletes pods by the eviction API alone"
+    EVICT_FROM_WHOLE = "evicts a pod whose owner has all the pods that it asks for, the others ready: one at a time"
 
 
 class Controller(Protocol):

@@ -80,6 +80,22 @@ def test_who_has_a_right_may_use_it_whatever_its_name() -> None:
     assert cluster.findings() == []
 
 
+@pytest.mark.parametrize(("replicas", "is_found"), [(1, False), (2, True), (0, True)])
+def test_who_evicts_one_at_a_time_finds_its_owner_whole(replicas: int, is_found: bool) -> None:
+    cluster = CheckedCluster(PodController("replicaset", evict, PodRight.EVICT_FROM_WHOLE))
+    cluster.node("n0")
+    pod_spec = {"containers": [{"name": "main", "image": "a"}]}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": pod_spec}
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    body = {"metadata": {"name": "web"}, "spec": spec}
+    owner = cluster.server.create(REPLICA_SETS, body, "default")
+    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": owner["metadata"]["uid"]}
+    meta = {"name": "web-1", "labels": {"app": "web"}, "ownerReferences": [{**reference, "controller": True}]}
+    cluster.server.create(PODS, {"metadata": meta, "spec": {**pod_spec, "nodeName": "n0"}}, "default")
+    found = [text for text in cluster.findings() if text.startswith("pod default/web-1: deleted by replicaset without")]
+    assert bool(found) == is_found
+
+
 def test_one_right_of_several_is_enough() -> None:
     cluster = CheckedCluster(PodController("mine", evict, *DELETION_RIGHTS))
     cluster.node("n0")

@@ -100,6 +100,45 @@ timeline:
   - {at: 160s, patch: {kind: DaemonSet, name: agent, patch: {spec: {template: {metadata: {labels: {v: "3"}}}}}}}
 until: 2h
 """
+# Wukongs that are scaled, changed, deleted and made again, a machine that is deleted, and nodes that go.
+MACHINES = """
+components: [vm]
+nodes:
+  - {namePrefix: n, count: 4, capacity: {cpu: 8, memory: 16Gi}}
+manifests:
+  - apiVersion: vm.novasphere.dev/v1alpha1
+    kind: Wukong
+    metadata: {name: web}
+    spec: &web
+      replicas: 3
+      restartPolicy: WhenSafe
+      disks: [{name: root, containerDisk: {image: "registry.example/web:1"}}]
+      vmTemplate: {spec: {template: {metadata: {annotations: {sim.novasphere.dev/stop-seconds: "20"}}}}}
+  - &db
+    apiVersion: vm.novasphere.dev/v1alpha1
+    kind: Wukong
+    metadata: {name: db}
+    spec: {disks: [{name: root, containerDisk: {image: "registry.example/db:1"}}]}
+timeline:
+  - {at: 20s, drain: n1}
+  - {at: 40s, delete: {kind: VirtualMachine, name: web-0}}
+  - at: 60s
+    apply:
+      apiVersion: vm.novasphere.dev/v1alpha1
+      kind: Wukong
+      metadata: {name: web}
+      spec: {<<: *web, replicas: 2}
+  - {at: 70s, uncordon: n1}
+  - {at: 80s, delete: {kind: Wukong, name: db}}
+  - {at: 130s, kill: n2}
+  - at: 200s
+    apply:
+      apiVersion: vm.novasphere.dev/v1alpha1
+      kind: Wukong
+      metadata: {name: web}
+      spec: {<<: *web, replicas: 2, labels: {tier: front}}
+until: 2h
+"""
 
 
 def the_scenario(faults: Mapping[str, float], text: str = SCENARIO) -> Scenario:

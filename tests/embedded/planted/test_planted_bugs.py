@@ -8,15 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 
-from embedded.planted.hunting import SCENARIO, SETS, find_failing_seeds, hunt, plant
+from embedded.planted.hunting import MACHINES, SCENARIO, SETS, find_failing_seeds, hunt, plant
 from wukong.actions import DONE, Action, Create
+from wukong.api.kinds import VIRTUAL_MACHINES
 from wukong.api.meta import Object
+from wukong.api.resources import Resource
+from wukong.api.vm import Wukong, WukongStatus
+from wukong.controllers.vm import controller as vm_controller
+from wukong.controllers.vm import status as vm_status
+from wukong.controllers.vm.vm_writes import VmWriter
 from wukong.embedded.actors.controller_revisions import revision_of
 from wukong.embedded.actors.daemon_set.node_review import NodeReview
 from wukong.embedded.actors.daemon_set.rolling_update import RollingUpdate
 from wukong.embedded.actors.daemon_set.sync import DaemonSetSync
+from wukong.embedded.actors.kubevirt import instances
 from wukong.embedded.actors.pod_garbage_collector.controller import PodGarbageCollector
 from wukong.embedded.actors.replica_set import controller as replica_set
 from wukong.embedded.actors.stateful_set.ordinal_index import OrdinalMark
@@ -158,6 +166,42 @@ def never_lower_number_ready(self: DaemonSetSync) -> Document:
     return {**status, "numberReady": max(status["numberReady"], before.get("numberReady", 0))}
 
 
+_release_instance = instances._release
+
+
+def release_instance_with_pods(*arguments: Any, has_pods: bool) -> Document:
+    """An instance that has ended goes though its pod is still there."""
+    return _release_instance(*arguments, has_pods=False)
+
+
+def keep_surplus_machines(*_: object) -> None:
+    """Machines that a Wukong does not ask for any more stay."""
+
+
+_create_machine = VmWriter._create
+
+
+def create_machines_once(self: VmWriter, wukong: Wukong, name: str) -> list[Action]:
+    """A machine that was there before is not made again."""
+    return [] if any(machine.name == name for machine in wukong.status.vms) else _create_machine(self, wukong, name)
+
+
+_build_wukong_status = vm_status.build_status
+
+
+def tell_the_time(wukong: Wukong, reports: Any, findings: Any, now: float) -> WukongStatus:
+    """A status that is another one at every look."""
+    status = _build_wukong_status(wukong, reports, findings, now)
+    return msgspec.structs.replace(status, reason=f"LookedAt{now}")
+
+
+_plan_dependent = garbage_collection._plan_dependent
+
+
+def keep_machines_of_the_gone(database: Any, resource: Resource, *arguments: Any) -> Iterator[Action]:
+    return iter(()) if resource == VIRTUAL_MACHINES else _plan_dependent(database, resource, *arguments)
+
+
 BUGS = {
     "a budget ignored by evictions": Bug(eviction, "_charge", ignore_budget, {}, "evicted although budget"),
     "a pod bound twice": Bug(
@@ -221,6 +265,19 @@ BUGS = {
     ),
     "ready daemons whose number only grows": Bug(
         DaemonSetSync, "build_status", never_lower_number_ready, {}, "its status.numberReady is", SETS
+    ),
+    "an instance that goes before its pod": Bug(
+        instances, "_release", release_instance_with_pods, {}, "its guest is there twice", MACHINES
+    ),
+    "a machine that nobody asks for": Bug(
+        VmWriter, "_delete_surplus", keep_surplus_machines, {}, "is left behind: nobody asks for it", MACHINES
+    ),
+    "a machine that is not made again": Bug(VmWriter, "_create", create_machines_once, {}, "is lost", MACHINES),
+    "a status that is never the same": Bug(
+        vm_controller, "build_status", tell_the_time, {}, "by vm, which is never content", MACHINES
+    ),
+    "a machine that outlives its Wukong": Bug(
+        garbage_collection, "_plan_dependent", keep_machines_of_the_gone, {}, "its Wukong is gone", MACHINES
     ),
 }
 SLOW = {"a binding forgotten before it shows"}  # many seeds pass before one finds it

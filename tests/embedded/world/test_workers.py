@@ -116,3 +116,13 @@ def test_a_decision_is_under_way_until_its_last_write() -> None:
     assert list(workers.list_under_way("daemonset")) == [decision]
     workers.end(decision, 12.0)
     assert workers.is_idle
+
+
+def test_a_fork_knows_what_is_under_way_in_the_order_in_which_it_was_decided() -> None:
+    workers = Workers(Timing(1))
+    for number in range(12):
+        for controller in ("scheduler", "daemonset"):
+            workers.begin(a_decision(number, controller), 10.0)
+    for controller in ("scheduler", "daemonset"):
+        expected = [decision.work.item for decision in workers.list_under_way(controller)]
+        assert [decision.work.item for decision in workers.fork().list_under_way(controller)] == expected

@@ -13,6 +13,7 @@ from wukong.api.placement import SchedulingPolicy
 from wukong.api.quantity import parse_quantity, scheduler_amount
 from wukong.api.vm import NAME_LABEL
 from wukong.errors import InputError
+from wukong.placement.free_labels import resources_of
 from wukong.placement.vm import (
     VmSettings,
     build_priority_class,
@@ -23,7 +24,6 @@ from wukong.placement.vm import (
     is_bootable,
     priority_class_name_of,
 )
-from wukong.placement.vm.free_labels import resources_of
 from wukong.placement.vm.merge import find_conflicts, merge_under
 from wukong.semantics.label_syntax import is_label_key, is_label_value
 from wukongs import a_wukong, build, template_spec_of

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from wukong.app.component import Component
+from wukong.app.components.admission import ADMISSION
 from wukong.app.components.extender import EXTENDER
+from wukong.app.components.kube_scheduler import KUBE_SCHEDULER
 from wukong.app.components.load import LOAD
 from wukong.app.components.policy import POLICY
 from wukong.app.components.scheduler import SCHEDULER
@@ -21,7 +23,9 @@ COMPONENTS: dict[str, Component[Any]] = {
         LOAD,
         EXTENDER,
         POLICY,
+        ADMISSION,
         VM,
         SCHEDULER,
+        KUBE_SCHEDULER,
     )
 }

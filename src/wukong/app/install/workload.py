@@ -8,11 +8,11 @@ ignorable. The other controllers are kept alike.
 from __future__ import annotations
 
 from wukong.app.install.installation import Installation, build_meta, labels_of
+from wukong.app.own_pod import POD_NAME, POD_NAMESPACE
 from wukong.placement.capacity import SPOT_LABELS
 from wukong.ports import Document
 
 PRIORITY_CLASS = "system-cluster-critical"
-POD_NAME, POD_NAMESPACE = "POD_NAME", "POD_NAMESPACE"  # variables of our containers
 USER = 65532  # by number: the kubelet cannot tell whether a named user is root
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 

@@ -10,10 +10,14 @@ import click
 from wukong.cli.command_group import Verb, VerbGroup
 
 PARTS: dict[str, Verb] = {
+    "admission": Verb(
+        "wukong.cli.verbs.manifests_admission", "Print the admission webhooks: workload, rights, configurations."
+    ),
     "crds": Verb("wukong.cli.verbs.manifests_crds", "Print the CustomResourceDefinitions of Wukong's kinds."),
     "extender": Verb(
         "wukong.cli.verbs.manifests_extender", "Print the scheduler extender: workload, rights, certificates."
     ),
+    "scheduler": Verb("wukong.cli.verbs.manifests_scheduler", "Print our scheduler: kinds, workload, rights."),
     "vm": Verb("wukong.cli.verbs.manifests_vm", "Print the controller of Wukongs: kind, workload, rights."),
 }
 

@@ -36,11 +36,12 @@ _T = TypeVar("_T")
 def command(kubeconfig: str, context: str, output: str | None, is_anonymous: bool) -> None:
     """Capture what decides placement in a live cluster.
 
-    Nodes, pods, workloads, services, budgets, priorities, volumes, claims and placement policies, without anything
-    that does not decide placement: no secrets or config maps are read, and no environment, arguments or annotations
-    are kept, but those by which Kubernetes numbers versions and the notice on a node that it is about to go
-    (placement.novasphere.dev/notice). The file is what -s of the other commands takes. With --anonymize the same is
-    decided on it under other names: only numbers, times and the words of Kubernetes, clouds and Wukong itself stay.
+    Nodes, pods, workloads, services, budgets, priorities, volumes, claims and placement policies, without anything that
+    does not decide placement: no secrets or config maps are read, and no environment, arguments or annotations are
+    kept, but those by which Kubernetes numbers versions, the notice on a node that it is about to go
+    (placement.novasphere.dev/notice), and what was decided for a pod at admission. The file is what -s of the other
+    commands takes. With --anonymize the same is decided on it under other names: only numbers, times and the words of
+    Kubernetes, clouds and Wukong itself stay.
 
     A FILE that is there is replaced only by a whole snapshot: nodes and pods must be readable, and the login valid.
     Other kinds that may not be listed are left out, and that is said. A link is followed, a device or pipe written to.

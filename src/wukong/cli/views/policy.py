@@ -28,6 +28,7 @@ def build_policy_document(report: PolicyReport) -> dict[str, object]:
         "strategy": report.strategy or None,
         "ownStrategy": report.own_strategy or None,
         "critical": report.is_critical,
+        "decidedAtAdmission": report.is_marked,
         "priority": report.priority,
         "fallback": report.is_fallback,
         "winnerWithout": report.alone or None,
@@ -46,6 +47,8 @@ def build_policy_document(report: PolicyReport) -> dict[str, object]:
 
 def build_policy_view(report: PolicyReport, groups: Sequence[NodeGroup], winner: str) -> Iterator[Part]:
     yield Text(_build_headline(report), style="bold")
+    if report.is_marked:
+        yield f"Decided when it was created, as it is marked: {report.strategy}."
     if report.is_critical:
         instead = f" instead of {report.own_strategy}" if report.own_strategy else ""
         bound = f"{report.critical_priority} or more"

@@ -18,8 +18,8 @@ from wukong.api.resources import Key
 from wukong.api.vm import Wukong
 from wukong.errors import InputError
 from wukong.placement.compile import GPU, RESOURCES
+from wukong.placement.free_labels import free_amount
 from wukong.placement.limits import MOST_FLOORS
-from wukong.placement.vm.free_labels import free_amount
 from wukong.placement.vm.node_affinity import gpu_types_of
 from wukong.placement.wukong_plan import MOST_DEVICES
 from wukong.semantics.label_syntax import is_label_key

@@ -20,7 +20,7 @@ from wukong.controllers.load.floor_demand import largest_met
 from wukong.controllers.load.usage_labels import LabelPlan, Settings
 from wukong.engine import Snapshot
 from wukong.placement.compile import GPU, RESOURCES
-from wukong.placement.vm.free_labels import FREE_PREFIX, free_label_of, free_label_value, resources_of
+from wukong.placement.free_labels import FREE_PREFIX, free_label_of, free_label_value, resources_of
 
 MOST_LABELS = 32  # of free resources on a node: anybody who may create a policy may name thousands
 _COMMON = (*RESOURCES, GPU)

@@ -1,5 +1,7 @@
 """The scheduler: kube-scheduler as one of our controllers, for pods that name it in spec.schedulerName.
 
+On a real cluster it binds pods itself; in an embedded one it also stands for kube-scheduler.
+
 Pods are scheduled one at a time, by priority and then by age, whereas dispatch hands over keys in an order of its own.
 So whichever pod's key comes, the pod that is next in the queue gets decided. Every change that may help a pod brings
 that pod's key, and a reconcile says when the next pod is due. Several keys may be in flight, so bindings go on side by
@@ -11,13 +13,13 @@ The state is the truth. The queue (queue.py) is filled from it at the first reco
 loses backoffs, and nominations that the watch has not delivered yet.
 
 Left out: no Event says that a terminating pod is skipped; scores count room reserved for nominated pods of at
-least the same priority, which kube-scheduler respects only when it filters; pods are decided by one profile.
+least the same priority, which kube-scheduler respects only when it filters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar, Literal, NamedTuple
 
 import msgspec
 
@@ -28,9 +30,10 @@ from wukong.api.meta import Object
 from wukong.api.profile import Profile, default_profile
 from wukong.api.resources import Key, Resource, key_of
 from wukong.controllers.scheduler import writes
-from wukong.controllers.scheduler.choice import Choice, Chooser, Extend
+from wukong.controllers.scheduler.choice import Choice, Chooser, Extension
 from wukong.controllers.scheduler.queue import Entry, Queue
 from wukong.controllers.scheduler.queueing_hints import matters, may_help
+from wukong.controllers.scheduler.unmodelled import VOLUME_BINDING, find_unmodelled
 from wukong.engine import FIRST_BY_NAME, Ties
 from wukong.state import Change, State
 from wukong.state.controller import PodRight, Watch
@@ -39,6 +42,7 @@ from wukong.state.live_snapshot import FACTS
 DEFAULT_NAME = "default-scheduler"
 # What decisions read. Pods and nodes come and go; of the others only volumes make room for a pod that waits.
 READS = (NODES, *(KINDS[group_kind].resource for group_kind in FACTS), PODS)
+Result = Literal["scheduled", "unschedulable", "error", "not-modelled"]  # of one attempt
 
 
 class Requeue(NamedTuple):
@@ -51,7 +55,6 @@ class Requeue(NamedTuple):
 class Scheduler:
     """The controller. Its keys are pods; see above for which pod a key decides."""
 
-    name = "scheduler"
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.PREEMPT})
 
     def __init__(
@@ -59,19 +62,30 @@ class Scheduler:
         names: Iterable[str],
         profile: Profile | None = None,
         *,
+        profiles: Mapping[str, Profile] | None = None,
+        name: str = "scheduler",
         ties: Ties = FIRST_BY_NAME,
-        extend: Extend | None = None,
+        extension: Extension | None = None,
         extended_by: Iterable[Resource] = (),
         is_stock: bool = False,
+        refuses_unmodelled: bool = False,
+        record_result: Callable[[Result], None] = lambda result: None,
     ) -> None:
-        """`names` are the schedulerNames we answer to. `extend` plugs an extender in, as extender.plugin does;
-        `extended_by` are the kinds it goes by besides ours, such as policies. `is_stock`: it stands for the profile's
-        kube-scheduler, so pods wait as long as they would there."""
-        self.names = frozenset(names)
-        self.watches = tuple(Watch(resource, self._keys_of) for resource in (*READS, *extended_by))
+        """`names` are the schedulerNames we answer to, each by its own of the `profiles` or else by `profile`; `name`
+        is the controller's. `extension` is an extender's; `extended_by` are the kinds it goes by besides ours, such as
+        policies: they need not be installed. `is_stock`: it stands for the profile's kube-scheduler, so pods wait as
+        long as they would there. `record_result` hears of every attempt."""
+        self.names, self.name = frozenset(names), name
+        extended_kinds = (Watch(resource, self._keys_of, optional=True) for resource in extended_by)
+        self.watches = (*(Watch(resource, self._keys_of) for resource in READS), *extended_kinds)
         profile = profile or default_profile()
-        self._chooser = Chooser(profile, ties, extend)
+        by_name = profiles or {}
+        self._choosers = {
+            scheduler_name: Chooser(by_name.get(scheduler_name, profile), ties, extension)
+            for scheduler_name in sorted(self.names)
+        }
         self._stock = profile.version if is_stock else None
+        self._refuses_unmodelled, self._record_result = refuses_unmodelled, record_result
         self._queue = Queue()
         self._state: State | None = None  # whose pods the queue holds
         self._decided: dict[Key, Entry] = {}  # key of a reconcile → the pod decided in it
@@ -103,7 +117,13 @@ class Scheduler:
         return None
 
     def _decide(self, entry: Entry, pod: Pod, state: State, now: float) -> tuple[Action, ...]:
-        choice = self._chooser.choose(pod, state, self._queue.nominated, now)
+        problem = find_unmodelled(pod, state) if self._refuses_unmodelled else ""
+        if problem:
+            self._queue.park(entry, frozenset({VOLUME_BINDING}), now)
+            self._record_result("not-modelled")
+            return writes.refuse_unmodelled(pod, problem)
+        choice = self._choosers[_scheduler_name_of(pod)].choose(pod, state, self._queue.nominated, now)
+        self._record_result("scheduled" if choice.node else "error" if choice.error else "unschedulable")
         return *choice.notes, *self._build_actions(entry, pod, choice, state, now)
 
     def _build_actions(self, entry: Entry, pod: Pod, choice: Choice, state: State, now: float) -> tuple[Action, ...]:
@@ -243,7 +263,21 @@ class Scheduler:
         """Tell whether the pod waits for a node from this scheduler."""
         spec = pod.spec
         is_waiting = not spec.node_name and not spec.scheduling_gates and not pod.is_finished and not pod.is_terminating
-        return is_waiting and (spec.scheduler_name or DEFAULT_NAME) in self.names
+        return is_waiting and _scheduler_name_of(pod) in self.names
+
+    # ---- for metrics
+
+    def count_pending(self) -> dict[str, int]:
+        """Return how many pods wait, by where they do: active, backoff or unschedulable."""
+        return self._queue.count_pending()
+
+    def oldest_pending_since(self) -> float | None:
+        """Return when the oldest of the pods that wait was created."""
+        return min((entry.created_at for entry in self._queue if not entry.is_popped), default=None)
+
+
+def _scheduler_name_of(pod: Pod) -> str:
+    return pod.spec.scheduler_name or DEFAULT_NAME
 
 
 def _parse_key(text: str) -> Key:

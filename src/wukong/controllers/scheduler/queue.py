@@ -45,6 +45,7 @@ class Entry(msgspec.Struct):
     decided_on: Key | None = None  # the key of the reconcile in which it was decided last
     heap_number: int = 0  # of the one heap item that is current: the last pushed
     arrival: int = 0  # which pod it is, counted from the first that came
+    created_at: float = 0.0
 
     @property
     def rank(self) -> tuple[float, float, int]:
@@ -104,6 +105,13 @@ class Queue:
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries.values())
 
+    def count_pending(self) -> dict[str, int]:
+        """Return how many pods wait, by where they do. Those being decided or bound do not."""
+        waiting = [entry for entry in self if not entry.is_popped]
+        parked = sum(entry.parked_until is not None for entry in waiting)
+        numbers = {item.number for item in self._backing_off if item.is_current}
+        return {"active": len(waiting) - parked - len(numbers), "backoff": len(numbers), "unschedulable": parked}
+
     # ---- in and out
 
     def add(self, pod: Pod) -> Entry:
@@ -113,9 +121,16 @@ class Queue:
         if known_entry is not None and known_entry.uid == pod.metadata.uid:
             return known_entry
         self.remove(key)
-        entry = Entry(key, pod.metadata.uid, pod.spec.priority or 0, parse_time(pod.metadata.creation_timestamp) or 0.0)
+        created_at = parse_time(pod.metadata.creation_timestamp) or 0.0
         self._arrivals += 1
-        entry.arrival = self._arrivals
+        entry = Entry(
+            key,
+            pod.metadata.uid,
+            pod.spec.priority or 0,
+            created_at,
+            arrival=self._arrivals,
+            created_at=created_at,
+        )
         self.entries[key] = entry
         self.nominate(entry, pod.status.nominated_node_name)
         self._push(self._active, entry, entry.rank)

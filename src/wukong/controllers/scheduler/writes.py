@@ -17,12 +17,14 @@ from wukong.ports import PatchBody
 
 POD_SCHEDULED, DISRUPTION_TARGET = "PodScheduled", "DisruptionTarget"
 UNSCHEDULABLE, ERROR, PREEMPTED = "Unschedulable", "SchedulerError", "PreemptionByScheduler"
+NOT_MODELLED = "NotModelled"
+SCHEDULING = "Scheduling"  # what a scheduler does, in Events
 LONGEST_NOTE = 1024
 
 
 def bind(pod: Pod, node: str) -> tuple[Action, ...]:
     text = f"Successfully assigned {pod.key} to {node}"
-    return Bind(key_of(pod), node, pod.metadata.uid), build_note(pod, "Scheduled", text)
+    return Bind(key_of(pod), node, pod.metadata.uid), build_note(pod, pod, "Scheduled", "Binding", text)
 
 
 def refuse(pod: Pod, reason: str, message: str, nominated: str | None, now: float) -> tuple[Action, ...]:
@@ -30,11 +32,17 @@ def refuse(pod: Pod, reason: str, message: str, nominated: str | None, now: floa
 
     kube-scheduler repeats the Event at every attempt and writes the status only where it changed; so do we.
     """
-    note = build_note(pod, "FailedScheduling", shorten(message), is_warning=True)
+    note = build_note(pod, pod, "FailedScheduling", SCHEDULING, shorten(message), is_warning=True)
     status = _build_condition_patch(pod, POD_SCHEDULED, "False", reason, message, now)
     if nominated is not None and nominated != pod.status.nominated_node_name:
         status["nominatedNodeName"] = nominated or None
     return (note, patch_status(pod, status)) if status else (note,)
+
+
+def refuse_unmodelled(pod: Pod, problem: str) -> tuple[Action, ...]:
+    """Record why the pod is left alone. Nothing else of it is touched."""
+    text = f"{pod.spec.scheduler_name} leaves this pod alone: {problem}. Let another scheduler place it."
+    return (build_note(pod, pod, NOT_MODELLED, SCHEDULING, shorten(text), is_warning=True),)
 
 
 def preempt(preemptor: Pod, victim: Pod, node: str, now: float) -> tuple[Action, ...]:
@@ -47,7 +55,7 @@ def preempt(preemptor: Pod, victim: Pod, node: str, now: float) -> tuple[Action,
     return (
         *((patch_status(victim, status),) if status else ()),
         Delete(PODS, key_of(victim), uid=victim.metadata.uid),
-        build_note(victim, "Preempted", text),
+        build_note(victim, preemptor, "Preempted", "Preempting", text),
     )
 
 
@@ -60,8 +68,18 @@ def patch_status(pod: Pod, status: dict[str, Any]) -> Patch:
     return Patch(PODS, key_of(pod), PatchBody("strategic", body), subresource="status")
 
 
-def build_note(pod: Pod, reason: str, text: str, *, is_warning: bool = False) -> Note:
-    return Note(PODS, key_of(pod), reason, text, uid=pod.metadata.uid, is_warning=is_warning)
+def build_note(pod: Pod, decided_pod: Pod, reason: str, action: str, text: str, *, is_warning: bool = False) -> Note:
+    """Return an Event about a pod, reported by the scheduler that decided about another or the same."""
+    return Note(
+        PODS,
+        key_of(pod),
+        reason,
+        text,
+        uid=pod.metadata.uid,
+        is_warning=is_warning,
+        action=action,
+        reporter=decided_pod.spec.scheduler_name,
+    )
 
 
 def shorten(message: str) -> str:

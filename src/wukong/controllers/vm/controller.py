@@ -32,7 +32,8 @@ from wukong.api.kinds import (
 from wukong.api.profile import default_profile
 from wukong.api.resources import Key
 from wukong.api.vm import Wukong, WukongStatus, vm_names_of
-from wukong.controllers.vm.conditions import ACCEPTED, PLACED, Claim, is_turned, update_conditions
+from wukong.controllers.conditions import Claim, is_turned, update_conditions
+from wukong.controllers.vm.conditions import ACCEPTED, PLACED
 from wukong.controllers.vm.machines import (
     find_machine,
     list_owned_names,
@@ -64,7 +65,7 @@ _PERMANENT = ("Invalid", "Denied", "GateRefusal")  # errors that are told when t
 
 
 def wukongs_of_class(change: Change, state: State) -> list[Key]:
-    return state.index_of(ClassUsers).list_wukongs(change.key.name)
+    return state.index_of(ClassUsers).list_asking(change.key.name)
 
 
 class Judgement(NamedTuple):

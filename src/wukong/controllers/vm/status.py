@@ -11,15 +11,8 @@ from typing import NamedTuple
 import msgspec
 
 from wukong.api.vm import VmStatus, Wukong, WukongStatus
-from wukong.controllers.vm.conditions import (
-    ACCEPTED,
-    BOOTABLE,
-    PLACED,
-    READY,
-    RESTART_REQUIRED,
-    Claim,
-    update_conditions,
-)
+from wukong.controllers.conditions import Claim, update_conditions
+from wukong.controllers.vm.conditions import ACCEPTED, BOOTABLE, PLACED, READY, RESTART_REQUIRED
 from wukong.controllers.vm.machines import Machine
 from wukong.controllers.vm.pending_changes import PendingChanges
 from wukong.controllers.vm.vm_status import NAME_TAKEN, NOT_PLACED, Trouble, build_vm_status

@@ -12,7 +12,7 @@ from wukong.api.core import Pod, PodCondition
 from wukong.api.kubevirt import VirtualMachineCondition, VirtualMachineInstance, find_condition
 from wukong.api.times import parse_time
 from wukong.api.vm import VmStatus
-from wukong.controllers.vm.conditions import cut
+from wukong.controllers.conditions import cut
 from wukong.controllers.vm.machines import Machine, is_leaving
 from wukong.controllers.vm.pending_changes import PendingChanges
 from wukong.controllers.vm.vm_writes import describe_owner

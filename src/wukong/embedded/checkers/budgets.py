@@ -31,6 +31,7 @@ from wukong.runtime.dispatch import Item
 from wukong.state import Change, State
 from wukong.state.controller import PodRight
 
+EVICTING = frozenset((PodRight.EVICT, PodRight.EVICT_FROM_WHOLE))
 _EXPECTED_TO_GO_SECONDS = 120.0  # an evicted pod that is still there then counts again (DeletionTimeout)
 
 
@@ -106,7 +107,7 @@ class Budgets:
         actor = acting_controller(self.world)
         # An eviction charges the budget without counting anything. Any other controller that writes the status counted.
         is_counted = _status_of(change.new) != _status_of(change.old)
-        if is_counted and actor is not None and PodRight.EVICT not in actor.pod_rights:
+        if is_counted and actor is not None and not actor.pod_rights & EVICTING:
             mirror = actor.process.state
             budget = mirror.get(PodDisruptionBudget, change.key) or change.new
             decided = self._decided_counts.pop((actor.process, change.key), None)

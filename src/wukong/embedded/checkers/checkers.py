@@ -10,6 +10,7 @@ from wukong.embedded.checkers.covered_pods import CoveredPodsIndex
 from wukong.embedded.checkers.daemon_pods import DaemonPods
 from wukong.embedded.checkers.findings import Finding, Findings
 from wukong.embedded.checkers.histories import Histories
+from wukong.embedded.checkers.machine_writes import MachineWrites
 from wukong.embedded.checkers.machines import Machines
 from wukong.embedded.checkers.ordinals import OrdinalPods
 from wukong.embedded.checkers.own_writes import OwnWrites
@@ -21,6 +22,8 @@ from wukong.embedded.faults import Faults
 from wukong.embedded.world.world import World
 from wukong.state import Change
 
+CHECKERS = (Histories, PodCreations, PodDeletions, Machines, MachineWrites)  # that judge every change
+
 
 class Checkers:
     def __init__(self, world: World, faults: Faults | None = None) -> None:
@@ -31,7 +34,7 @@ class Checkers:
             world.state.index_of(index)  # made now, so that a fork of the world has it
         self._touched.include((kind, objects) for kind, objects in world.state.objects.items())
         self._budgets, self._bindings = Budgets(self._findings), Bindings(self._findings)
-        self._checkers = [make(self._findings) for make in (Histories, PodCreations, PodDeletions, Machines)]
+        self._checkers = [make(self._findings) for make in CHECKERS]
         self._checked_version: int | None = None  # up to which the mirror is known to be right
         self._listen()
         if faults is not None:

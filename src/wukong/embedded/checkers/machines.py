@@ -5,9 +5,11 @@ is being deleted runs until it is gone. At rest:
 
 - a machine that is to run has an instance that has not ended, unless somebody keeps failing to start it, or it waits
   because its guests failed before they ran;
-- an instance has its machine, and a virt-launcher pod its instance;
+- an instance that runs has a pod that has not ended;
+- an instance has its machine, and a virt-launcher pod its instance, unless they are being deleted and wait for a pod;
 - nothing waits for a finalizer of KubeVirt's while no pod of it is left;
-- a Wukong that was accepted has all its machines and no others, where a controller cares for Wukongs.
+- a Wukong that was accepted has all its machines and no others, where a controller cares for Wukongs and nobody else
+  has a machine of that name; and a machine of a Wukong has that Wukong.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from collections.abc import Iterable
 from wukong.api.core import Pod
 from wukong.api.kinds import VIRTUAL_MACHINES, WUKONGS
 from wukong.api.kubevirt import VirtualMachine, VirtualMachineInstance
-from wukong.api.meta import Object, controller_of
+from wukong.api.meta import Object, OwnerReference, controller_of
 from wukong.api.resources import Key, key_of
 from wukong.api.vm import Wukong, vm_names_of
 from wukong.embedded.checkers.findings import Findings
@@ -26,10 +28,12 @@ from wukong.embedded.checkers.touched_objects import TouchedObjects
 from wukong.embedded.world.world import World
 from wukong.ports import Document
 from wukong.state import Change, State
+from wukong.state.controller import own_key
 
 _LAUNCHER, _MACHINE = "kubevirt.io", "vmi.kubevirt.io/id"  # labels of virt-launcher pods
 _JOB = "kubevirt.io/migrationJobUID"
 _FINALIZERS = {"kubevirt.io/foregroundDeleteVirtualMachine", "kubevirt.io/virtualMachineControllerFinalize"}
+_STARTED = ("Scheduled", "Running")  # phases of an instance whose guest boots or runs
 _MachineKey = tuple[str, str]  # namespace, and the label that names a machine
 
 
@@ -99,9 +103,14 @@ def check(findings: Findings, touched: TouchedObjects) -> None:
         _check_machine(findings, machine, state)
     for instance in touched.list_all(VirtualMachineInstance, state):
         _check_instance(findings, instance, state)
-    if any(True for _ in state.of(Wukong)) and _has_controller(findings.world):
+    if touched.includes(VirtualMachineInstance):  # there may be none left
+        for pod in touched.list_all(Pod, state):
+            _check_launcher(findings, pod, state)
+    if touched.includes(Wukong) and _has_controller(findings.world):
         for wukong in touched.list_all(Wukong, state):
             _check_wukong(findings, wukong, state)
+        for machine in touched.list_all(VirtualMachine, state):
+            _check_owner(findings, machine, state)
 
 
 def _check_machine(findings: Findings, machine: VirtualMachine, state: State) -> None:
@@ -129,11 +138,37 @@ def _check_instance(findings: Findings, instance: VirtualMachineInstance, state:
     pods = owned_pods(state, instance.metadata.uid)
     if instance.is_final:
         _check_finalizers(findings, "virtualmachineinstance", instance, pods)
+    elif instance.status.phase in _STARTED and all(pod.is_finished for pod in pods):
+        text = f"at rest it is {instance.status.phase}, and none of its pods runs: its guest is lost"
+        findings.report(f"virtualmachineinstance {key}", text)
     if owner is None or owner.kind != VIRTUAL_MACHINES.kind:
         return
-    machine = state.get(VirtualMachine, Key(key.namespace, owner.name))
-    if (machine is None or machine.metadata.uid != owner.uid) and not pods:
+    waits_for_pods = instance.metadata.deletion_timestamp is not None and bool(pods)
+    if _is_gone(owner, VirtualMachine, key.namespace, state) and not waits_for_pods:
         findings.report(f"virtualmachineinstance {key}", "at rest its virtual machine is gone, and it is left behind")
+
+
+def _check_launcher(findings: Findings, pod: Pod, state: State) -> None:
+    owner = controller_of(pod.metadata)
+    if pod.metadata.labels.get(_LAUNCHER) != "virt-launcher" or owner is None or pod.is_terminating:
+        return
+    if _is_gone(owner, VirtualMachineInstance, pod.metadata.namespace, state):
+        findings.report(f"pod {key_of(pod)}", "at rest its instance is gone, and it is left behind")
+
+
+def _check_owner(findings: Findings, machine: VirtualMachine, state: State) -> None:
+    """A machine that a Wukong controls has it still; the garbage collector takes away those that have not."""
+    owner = controller_of(machine.metadata)
+    if owner is None or owner.kind != WUKONGS.kind or machine.metadata.deletion_timestamp is not None:
+        return
+    if _is_gone(owner, Wukong, machine.metadata.namespace, state):
+        findings.report(f"virtualmachine {key_of(machine)}", "at rest its Wukong is gone, and it is left behind")
+
+
+def _is_gone(owner: OwnerReference, struct: type[Object], namespace: str, state: State) -> bool:
+    """Whether the object that an owner reference names is not there, not even as one that cannot be read."""
+    is_unreadable = state.get_unreadable(struct, Key(namespace, owner.name)) is not None
+    return state.owner(namespace, owner) is None and not is_unreadable
 
 
 def _check_finalizers(findings: Findings, kind: str, subject: Object, remaining: Iterable[Object]) -> None:
@@ -146,11 +181,14 @@ def _check_finalizers(findings: Findings, kind: str, subject: Object, remaining:
 
 
 def _has_controller(world: World) -> bool:
-    """Whether somebody makes machines of Wukongs: a controller that watches both."""
+    """Whether somebody makes machines of Wukongs: a controller that watches both, and whose keys are Wukongs.
+
+    The garbage collector watches both, too.
+    """
     for process in world.processes:
         for controller in process.dispatch.controllers.values():
-            watched = {watch.resource for watch in controller.watches}
-            if WUKONGS in watched and VIRTUAL_MACHINES in watched:
+            keys_by_kind = {watch.resource: watch.keys for watch in controller.watches}
+            if keys_by_kind.get(WUKONGS) is own_key and VIRTUAL_MACHINES in keys_by_kind:
                 return True
     return False
 
@@ -165,7 +203,9 @@ def _check_wukong(findings: Findings, wukong: Wukong, state: State) -> None:
     keys = state.owners.owned_by(wukong.metadata.uid, VIRTUAL_MACHINES)
     machines = [machine for key in keys if (machine := state.get(VirtualMachine, key)) is not None]
     present = {machine.metadata.name for machine in machines if machine.metadata.deletion_timestamp is None}
-    for name in sorted(wanted - present):
+    owned = {machine.metadata.name for machine in machines}
+    taken = {name for name in wanted - owned if state.get(VirtualMachine, Key(namespace, name)) is not None}
+    for name in sorted(wanted - present - taken):
         findings.report(f"wukong {namespace}/{wukong.metadata.name}", f"at rest its virtual machine {name} is lost")
     for name in sorted(present - wanted):
         text = f"at rest virtual machine {name} is left behind: nobody asks for it"

@@ -65,10 +65,10 @@ class PodDeletions:
         if actor is None:
             return
         deleted = self._deleted_in(actor.decision)
-        rules = [rule for right, rule in RULES.items() if right in actor.pod_rights]
-        if not rules:
+        rights = [right for right in RULES if right in actor.pod_rights]
+        if not rights:
             self.findings.report(f"pod {change.key}", f"deleted by {actor.name}, whose business it is not")
-        elif not any(self._holds(rule, change.key, old, actor, deleted) for rule in rules):
+        elif not any(self._holds(right, change.key, old, actor, deleted) for right in rights):
             self.findings.report(f"pod {change.key}", f"deleted by {actor.name} without a reason")
         deleted.add(old.metadata.uid)
 
@@ -78,7 +78,10 @@ class PodDeletions:
             del self._deleted[next(iter(self._deleted))]
         return deleted
 
-    def _holds(self, rule: Rule, key: Key, pod: Pod, actor: ActingController, deleted: Deleted) -> bool:
+    def _holds(self, right: PodRight, key: Key, pod: Pod, actor: ActingController, deleted: Deleted) -> bool:
+        rule = RULES[right]
+        if right == PodRight.EVICT_FROM_WHOLE and not is_disrupted(pod, EVICTED):
+            return False
         if rule(pod, self.world.state, deleted):
             return True
         mirror = actor.mirror()
@@ -198,6 +201,16 @@ def _is_evicted(pod: Pod, _: State, __: Deleted) -> bool:
     return is_disrupted(pod, EVICTED)
 
 
+def _is_of_whole(pod: Pod, state: State, deleted: Deleted) -> bool:
+    """Its owner has as many pods as it asks for, and all others are ready."""
+    owner = owner_of(pod, state)
+    if owner is None or deleted:
+        return False
+    siblings = active_siblings(pod, state)
+    others = [sibling for uid, sibling in siblings.items() if uid != pod.metadata.uid]
+    return len(others) + 1 == replicas_of(owner) and all(map(is_ready, others))
+
+
 RULES: dict[PodRight, Rule] = {
     PodRight.DELETE_SURPLUS_REPLICAS: _is_surplus,
     PodRight.DELETE_ORDINALS: _is_out_of_order,
@@ -211,6 +224,7 @@ RULES: dict[PodRight, Rule] = {
     PodRight.DELETE_WITH_NAMESPACE: _is_in_leaving_namespace,
     PodRight.PREEMPT: _is_preempted,
     PodRight.EVICT: _is_evicted,
+    PodRight.EVICT_FROM_WHOLE: _is_of_whole,
 }
 
 

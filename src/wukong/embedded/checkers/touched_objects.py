@@ -48,6 +48,10 @@ class TouchedObjects:
         self._keys.clear()
         self._namespaces.clear()
 
+    def includes(self, struct: type[Object]) -> bool:
+        """Whether an object of this kind was touched; it may be gone."""
+        return KINDS.group_kinds[struct] in self._keys
+
     def list_all(self, struct: type[O], state: State) -> list[O]:
         """The objects of a kind to look at that are still there, sorted by key."""
         present = (state.get(struct, key) for key in sorted(self._find_keys(struct, state)))

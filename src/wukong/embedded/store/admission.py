@@ -15,7 +15,6 @@ import msgspec
 
 from wukong.admission.mutation import merge_label_keys, run_plugins, tolerate_failing_nodes
 from wukong.api.core import Pod, PriorityClass
-from wukong.api.kinds import PODS
 from wukong.api.objects import Objects
 from wukong.api.resources import Resource
 from wukong.embedded.store.api_errors import forbidden
@@ -51,8 +50,8 @@ def add_not_ready_taint(node: Document) -> Document:
     return node if has_taint else {**node, "spec": {**spec, "taints": [*taints, dict(_NOT_READY_TAINT)]}}
 
 
-def admit_pod(pod: Document, database: Database, mutators: Sequence[Mutator]) -> Document:
-    """Return a new pod, whose defaults are filled in, after all plugins and mutators.
+def admit_pod(pod: Document, database: Database) -> Document:
+    """Return a new pod, whose defaults are filled in, after all plugins. They run again after mutators.
 
     Raises Denied where its priority class is unknown or contradicts its priority.
     """
@@ -63,10 +62,7 @@ def admit_pod(pod: Document, database: Database, mutators: Sequence[Mutator]) ->
     )
     account = pod["spec"].setdefault("serviceAccountName", "default")
     pod["spec"].setdefault("serviceAccount", account)
-    pod = _run_plugins(pod, objects)
-    if mutators:
-        pod = _run_plugins(mutate(PODS, pod, mutators), objects)
-    return pod
+    return _run_plugins(pod, objects)
 
 
 def prepare_pod_for_create(pod: Document) -> Document:

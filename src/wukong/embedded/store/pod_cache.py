@@ -1,8 +1,8 @@
 """A cache of created pods: what the API server makes of a pod's spec is worked out once, not for every replica.
 
 Defaults, admission and validation of a new pod depend on its spec as it was sent, its labels, its namespace, and the
-PriorityClasses. Pods that are alike in these share one stored spec, the same object, for stored
-documents are never changed in place. Used by writes.py for pods, unless there are mutating functions.
+PriorityClasses. Pods that are alike in these share one stored spec, the same object, for stored documents are never
+changed in place. Used by writes.py; where there are mutating functions, for what goes into them and for what comes out.
 """
 
 from __future__ import annotations

@@ -75,6 +75,10 @@ class Server:
         self._object_writer = ObjectWriter(self.database, self.kinds, mutators)
         self._create_first_objects(build_crds() if definitions is None else definitions)
 
+    def set_mutators(self, mutators: Sequence[Mutator]) -> None:
+        """From now on these change new objects, and no others."""
+        self._object_writer.mutators = list(mutators)
+
     def fork(self, clock: Clock, seed: int | None = None) -> Server:
         """Return an independent copy with a clock of its own. What neither side writes they share.
 

@@ -8,7 +8,7 @@ Called by server.py. Never looks at a clock: `now` is an argument.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from wukong.api.kinds import DEPLOYMENTS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES
@@ -72,13 +72,14 @@ class ObjectWriter:
 
     def __init__(self, database: Database, kinds: Kinds, mutators: Sequence[Mutator] = ()) -> None:
         self.database, self.kinds, self.mutators = database, kinds, list(mutators)
-        self._pod_cache = PodCache(database)
+        self._pod_cache, self._admitted_pod_cache = PodCache(database), PodCache(database)
         self._unchecked_uids: LayeredDict[str, None] = LayeredDict()  # of objects stored without validation
 
     def fork(self, database: Database, kinds: Kinds) -> ObjectWriter:
         """Return one that writes to a copy of the database."""
         copy = ObjectWriter(database, kinds, self.mutators)
         copy._pod_cache, copy._unchecked_uids = self._pod_cache.fork(database), self._unchecked_uids.fork()
+        copy._admitted_pod_cache = self._admitted_pod_cache.fork(database)
         return copy
 
     # Create --------------------------------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ class ObjectWriter:
     ) -> Document:
         """Create an object and return it as stored. `is_applied`: the body has its managedFields already."""
         document = self._build_object(kind, body, namespace, now)
-        if self.mutators:
+        if self.mutators and kind.resource != PODS:
             self._unchecked_uids[document["metadata"]["uid"]] = None  # mutators may leave anything behind
         key = Key(namespace, document["metadata"]["name"])
         if self.database.get(kind.name, key) is not None:
@@ -114,23 +115,37 @@ class ObjectWriter:
     def _create_pod(
         self, kind: ServedKind, document: Document, writer: Writer, now: float, *, is_applied: bool
     ) -> Document:
-        cached = self._pod_cache.find(document) if not self.mutators else None
-        if cached is not None:
-            meta = normalize(copy_document({"metadata": document["metadata"]}))
-            check_types(kind, meta)
-            check_new_metadata(kind, meta)
-            document = {**document, **meta, "spec": cached.spec, "status": cached.status}
-        else:
-            request, document = document, self._normalize_and_default(kind, copy_document(document))
-            document = admit_pod(document, self.database, self.mutators)
-            check_new(kind, document)
-            document = prepare_pod_for_create(document)
-            if not self.mutators:
-                self._pod_cache.add(request, document)
+        if self.mutators:
+            admitted = self._admit_pod(kind, document, self._admitted_pod_cache, self._admit_first)
+            document = without_fields(mutate(kind.resource, admitted, self.mutators), "status")
+        document = self._admit_pod(kind, document, self._pod_cache, self._admit_finally)
         document = with_metadata(document, generation=1)
         if not is_applied:
             document = note_write(kind, None, document, writer, now)
         return self.database.put(kind.name, document)
+
+    def _admit_pod(
+        self, kind: ServedKind, request: Document, cache: PodCache, admit: Callable[[ServedKind, Document], Document]
+    ) -> Document:
+        """What admission makes of a pod; of one like an earlier one, what became of that."""
+        cached = cache.find(request)
+        if cached is not None:
+            meta = normalize(copy_document({"metadata": request["metadata"]}))
+            check_types(kind, meta)
+            check_new_metadata(kind, meta)
+            return {**request, **meta, "spec": cached.spec, "status": cached.status}
+        document = admit(kind, self._normalize_and_default(kind, copy_document(request)))
+        cache.add(request, document)
+        return document
+
+    def _admit_first(self, kind: ServedKind, document: Document) -> Document:
+        """As mutators see it."""
+        return {**admit_pod(document, self.database), "status": {}}
+
+    def _admit_finally(self, kind: ServedKind, document: Document) -> Document:
+        document = admit_pod(document, self.database)
+        check_new(kind, document)
+        return prepare_pod_for_create(document)
 
     def complete_restored(self, kind: ServedKind, document: Document, now: float) -> Document:
         """Return an object of another cluster with what it lacks to be stored here. Keeps its uid and generation."""

@@ -44,6 +44,8 @@ WRITING = Spread(1, 5, 18, 45, 100)
 WEBHOOK_WRITING = Spread(5, 20, 35, 60, 100)  # of KubeVirt's objects: a machine has its pod after 100 to 170 ms
 ANY = Latency(HEARING, WRITING)
 MANY = 1_000_000  # workers: as many as there is work
+# Decides one pod after the other; bindings go on beside the next decision.
+SCHEDULING = Latency(Spread(1, 2, 10, 25, 45), Spread(1, 6, 16, 34, 37), deciding=1, workers=1, writes_aside=True)
 
 LATENCIES: dict[str, Latency] = {
     "daemonset": ANY._replace(workers=2),
@@ -56,8 +58,7 @@ LATENCIES: dict[str, Latency] = {
     "nodelifecycle": Latency(Spread(2, 4, 9, 14, 15), Spread(2, 3, 7, 12, 26), workers=8),
     "podgc": ANY._replace(workers=1),
     "replicaset": Latency(Spread(1, 2, 14, 38, 100), Spread(1, 6, 20, 64, 100)),
-    # Decides one pod after the other; bindings go on beside the next decision.
-    "scheduler": Latency(Spread(1, 2, 10, 25, 45), Spread(1, 6, 16, 34, 37), deciding=1, workers=1, writes_aside=True),
+    "scheduler": SCHEDULING,
     "tainteviction": ANY._replace(workers=8),
     "virt-evacuation": Latency(HEARING, WEBHOOK_WRITING, workers=3),
     "virt-handler": Latency(HEARING, WEBHOOK_WRITING, workers=MANY, is_apart=True),
@@ -65,4 +66,5 @@ LATENCIES: dict[str, Latency] = {
     "virt-node": Latency(HEARING, WRITING, workers=3),
     "virt-vm": Latency(HEARING, WEBHOOK_WRITING, workers=3),
     "virt-vmi": Latency(HEARING, WEBHOOK_WRITING, workers=10),
+    "wukong-scheduler": SCHEDULING,
 }

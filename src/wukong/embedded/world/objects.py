@@ -16,8 +16,8 @@ from msgspec import field
 
 from wukong.api import apps, batch, core, kubevirt
 from wukong.api.kinds import KINDS
-from wukong.api.meta import Base, Object
-from wukong.api.unreadable import Unreadable, read_document
+from wukong.api.meta import Base, Object, ObjectMeta, OwnerReference
+from wukong.api.unreadable import READ_ERRORS, Unreadable, read_document
 from wukong.ports import Document
 
 
@@ -129,31 +129,88 @@ def read_all(group_kind: str, documents: Iterable[Document], struct: type[Object
     """Read many documents of a kind. Pods whose specs share what they hold share what is read of them, too."""
     if group_kind != "Pod" or (struct is not None and not issubclass(Pod, struct)):
         return [read(group_kind, document, struct) for document in documents]
-    pods: list[Object] = []
-    known: dict[tuple[object, ...], Pod] = {}  # the values of a spec but for nodeName, by identity → a pod that has it
-    for document in documents:
+    reader = _PodReader()
+    return [reader.read(document) for document in documents]
+
+
+class _PodReader:
+    """Reads many pods. What their documents share, as the very same objects, is read once, and shared by the pods."""
+
+    def __init__(self) -> None:
+        # what is read of a spec, values by their ids, but for what each pod may have of its own → a pod that has it
+        self._by_spec: dict[tuple[object, ...], Pod] = {}
+        # field and id of a value → the value, so that nothing else gets its id, and what was read of it
+        self._values: dict[tuple[str, int], tuple[Any, Any]] = {}
+        # fields and values of a status, lists by their ids → the same, so that nothing else gets these ids
+        self._statuses: dict[tuple[object, ...], tuple[Document, core.PodStatus]] = {}
+
+    def read(self, document: Document) -> Object:
         spec: Document = document.get("spec") or {}
-        rest = {**spec}
-        rest.pop("nodeName", None)
-        place = (*rest, *map(id, rest.values()))
-        alike = known.get(place)
-        if alike is None:
-            pod = read(group_kind, document, struct)
-            if isinstance(pod, Pod):
-                known[place] = pod
-        else:
-            pod = _read_around_spec(document, alike, spec.get("nodeName") or "")
-        pods.append(pod)
-    return pods
+        place = tuple([(name, id(spec[name])) for name in spec if name in _SPEC_FIELDS])
+        alike = self._by_spec.get(place)
+        if alike is not None:
+            pod = self._read_like(alike, document, spec)
+            if pod is not None:
+                return pod
+        subject = read("Pod", document)
+        if isinstance(subject, Pod):
+            self._by_spec[place] = subject
+        return subject
+
+    def _read_like(self, alike: Pod, document: Document, spec: Document) -> Pod | None:
+        """Read a pod with the spec of another but for node and affinity; None if anything about it is unusual."""
+        meta, status, version = document.get("metadata"), document.get("status", _EMPTY), document.get("apiVersion", "")
+        node_name, affinity = spec.get("nodeName", ""), spec.get("affinity")
+        are_usual = type(meta) is dict and type(status) is dict and type(version) is str and type(node_name) is str
+        if not are_usual or type(document.get("kind", "")) is not str:
+            return None
+        assert meta is not None
+        try:
+            metadata, read_status = self._read_metadata(meta), self._read_status(status)
+            read_affinity = None if affinity is None else self._read_value("affinity", affinity, core.Affinity)
+        except READ_ERRORS:
+            return None
+        if not metadata.name:
+            return None
+        return Pod(
+            kind="Pod",
+            api_version=version,
+            metadata=metadata,
+            spec=msgspec.structs.replace(alike.spec, node_name=node_name, affinity=read_affinity),
+            status=read_status,
+            document=document,
+        )
+
+    def _read_metadata(self, document: Document) -> ObjectMeta:
+        own = {name: value for name, value in document.items() if name not in _SHARED_METADATA}
+        metadata = msgspec.convert(own, ObjectMeta)
+        for name, (attribute, type_) in _SHARED_METADATA.items():
+            if name in document:
+                setattr(metadata, attribute, self._read_value(name, document[name], type_))
+        return metadata
+
+    def _read_value(self, name: str, value: Any, type_: Any) -> Any:
+        place = (name, id(value))
+        known = self._values.get(place)
+        if known is None:
+            known = self._values[place] = value, msgspec.convert(value, type_)
+        return known[1]
+
+    def _read_status(self, document: Document) -> core.PodStatus:
+        place = (*document, *(value if type(value) is str else id(value) for value in document.values()))
+        known = self._statuses.get(place)
+        if known is None:
+            known = self._statuses[place] = document, msgspec.convert(document, core.PodStatus)
+        return known[1]
 
 
-def _read_around_spec(document: Document, before: Pod, node_name: str) -> Object:
-    """Read everything but the spec, which is taken from a pod that has the same but for its node."""
-    pod = read_document({name: value for name, value in document.items() if name != "spec"}, Pod)
-    if not isinstance(pod, Unreadable):
-        pod.kind, pod.document = "Pod", document
-        pod.spec = msgspec.structs.replace(before.spec, node_name=node_name)
-    return pod
+_EMPTY: Document = {}
+_SPEC_FIELDS = frozenset(field.encode_name for field in msgspec.structs.fields(core.PodSpec)) - {"nodeName", "affinity"}
+_SHARED_METADATA: dict[str, tuple[str, Any]] = {  # the attribute of each in ObjectMeta, and its type
+    "labels": ("labels", dict[str, str]),
+    "annotations": ("annotations", dict[str, str]),
+    "ownerReferences": ("owner_references", list[OwnerReference]),
+}
 
 
 def template_of(workload: Object) -> Document:

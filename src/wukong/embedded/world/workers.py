@@ -61,10 +61,12 @@ class Workers:
         copy.recent_changes = self.recent_changes.fork()
         copy._busy, copy._sequence = dict(self._busy), self._sequence
         copy._waiting = {controller: deque(items) for controller, items in self._waiting.items()}
-        for at, number, due in self._heap:
-            copied = due.copy() if isinstance(due, Decision) else due
-            copy._heap.append((at, number, copied))
-            if isinstance(copied, Decision):
+        copies: dict[int, Due] = {id(due): due.copy() for _, _, due in self._heap if isinstance(due, Decision)}
+        copy._heap = [(at, number, copies.get(id(due), due)) for at, number, due in self._heap]
+        for decisions in self._under_way.values():  # in the order in which they were taken, not in that of the heap
+            for decision in decisions.values():
+                copied = copies[id(decision)]
+                assert isinstance(copied, Decision)
                 copy._add_under_way(copied)
         return copy
 

@@ -7,10 +7,11 @@ from wukong.placement.rules.cost_aware import CostAware
 from wukong.placement.rules.label_match import LabelMatch
 from wukong.placement.rules.latency import Latency
 from wukong.placement.rules.load_aware import LoadAware
+from wukong.placement.rules.packing import Packing
 from wukong.placement.rules.spot_risk import SpotRisk
 
 BUILT_IN: dict[str, AnyRule] = {
-    rule.name: rule for rule in (CostAware(), SpotRisk(), LoadAware(), Latency(), LabelMatch())
+    rule.name: rule for rule in (CostAware(), SpotRisk(), LoadAware(), Latency(), LabelMatch(), Packing())
 }
 
 __all__ = ["BUILT_IN"]

@@ -11,7 +11,8 @@ import msgspec
 
 from wukong.api.core import PodAffinityTerm
 from wukong.api.meta import LabelSelector
-from wukong.api.vm import NAME_LABEL, PodAffinitySpec, Wukong
+from wukong.api.pod_affinity import PodAffinitySpec
+from wukong.api.vm import NAME_LABEL, Wukong
 from wukong.ports import Document
 
 HOSTNAME = "kubernetes.io/hostname"

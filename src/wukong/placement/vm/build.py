@@ -79,7 +79,7 @@ def _build_template_spec(wukong: Wukong, settings: VmSettings) -> Document:
         "nodeSelector": dict(scheduling.node_selector),
         "tolerations": msgspec.to_builtins(scheduling.tolerations),
         "topologySpreadConstraints": [
-            _build_constraint(constraint) for constraint in scheduling.topology_spread_constraints
+            build_constraint(constraint) for constraint in scheduling.topology_spread_constraints
         ],
         "schedulerName": policy.scheduler_name,
         "priorityClassName": priority_class_name_of(policy),
@@ -112,7 +112,7 @@ def _dig(document: Any, *names: str) -> Document:
     return document if isinstance(document, dict) else {}
 
 
-def _build_constraint(constraint: TopologySpreadConstraint) -> Document:
+def build_constraint(constraint: TopologySpreadConstraint) -> Document:
     """whenUnsatisfiable is always written: KubeVirt's schema requires it, and structs leave defaults out."""
     document: Document = msgspec.to_builtins(constraint)
     return {**document, "whenUnsatisfiable": constraint.when_unsatisfiable}

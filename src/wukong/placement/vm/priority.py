@@ -18,21 +18,31 @@ def priority_class_name_of(policy: SchedulingPolicy | None) -> str:
     """`wukong-100`, `wukong-100-never`, `wukong-minus-5`; "" where nothing is asked that needs a class."""
     if policy is None or (policy.priority is None and policy.preemption_policy != NEVER):
         return ""
-    value = policy.priority or 0
-    number = str(value) if value >= 0 else f"minus-{-value}"
-    return f"wukong-{number}-never" if policy.preemption_policy == NEVER else f"wukong-{number}"
+    return name_priority_class("wukong", policy.priority or 0, policy.preemption_policy)
 
 
 def build_priority_class(policy: SchedulingPolicy) -> Document:
     """The class that priority_class_name_of names; ask it first."""
     name = priority_class_name_of(policy)
     assert name, "nothing is asked that needs a class"
+    description = "Shared by the Wukongs that ask for this priority; removed when none does."
+    return build_class_document(name, policy.priority or 0, policy.preemption_policy, description)
+
+
+def name_priority_class(prefix: str, value: int, preemption_policy: str) -> str:
+    """`placement-100`, `placement-100-never`, `placement-minus-5`"""
+    number = str(value) if value >= 0 else f"minus-{-value}"
+    return f"{prefix}-{number}-never" if preemption_policy == NEVER else f"{prefix}-{number}"
+
+
+def build_class_document(name: str, value: int, preemption_policy: str, description: str) -> Document:
+    """A PriorityClass of ours, ready to be created."""
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
         "metadata": {"name": name, "labels": {MANAGED_BY: MANAGER}},
-        "value": policy.priority or 0,
-        "preemptionPolicy": policy.preemption_policy or "PreemptLowerPriority",
+        "value": value,
+        "preemptionPolicy": preemption_policy or "PreemptLowerPriority",
         "globalDefault": False,
-        "description": "Shared by the Wukongs that ask for this priority; removed when none does.",
+        "description": description,
     }

@@ -12,16 +12,13 @@ from typing import Any
 
 import msgspec
 
-from wukong.admission.affinity_validation import (
-    find_label_problems,
-    find_node_term_problems,
-    find_pod_term_problems,
-    find_weight_problems,
-)
+from wukong.admission.affinity_validation import find_label_problems
 from wukong.admission.pod_validation import find_spread_problems, find_toleration_problems
 from wukong.admission.problem_text import describe_problem
 from wukong.api.placement import POLICY_BYTES, is_deeper
-from wukong.api.vm import HIGHEST_PRIORITY, NodeAffinitySpec, PodAffinitySpec, VmScheduling, Wukong
+from wukong.api.policy_parts import HIGHEST_PRIORITY
+from wukong.api.vm import VmScheduling, Wukong
+from wukong.placement.affinity_problems import find_node_affinity_problems, find_pod_affinity_problems
 from wukong.placement.compile import find_scheduling_problems
 from wukong.placement.limits import find_scheduling_size_problems
 from wukong.placement.rule import Rules
@@ -70,9 +67,9 @@ def _find_field_problems(wukong: Wukong, rules: Rules) -> Iterator[str]:
 
 
 def _find_placement_problems(scheduling: VmScheduling, path: str) -> Iterator[str]:
-    yield from _find_pod_rule_problems(scheduling.pod_affinity, f"{path}.podAffinity")
-    yield from _find_pod_rule_problems(scheduling.pod_anti_affinity, f"{path}.podAntiAffinity")
-    yield from _find_node_rule_problems(scheduling.node_affinity, f"{path}.nodeAffinity")
+    yield from find_pod_affinity_problems(scheduling.pod_affinity, f"{path}.podAffinity")
+    yield from find_pod_affinity_problems(scheduling.pod_anti_affinity, f"{path}.podAntiAffinity")
+    yield from find_node_affinity_problems(scheduling.node_affinity, f"{path}.nodeAffinity")
     yield from find_label_problems(scheduling.node_selector, f"{path}.nodeSelector")
     yield from find_toleration_problems(scheduling.tolerations, f"{path}.tolerations")
     yield from find_spread_problems(scheduling.topology_spread_constraints, f"{path}.topologySpreadConstraints")
@@ -84,31 +81,6 @@ def _find_placement_problems(scheduling: VmScheduling, path: str) -> Iterator[st
             policy.priority,
             "Lower it.",
         )
-
-
-def _find_pod_rule_problems(rules: PodAffinitySpec | None, path: str) -> Iterator[str]:
-    if rules is None:
-        return
-    for index, term in enumerate(rules.required):
-        yield from find_pod_term_problems(term, f"{path}.required[{index}]")
-    for index, weighted in enumerate(rules.preferred):
-        yield from find_weight_problems(weighted.weight, f"{path}.preferred[{index}]")
-        yield from find_pod_term_problems(weighted.pod_affinity_term, f"{path}.preferred[{index}].podAffinityTerm")
-
-
-def _find_node_rule_problems(rules: NodeAffinitySpec | None, path: str) -> Iterator[str]:
-    if rules is None:
-        return
-    terms = [(f"{path}.required[{index}]", term) for index, term in enumerate(rules.required)]
-    for index, weighted in enumerate(rules.preferred):
-        yield from find_weight_problems(weighted.weight, f"{path}.preferred[{index}]")
-        terms.append((f"{path}.preferred[{index}].preference", weighted.preference))
-    for place, term in terms:
-        yield from find_node_term_problems(term, place)
-        if not term.match_expressions and not term.match_fields:
-            yield describe_problem(
-                place, "at least one of matchExpressions or matchFields", None, "A term without any matches no node."
-            )
 
 
 def _find_built_problems(wukong: Wukong, settings: VmSettings) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from wukong.placement.vm.free_labels import FREE_PREFIX
+from wukong.placement.free_labels import FREE_PREFIX
 
 ResourceAffinityMode = Literal["labels", "extender", "scheduler"]
 

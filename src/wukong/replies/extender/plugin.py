@@ -1,18 +1,20 @@
 """A scheduler that asks our extender: the engine's decision with the extender as the last plugin of the profile.
 
-Called by `wukong explain`. As in kube-scheduler (schedule_one.go) the extender is offered the nodes that passed every
-filter, the scores are worked out among those it leaves, and its own, 0–10, are added × weight × 10. Preemption leaves
-out the nodes it refused, which it does for good, and asks which of the candidates it agrees to. Pure.
+Called by `wukong explain`, and by schedulers of the same process. As in kube-scheduler (schedule_one.go) the extender
+is offered the nodes that passed every filter, the scores are worked out among those it leaves, and its own, 0–10, are
+added × weight × 10. Preemption leaves out the nodes it refused, which it does for good, and asks which of the
+candidates it agrees to. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
+from wukong.actions import Note
 from wukong.api.core import Node, Pod
 from wukong.api.profile import ExtenderEntry, Profile
 from wukong.engine.arrays import Index, Ints, Mask, Rows
@@ -20,7 +22,7 @@ from wukong.engine.plugin import FilterPart, Load, Plugin, Reason, ScorePart
 from wukong.engine.scheduler import Scheduler
 from wukong.engine.snapshot import Snapshot
 from wukong.engine.view import Plugins, View
-from wukong.placement.fleet import Fleet
+from wukong.placement.fleet import Fleet, Nodes
 from wukong.replies.extender.verbs import Extender, FilterResult
 
 NAME = "Extender"
@@ -40,10 +42,13 @@ class Answer(NamedTuple):
 
 
 def add_extender(
-    scheduler: Scheduler, extender: Extender, entry: ExtenderEntry, now: float
+    scheduler: Scheduler, extender: Extender, entry: ExtenderEntry, now: float, pod: Pod | None = None
 ) -> tuple[Scheduler, ExtenderPlugin]:
-    """The same scheduler with the extender in its configuration, and the plugin that keeps its answer."""
-    plugin = ExtenderPlugin(extender, entry, scheduler.profile, scheduler.plugins, now)
+    """The same scheduler with the extender in its configuration, and the plugin that keeps its answer.
+
+    Asked about `pod`, where one is given, else about that of the view: the first of all that look like it.
+    """
+    plugin = ExtenderPlugin(extender, entry, scheduler.profile, scheduler.plugins, now, pod)
     base = scheduler.profile
     scores = (*base.scores, (NAME, entry.weight)) if entry.prioritize_verb else base.scores
     profile = replace(base, filters=(*base.filters, NAME), scores=scores)
@@ -68,9 +73,15 @@ class ExtenderPlugin(Plugin):
     name = NAME
 
     def __init__(
-        self, extender: Extender, entry: ExtenderEntry, profile: Profile, plugins: Plugins, now: float
+        self,
+        extender: Extender,
+        entry: ExtenderEntry,
+        profile: Profile,
+        plugins: Plugins,
+        now: float,
+        pod: Pod | None = None,
     ) -> None:
-        self.extender, self.entry, self.now = extender, entry, now
+        self.extender, self.entry, self.now, self._pod = extender, entry, now, pod
         self._profile, self._plugins = profile, plugins  # without the extender
         self._answer: tuple[View, Answer] | None = None
 
@@ -96,7 +107,7 @@ class ExtenderPlugin(Plugin):
             return candidates
         placed = view.snapshot.pods
         victims = {node: [placed[key].template.pod for key in keys] for node, keys in candidates.items()}
-        return self.extender.preempt(view.template.pod, victims, self.now)
+        return self.extender.preempt(self._pod or view.template.pod, victims, self.now)
 
     def answer_of(self, view: View) -> Answer:
         """What the extender answers about the nodes that pass all other filters."""
@@ -108,7 +119,7 @@ class ExtenderPlugin(Plugin):
         offering = View(view.snapshot, view.template, self._profile, self._plugins, view.node_name)
         offering.sync()
         names = [view.snapshot.rows[row].name for row in np.flatnonzero(offering.feasible).tolist()]
-        fleet, pod = self._read_fleet(view.snapshot), view.template.pod
+        fleet, pod = self._read_fleet(view.snapshot), self._pod or view.template.pod
         rows: Index = np.array([fleet.row_of.get(name, -1) for name in names], dtype=np.intp)
         filtered = self.extender.filter(pod, fleet, rows, self.now)
         if not self.entry.filter_verb:
@@ -127,6 +138,34 @@ class ExtenderPlugin(Plugin):
             alike = [example.name for example in snapshot.rows if example is not row and example.shape() == row.shape()]
             nodes += [_rename(fleet.node(fleet.row_of[name]), row.name) for name in alike[:1]]
         return self.extender.fleet_of(nodes, self.now)
+
+
+class PointFinder:
+    """What the extender adds to the totals of a view that was made without it. Equal to asking by ExtenderPlugin."""
+
+    def __init__(self, extender: Extender, entry: ExtenderEntry) -> None:
+        self.extender, self.entry = extender, entry
+        self._places: tuple[Nodes, Mapping[str, int], Index] | None = None  # the fleet's row of each row of a snapshot
+
+    def find(self, view: View, pod: Pod, now: float) -> tuple[Ints, tuple[Note, ...]] | None:
+        """Return the points of every node, and notes; None if it refuses one of the feasible nodes."""
+        fleet, rows = self.extender.fleet(now), np.flatnonzero(view.feasible)
+        places = self._find_places(fleet.nodes, view.snapshot)[rows]
+        filtered = self.extender.filter(pod, fleet, places, now)
+        if self.entry.filter_verb and not filtered.kept.all():
+            return None
+        points: Ints = np.zeros(len(view.snapshot.rows), dtype=np.int64)
+        if self.entry.prioritize_verb:
+            points[rows] = self.extender.prioritize(pod, fleet, places, now) * (PER_POINT * self.entry.weight)
+        return points, filtered.notes
+
+    def _find_places(self, nodes: Nodes, snapshot: Snapshot) -> Index:
+        """Return where the fleet has each node of the snapshot; -1 where it has not."""
+        row_of = snapshot.row_of  # another dict whenever nodes came or went
+        if self._places is None or self._places[0] is not nodes or self._places[1] is not row_of:
+            places = np.array([nodes.row_of.get(row.name, -1) for row in snapshot.rows], dtype=np.intp)
+            self._places = nodes, row_of, places
+        return self._places[2]
 
 
 class ExtenderFilter(FilterPart):

@@ -16,6 +16,7 @@ from wukong.engine.decision import Decision
 from wukong.engine.view import View
 from wukong.placement.fleet import Fleet
 from wukong.placement.judge import to_points
+from wukong.placement.pods.mark import find_marked_strategy
 from wukong.placement.prices import Prices
 from wukong.replies.extender.plugin import ExtenderPlugin
 
@@ -35,6 +36,7 @@ class PolicyReport(msgspec.Struct, frozen=True, kw_only=True):
     is_enforced: bool
     own_strategy: str  # as the policy has it; "": none
     strategy: str  # as it was applied
+    is_marked: bool  # it was decided at admission, and the pod is marked with it
     priority: int
     critical_priority: int
     alone: str  # where it would go without the extender; "" if nowhere
@@ -59,7 +61,7 @@ class PolicyReport(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_critical(self) -> bool:
         """Whether the priority changed the strategy."""
-        return self.strategy != self.own_strategy
+        return self.strategy != self.own_strategy and not self.is_marked
 
 
 def build_report(plugin: ExtenderPlugin, view: View, pod: Pod, alone: Decision) -> PolicyReport:
@@ -79,6 +81,7 @@ def build_report(plugin: ExtenderPlugin, view: View, pod: Pod, alone: Decision) 
         is_enforced=plan.is_enforced,
         own_strategy=plan.strategy,
         strategy=extender.strategy_of(plan, pod),
+        is_marked=bool(find_marked_strategy(plan, pod.metadata.annotations)),
         priority=plan.priority if plan.priority is not None else pod.spec.priority or 0,
         critical_priority=extender.settings.critical_priority,
         alone="".join(alone.best[:1]),

@@ -24,6 +24,7 @@ from wukong.placement.compile import GPU_NAMES, Plan
 from wukong.placement.fleet import Fleet, Latencies
 from wukong.placement.judge import Judge, Judgement, PolicyRefusal, node_meets_floor
 from wukong.placement.matching import NO_POLICY, Match
+from wukong.placement.pods.mark import find_marked_strategy
 from wukong.placement.prices import Prices
 from wukong.placement.rule import Rules
 from wukong.placement.rules import BUILT_IN
@@ -195,7 +196,12 @@ class Extender:
         return self.policies.wukongs.combine(match, pod)
 
     def strategy_of(self, plan: Plan, pod: Pod) -> str:
-        """The plan's strategy; critical pods go on-demand first, unless their policy leaves no choice."""
+        """What was decided at admission, where the plan splits; else the plan's strategy.
+
+        Critical pods go on-demand first, unless their policy leaves no choice.
+        """
+        if marked_strategy := find_marked_strategy(plan, pod.metadata.annotations):
+            return marked_strategy
         priority = plan.priority if plan.priority is not None else pod.spec.priority or 0
         is_critical = priority >= self.settings.critical_priority
         return CRITICAL if is_critical and not plan.strategy.endswith("-only") else plan.strategy

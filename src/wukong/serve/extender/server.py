@@ -21,7 +21,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import aiohttp
 import msgspec
@@ -40,6 +40,7 @@ from wukong.serve.body_limits import (
     BodyReservation,
     BodyTooLargeError,
     TooManyBodiesError,
+    read_body,
 )
 from wukong.serve.extender.offered_nodes import UNKNOWN, FleetNames, FleetNamesCache, NodeRows, Offer, Rows
 from wukong.serve.extender.request import ExtenderArgs, read_args, read_preemption
@@ -51,16 +52,15 @@ from wukong.serve.extender.response import (
     encode_priorities,
 )
 from wukong.serve.probes import Status
+from wukong.serve.turns import take_turns
 
 BODY_SECONDS = 30.0  # for a body to come, and for a large answer to go; kube-scheduler itself waits 3 to 5
 VERBS = ("filter", "prioritize", "preempt")
 _PIECE = 1 << 18
-_TURN_SECONDS = 0.01
 _SYNCING = "not every kind has been listed yet"
 _FAILED = "deciding failed; the log says why"
 _BUSY = "too much is being asked at once"
 
-T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
@@ -144,20 +144,6 @@ class RequestHandler:
         return fleet, fleet_names, fleet_names.offer_items(items)
 
 
-async def take_turns(slices: Slices[T]) -> T:
-    """Work to the end, and let others have a turn after every slice that went on for too long."""
-    began = time.perf_counter()
-    while True:
-        try:
-            next(slices)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        if time.perf_counter() - began > _TURN_SECONDS:
-            await asyncio.sleep(0)
-            began = time.perf_counter()
-
-
 def build_extender_app(
     extender: ExtenderVerbs,
     status: Status,
@@ -202,7 +188,7 @@ def _build_handler(
             return _error(415, "send the body as it is, not compressed")
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                body = await _read_body(request, reservation)
+                body = await read_body(request.content, reservation)
             decision = await take_turns(read(body))
         except BodyTooLargeError:
             return _too_large(limits.limit_bytes)
@@ -224,15 +210,6 @@ def _build_handler(
         return _error(503, _FAILED)
 
     return handle
-
-
-async def _read_body(request: web.Request, reservation: BodyReservation) -> bytes:
-    """As request.read() does it, but copied once: it may be tens of megabytes."""
-    chunks: list[bytes] = []
-    while chunk := await request.content.readany():
-        chunks.append(chunk)
-        reservation.take(len(chunk))
-    return b"".join(chunks)
 
 
 async def _send_in_pieces(request: web.Request, body: bytes) -> web.StreamResponse:

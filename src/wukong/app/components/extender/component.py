@@ -20,9 +20,10 @@ from wukong.app.components.extender.options import (
 from wukong.app.components.usage import USAGE
 from wukong.app.components.wukongs import WUKONG_SETTINGS
 from wukong.app.permissions import Permission
+from wukong.controllers.scheduler.choice import Extension
 from wukong.engine import Scheduler
 from wukong.engine.view import View
-from wukong.replies.extender.plugin import DEFAULT_ENTRY, add_extender
+from wukong.replies.extender.plugin import DEFAULT_ENTRY, PointFinder, add_extender
 from wukong.replies.extender.verbs import Extender
 from wukong.state.controller import Watch
 
@@ -65,11 +66,14 @@ def build_extensions(options: ExtenderOptions, context: Context) -> tuple[Schedu
     extender = build_extender(options, context)
 
     def extend(scheduler: Scheduler, pod: Pod, now: float) -> tuple[Scheduler, Callable[[View], tuple[Note, ...]]]:
-        context.on_extender_call(pod.key)
-        extended, plugin = add_extender(scheduler, extender, DEFAULT_ENTRY, now)
+        extended, plugin = add_extender(scheduler, extender, DEFAULT_ENTRY, now, pod)
         return extended, lambda view: plugin.answer_of(view).filtered.notes
 
-    return (SchedulerExtension(extend, (*POLICIES, WUKONGS)),)
+    def announce(pod: Pod) -> None:
+        context.on_extender_call(pod.key)
+
+    extension = Extension(extend, PointFinder(extender, DEFAULT_ENTRY).find, announce)
+    return (SchedulerExtension(extension, (*POLICIES, WUKONGS)),)
 
 
 EXTENDER = Component(

@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple, TypeVar
 import msgspec
 from msgspec import Meta
 
-from wukong.api.placement import STRATEGIES
+from wukong.api.policy_parts import STRATEGIES
 from wukong.app.addresses import find_address_problem, read_address
 from wukong.app.component import PlaceOf
 from wukong.cluster import place_name, read_settings

@@ -19,11 +19,10 @@ from prometheus_client import Counter, Gauge
 from wukong.actions import Note
 from wukong.api.core import Node, Pod
 from wukong.api.kinds import NODES
-from wukong.api.resources import Key
 from wukong.app.component import Context
 from wukong.app.components.extender.certificate_expiry import keep_warning, show_expiries
 from wukong.app.components.extender.options import ExtenderOptions, address_of, tls_of
-from wukong.app.install.workload import POD_NAME, POD_NAMESPACE
+from wukong.app.own_pod import find_own_pod
 from wukong.engine.arrays import Index, Ints
 from wukong.errors import InputError
 from wukong.placement.fleet import Fleet
@@ -163,12 +162,6 @@ class ExtenderServer:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(keep_writing_events(answering, performer, clock))
             tasks.create_task(keep_warning(files, performer, clock, find_own_pod(os.environ)))
-
-
-def find_own_pod(env: Mapping[str, str]) -> Key | None:
-    """The pod that this process runs in, as its Deployment says; None outside of one."""
-    namespace, name = env.get(POD_NAMESPACE, ""), env.get(POD_NAME, "")
-    return Key(namespace, name) if namespace and name else None
 
 
 async def keep_writing_events(answering: CountingExtender, performer: Performer, clock: Clock) -> None:

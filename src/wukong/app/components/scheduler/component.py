@@ -1,66 +1,87 @@
-"""Our scheduler as a component: in an embedded cluster it stands for kube-scheduler itself, extenders included.
+"""Our scheduler as a component: it binds the pods that name it, and leaves all others to kube-scheduler.
 
-Not offered by `wukong run`: on a real cluster pods would have to name it, and its configuration is not read yet.
+It decides by the engine and by what the extender would answer, in the same process: the options by which policies are
+judged are those of component extender. In an embedded cluster it runs beside kube-scheduler, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
 
-import msgspec
-from msgspec import Meta
-
-from wukong.actions import Note
-from wukong.api.core import Pod
+from wukong.api.kinds import PODS, WUKONGS
 from wukong.app.component import Component, Context, SchedulerExtension
-from wukong.controllers.scheduler.choice import Extend
-from wukong.controllers.scheduler.controller import DEFAULT_NAME, Scheduler
-from wukong.engine import Scheduler as Engine
-from wukong.engine.view import View
+from wukong.app.components.extender import EXTENDER
+from wukong.app.components.extender.component import POLICIES, build_extensions
+from wukong.app.components.scheduler.install import build_manifests
+from wukong.app.components.scheduler.options import SchedulerOptions, find_problems, name_lease, read_profiles
+from wukong.app.components.usage import USAGE
+from wukong.app.components.wukongs import WUKONG_SETTINGS
+from wukong.app.extensions import chain
+from wukong.app.permissions import Permission
+from wukong.controllers.scheduler.controller import READS, Result, Scheduler
+from wukong.errors import InputError
+from wukong.state.controller import Controller
 
-PROCESS = "scheduler"
+NAME = "wukong-scheduler"  # as a controller, and as a process of an embedded cluster
+WORKERS = 40  # bindings under way; there are 64 connections, and each kind that is watched has one
 
 
-class SchedulerOptions(msgspec.Struct, frozen=True, rename="camel"):
-    scheduler_names: Annotated[tuple[str, ...], Meta(description="The schedulerNames of the pods that it places.")] = (
-        DEFAULT_NAME,
-    )
-    stock: Annotated[bool, Meta(description="Let pods wait as long as with kube-scheduler.")] = True
-
-
-def build_controllers(options: SchedulerOptions, context: Context) -> tuple[Scheduler, ...]:
-    extensions = context.extensions
+def permissions_of(options: SchedulerOptions) -> tuple[Permission, ...]:
+    """A binding that is answered by a conflict is looked up, so pods are read one by one, too."""
     return (
-        Scheduler(
-            options.scheduler_names,
-            ties=context.ties,
-            extend=chain(extensions) if extensions else None,
-            extended_by=[kind for extension in extensions for kind in extension.kinds],
-            is_stock=options.stock,
-        ),
+        *(Permission(kind.group, kind.plural, ("list", "watch")) for kind in READS if kind != PODS),
+        *(Permission(kind.group, kind.plural, ("list", "watch")) for kind in (*POLICIES, WUKONGS)),
+        Permission("", "pods", ("list", "watch", "get", "delete")),
+        Permission("", "pods/binding", ("create",)),
+        Permission("", "pods/status", ("patch",)),
+        Permission("events.k8s.io", "events", ("create", "patch")),
     )
 
 
-def chain(extensions: tuple[SchedulerExtension, ...]) -> Extend:
-    """All extensions as one: each extends what the one before it made, and the notes of all are told."""
+def build_controllers(options: SchedulerOptions, context: Context) -> tuple[Controller, ...]:
+    if problems := list(find_problems(options, lambda field: field)):
+        raise InputError(*problems)
+    profiles = read_profiles(options)
+    extensions = context.extensions or _build_own_extensions(context)
 
-    def extend(engine: Engine, pod: Pod, now: float) -> tuple[Engine, Callable[[View], tuple[Note, ...]]]:
-        notes: list[Callable[[View], tuple[Note, ...]]] = []
-        for extension in extensions:
-            engine, notes_of = extension.extend(engine, pod, now)
-            notes.append(notes_of)
-        return engine, lambda view: tuple(note for notes_of in notes for note in notes_of(view))
+    def build(record_result: Callable[[Result], None] = lambda result: None) -> Scheduler:
+        return Scheduler(
+            options.scheduler_name,
+            profiles=profiles,
+            name=NAME,
+            ties=context.ties,
+            extension=chain(extensions),
+            extended_by=[kind for extension in extensions for kind in extension.kinds],
+            refuses_unmodelled=True,
+            record_result=record_result,
+        )
 
-    return extend
+    if context.metrics is None:
+        return (build(),)
+    from wukong.app.components.scheduler.measured_scheduler import MeasuredScheduler  # brings Prometheus
+
+    return (MeasuredScheduler(build, context.metrics, context.clock),)
+
+
+def _build_own_extensions(context: Context) -> tuple[SchedulerExtension, ...]:
+    """The extender's judgement, where no extender is in the same process."""
+    return build_extensions(context.options_of(EXTENDER), context)
 
 
 SCHEDULER = Component(
     name="scheduler",
-    help="places pods as kube-scheduler does.",
+    help=(
+        "binds the pods whose schedulerName it is told: as kube-scheduler does, and by PlacementPolicy, rules, prices "
+        "and real usage as the extender. Every node is considered. What it does not model it leaves alone, and says so."
+    ),
     options=SchedulerOptions,
+    find_problems=find_problems,
+    permissions_of=permissions_of,
     build_controllers=build_controllers,
+    build_manifests=build_manifests,
+    needs=(USAGE, WUKONG_SETTINGS),
     takes_extensions=True,
-    process=PROCESS,
-    is_embedded_only=True,
+    process=NAME,
+    workers=WORKERS,
+    name_lease=name_lease,
 )

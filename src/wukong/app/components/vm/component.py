@@ -20,8 +20,8 @@ from wukong.api.kinds import (
     VIRTUAL_MACHINES,
     WUKONGS,
 )
+from wukong.api.policy_parts import HIGHEST_PRIORITY
 from wukong.api.resources import Resource
-from wukong.api.vm import HIGHEST_PRIORITY
 from wukong.app.component import Component, Context
 from wukong.app.components.load import LOAD
 from wukong.app.components.vm.install import build_manifests

@@ -6,11 +6,14 @@ nodes that are gone are left to the pod garbage collector. Revisions are not sto
 is enough. Failed pods are replaced at once, where the real one waits a little longer each time.
 
 It hears of nodes only where a pod has to come or go, or one is counted as misscheduled (syncNodeUpdate). So a taint
-that only keeps away changes no status, and nobody tells it of a node that is gone: its pod's deletion does.
+that only keeps away changes no status, and nobody tells it of a node that is gone: its pod's deletion does. A status of
+a loaded cluster that is so late stays as it is until something happens to the pods: the real controller would not have
+counted again either.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import ClassVar
 
@@ -33,6 +36,8 @@ from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import DaemonSet, Node
 from wukong.state import Change, State
 from wukong.state.controller import PodRight, Watch
+
+_keys_of_pod = keys_of_owners(DaemonSet)
 
 
 def _keys_of_node(change: Change, state: State) -> list[Key]:
@@ -62,22 +67,36 @@ def _is_concerned(daemon_set: DaemonSet, node: Node, *, has_pod: bool) -> bool:
 class DaemonSets:
     name = "daemonset"
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_ONE_PER_NODE, PodRight.DELETE_DAEMON_PODS})
-    watches = (
-        Watch(DAEMON_SETS),
-        Watch(PODS, keys_of_owners(DaemonSet), is_secondary=True),
-        Watch(NODES, _keys_of_node),
-    )
 
     def __init__(self, chance: Chance | None = None) -> None:
         self.chance = chance or Chance()
+        self.watches = (
+            Watch(DAEMON_SETS),
+            Watch(PODS, self._find_keys_of_pod, is_secondary=True),
+            Watch(NODES, self._find_keys_of_node),
+        )
         self._created_pods = CreatedPods(DAEMON_SETS)
+        self._notified: set[Key] = set()  # of a change of a pod or node, since the cluster was loaded
 
     def copy_memory(self, source: DaemonSets, _: State) -> None:
         self._created_pods.copy_memory(source._created_pods)
+        self._notified = set(source._notified)
+
+    def _find_keys_of_pod(self, change: Change, state: State) -> Iterable[Key]:
+        keys = list(_keys_of_pod(change, state))
+        self._notified.update(keys)
+        return keys
+
+    def _find_keys_of_node(self, change: Change, state: State) -> Iterable[Key]:
+        keys = _keys_of_node(change, state)
+        if change.old is not None:
+            self._notified.update(keys)
+        return keys
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         daemon_set = state.get(DaemonSet, key)
         if daemon_set is None or daemon_set.metadata.deletion_timestamp is not None:
+            self._notified.discard(key)
             return DONE
         actions: list[Action] = [*self._created_pods.note_created(daemon_set, state)]
         if patches := claim_pods(DAEMON_SETS, daemon_set, state):
@@ -91,7 +110,8 @@ class DaemonSets:
         actions += [create_pod(daemon_set, node, revision) for node in plan.nodes_to_fill[:BURST]]
         actions += delete_pods(DAEMON_SETS, daemon_set, plan.pods_to_delete[:BURST])
         status, before = sync.build_status(), daemon_set.document.get("status") or {}
-        if status != before:
+        is_loaded = key not in self._notified and not plan.nodes_to_fill and not plan.pods_to_delete
+        if status != before and not (is_loaded and before == sync.build_status_before_taints()):
             actions.append(patch_status(DAEMON_SETS, key, before, status))
         requeue_after = daemons.seconds_to_next_available(daemon_set.spec.min_ready_seconds, now)
         return Outcome(tuple(actions), requeue_after)

@@ -118,6 +118,10 @@ class NodeReview:
     def _find_status_marks(self) -> set[NodeMark]:
         if not self.should_run:
             return {NodeMark.MISSCHEDULED} if self.on_node and self.eligibility is not None else set()
+        return self.find_marks_of_desired()
+
+    def find_marks_of_desired(self) -> set[NodeMark]:
+        """How the node counts for the status where a daemon should run on it."""
         if not self.on_node:
             return {NodeMark.DESIRED}
         oldest = self.on_node[0]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter as Tally
+from collections.abc import Callable
+
 from wukong.embedded.actors.daemon_set.daemon_index import Daemons
 from wukong.embedded.actors.daemon_set.node_review import NodeMark, NodeReview, PodPair
 from wukong.embedded.actors.daemon_set.rolling_update import Draw, Plan, RollingUpdate
@@ -39,7 +42,23 @@ class DaemonSetSync:
         return self._review(name).find_pair()
 
     def build_status(self) -> Document:
-        count, desired = self.marks.count, self.marks.count(NodeMark.DESIRED)
+        return self._build_status(self.marks.count)
+
+    def build_status_before_taints(self) -> Document:
+        """The status as it was before nodes that have a daemon got taints that only keep others away.
+
+        Nobody tells the controller of those (syncNodeUpdate): such a status stays until something else happens.
+        """
+        more: Tally[NodeMark] = Tally()
+        for name in self.marks.names(NodeMark.MISSCHEDULED):
+            review = self._review(name)
+            if review.eligibility is not None and review.eligibility.may_stay:
+                more.update(review.find_marks_of_desired())
+                more[NodeMark.MISSCHEDULED] -= 1
+        return self._build_status(lambda mark: self.marks.count(mark) + more[mark])
+
+    def _build_status(self, count: Callable[[NodeMark], int]) -> Document:
+        desired = count(NodeMark.DESIRED)
         status = {
             "currentNumberScheduled": count(NodeMark.SCHEDULED),
             "numberMisscheduled": count(NodeMark.MISSCHEDULED),

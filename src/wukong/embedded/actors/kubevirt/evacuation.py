@@ -17,6 +17,7 @@ from wukong.api.meta import Object
 from wukong.api.resources import Key, key_of
 from wukong.embedded.actors.events import note_about
 from wukong.embedded.actors.kubevirt import instance_status
+from wukong.embedded.actors.kubevirt.expectations import Expectations
 from wukong.embedded.actors.kubevirt.launcher_keys import of_launchers
 from wukong.embedded.actors.kubevirt.migration_index import MigrationIndex
 from wukong.embedded.actors.kubevirt.migrations import BUSY_SECONDS, MOST_FROM_NODE, MOST_IN_CLUSTER
@@ -47,6 +48,9 @@ def _node_of_migration(migration: Object, state: State) -> Iterable[Key]:
     return _node_of_instance(instance, state) if instance is not None else ()
 
 
+_nodes_of_migration = each_side(_node_of_migration)
+
+
 def _node_of_launcher(pod: Object, state: State) -> Iterable[Key]:
     """The node of the instance whose pod this is: one of two pods that ends makes it a candidate again."""
     name = pod.metadata.annotations.get(names.DOMAIN_ANNOTATION) or ""
@@ -60,17 +64,30 @@ def _own_key_of_node(change: Change, state: State) -> Iterable[Key]:
 
 class Evacuation:
     name = "virt-evacuation"
-    watches = (
-        Watch(NODES, _own_key_of_node),
-        Watch(VIRTUAL_MACHINE_INSTANCES, each_side(_node_of_instance)),
-        Watch(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, each_side(_node_of_migration)),
-        Watch(PODS, of_launchers(_node_of_launcher)),
-    )
 
     def __init__(self, chance: Chance | None = None) -> None:
         self._chance = chance or Chance()
+        self.watches = (
+            Watch(NODES, _own_key_of_node),
+            Watch(VIRTUAL_MACHINE_INSTANCES, each_side(_node_of_instance)),
+            Watch(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, self._find_keys_of_migration),
+            Watch(PODS, of_launchers(_node_of_launcher)),
+        )
+        self._expectations = Expectations()  # of migrations
+
+    def copy_memory(self, source: Evacuation, _: State) -> None:
+        self._expectations.copy_memory(source._expectations)
+
+    def _find_keys_of_migration(self, change: Change, state: State) -> Iterable[Key]:
+        """The node from which an instance migrates. A migration that shows for the first time is not expected more."""
+        new = change.new if change.old is None else None
+        if new is not None and (node := new.metadata.annotations.get(names.EVACUATION_ANNOTATION)):
+            self._expectations.observe(Key("", node))
+        return _nodes_of_migration(change, state)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        if (left := self._expectations.seconds_left(key, state.attempts.get(self.name, key), now)) > 0:
+            return Outcome(requeue_after=left)
         node = state.get(Node, key)
         instances = state.index_of(InstancesByNode).on_node(key.name, state) if node is not None else []
         leaving = [instance for instance in instances if _is_to_leave(instance)]
@@ -93,6 +110,8 @@ class Evacuation:
             for instance in reported
         ]
         wait = _WARNING_SECONDS if reported and not selected else None
+        if selected:
+            self._expectations.expect(key, len(selected), now)
         return Outcome((*notes, *(_create_migration(instance, key.name) for instance in selected)), wait)
 
 

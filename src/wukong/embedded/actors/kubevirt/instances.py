@@ -22,10 +22,12 @@ from wukong.api.kinds import (
     VIRTUAL_MACHINE_INSTANCES,
     VIRTUAL_MACHINES,
 )
+from wukong.api.meta import controller_of
 from wukong.api.resources import Key, key_of
 from wukong.embedded.actors.events import note_about
 from wukong.embedded.actors.kubevirt import instance_status, virt_nodes
 from wukong.embedded.actors.kubevirt.conditions import remove_condition, set_condition
+from wukong.embedded.actors.kubevirt.expectations import Expectations
 from wukong.embedded.actors.kubevirt.instance_status import is_going_down, is_up, with_phase
 from wukong.embedded.actors.kubevirt.launcher_keys import keys_of_launchers
 from wukong.embedded.actors.kubevirt.launcher_pod import build_launcher_pod
@@ -71,19 +73,38 @@ NO_PROBLEM = Problem()
 class Instances:
     name = "virt-vmi"
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_LAUNCHERS, PodRight.DELETE_LAUNCHERS})
-    watches = (
-        Watch(VIRTUAL_MACHINE_INSTANCES),
-        Watch(PODS, keys_of_launchers, is_secondary=True),
-        Watch(PERSISTENT_VOLUME_CLAIMS, keys_of_claim, is_secondary=True),
-        Watch(VIRTUAL_MACHINES, no_keys),
-        Watch(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, no_keys),
-        Watch(NODES, no_keys),
-    )
+
+    def __init__(self) -> None:
+        self.watches = (
+            Watch(VIRTUAL_MACHINE_INSTANCES),
+            Watch(PODS, self._find_keys, is_secondary=True),
+            Watch(PERSISTENT_VOLUME_CLAIMS, keys_of_claim, is_secondary=True),
+            Watch(VIRTUAL_MACHINES, no_keys),
+            Watch(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, no_keys),
+            Watch(NODES, no_keys),
+        )
+        self._expectations = Expectations()  # of pods
+
+    def copy_memory(self, source: Instances, _: State) -> None:
+        self._expectations.copy_memory(source._expectations)
+
+    def _find_keys(self, change: Change, state: State) -> Iterable[Key]:
+        """The instance of a virt-launcher pod. A pod that shows for the first time is no longer expected."""
+        keys = keys_of_launchers(change, state)
+        owner = controller_of(change.new.metadata) if change.old is None and change.new is not None else None
+        if owner is not None:
+            for key in keys:
+                self._expectations.observe(key, uid=owner.uid)
+        return keys
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         instance = state.get(VirtualMachineInstance, key)
         if instance is None:
+            self._expectations.forget(key)
             return DONE
+        attempt, uid = state.attempts.get(self.name, key), instance.metadata.uid
+        if (wait := self._expectations.seconds_left(key, attempt, now, uid=uid)) > 0:
+            return Outcome(requeue_after=wait)
         pod = instance_status.find_current_pod(instance, state)
         actions: list[Action] = []
         if instance.metadata.deletion_timestamp is not None:
@@ -96,6 +117,7 @@ class Instances:
             actions += _sync_pod(pod, after, now)
         if is_creating:
             actions.append(_create_pod(instance, state))
+            self._expectations.expect(key, 1, now, uid=uid)
         return Outcome(tuple(actions))
 
     def _find_problem(self, key: Key, instance: VirtualMachineInstance, pod: Pod | None, state: State) -> Problem:

@@ -44,7 +44,7 @@ from wukong.runtime.dispatch import Item
 
 __all__ = ["Interrupted", "Lines", "Observers", "Spectator", "WorldPlayer", "play", "trace_line"]
 REST_SECONDS = 360.0  # within which everybody who failed has tried again: the scheduler after five minutes at most
-SCHEDULER = "scheduler"  # its name as a controller
+SCHEDULERS = ("scheduler", "wukong-scheduler")  # their names as controllers
 _encode = msgspec.json.Encoder(order="sorted").encode
 KEPT_STEPS = 10_000  # of the world's trace, for whoever looks at what happened last
 
@@ -136,7 +136,9 @@ class WorldPlayer:
     def last_plan(self) -> float:
         """Until when somebody means to do something, other than to try again what failed."""
         queued_items = self.world.queued_items()
-        plans = (queued.at for queued in queued_items if queued.item.controller != SCHEDULER and not queued.is_retry)
+        plans = (
+            queued.at for queued in queued_items if queued.item.controller not in SCHEDULERS and not queued.is_retry
+        )
         return max(plans, default=self.started_at)
 
     # ---- the driver

@@ -35,7 +35,7 @@ from wukong.embedded.scenario.record.story import Event, NodeCount, WorkloadSumm
 from wukong.embedded.store.documents import condition_of
 from wukong.embedded.world.objects import Node, Pod, ReplicaSet, VirtualMachine, VirtualMachineInstance
 from wukong.engine.layered_dict import LayeredDict
-from wukong.placement.vm.free_labels import FREE_PREFIX
+from wukong.placement.free_labels import FREE_PREFIX
 from wukong.runtime.dispatch import Item
 from wukong.state import Change, State
 

@@ -5,7 +5,7 @@
     free.novasphere.dev/gpu: "1"                  devices: the most that one of the known GPU resources has free
     free.novasphere.dev/nvidia.com_A100: "2"      any other resource, by its count
 
-Written by the `load` controller (rounded down: a label never promises what is not there), compared by node_affinity.py
+Written by the `load` controller (rounded down: a label never promises what is not there), compared by node_terms.py
 (rounded up: a floor never asks for less than it says). A node that lacks a resource carries "0"; a label that is absent
 says that nothing is known.
 """

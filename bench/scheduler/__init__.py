@@ -1,0 +1,1 @@
+"""Our scheduler beside the real kube-scheduler: `python -m bench --scheduler`."""

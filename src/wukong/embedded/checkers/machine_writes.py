@@ -1,0 +1,74 @@
+"""No controller writes an object of a virtual machine without end, as one does that is never content with it.
+
+Counts what each controller writes to each Wukong, VirtualMachine, instance, migration and PriorityClass in ten minutes;
+creations and deletions count, too. An object may be written so often for itself, and as often again for each machine
+that its status tells of: a Wukong has many. What people write is not counted. The numbers are several times what the
+soaks of examples/sim were seen to need under all faults; controllers that undo each other's work write thousands.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from wukong.api.kinds import (
+    PRIORITY_CLASSES,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
+    VIRTUAL_MACHINE_INSTANCES,
+    VIRTUAL_MACHINES,
+    WUKONGS,
+)
+from wukong.api.meta import Object
+from wukong.api.resources import Key
+from wukong.api.vm import Wukong, vm_names_of
+from wukong.embedded.checkers.acting_controller import acting_controller
+from wukong.embedded.checkers.findings import Findings
+from wukong.state import Change
+
+WINDOW_SECONDS = 600.0
+MOST_WRITES = {  # by one controller to one object, in such a window
+    WUKONGS.group_kind: 120,
+    VIRTUAL_MACHINES.group_kind: 120,
+    VIRTUAL_MACHINE_INSTANCES.group_kind: 120,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATIONS.group_kind: 120,
+    PRIORITY_CLASSES.group_kind: 120,
+}
+_Place = tuple[str, str, Key]  # a controller, and group, kind and key of an object
+
+
+class Window(NamedTuple):
+    since: float
+    writes: int
+
+
+class MachineWrites:
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+        self._windows: dict[_Place, Window] = {}
+
+    def fork(self, findings: Findings) -> MachineWrites:
+        copy = MachineWrites(findings)
+        copy._windows = dict(self._windows)
+        return copy
+
+    def observe(self, change: Change) -> None:
+        most = MOST_WRITES.get(change.group_kind)
+        if most is None:
+            return
+        actor, now = acting_controller(self.findings.world), self.findings.world.clock.now()
+        if actor is None:
+            return
+        place = (actor.name, change.group_kind, change.key)
+        before = self._windows.get(place)
+        if before is None or now - before.since > WINDOW_SECONDS:
+            before = Window(now, 0)
+        window = self._windows[place] = Window(before.since, before.writes + 1)
+        most *= 1 + _count_machines(change.new if change.new is not None else change.old)
+        if window.writes == most + 1:
+            text = (
+                f"written {window.writes} times in {now - window.since:.0f} s by {actor.name}, which is never content"
+            )
+            self.findings.report(f"{change.kind.lower()} {change.key}", text)
+
+
+def _count_machines(subject: Object | None) -> int:
+    return len(vm_names_of(subject)) if isinstance(subject, Wukong) else 0

@@ -1,0 +1,1 @@
+"""Admission webhooks over HTTP: decode, call, encode."""

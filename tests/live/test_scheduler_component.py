@@ -1,0 +1,233 @@
+"""`wukong run --components scheduler` on a real cluster, beside kube-scheduler: whose pods it binds, and how."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from live.accounts import audited, service_account, used_by, when
+from live.scheduler_process import (
+    OwnPods,
+    SchedulerProcess,
+    condition_of,
+    is_bound,
+    keep_apart,
+    scheduler_running,
+    spread,
+)
+from testbed.client import Client, Json
+from testbed.pytest_plugin import Bed, HollowNodes
+from wukong.api.kinds import WUKONGS
+from wukong.app.component import list_permissions
+from wukong.app.components.extender.component import POLICIES
+from wukong.app.components.scheduler import SCHEDULER, SchedulerOptions
+from wukong.app.components.scheduler.options import name_lease
+
+ACCOUNT = "own-scheduler"
+USER = f"system:serviceaccount:default:{ACCOUNT}"
+NAME = "custom-scheduler"
+LEASE = name_lease(SchedulerOptions((NAME,)))
+PERMISSIONS = list_permissions([SCHEDULER], {}, LEASE)
+
+
+@pytest.fixture(scope="module")
+def own_scheduler(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchedulerProcess]:
+    """With exactly the rights that it asks for."""
+    folder = tmp_path_factory.mktemp("own-scheduler")
+    kubeconfig = asyncio.run(prepare(bed, folder))
+    with scheduler_running(kubeconfig, NAME, folder / "scheduler.log") as running:
+        yield running
+
+
+async def prepare(bed: Bed, folder: Path) -> Path:
+    async with bed.client() as client:
+        return await service_account(client, bed, "default", ACCOUNT, PERMISSIONS, folder)
+
+
+async def test_it_binds_the_pods_that_name_it_by_every_rule_and_no_others(
+    bed: Bed, own_scheduler: SchedulerProcess, namespace: str, hollow_nodes: HollowNodes
+) -> None:
+    plain = await hollow_nodes(3, capacity={"cpu": "2"})
+    (tainted,) = await hollow_nodes(1, taints=[{"key": "dedicated", "value": "x", "effect": "NoSchedule"}])
+    async with bed.client() as client:
+        ours, theirs = OwnPods(client, namespace, NAME), OwnPods(client, namespace, "default-scheduler")
+        nobodys = OwnPods(client, namespace, "somebody-else")
+        await nobodys.create("stranger")
+        for number in range(3):
+            await ours.create(f"apart-{number}", labels={"app": "apart"}, **keep_apart("apart"))
+            await ours.create(f"spread-{number}", labels={"app": "spread"}, **spread("spread"))
+        await ours.create("dedicated", tolerations=[{"key": "dedicated", "operator": "Exists"}], cpu="4")
+        await theirs.create("theirs")
+        assert {await ours.node_of(f"apart-{number}") for number in range(3)} == set(plain)
+        assert {await ours.node_of(f"spread-{number}") for number in range(3)} == set(plain)
+        assert await ours.node_of("dedicated") == tainted
+        assert await theirs.node_of("theirs") in plain
+        assert (await theirs.event("theirs", "Scheduled"))["reportingController"] == "default-scheduler"
+        event = await ours.event("dedicated", "Scheduled")
+        assert event["reportingController"] == NAME
+        assert event["note"] == f"Successfully assigned {namespace}/dedicated to {tainted}"
+        assert not is_bound(await client.get(f"{nobodys.path}/stranger"))
+
+
+async def test_a_pod_that_fits_nowhere_is_told_so_and_bound_when_a_node_comes(
+    bed: Bed, own_scheduler: SchedulerProcess, namespace: str, hollow_nodes: HollowNodes
+) -> None:
+    await hollow_nodes(1, capacity={"cpu": "1"})
+    async with bed.client() as client:
+        ours = OwnPods(client, namespace, NAME)
+        await ours.create("big", cpu="3")
+        refused = await ours.until("big", lambda pod: condition_of(pod, "PodScheduled").get("status") == "False")
+        message = condition_of(refused, "PodScheduled")["message"]
+        assert condition_of(refused, "PodScheduled")["reason"] == "Unschedulable"
+        assert "Insufficient cpu" in message
+        assert (await ours.event("big", "FailedScheduling"))["note"] == message
+        (node,) = await hollow_nodes(1, capacity={"cpu": "4"})
+        assert await ours.node_of("big") == node
+
+
+async def test_a_gated_pod_waits_for_its_gates(
+    bed: Bed, own_scheduler: SchedulerProcess, namespace: str, hollow_nodes: HollowNodes
+) -> None:
+    (node,) = await hollow_nodes(1)
+    async with bed.client() as client:
+        ours = OwnPods(client, namespace, NAME)
+        await ours.create("gated", schedulingGates=[{"name": "example.com/quota"}])
+        await ours.create("next")
+        assert await ours.node_of("next") == node
+        assert not is_bound(await client.get(f"{ours.path}/gated"))
+        await client.patch(f"{ours.path}/gated", {"spec": {"schedulingGates": None}})
+        assert await ours.node_of("gated") == node
+
+
+async def test_who_has_priority_preempts_as_with_kube_scheduler(
+    bed: Bed, own_scheduler: SchedulerProcess, namespace: str, hollow_nodes: HollowNodes
+) -> None:
+    (node,) = await hollow_nodes(1, capacity={"cpu": "2"})
+    async with bed.client() as client, priority_class(client, f"high-{namespace}") as high:
+        ours = OwnPods(client, namespace, NAME)
+        await ours.create("filling", cpu="1500m", metadata={"finalizers": ["example.com/hold"]})
+        assert await ours.node_of("filling") == node
+        await ours.create("boss", cpu="1500m", priorityClassName=high)
+        victim = await ours.until("filling", lambda pod: "deletionTimestamp" in pod["metadata"])
+        assert condition_of(victim, "DisruptionTarget")["reason"] == "PreemptionByScheduler"
+        boss = await ours.until("boss", lambda pod: bool(pod["status"].get("nominatedNodeName")))
+        assert boss["status"]["nominatedNodeName"] == node
+        await ours.create("sneaking", cpu="400m")
+        await ours.until("sneaking", lambda pod: condition_of(pod, "PodScheduled").get("status") == "False")
+        await client.patch(f"{ours.path}/filling", {"metadata": {"finalizers": None}})
+        assert await ours.node_of("boss") == node
+        uid = boss["metadata"]["uid"]
+        assert (await ours.event("filling", "Preempted"))["note"] == f"Preempted by pod {uid} on node {node}"
+        assert await ours.node_of("sneaking") == node, "what the boss leaves is enough for it"
+
+
+@contextlib.asynccontextmanager
+async def priority_class(client: Client, name: str) -> AsyncIterator[str]:
+    path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    await client.create(path, {"metadata": {"name": name}, "value": 1000})
+    try:
+        yield name
+    finally:
+        await client.delete(f"{path}/{name}")
+
+
+async def test_what_it_does_not_model_it_leaves_alone_and_says_so(
+    bed: Bed, own_scheduler: SchedulerProcess, namespace: str, hollow_nodes: HollowNodes
+) -> None:
+    """A claim that is bound by somebody else is no obstacle any more."""
+    (node,) = await hollow_nodes(1)
+    async with bed.client() as client:
+        ours = OwnPods(client, namespace, NAME)
+        await client.create(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims", a_claim(namespace))
+        volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+        await ours.create("stateful", volumes=[volume])
+        await ours.create("device", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
+        event = await ours.event("stateful", "NotModelled")
+        assert "claim data is not bound to a volume yet" in event["note"]
+        assert event["type"] == "Warning"
+        assert "resource claims" in (await ours.event("device", "NotModelled"))["note"]
+        for name in ("stateful", "device"):
+            pod = await client.get(f"{ours.path}/{name}")
+            assert not is_bound(pod)
+            assert condition_of(pod, "PodScheduled") == {}
+        await client.create("/api/v1/persistentvolumes", a_volume(namespace))
+        assert await ours.node_of("stateful") == node
+        await client.delete(f"/api/v1/persistentvolumes/{namespace}")
+
+
+def a_claim(storage_class: str) -> Json:
+    resources = {"requests": {"storage": "1Gi"}}
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": storage_class, "resources": resources}
+    return {"metadata": {"name": "data"}, "spec": spec}
+
+
+def a_volume(name: str) -> Json:
+    """One that the claim above, and no other, is bound to at once."""
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "capacity": {"storage": "1Gi"},
+        "storageClassName": name,
+        "hostPath": {"path": "/data"},
+    }
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+async def test_two_that_answer_to_one_name_bind_no_pod_twice(
+    bed: Bed, own_scheduler: SchedulerProcess, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
+) -> None:
+    """Who comes second is told of a conflict, looks the pod up, and leaves it where it is."""
+    await hollow_nodes(2, capacity={"pods": "200", "cpu": "64"})
+    async with bed.client() as client:
+        ours = OwnPods(client, namespace, NAME)
+        with scheduler_running(bed.kubeconfig, NAME, tmp_path / "second.log", "--no-leader-election"):
+            async with asyncio.TaskGroup() as group:
+                for number in range(60):
+                    group.create_task(ours.create(f"pod-{number}", cpu="10m"))
+            for number in range(60):
+                await ours.node_of(f"pod-{number}")
+    await when(lambda: bool(list_conflicts(bed, namespace)), lambda: "they never met")
+    assert "action failed" not in own_scheduler.log.read_text(), "where the other put it, this one would have"
+
+
+def list_conflicts(bed: Bed, namespace: str) -> list[str]:
+    """The pods of this namespace that our scheduler was told to be bound already."""
+    return [
+        entry["objectRef"]["name"]
+        for entry in audited(bed, USER)
+        if entry["objectRef"].get("subresource") == "binding"
+        and entry["objectRef"]["namespace"] == namespace
+        and entry.get("responseStatus", {}).get("code") == 409
+    ]
+
+
+async def test_it_says_how_long_attempts_take_and_who_waits_and_uses_every_right_it_asks_for(
+    bed: Bed, own_scheduler: SchedulerProcess, namespace: str, hollow_nodes: HollowNodes
+) -> None:
+    """The last of this file: by now all has been done that it ever does."""
+    await hollow_nodes(1, capacity={"cpu": "1"})
+    async with bed.client() as client:
+        ours = OwnPods(client, namespace, NAME)
+        await ours.create("waits", cpu="3")
+        await ours.until("waits", lambda pod: bool(condition_of(pod, "PodScheduled")))
+        figures = read_figures(own_scheduler.read_metrics())
+        lease = await client.get(f"/apis/coordination.k8s.io/v1/namespaces/default/leases/{LEASE}")
+    assert lease["spec"]["holderIdentity"]
+    assert figures['wukong_scheduling_attempt_seconds_count{result="unschedulable"}'] >= 1
+    assert figures['wukong_scheduler_pending_pods{queue="unschedulable"}'] >= 1
+    assert figures["wukong_scheduler_oldest_pending_seconds"] > 0
+    granted = {(it.group, it.resource, verb) for it in PERMISSIONS for verb in it.verbs}
+    installed_later = {(kind.group, kind.plural, "watch") for kind in (*POLICIES, WUKONGS)}  # if somebody installs them
+    await when(
+        lambda: granted - used_by(bed, USER) <= installed_later, lambda: f"unused: {granted - used_by(bed, USER)}"
+    )
+    assert used_by(bed, USER) <= granted
+    assert "forbidden" not in own_scheduler.log.read_text().lower()
+
+
+def read_figures(text: str) -> dict[str, float]:
+    samples = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, _, value in samples}
