@@ -106,7 +106,8 @@ def test_budgets_are_as_asked_and_never_two_over_one_pod(seed: int) -> None:
     assert condition_of(world, "web", "BudgetConflict").status == "False"
 
 
-SHARES = (Path(__file__).parents[2] / "examples" / "sim" / "policies.yaml").read_text("utf-8")
+EXAMPLES = Path(__file__).parents[2] / "examples" / "sim"
+SHARES = (EXAMPLES / "policies.yaml").read_text("utf-8")
 
 
 @pytest.mark.slow
@@ -145,3 +146,26 @@ def test_what_evictions_do_not_put_right_is_given_up_after_three() -> None:
     held = condition_of(world, "web", "SplitHeld")
     assert (held.status, held.reason) == ("True", "EvictionsDoNotHelp")
     assert "ReplicaSet default/web-" in held.message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_with_admission_shares_come_out_exactly_whatever_went_wrong(seed: int) -> None:
+    scenario = (EXAMPLES / "soak-policies.yaml").read_text("utf-8")
+    world, story = play_with_world(scenario, seed, tuple(TYPES) if seed else ())
+    assert story.settled, story.stuck
+    assert story.findings == []
+    world.run(seconds=3600)
+    version = world.server.database.version
+    world.run(seconds=3600)
+    assert world.server.database.version == version, "nothing is written any more"
+    # web: half of three on demand, rounded up; api: half of four on spot nodes.
+    for name, expected in (("web", (2, 1)), ("api", (2, 2))):
+        policy = world.state.get(PlacementPolicy, Key("default", name))
+        assert policy is not None
+        split = policy.status.split
+        assert split is not None
+        assert (split.on_demand, split.spot) == expected
+        assert (split.misplaced, split.repairs) == (0, [])
+        assert condition_of(world, name, "SplitHeld").status == "False"
+    assert sorted(budgets_of(world)) == ["wukong-api", "wukong-web"]

@@ -23,7 +23,7 @@ from wukong.controllers.policy.budgets import (
     budget_name_of,
     build_budget,
 )
-from wukong.controllers.policy.controller import BUDGET_CONFLICT, Policy
+from wukong.controllers.policy.controller import BUDGET_CONFLICT, LOOK_SECONDS, Policy
 from wukong.placement.rules import BUILT_IN
 from wukong.state import State
 from wukong.state.mirror import Change
@@ -240,6 +240,17 @@ def test_none_is_made_in_a_namespace_that_goes() -> None:
 
 def test_a_policy_without_a_budget_has_no_condition_about_it() -> None:
     assert condition_of(a_policy(spec={"selector": WEB["selector"]}), pod()) is None
+
+
+def test_a_policy_of_the_cluster_is_looked_at_some_seconds_apart_unless_it_was_edited() -> None:
+    controller, state, key = Policy(BUILT_IN), a_state(of_cluster(), pod()), Key("", "all")
+    assert controller.reconcile(key, state, NOW).actions
+    assert controller.reconcile(key, state, NOW + 1) == Outcome(requeue_after=LOOK_SECONDS - 1)
+    assert controller.reconcile(key, state, NOW + LOOK_SECONDS).actions
+    edited = of_cluster()
+    edited.metadata.generation, edited.metadata.resource_version = 2, "8"
+    state.apply("MODIFIED", edited)
+    assert controller.reconcile(key, state, NOW + LOOK_SECONDS + 1).actions
 
 
 def test_names_are_apart_and_bounded() -> None:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from wukong.api.kinds import KINDS, PLACEMENT_POLICIES
 from wukong.app.component import list_permissions
 from wukong.app.components.policy import POLICY
 from wukong.controllers.policy.priority_classes import UNUSED
+from wukong.placement.capacity import OWN_LABEL
 from wukong.placement.vm.priority import MANAGED_BY, MANAGER
 
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -186,9 +187,9 @@ async def create(client: Client, kind: str, namespace: str, name: str, spec: Any
 
 
 @contextlib.contextmanager
-def running(kubeconfig: Path, namespace: str, log: Path) -> Iterator[None]:
+def running(kubeconfig: Path, namespace: str, log: Path, *flags: str) -> Iterator[None]:
     """`wukong run --components policy`; ended with SIGTERM, which must succeed."""
-    words = ["run", "--components", "policy", "--kubeconfig", str(kubeconfig), "--lease", f"{namespace}/wukong"]
+    words = ["run", "--components", "policy", "--kubeconfig", str(kubeconfig), "--lease", f"{namespace}/wukong", *flags]
     with log.open("ab") as output:
         process = subprocess.Popen([sys.executable, "-m", "wukong", *words], stdout=output, stderr=output)
     try:
@@ -376,15 +377,59 @@ async def test_budgets_and_classes_are_kept_with_exactly_the_rights_that_are_ask
             for kind, name in both:  # the cluster's is in no other pod's way: it selects nothing there is
                 selector = {"selector": {"matchLabels": {"nobody": namespace[-8:]}}}
                 await create(client, kind, namespace, name, selector)
-            with running(kubeconfig, namespace, log):
+            with running(kubeconfig, namespace, log, "--split-pause-seconds", "0"):
                 for kind, name in both:
                     await judged(client, kind, namespace, name)
+                async with two_nodes(client, namespace) as steady:
+                    await move_to_spot(client, namespace, steady)
                 await client.create(CLASSES, {"metadata": {"name": "placement-7", **unused}, "value": 7})
                 await keep_and_give_up(client, namespace)
                 await client.wait_until_gone(f"{CLASSES}/placement-7", DEADLINE_SECONDS)
                 await when(lambda: used_by(kinds, account) == granted, lambda: f"{used_by(kinds, account)}, {granted}")
         finally:
             await remove(client, namespace, both)
+
+
+@contextlib.asynccontextmanager
+async def two_nodes(client: Client, namespace: str) -> AsyncIterator[str]:
+    """A node on demand, whose name is given, and one on spot. Nobody runs them: they are ready for a while."""
+    names = [f"{namespace}-steady", f"{namespace}-spot"]
+    for name in names:
+        meta = {"name": name, "labels": {OWN_LABEL: "spot" if name.endswith("-spot") else "on-demand"}}
+        room = {"cpu": "4", "memory": "8Gi", "pods": "10"}
+        status = {"capacity": room, "allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}
+        await client.create("/api/v1/nodes", {"metadata": meta})
+        await client.patch(f"/api/v1/nodes/{name}/status", {"status": status})
+        await client.wait_until(f"/api/v1/nodes/{name}", lambda node: not node["spec"].get("taints"))
+    try:
+        yield names[0]
+    finally:
+        for name in names:
+            await client.delete(f"/api/v1/nodes/{name}")
+
+
+async def move_to_spot(client: Client, namespace: str, steady: str) -> None:
+    """A pod that is on demand and belongs on spot is evicted, twice, and the policy tells of it."""
+    policy, path = path_of("PlacementPolicy", namespace, namespace), path_of("Pod", namespace, "web-0")
+    labels = {"nobody": namespace[-8:]}
+    container = {"name": "main", "image": "main:1"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container], "nodeName": steady}}
+    spec = {"replicas": 1, "serviceName": "web", "selector": {"matchLabels": labels}, "template": template}
+    await create(client, "StatefulSet", namespace, "web", spec)
+    await client.patch(policy, {"spec": {"capacity": {"strategy": "spot-first", "spotPercent": 100}}})
+    for _ in range(2):  # nobody tells the scheduler where it belongs: the next one is wrong again
+        await client.wait_until(path, lambda pod: "deletionTimestamp" not in pod["metadata"])
+        ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        await client.patch(f"{path}/status", {"status": ready})
+        gone = await client.wait_until(path, lambda pod: "deletionTimestamp" in pod["metadata"])
+        assert condition(gone, "DisruptionTarget")["reason"] == "EvictionByEvictionAPI"
+        await client.delete(path, grace_seconds=0)
+    told = await client.wait_until(policy, lambda found: bool(found["status"].get("split", {}).get("repairs")))
+    (repair,) = told["status"]["split"]["repairs"]
+    assert (repair["owner"], repair["pod"]) == (f"StatefulSet {namespace}/web", gone["metadata"]["uid"])
+    await client.patch(policy, {"spec": {"capacity": None}})
+    await client.wait_until(policy, lambda found: "split" not in found["status"])
+    await client.delete(path_of("StatefulSet", namespace, "web"))
 
 
 async def keep_and_give_up(client: Client, namespace: str) -> None:

@@ -43,6 +43,7 @@ ACCEPTED, BUDGET_CONFLICT, SPLIT_HELD = "Accepted", "BudgetConflict", "SplitHeld
 OURS = (ACCEPTED, BUDGET_CONFLICT, SPLIT_HELD)
 INVALID, UNREADABLE = "Invalid", "Unreadable"
 LONGEST_MESSAGE = 32_768  # of a condition, in characters
+LOOK_SECONDS = 5.0
 MOST_NAMED = 3  # of budgets in the way, of owners that are held
 
 
@@ -74,21 +75,38 @@ class Policy:
 
     def __init__(self, rules: Rules) -> None:
         self.rules, self.plans = rules, Plans(rules)
+        self._looked_at: dict[Key, float] = {}  # may be lost: it saves work
+
+    def copy_memory(self, source: Policy, _: State) -> None:
+        self._looked_at = dict(source._looked_at)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         """Both kinds come here: a key without a namespace is a ClusterPlacementPolicy's."""
         policy = get_policy(key, state)
         if policy is not None:
+            if (wait := self._find_wait(policy, key, now)) > 0:
+                return Outcome(requeue_after=wait)
             claims = [claim_accepted(find_policy_problems(policy, self.rules))]
             claims += [*self._claim_budget(policy, state), *claim_split(policy)]
             return _report(policy, key, claims, now)
         self.plans.forget(key)
+        self._looked_at.pop(key, None)
         struct: type[AnyPolicy] = PlacementPolicy if key.namespace else ClusterPlacementPolicy
         unreadable = state.get_unreadable(struct, key)
         if unreadable is None or not isinstance(unreadable.remains, struct):
             return DONE
         claim = claim_accepted([unreadable.problem], reason=UNREADABLE)
         return _report(unreadable.remains, key, [claim], now)
+
+    def _find_wait(self, policy: AnyPolicy, key: Key, now: float) -> float:
+        """Seconds until a policy of the cluster with budgets is due: all its namespaces are looked at for each pod."""
+        if key.namespace or not asks_for_budget(policy):
+            return 0.0
+        left = self._looked_at.get(key, now - LOOK_SECONDS) + LOOK_SECONDS - now
+        if 0 < left <= LOOK_SECONDS and policy.status.observed_generation == policy.metadata.generation:
+            return left
+        self._looked_at[key] = now
+        return 0.0
 
     def _claim_budget(self, policy: AnyPolicy, state: State) -> list[Claim]:
         if not asks_for_budget(policy) or self.plans.plan_of(policy) is None:

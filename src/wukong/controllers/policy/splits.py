@@ -206,8 +206,8 @@ class PolicySplits:
         )
         actions: list[Action] = [] if status == policy.status.split else [_write_status(policy, key, status)]
         if evicted is not None:
-            text = f"{evicted.key} is evicted: by {title} it belongs on another kind of node."
-            note = Note(PODS, key_of(evicted), "SplitRepaired", text, uid=evicted.metadata.uid)
+            text = f"Pod {evicted.key} is evicted: it belongs on another kind of node."
+            note = Note(resource_of(key), key, "SplitRepaired", text, uid=policy.metadata.uid)
             actions += [Evict(key_of(evicted), uid=evicted.metadata.uid), note]
         waits = [step.wait for step in steps if step.wait is not None]
         return Outcome(tuple(actions), requeue_after=min(waits, default=None))

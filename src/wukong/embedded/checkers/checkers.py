@@ -10,8 +10,8 @@ from wukong.embedded.checkers.covered_pods import CoveredPodsIndex
 from wukong.embedded.checkers.daemon_pods import DaemonPods
 from wukong.embedded.checkers.findings import Finding, Findings
 from wukong.embedded.checkers.histories import Histories
-from wukong.embedded.checkers.machine_writes import MachineWrites
 from wukong.embedded.checkers.machines import Machines
+from wukong.embedded.checkers.object_writes import ObjectWrites
 from wukong.embedded.checkers.ordinals import OrdinalPods
 from wukong.embedded.checkers.own_writes import OwnWrites
 from wukong.embedded.checkers.pod_creations import PodCreations
@@ -22,7 +22,7 @@ from wukong.embedded.faults import Faults
 from wukong.embedded.world.world import World
 from wukong.state import Change
 
-CHECKERS = (Histories, PodCreations, PodDeletions, Machines, MachineWrites)  # that judge every change
+CHECKERS = (Histories, PodCreations, PodDeletions, Machines, ObjectWrites)  # that judge every change
 
 
 class Checkers:

@@ -1,15 +1,17 @@
-"""A controller that writes an object of a virtual machine without end is found; one that has much to tell is not."""
+"""A controller that writes an object of ours without end is found; one that has much to tell is not."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from embedded.actors.machine_world import a_machine
 from embedded.checkers.checked_cluster import CheckedCluster
 from wukong.actions import DONE, Outcome, Patch
-from wukong.api.kinds import VIRTUAL_MACHINES, WUKONGS
+from wukong.api.kinds import PLACEMENT_POLICIES, POD_DISRUPTION_BUDGETS, VIRTUAL_MACHINES, WUKONGS
 from wukong.api.resources import Key, Resource
-from wukong.embedded.checkers.machine_writes import MOST_WRITES, WINDOW_SECONDS
+from wukong.embedded.checkers.object_writes import MOST_WRITES, WINDOW_SECONDS
 from wukong.ports import PatchBody
 from wukong.state import State
 from wukong.state.controller import Watch
@@ -38,12 +40,16 @@ def play(counter: Counter, replicas: int = 0) -> list[str]:
     cluster = CheckedCluster(counter)
     disks = [{"name": "root", "containerDisk": {"image": "a"}}]
     wukong = {"metadata": {"name": "web"}, "spec": {"disks": disks, "replicas": replicas}}
-    is_wukong = counter.resource == WUKONGS
-    cluster.server.create(counter.resource, wukong if is_wukong else a_machine(strategy="Halted"), "default")
+    documents: dict[Resource, dict[str, Any]] = {
+        WUKONGS: wukong,
+        PLACEMENT_POLICIES: {"metadata": {"name": "web"}, "spec": {}},
+    }
+    document = documents.get(counter.resource) or a_machine(strategy="Halted")
+    cluster.server.create(counter.resource, document, "default")
     return [finding for finding in cluster.findings() if "never content" in finding]
 
 
-@pytest.mark.parametrize("resource", [VIRTUAL_MACHINES, WUKONGS])
+@pytest.mark.parametrize("resource", [VIRTUAL_MACHINES, WUKONGS, PLACEMENT_POLICIES])
 def test_a_controller_that_is_never_content_is_found_once(resource: Resource) -> None:
     most = MOST_WRITES[resource.group_kind]
     assert play(Counter(resource, most)) == []
@@ -72,3 +78,23 @@ def test_what_people_write_is_not_counted() -> None:
         body = {"metadata": {"labels": {"count": str(number)}}}
         cluster.server.patch(VIRTUAL_MACHINES, KEY, PatchBody("merge", body))
     assert [finding for finding in cluster.findings() if "never content" in finding] == []
+
+
+@pytest.mark.parametrize(("is_status", "is_found"), [(True, False), (False, True)])
+def test_of_a_budget_only_what_it_asks_for_counts(is_status: bool, is_found: bool) -> None:
+    class Writer:
+        name, count = "writer", 0
+        watches = (Watch(POD_DISRUPTION_BUDGETS),)
+
+        def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+            if self.count == 2 * MOST_WRITES[POD_DISRUPTION_BUDGETS.group_kind]:
+                return DONE
+            self.count += 1
+            body = {"status": {"expectedPods": self.count}} if is_status else {"spec": {"minAvailable": self.count}}
+            subresource = "status" if is_status else ""
+            return Outcome((Patch(POD_DISRUPTION_BUDGETS, key, PatchBody("merge", body), subresource),), 1.0)
+
+    cluster = CheckedCluster(Writer())
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 0}
+    cluster.server.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": "web"}, "spec": spec}, "default")
+    assert bool([finding for finding in cluster.findings() if "never content" in finding]) == is_found
