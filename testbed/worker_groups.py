@@ -41,7 +41,7 @@ GROUPS = {
     "kubevirt": Group(KUBEVIRT_FIXTURE, 200),  # a cluster with KubeVirt, which limits how many migrations go on at once
     "extended": Group("extended", 25),  # a cluster whose kube-scheduler asks our extender
     "own-scheduler": Group("own_scheduler", 20),  # our scheduler on the shared cluster, with exactly its rights
-    "admission": Group("webhooks", 30),  # a cluster whose API server asks our webhooks
+    "admission": Group("webhooks", 15),  # a cluster whose API server asks our webhooks
     "policies": Group("kinds", 5),  # a cluster with our kinds, and nobody else who judges policies
 }
 

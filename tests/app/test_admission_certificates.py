@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ import pytest
 from aiohttp import ClientSession, web
 from cryptography import x509
 
+from runtime.virtual import LoopClock, play
 from wukong.api.kinds import NAMESPACES, SECRETS
 from wukong.api.resources import Key
 from wukong.app.components.admission.certificate_keeper import CertificateKeeper
@@ -26,6 +28,7 @@ from wukong.app.components.admission.rotation import (
     decide_step,
     decode_keys,
     encode_keys,
+    now_of,
     take_step,
 )
 from wukong.app.install.certificates import Pair
@@ -218,3 +221,27 @@ async def test_who_leads_makes_them_and_the_others_serve_what_they_find() -> Non
     assert first.expires_at() > second.expires_at()
     await second.look()
     assert first.expires_at() == second.expires_at()
+
+
+def test_who_begins_to_lead_looks_at_once() -> None:
+    """In virtual time: nobody waits."""
+
+    async def run() -> float:
+        clock = LoopClock()
+        server = Server(clock)
+        server.create(NAMESPACES, {"metadata": {"name": "wukong-system"}})
+        loop, leads_from = asyncio.get_running_loop(), 3.0
+        keeper = CertificateKeeper(
+            Store(server=server), AdmissionOptions(), HeldCertificate(), clock, lambda: loop.time() >= leads_from
+        )
+        keys = encode_keys(take_step("create", None, ("elsewhere",), now_of(clock.now()), TIMES))
+        secret = {name: content for name, content in keys.items() if content is not None}
+        meta = {"name": "wukong-admission-certificates"}
+        server.create(SECRETS, {"metadata": meta, "type": "Opaque", "data": secret}, "wukong-system")
+        running = asyncio.ensure_future(keeper.run())
+        while server.get(SECRETS, Key("wukong-system", meta["name"]))["data"] == secret:
+            await asyncio.sleep(0.1)
+        running.cancel()
+        return loop.time()
+
+    assert 3.0 <= play(run()) < 4.0

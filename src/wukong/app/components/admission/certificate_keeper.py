@@ -77,7 +77,13 @@ class CertificateKeeper:
                 if str(error) != self._problem:
                     log.warning("the webhooks' certificates: %s", error)
                 self._problem = str(error)
-            await asyncio.sleep(self._pause_seconds())
+            await self._rest()
+
+    async def _rest(self) -> None:
+        """Until the next look is due. Who begins to lead looks at once."""
+        was_leading, ends_at = self._is_leading(), asyncio.get_running_loop().time() + self._pause_seconds()
+        while asyncio.get_running_loop().time() < ends_at and self._is_leading() == was_leading:
+            await asyncio.sleep(FIRST_LOOK_SECONDS)
 
     def _pause_seconds(self) -> float:
         if self._keys is None:
