@@ -44,9 +44,11 @@ class Clock:
 class Process:
     """A process of these components, with a mirror of what it is given, which performs nothing."""
 
-    def __init__(self, *components: Component[Any], **options: msgspec.Struct) -> None:
+    def __init__(self, *components: Component[Any], stale_seconds: float = 0.0, **options: msgspec.Struct) -> None:
         self.state, self.metrics = State(), Metrics()
-        context = Context(self.state, self.metrics, Clock(), BUILT_IN, options)
+        context = Context(
+            self.state, self.metrics, Clock(), BUILT_IN, options, node_staleness=lambda now: stale_seconds
+        )
         self.assembly = assemble(components or (SCHEDULER,), context)
         self.dispatch = Dispatch(self.assembly.controllers, self.state)
 
@@ -105,6 +107,13 @@ def test_it_judges_by_the_options_of_the_extender_whether_that_runs_or_not(
     components: tuple[Component[Any], ...], strategy: str, node: str
 ) -> None:
     process = Process(*components, extender=ExtenderOptions(default_strategy=strategy, plain_http=True))
+    process.put(a_node("a-steady", labels=STEADY), a_node("b-spot", labels=SPOT), a_pod("web"))
+    assert process.list_bindings() == {"web": node}
+
+
+@pytest.mark.parametrize(("stale_seconds", "node"), [(0.0, "b-spot"), (163.0, "a-steady")])
+def test_with_an_old_mirror_no_spot_node_is_trusted(stale_seconds: float, node: str) -> None:
+    process = Process(stale_seconds=stale_seconds)
     process.put(a_node("a-steady", labels=STEADY), a_node("b-spot", labels=SPOT), a_pod("web"))
     assert process.list_bindings() == {"web": node}
 

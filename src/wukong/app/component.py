@@ -54,6 +54,7 @@ class Context(NamedTuple):
     ties: Ties = FIRST_BY_NAME
     extensions: tuple[SchedulerExtension, ...] = ()
     on_extender_call: Callable[[str], None] = lambda pod: None  # hears of each question; may raise InputError
+    node_staleness: Callable[[float], float] = lambda now: 0.0  # the age of mirrored nodes, if beyond its limit
 
     def options_of(self, component: Component[O]) -> O:
         """The options of this or another component of the process; its defaults if nothing was said."""

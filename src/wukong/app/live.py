@@ -16,7 +16,7 @@ from functools import partial
 import msgspec
 
 from wukong.actions import Action
-from wukong.api.kinds import KINDS
+from wukong.api.kinds import KINDS, NODES
 from wukong.api.meta import Object
 from wukong.api.resources import Resource
 from wukong.app.addresses import read_address
@@ -62,7 +62,13 @@ async def run(credentials: Credentials, config: RunConfig, identity: str, stop: 
         kube = await stack.enter_async_context(Kube(credentials, stall_seconds=stall_seconds))
         cluster: Cluster = DryRun(kube, say_dry_run) if config.run.dry_run else kube
         clock, metrics = WallClock(), Metrics()
-        assembly = assemble(config.components, Context(State(), metrics, clock, load_rules(), config.options))
+        loop: Loop  # is made of what is assembled, and asked only when that decides
+
+        def node_staleness(now: float) -> float:
+            return loop.mirror.ages.staleness_of(NODES.kind, now)
+
+        context = Context(State(), metrics, clock, load_rules(), config.options, node_staleness=node_staleness)
+        assembly = assemble(config.components, context)
         loop = build_loop(cluster, clock, metrics, assembly, config, identity)
         if config.run.probes:
             try:

@@ -63,7 +63,7 @@ def build_servers(options: ExtenderOptions, context: Context) -> tuple[Server, .
 
 def build_extensions(options: ExtenderOptions, context: Context) -> tuple[SchedulerExtension, ...]:
     """The extender as a plugin of a scheduler in the same process, as kube-scheduler would be configured for it."""
-    extender = build_extender(options, context)
+    extender = build_extender(options, context, context.node_staleness)
 
     def extend(scheduler: Scheduler, pod: Pod, now: float) -> tuple[Scheduler, Callable[[View], tuple[Note, ...]]]:
         extended, plugin = add_extender(scheduler, extender, DEFAULT_ENTRY, now, pod)
