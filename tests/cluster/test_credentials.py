@@ -289,6 +289,16 @@ async def test_a_token_file_that_never_was_one_is_named(tmp_path: Path, content:
         await Credentials(login(UserEntry(token_file=str(tmp_path / "token")))).headers()
 
 
+async def test_a_file_that_is_not_there_is_named_with_the_reason_alone(tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing")
+    reason = rf"cannot read {missing}: No such file or directory\.$"
+    with pytest.raises(InputError, match=f"tokenFile: {reason}"):
+        await Credentials(login(UserEntry(token_file=missing))).headers()
+    cluster = ClusterEntry(server="https://h", certificate_authority=missing)
+    with pytest.raises(InputError, match=f"certificate-authority: {reason}"):
+        Credentials(Login(place="p", cluster=cluster, user=UserEntry(token="t")))
+
+
 def test_an_encrypted_key_is_refused_and_nobody_is_asked(tmp_path: Path) -> None:
     encrypted = b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIGj\n-----END ENCRYPTED PRIVATE KEY-----\n"
     user = UserEntry(client_certificate=str(tmp_path / "c"), client_key=str(tmp_path / "k"))

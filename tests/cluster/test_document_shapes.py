@@ -47,6 +47,13 @@ def test_pods_and_nodes_are_looked_at_unless_they_have_been_decoded() -> None:
     assert list(find_shape_problems({"kind": "Widget", "apiVersion": "example.com/v1", "metadata": 7})) == []
 
 
+def test_a_kind_of_others_that_has_the_name_of_ours_is_not_judged() -> None:
+    odd = {"kind": "Service", "metadata": 7}
+    assert list(find_shape_problems({**odd, "apiVersion": "serving.knative.dev/v1"})) == []
+    assert len(list(find_shape_problems({**odd, "apiVersion": "v1"}))) == 1
+    assert len(list(find_shape_problems(odd))) == 1
+
+
 TIMES = [
     ("$.metadata.creationTimestamp", {"metadata": {"creationTimestamp": "x"}}),
     ("$.metadata.deletionTimestamp", {"metadata": {"deletionTimestamp": "x"}}),

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedded.test_snapshot_load import list_everything, play_document, scenarios, with_image, workload
-from wukong.api.resources import Key
+from wukong.api.resources import Key, key_of
 from wukong.app.component_choice import EMBEDDED_COMPONENTS
 from wukong.app.embedded import EmbeddedCluster, Settings, build_cluster, choose_components
 from wukong.app.snapshots import Baseline, load, play_on
@@ -27,6 +27,7 @@ from wukong.embedded.checkers.placed_requests import PlacedRequests
 from wukong.embedded.scenario import Scenario, read_scenario
 from wukong.embedded.scenario.play import steps
 from wukong.embedded.scenario.play.player import trace_line
+from wukong.embedded.scenario.record import workload_status
 from wukong.embedded.scenario.record.recording import Recording, StoryTrace
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import Chance, VirtualClock
@@ -93,6 +94,11 @@ class Play:
     def end(self) -> tuple[str, Document, list[str]]:
         """Digest, story and findings."""
         recorder = self.recording.recorder
+        assert {key for _, key in recorder._incomplete} == {
+            key_of(workload)
+            for workload in workload_status.top_level_workloads(self.world.state)
+            if not workload_status.count_replicas(workload).is_complete
+        }
         writes = self.world.server.database.version
         story = self.recording.tell_story(is_at_rest=True, last_change=recorder.last_change, writes=writes)
         findings = [str(finding) for finding in self.checkers.finish(is_at_rest=False)]
@@ -240,6 +246,16 @@ def test_a_baseline_is_as_it_was_after_each_play() -> None:
     assert first.settled
     assert (first.digest, first.document()) == (again.digest, again.document())
     assert other.digest != first.digest
+
+
+def test_a_play_records_anew_only_the_workloads_that_something_happens_to() -> None:
+    manifests = [workload("Deployment", name, 6) for name in ("web", "still")]
+    world, _ = play_document({"nodes": [{"namePrefix": "n", "count": 5}], "manifests": manifests}, 0)
+    baseline = Baseline(load(list_everything(world), world.clock.now()), choose_components(Scenario()))
+    recorded = dict(baseline._recording.recorder.workloads)
+    story = baseline.play(an_image_change())
+    assert story.workloads["default/still"] is recorded["default/still"]
+    assert story.workloads["default/web"].max_pods > recorded["default/web"].max_pods == 6
 
 
 def test_a_play_on_a_baseline_is_that_of_a_snapshot_loaded_for_it_alone() -> None:

@@ -51,15 +51,16 @@ async def told(store: Store) -> list[tuple[str, str]]:
 
 def test_pods_get_nodes_and_who_gets_none_is_told_and_waits_for_one() -> None:
     async def story() -> None:
-        async with a_store() as store, running(store, Scheduler(["ours"])):
-            await add_node(store, "node-a")
-            await store.create(PODS, a_pod("first"), NAMESPACE)
-            assert await bound(store, "first") == "node-a"
-            await store.create(PODS, a_pod("second"), NAMESPACE)
-            assert (await refused(store, "second")).startswith("0/1 nodes are available: 1 Insufficient cpu.")
-            await add_node(store, "node-b")
-            assert await bound(store, "second") == "node-b"
-            events = await told(store)
+        async with a_store() as store:
+            async with running(store, Scheduler(["ours"])):
+                await add_node(store, "node-a")
+                await store.create(PODS, a_pod("first"), NAMESPACE)
+                assert await bound(store, "first") == "node-a"
+                await store.create(PODS, a_pod("second"), NAMESPACE)
+                assert (await refused(store, "second")).startswith("0/1 nodes are available: 1 Insufficient cpu.")
+                await add_node(store, "node-b")
+                assert await bound(store, "second") == "node-b"
+            events = await told(store)  # they are written aside, and all of them before it ends
         assert events == [("first", "Scheduled"), ("second", "FailedScheduling"), ("second", "Scheduled")]
 
     play(story())

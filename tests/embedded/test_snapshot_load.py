@@ -338,3 +338,16 @@ def test_a_node_that_was_not_ready_stays_so() -> None:
     silent = {**NODE, "status": {**NODE["status"], "conditions": [{"type": "Ready", "status": "Unknown"}]}}
     story = play_on(load([silent]), Scenario())
     assert [event.text for event in story.events] == []
+
+
+def test_workloads_without_a_template_are_left_out_and_named() -> None:
+    bare = [workload(kind, name) for kind, name in (("Deployment", "a"), ("StatefulSet", "b"), ("DaemonSet", "c"))]
+    for document in bare:
+        del document["spec"]["template"]
+    whole = workload("Deployment", "web")
+    snapshot = load([NODE, *bare, whole, pod("lone")])
+    (note,) = [note for note in snapshot.notes if "without a pod template" in note]
+    assert note.startswith("Deployment default/a, StatefulSet default/b, DaemonSet default/c: without a pod template")
+    story = play_on(snapshot, Scenario())
+    assert set(story.workloads) == {"default/web"}
+    assert [note for note in load([NODE, whole]).notes if "without a pod template" in note] == []

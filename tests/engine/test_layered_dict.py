@@ -73,3 +73,18 @@ def test_a_fork_copies_nothing_of_what_is_shared() -> None:
     other = fork.fork()
     assert fork._shared is layered._shared
     assert other._shared is layered._shared
+
+
+def test_a_shared_key_that_went_came_and_went_again_is_counted_once() -> None:
+    layered: LayeredDict[int, int] = LayeredDict()
+    layered[1] = layered[2] = 0
+    fork = layered.fork()
+    for value in (5, 6):
+        assert fork.pop(1) in (0, 5)
+        check_alike(fork, {2: 0})
+        fork[1] = value
+        check_alike(fork, {2: 0, 1: value})
+    fork[3] = 7
+    del fork[3], fork[1], fork[2]
+    check_alike(fork, {})
+    check_alike(layered, {1: 0, 2: 0})

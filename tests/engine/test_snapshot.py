@@ -29,6 +29,7 @@ def fingerprint(snapshot: Snapshot) -> dict[str, Any]:
         "on_row": {row: list(keys) for row, keys in sorted(snapshot.on_row.items())},
         "ports": {row: sorted(ports) for row, ports in sorted(snapshot.ports.items())},
         "placed": {number: dict(sorted(rows.items())) for number, rows in sorted(snapshot.placed.items())},
+        "placed_in": {namespace: sorted(numbers) for namespace, numbers in sorted(snapshot._placed_in.items())},
         "stray": sorted(snapshot.stray),
     }
 
@@ -230,3 +231,30 @@ def test_what_no_node_offers_costs_no_line_and_is_counted_once_one_does() -> Non
         assert Scheduler(other).place(a_pod("last", requests={"example.com/r7-7": "1"})) == "n0"
     snapshot.forget("default/p7")
     assert Scheduler(snapshot).place(a_pod("again", requests={"example.com/r7-7": "2"})) == "n0"
+
+
+def test_other_facts_leave_what_only_nodes_decide() -> None:
+    snapshot = Snapshot([a_node("n1", labels={"zone": "a"}), a_node("n2", labels={"zone": "b"})])
+    zones, images, epoch = snapshot.column("zone"), snapshot.index_images(), snapshot.epoch
+    snapshot.set_facts(Facts())
+    assert snapshot.column("zone") is zones
+    assert snapshot.index_images() is images
+    assert snapshot.epoch is not epoch
+    snapshot.remove_node("n2")
+    assert snapshot.column("zone").size == 1
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["n1", "n2"]), st.booleans()), max_size=12))
+def test_templates_are_known_by_the_namespaces_of_the_pods_placed(changes: list[tuple[str, str, bool]]) -> None:
+    snapshot = Snapshot([a_node("n1"), a_node("n2")])
+    for number, (namespace, node, is_forked) in enumerate(changes):
+        key = f"{namespace}/{node}"
+        if key in snapshot.pods:
+            snapshot.forget(key)
+        else:
+            snapshot.assume(key, a_pod(node, namespace=namespace, cpu=str(number)), node)
+        snapshot = snapshot.fork() if is_forked else snapshot
+        expected: dict[str, set[int]] = {}
+        for template in snapshot.list_placed_templates():
+            expected.setdefault(template.namespace, set()).add(template.number)
+        assert {name: set(numbers) for name, numbers in snapshot._placed_in.items()} == expected

@@ -20,6 +20,7 @@ from live.admitting import (
     ACCOUNT,
     BARE,
     CONFIGURATIONS,
+    INSTALLATION,
     OPEN,
     PERMISSIONS,
     POD,
@@ -35,11 +36,14 @@ from live.admitting import (
     random_rules,
     try_to_create,
 )
+from live.extending import counted
+from live.test_manifests import PATHS
 from testbed import supervisor
 from testbed.client import ApiError, Client
 from testbed.programs import Programs
 from testbed.pytest_plugin import RUN, Bed
 from testbed.supervisor import Order
+from wukong.app.components.admission.install import build_manifests
 from wukong.app.components.admission.options import SERVICE
 from wukong.app.components.admission.rotation import RotationTimes, encode_keys, take_step
 from wukong.app.install.installation import NAMESPACE
@@ -52,6 +56,7 @@ Json = dict[str, Any]
 SPOT_FIRST = {"selector": {"matchLabels": {"app": "web"}}, "capacity": {"strategy": "spot-first"}}
 SEED = 20261116
 NAME = f"{SERVICE}.{NAMESPACE}"
+WEBHOOK_KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +123,11 @@ async def test_hundreds_of_random_pods_are_created_exactly_when_they_are_without
             ("/apis/scheduling.k8s.io/v1/priorityclasses", random_cluster.a_priority_class("low", -10)),
         ):
             await client.create(path, manifest)
+        for namespace in (OPEN, BARE):
+            await limit(client, namespace)
+        async with asyncio.timeout(30):
+            while await counted(webhooks.probes, "wukong_mirror_objects", kind="ResourceQuota") < 2:
+                await asyncio.sleep(0.05)
         for number in range(5):
             for app in random_cluster.APPS:
                 await put_policy(client, app, {"selector": {"matchLabels": {"app": app}}, **random_rules(rng)})
@@ -135,6 +145,30 @@ async def test_hundreds_of_random_pods_are_created_exactly_when_they_are_without
     assert tried == 500
     assert patched > 200
     assert refused < 250
+
+
+async def test_a_quota_for_a_class_refuses_no_pod_that_it_would_not_refuse_without_us(webhooks: Webhooks) -> None:
+    """It has no room for class high, which the policy asks for: the pod keeps its own class."""
+    spec = {"priority": {"className": "high"}, "capacity": {"strategy": "spot-first"}}
+    async with webhooks.bed.client() as client:
+        await until_policy_holds(client, "quota", spec)
+        pod = a_pod()
+        pod["metadata"]["labels"] = {"probe": "quota"}
+        created = await create_pod(client, OPEN, pod, is_dry_run=True)
+        assert "priorityClassName" not in created["spec"]
+        pod["spec"]["priorityClassName"] = "high"
+        with pytest.raises(ApiError, match="exceeded quota"):
+            await create_pod(client, OPEN, pod, is_dry_run=True)
+
+
+async def limit(client: Client, namespace: str) -> None:
+    """Defaults for containers, and no pod of class high: whoever gets that class by a policy would be refused."""
+    core, high = f"/api/v1/namespaces/{namespace}", {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
+    limits = [{"type": "Container", "defaultRequest": {"cpu": "10m"}, "default": {"memory": "2Gi"}}]
+    await client.create(f"{core}/limitranges", {"metadata": {"name": "limits"}, "spec": {"limits": limits}})
+    spec = {"hard": {"pods": "0"}, "scopeSelector": {"matchExpressions": [high]}}
+    await client.create(f"{core}/resourcequotas", {"metadata": {"name": "no-high"}, "spec": spec})
+    await client.wait_until(f"{core}/resourcequotas/no-high", lambda quota: "hard" in quota["status"])
 
 
 def a_random_pod(rng: random.Random, name: str) -> Json:
@@ -238,6 +272,19 @@ async def test_exactly_the_rights_it_has_are_used(webhooks: Webhooks) -> None:
     # A Secret is patched when it is renewed: the rotation below does.
     assert granted - used <= {("", "secrets", "patch")}
     assert used <= granted
+
+
+async def test_an_api_server_takes_all_that_is_printed(webhooks: Webhooks) -> None:
+    """Strictly, as `kubectl apply --server-side` sends it; on a dry run, for the test has changed some of it."""
+    paths = {**PATHS, **{kind: f"{CONFIGURATIONS}/{kind.lower()}s" for kind in WEBHOOK_KINDS}}
+    params = {"fieldManager": "kubectl", "force": "true", "fieldValidation": "Strict", "dryRun": "All"}
+    async with webhooks.bed.client() as client:
+        for document in build_manifests(INSTALLATION):
+            folder = paths[document["kind"]].format(document["metadata"].get("namespace", ""))
+            path, kind = f"{folder}/{document['metadata']['name']}", "application/apply-patch+yaml"
+            applied = json.loads(await client.send("PATCH", path, document, params=params, content_type=kind))
+            if document["kind"] in WEBHOOK_KINDS:  # what the webhooks wrote there stays
+                assert applied["webhooks"][0]["clientConfig"]["caBundle"]
 
 
 # What goes wrong ---------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from policies import spot, steady
 from wukong.api.core import Pod, PriorityClass
 from wukong.api.meta import Object, ObjectMeta
 from wukong.api.placement import PlacementPolicy
+from wukong.api.quota import RESOURCE_QUOTAS, ResourceQuota
 from wukong.embedded.store.patch.json_patch import apply_json_patch
 from wukong.placement.pods import MARK, SPOT, PodChange, build_pod, read_mark
 from wukong.ports import Document
@@ -51,7 +52,8 @@ class Webhook:
     def put(self, subject: Object) -> None:
         self.version += 1
         subject.metadata.resource_version = str(self.version)
-        self.state.apply("MODIFIED", subject)
+        group_kind = RESOURCE_QUOTAS.group_kind if isinstance(subject, ResourceQuota) else ""
+        self.state.apply("MODIFIED", subject, group_kind)
 
     def review(self, pod: Document, **request: Any) -> Reply:
         question = read_pod_review(encode(a_review(pod, **request)))
@@ -154,12 +156,56 @@ def test_a_priority_class_is_named_once_it_is_there() -> None:
     assert not {"priority", "preemptionPolicy"} & spec.keys()
 
 
+GOLD = PriorityClass(kind="PriorityClass", metadata=ObjectMeta(name="gold"), value=7)
+
+
+def a_quota(namespace: str = "shop", **spec: Any) -> ResourceQuota:
+    document = {"kind": "ResourceQuota", "metadata": {"name": "q", "namespace": namespace}, "spec": spec}
+    return msgspec.convert(document, ResourceQuota)
+
+
+def for_classes(operator: str, *values: str) -> dict[str, Any]:
+    return {"matchExpressions": [{"scopeName": "PriorityClass", "operator": operator, "values": [*values]}]}
+
+
+@pytest.mark.parametrize(
+    ("quota", "is_named"),
+    [
+        (a_quota(scopeSelector=for_classes("In", "gold", "silver")), False),
+        (a_quota(scopeSelector=for_classes("In", "silver")), True),
+        (a_quota(scopeSelector=for_classes("Exists")), False),
+        (a_quota(scopeSelector=for_classes("NotIn", "silver")), True),  # it counts pods without a class as well
+        (a_quota(scopes=["PriorityClass"]), False),
+        (a_quota(scopes=["BestEffort"]), True),
+        (a_quota(), True),
+        (a_quota("elsewhere", scopes=["PriorityClass"]), True),
+    ],
+)
+def test_a_class_whose_pods_a_quota_counts_is_not_named(quota: ResourceQuota, is_named: bool) -> None:
+    webhook = Webhook(a_shop_policy(priority={"className": "gold"}, **SPOT_FIRST), copy.deepcopy(GOLD))
+    assert webhook.admit(a_new_pod())["spec"]["priorityClassName"] == "gold"
+    webhook.put(copy.deepcopy(quota))
+    reply = webhook.review(a_new_pod())
+    after = patched(a_new_pod(), reply)
+    assert after["spec"]["affinity"]
+    assert (after["spec"].get("priorityClassName") == "gold") == is_named
+    assert any("ResourceQuota" in reason for reason in reply.reasons) != is_named
+
+
+def test_a_quota_of_affinity_across_namespaces_is_not_drawn_on() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "db"}}, "namespaces": ["data"]}
+    webhook = Webhook(a_shop_policy(scheduling={"podAffinity": {"required": [term]}}))
+    assert webhook.review(a_new_pod()).result == "patched"
+    webhook.put(a_quota(scopes=["CrossNamespacePodAffinity"]))
+    assert webhook.review(a_new_pod()).result == "skipped"
+
+
 def test_pods_made_alike_are_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
 
-    def count(*arguments: Any) -> PodChange:
+    def count(*arguments: Any, **more: Any) -> PodChange:
         built.append(arguments)
-        return build_pod(*arguments)
+        return build_pod(*arguments, **more)
 
     monkeypatch.setattr("wukong.replies.admission.pods.build_pod", count)
     webhook = Webhook(a_shop_policy(**SPOT_FIRST))
@@ -180,6 +226,17 @@ def test_a_hundred_pods_at_once_come_out_exactly_though_the_mirror_has_seen_none
     capacities = [capacity_of(webhook.admit(a_new_pod())) for _ in range(100)]
     assert capacities[:2] == ["on-demand", "on-demand"]
     assert capacities.count(SPOT) == 50
+
+
+def test_pods_that_were_there_before_count() -> None:
+    before = Webhook(a_shop_policy(**HALF))
+    state = before.state
+    for number in range(4):
+        before.see(before.admit(a_new_pod()), f"web-{number}")
+    after = PodAdmission(state, lambda: "a-nonce")  # another instance leads
+    question = read_pod_review(encode(a_review(a_new_pod())))
+    assert isinstance(question.about, PodRequest)
+    assert capacity_of(patched(a_new_pod(), after.review(question.about, before.now))) == "on-demand"  # 2, 2, and now
 
 
 def test_a_pod_that_is_seen_counts_once() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from wukong.api import placement, quantity
+from wukong.app.components.admission import server as webhooks
 from wukong.app.sim_live import plan
 from wukong.cluster import capture, credentials, http, list_watch
 from wukong.controllers.policy import controller as policy
@@ -19,7 +20,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 MEBIBYTE = 1 << 20
 
 PROMISED: list[tuple[object, object, str, str]] = [
-    (site.CONNECTIONS, 256, "operations.md", "`extender` and `admission` (at most 256 each) and `probes` (64)"),
+    (site.CONNECTIONS, 256, "operations.md", "`extender` (at most 256), `admission` (512) and `probes` (64)"),
+    (webhooks.CONNECTIONS, 512, "operations.md", "`extender` (at most 256), `admission` (512) and `probes` (64)"),
     (site.HANDSHAKE_SECONDS, 10.0, "operations.md", "| a TLS handshake | 10 s |"),
     (body_limits.LIMIT_BYTES, 128 * MEBIBYTE, "operations.md", "| 128 MiB (413), 192 MiB (503)"),
     (body_limits.TOTAL_BYTES, 192 * MEBIBYTE, "operations.md", "| 128 MiB (413), 192 MiB (503)"),

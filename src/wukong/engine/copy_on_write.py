@@ -48,6 +48,13 @@ class CopyOnWriteDicts(LayeredDict[Key, dict[Name, Value]]):
         return super().fork()
 
 
+class CopiedList(list[Value]):
+    """A list as an entry of CopyOnWriteEntries."""
+
+    def fork(self) -> Self:
+        return type(self)(self)
+
+
 class Forkable(Protocol):
     def fork(self) -> Self: ...
 

@@ -18,11 +18,14 @@ Weigh = Callable[[Template], tuple[int, int]]  # a pod of this template weighs s
 
 
 class DomainCounter:
-    __slots__ = ("changed_domains", "column", "counted_nodes", "counts", "hits", "weigh")
+    __slots__ = ("changed_domains", "column", "counted_nodes", "counts", "hits", "namespace", "weigh")
 
-    def __init__(self, column: Column, weigh: Weigh, counted_nodes: Mask | None = None) -> None:
+    def __init__(
+        self, column: Column, weigh: Weigh, counted_nodes: Mask | None = None, namespace: str | None = None
+    ) -> None:
         self.column = column
         self.weigh = weigh
+        self.namespace = namespace  # pods of all others weigh nothing; None: those of any may count
         self.counted_nodes = counted_nodes  # only pods on these nodes count; None: on all
         self.counts: Ints = np.zeros(column.size + 1, dtype=np.int64)  # [domain]; the last is "no such label", always 0
         self.hits = 0  # how many (pod, rule) pairs contributed, whatever their weights sum to

@@ -39,7 +39,7 @@ class LayeredDict(MutableMapping[Key, Value]):
 
     def fork(self) -> Self:
         """An independent copy."""
-        if len(self._own) + len(self._gone) > _FEW:
+        if not self._shared or len(self._own) + len(self._gone) > _FEW:
             self._shared = self._own if not self._shared else dict(self.items())
             self._own, self._gone, self._added = {}, set(), 0
             self._build_get()

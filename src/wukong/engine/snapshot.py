@@ -65,7 +65,8 @@ class Snapshot:
         )  # node → its pods' keys, in the order they came
         self.ports: CopyOnWriteDicts[int, HostPort, None] = CopyOnWriteDicts()  # node → host ports in use
         self.placed: CopyOnWriteDicts[int, int, int] = CopyOnWriteDicts()  # template → node → how many
-        self._by_number: dict[int, Template] = {}
+        self._placed_in: CopyOnWriteDicts[str, int, None] = CopyOnWriteDicts()  # namespace → the templates of `placed`
+        self._by_number: dict[int, Template] = {}  # shared with forks, for numbers are never given twice
         # Topology keys used by placed pods' required anti-affinity, and by their other inter-pod rules. Only ever grow.
         self.anti_affinity_keys: dict[str, None] = {}
         self.preference_keys: dict[str, None] = {}
@@ -93,15 +94,19 @@ class Snapshot:
         return snapshot
 
     def _forget_derived(self) -> None:
-        """Drop what was computed from nodes or facts. Whoever keeps more of it compares `epoch`."""
-        self.epoch = object()
+        """Drop what was computed from nodes, and all that was compiled."""
         self.columns: dict[str, Column] = {}
         self.row_numbers: Column | None = None
+        self._images: dict[str, tuple[int, list[int]]] | None = None
+        self._forget_compiled()
+
+    def _forget_compiled(self) -> None:
+        """Drop what was computed from nodes and facts together. Whoever keeps more of it compares `epoch`."""
+        self.epoch = object()
         self.views: dict[tuple[int, int, str], View] = {}  # by template, profile and node asked for
         self.counters: list[DomainCounter] = []
         self.contributions: dict[int, list[tuple[DomainCounter, int, int]]] = {}  # template → counters its pods add to
         self.log: list[int] = []  # rows whose pods changed, oldest first; views read it from where they stopped
-        self.images: dict[str, tuple[int, list[int]]] | None = None
 
     # ---- nodes
 
@@ -239,11 +244,20 @@ class Snapshot:
             self.row_numbers = row_column(self.rows)
         return self.row_numbers
 
+    def index_images(self) -> dict[str, tuple[int, list[int]]]:
+        """Image → its size, as the first node reported it, and the nodes that hold it."""
+        if self._images is None:
+            self._images = {}
+            for number, row in enumerate(self.rows):
+                for name, size in row.images.items():
+                    self._images.setdefault(name, (size, []))[1].append(number)
+        return self._images
+
     # ---- facts
 
     def set_facts(self, facts: Facts) -> None:
         self.facts = facts
-        self._forget_derived()
+        self._forget_compiled()
 
     # ---- pods
 
@@ -363,6 +377,7 @@ class Snapshot:
         number = template.number
         if number not in self.placed:
             self._by_number[number] = template
+            self._placed_in.own(template.namespace)[number] = None
             if template.has_terms:
                 self._add_topology_keys(template)
         counts = self.placed.own(number)
@@ -370,6 +385,9 @@ class Snapshot:
         if not counts[row]:
             del counts[row]
             self.placed.drop_if_empty(number)
+            if number not in self.placed:
+                del self._placed_in.own(template.namespace)[number]
+                self._placed_in.drop_if_empty(template.namespace)
 
     def _add_topology_keys(self, template: Template) -> None:
         self.anti_affinity_keys.update(dict.fromkeys(term.topology_key for term in template.anti_affinity_terms))
@@ -384,17 +402,18 @@ class Snapshot:
 
     def register_counter(self, counter: DomainCounter) -> DomainCounter:
         """Fill a new counter from the pods placed so far and keep it current from now on."""
-        for number, per_row in self.placed.items():
+        for number in self.placed if counter.namespace is None else self._placed_in.get(counter.namespace, ()):
             weight, hits = counter.weigh(self._by_number[number])
             if hits:
-                for row, count in per_row.items():
+                for row, count in self.placed[number].items():
                     counter.add(row, weight * count, hits * count)
                 self.contributions_of(self._by_number[number]).append((counter, weight, hits))
         self.counters.append(counter)
-        for number in self.contributions.keys() - self.placed.keys():  # seen before, none placed just now
-            weight, hits = counter.weigh(self._by_number[number])
-            if hits:
-                self.contributions[number].append((counter, weight, hits))
+        for number, contributions in self.contributions.items():
+            if number not in self.placed:  # seen before, none placed just now
+                weight, hits = counter.weigh(self._by_number[number])
+                if hits:
+                    contributions.append((counter, weight, hits))
         counter.changed_domains.clear()
         return counter
 
@@ -421,11 +440,10 @@ class Snapshot:
         copy.load, copy._oversized = self.load.copy(), self._oversized.fork()
         copy.pods, copy.pending, copy.stray = self.pods.fork(), dict(self.pending), dict(self.stray)
         copy.on_row, copy.ports, copy.placed = self.on_row.fork(), self.ports.fork(), self.placed.fork()
-        copy._by_number = dict(self._by_number)
+        copy._placed_in, copy._by_number = self._placed_in.fork(), self._by_number
         copy.anti_affinity_keys, copy.preference_keys = dict(self.anti_affinity_keys), dict(self.preference_keys)
-        copy._forget_derived()
-        copy.columns, copy.row_numbers = self.columns, self.row_numbers
-        copy.images = self.images
+        copy._forget_compiled()
+        copy.columns, copy.row_numbers, copy._images = self.columns, self.row_numbers, self._images
         return copy
 
     def drop_views(self) -> None:

@@ -524,3 +524,14 @@ def test_virt_api_refuses_reserved_labels_and_contradicting_strategies() -> None
     world.server.create(VIRTUAL_MACHINES, a_machine(strategy="Halted"), NAMESPACE)
     with pytest.raises(Invalid, match="can not be empty"):
         merge(world, VIRTUAL_MACHINES, "web", {"spec": {"template": {"spec": _apart(topologyKey="")}}})
+
+
+def test_a_changed_machine_is_judged_as_a_new_one_is_and_its_status_is_not() -> None:
+    world = a_machine_world()
+    add_machine(world)
+    with pytest.raises(Invalid, match=r"Invalid RunStrategy \(Sometimes\)"):
+        merge(world, VIRTUAL_MACHINES, "web", {"spec": {"runStrategy": "Sometimes"}})
+    merge(world, VIRTUAL_MACHINES, "web", {"spec": {"runStrategy": "Manual"}})
+    merge(world, VIRTUAL_MACHINES, "web", {"status": {"printableStatus": "Odd"}}, "status")
+    machine = machine_of(world)
+    assert (machine["spec"]["runStrategy"], machine["status"]["printableStatus"]) == ("Manual", "Odd")

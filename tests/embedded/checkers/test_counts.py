@@ -158,3 +158,14 @@ def test_what_waits_only_for_kubernetes_own_finalizers_is_found(finalizers: list
     cluster.server.delete(REPLICA_SETS, Key("default", "web"))
     expected = f"replicaset default/web: at rest it still waits for its finalizer {finalizers[0]}"
     assert (expected in texts_of(cluster)) is is_found
+
+
+@pytest.mark.parametrize(("controller", "is_found"), [("replicaset", False), ("deployment", True)])
+def test_missing_pods_are_excused_while_who_creates_them_keeps_failing(controller: str, is_found: bool) -> None:
+    """Nobody else's failure about the same key is an excuse."""
+    cluster, web = a_workload(REPLICA_SETS, "replicaset"), Key("default", "web")
+    cluster.server.patch(REPLICA_SETS, web, PatchBody("merge", {"spec": {"replicas": 3}}))
+    cluster.world.run()
+    cluster.world.processes[0].state.attempts.record_failure(controller, web, "quota", cluster.world.clock.now())
+    expected = "replicaset default/web: at rest it has 2 pods and should have 3"
+    assert (expected in texts_of(cluster)) is is_found

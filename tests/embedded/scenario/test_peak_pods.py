@@ -42,7 +42,8 @@ class Rollout:
         self.peak_pods.count_pods("web", self.now)
 
     def peak(self) -> int:
-        return self.peak_pods.update_peak("web", self.now)
+        self.peak_pods.update_peaks(self.now)
+        return self.peak_pods.peaks.get("web", 0)
 
 
 def test_pods_that_stop_do_not_count() -> None:

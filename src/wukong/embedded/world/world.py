@@ -19,6 +19,7 @@ from functools import partial
 from typing import Literal, NamedTuple, Protocol
 
 from wukong.actions import Action
+from wukong.api.profile import SYSTEM_DEFAULT_CONSTRAINTS
 from wukong.api.resources import Key
 from wukong.api.unreadable import Unreadable
 from wukong.embedded.store import Server
@@ -160,7 +161,11 @@ class World:
 
     def prepare_fork(self) -> None:
         """Work out now what every fork would have to work out for itself."""
-        _ = self.state.snapshot
+        snapshot = self.state.snapshot
+        snapshot.index_images()
+        snapshot.column_of_rows()
+        for constraint in SYSTEM_DEFAULT_CONSTRAINTS:
+            snapshot.column(constraint.topology_key)
 
     @property
     def dispatch(self) -> Dispatch:

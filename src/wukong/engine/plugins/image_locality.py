@@ -36,9 +36,7 @@ class ImageLocalityScore(ScorePart):
 
 
 def _compute_scores(snapshot: Snapshot, images: list[str], counted: int) -> Ints:
-    images_held = snapshot.images
-    if images_held is None:
-        images_held = snapshot.images = _index_images(snapshot)
+    images_held = snapshot.index_images()
     total = np.zeros(len(snapshot.rows), dtype=np.int64)
     for image in images:
         size, rows = images_held.get(_add_default_tag(image), (0, []))
@@ -46,15 +44,6 @@ def _compute_scores(snapshot: Snapshot, images: list[str], counted: int) -> Ints
     most = _MOST_PER_IMAGE * counted
     scores: Ints = MAX_SCORE * (np.clip(total, _LEAST, most) - _LEAST) // (most - _LEAST)
     return scores
-
-
-def _index_images(snapshot: Snapshot) -> dict[str, tuple[int, list[int]]]:
-    """Image → its size, as the first node reported it, and the nodes that hold it."""
-    images_held: dict[str, tuple[int, list[int]]] = {}
-    for number, row in enumerate(snapshot.rows):
-        for name, size in row.images.items():
-            images_held.setdefault(name, (size, []))[1].append(number)
-    return images_held
 
 
 def _add_default_tag(image: str) -> str:

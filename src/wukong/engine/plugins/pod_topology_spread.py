@@ -63,7 +63,7 @@ def _add_counter(view: View, spread: Spread, counted_nodes: Mask | None, *, per_
 
     snapshot = view.snapshot
     column = snapshot.column_of_rows() if per_node else snapshot.column(spread.topology_key)
-    return snapshot.register_counter(DomainCounter(column, weigh, counted_nodes))
+    return snapshot.register_counter(DomainCounter(column, weigh, counted_nodes, namespace))
 
 
 def _find_labelled(snapshot: Snapshot, spreads: list[Spread]) -> Mask:

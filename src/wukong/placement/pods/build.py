@@ -9,7 +9,7 @@ Called by whoever admits pods. Never raises for what a pod or a policy says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -59,10 +59,12 @@ def build_pod(
     classes: Mapping[str, PriorityClass],
     *,
     critical_priority: int = CRITICAL_PRIORITY,
+    is_counted: Callable[[str], bool] = lambda name: False,
 ) -> PodChange:
     """`capacity` is "spot", "on-demand" or "", as split decided; a mark of the same policy on the pod counts instead.
 
-    `classes` are the PriorityClasses that exist, by name. The document given is never changed, and is given back where
+    `classes` are the PriorityClasses that exist, by name; `is_counted` says of one whether a ResourceQuota counts its
+    pods, and so might refuse this one. The document given is never changed, and is given back where
     nothing is to be done; parts of the two may be the same objects.
     """
     if plan.spec is None:
@@ -72,7 +74,7 @@ def build_pod(
         return PodChange(pod, (f"the pod cannot be read: {subject}",))
     if subject.spec.node_name:
         return PodChange(pod, (f"the pod names its node, {subject.spec.node_name}",))
-    builder = _PodBuilder(pod, subject, plan, classes)
+    builder = _PodBuilder(pod, subject, plan, classes, is_counted)
     document = builder.build(capacity, critical_priority)
     if document is pod:
         return PodChange(pod, tuple(builder.skipped))
@@ -85,8 +87,15 @@ def build_pod(
 class _PodBuilder:
     """One call: the pod, and what was skipped."""
 
-    def __init__(self, pod: Document, subject: Pod, plan: Plan, classes: Mapping[str, PriorityClass]) -> None:
-        self.pod, self.subject, self.plan, self.classes = pod, subject, plan, classes
+    def __init__(
+        self,
+        pod: Document,
+        subject: Pod,
+        plan: Plan,
+        classes: Mapping[str, PriorityClass],
+        is_counted: Callable[[str], bool],
+    ) -> None:
+        self.pod, self.subject, self.plan, self.classes, self._is_counted = pod, subject, plan, classes, is_counted
         self.rules = compile_pod_rules(plan)
         self.skipped: list[str] = []
         self._controller = controller_of(subject.metadata)
@@ -187,6 +196,9 @@ class _PodBuilder:
             return spec
         if wanted not in self.classes:
             self.skipped.append(f"priority: there is no PriorityClass {wanted}")
+            return spec
+        if self._is_counted(wanted):
+            self.skipped.append(f"priority: a ResourceQuota of the namespace counts pods of PriorityClass {wanted}")
             return spec
         left = {name: value for name, value in spec.items() if name not in ("priority", "preemptionPolicy")}
         return {**left, "priorityClassName": wanted}

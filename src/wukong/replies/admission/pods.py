@@ -27,6 +27,7 @@ from wukong.ports import Document
 from wukong.replies.admission.capacity_index import CapacityIndex, group_of
 from wukong.replies.admission.decisions import NONCE, Decision, Decisions, Group
 from wukong.replies.admission.json_patch import build_json_patch, escape
+from wukong.replies.admission.quotas import QuotaCache, adds_cross_namespace_affinity
 from wukong.replies.admission.reply import MOST_WARNING_CHARACTERS, PodRequest, Reply
 from wukong.replies.extender.policy_cache import PolicyCache
 from wukong.state import State
@@ -35,8 +36,9 @@ from wukong.state import State
 UNREAD_FIELDS = frozenset({"containers", "initContainers", "ephemeralContainers", "volumes"})
 _SOME_CONTAINERS = [{"name": "main", "image": "main"}]
 _MOST_CACHED = 2048
-_MOST_KEY_BYTES = 16 << 10  # a pod that says more is worked out each time
+_MOST_KEY_BYTES = 8 << 10  # a pod that says more is worked out each time
 _NONCE_PATH = f"/metadata/annotations/{escape(NONCE)}"
+_CROSS_NAMESPACE = "a ResourceQuota of the namespace counts pods with affinity across namespaces"
 _encode = msgspec.json.Encoder().encode
 
 
@@ -70,6 +72,8 @@ class PodAdmission:
         self._additions: dict[tuple[Plan, str, bytes], _Addition] = {}
         self._classes: Mapping[str, PriorityClass] = {}
         self._classes_version = -1
+        self._quotas = QuotaCache(state)
+        state.index_of(CapacityIndex)  # from the start: to count all pods of a large cluster at once takes long
 
     def review(self, request: PodRequest, now: float) -> Reply:
         return finish(self.review_in_slices(request, now))
@@ -135,30 +139,33 @@ class PodAdmission:
     # ---- what is added
 
     def _find_addition(self, request: PodRequest, plan: Plan, capacity: str) -> _Addition:
-        self._refresh_classes()
+        self._refresh()
         text = _encode(_build_outline(request))
         if len(text) > _MOST_KEY_BYTES:
-            return self._build_addition(text, plan, capacity)
+            return self._build_addition(text, plan, capacity, request.namespace)
         key = plan, capacity, text
         addition = self._additions.get(key)
         if addition is None:
             if len(self._additions) >= _MOST_CACHED:
                 self._additions.clear()
-            addition = self._additions[key] = self._build_addition(text, plan, capacity)
+            addition = self._additions[key] = self._build_addition(text, plan, capacity, request.namespace)
         return addition
 
-    def _build_addition(self, outline: bytes, plan: Plan, capacity: str) -> _Addition:
+    def _build_addition(self, outline: bytes, plan: Plan, capacity: str, namespace: str) -> _Addition:
         """Raises InputError for a pod that is nested too deeply."""
         check_depth(outline)
-        before = load_json(outline)
-        change = build_pod(before, plan, capacity, self._classes)
+        before, counted = load_json(outline), self._quotas.of(namespace)
+        change = build_pod(before, plan, capacity, self._classes, is_counted=counted.counts_class)
+        if counted.has_cross_namespace and adds_cross_namespace_affinity(before, change.document):
+            return _Addition(b"", skipped=(_CROSS_NAMESPACE,))
         operations = b",".join(map(_encode, build_json_patch(before, change.document)))
         mark = read_mark(change.document["metadata"].get("annotations")) if operations else None
         return _Addition(operations, mark.capacity if mark is not None else "", change.skipped)
 
-    def _refresh_classes(self) -> None:
+    def _refresh(self) -> None:
+        """What patches depend on besides pod and policy: where it changed, all are built anew."""
         version = self.state.versions[PRIORITY_CLASSES.group_kind]
-        if version != self._classes_version:
+        if self._quotas.refresh() or version != self._classes_version:
             self._classes_version, self._additions = version, {}
             self._classes = {entry.metadata.name: entry for entry in self.state.all(PriorityClass)}
 

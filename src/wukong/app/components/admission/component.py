@@ -14,6 +14,7 @@ from wukong.api.kinds import (
     PRIORITY_CLASSES,
     SECRETS,
 )
+from wukong.api.quota import RESOURCE_QUOTAS, ResourceQuota
 from wukong.app.component import Component, Context, Mutator, Server
 from wukong.app.components.admission.install import build_manifests
 from wukong.app.components.admission.options import (
@@ -37,6 +38,8 @@ from wukong.state.controller import Watch
 
 NAME = "admission"
 READS = (NODES, PODS, NAMESPACES, PRIORITY_CLASSES, PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES)
+# The table of kinds does not have quotas, nor does an embedded cluster.
+WATCHES = (*(Watch(resource) for resource in READS), Watch(RESOURCE_QUOTAS, read=ResourceQuota, optional=True))
 KUBE_SYSTEM = "kube-system"
 REGISTRATION = "admissionregistration.k8s.io"
 NONCE_BYTES = 8
@@ -44,7 +47,7 @@ NONCE_BYTES = 8
 
 def permissions_of(options: AdmissionOptions) -> tuple[Permission, ...]:
     """Its own certificates, and the label on its own pods, besides what it decides by."""
-    reading = [Permission(resource.group, resource.plural, ("list", "watch")) for resource in READS]
+    reading = [Permission(watch.resource.group, watch.resource.plural, ("list", "watch")) for watch in WATCHES]
     label = Permission("", PODS.plural, ("patch",), in_own_namespace=True)
     if files_of(options) is not None:
         return (*reading, label)
@@ -101,7 +104,7 @@ ADMISSION = Component(
     options=AdmissionOptions,
     find_problems=find_problems,
     permissions_of=permissions_of,
-    watches=tuple(Watch(resource) for resource in READS),
+    watches=WATCHES,
     build_controllers=build_controllers,
     build_servers=build_servers,
     build_mutators=build_mutators,

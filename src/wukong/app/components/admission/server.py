@@ -21,9 +21,10 @@ from wukong.runtime import Loop
 from wukong.runtime.metrics import AdmissionMetrics, Metrics
 from wukong.serve.admission.server import build_admission_app
 from wukong.serve.connections import count_connections
-from wukong.serve.site import CONNECTIONS, serve
+from wukong.serve.site import serve
 from wukong.serve.tls import SERVER, CertificateFiles, HeldCertificate
 
+CONNECTIONS = 512  # an API server has one for each pod that it is creating at a time
 log = logging.getLogger(__name__)
 
 

@@ -70,6 +70,7 @@ class Deployments:
             return DONE
         if patches := adopt_replica_sets(deployment, state):
             return Outcome(tuple(patches))
+        state.index_of(RecreateIndex)  # made now, so that a fork of the world has it
         sync = DeploymentSync(deployment, state, now)
         sync.run()
         return Outcome(tuple(sync.actions), sync.requeue_after)

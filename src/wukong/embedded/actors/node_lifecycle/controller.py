@@ -27,6 +27,7 @@ from wukong.embedded.actors.watch_keys import has_same_node
 from wukong.embedded.store.documents import condition_of, format_time, value_at
 from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import Node, Pod
+from wukong.engine.layered_dict import LayeredDict
 from wukong.ports import Document, PatchBody
 from wukong.state import Change, State
 from wukong.state.controller import Watch, each_side_unless
@@ -50,12 +51,12 @@ class NodeLifecycle:
         self.chance = chance or Chance()
         self._last_heartbeats: dict[str, float] = {}  # silent node → its last heartbeat
         self._last_tainted: dict[str, float] = {}  # zone → when the last of its nodes was tainted NoExecute
-        self._was_ready: dict[str, bool] = {}
+        self._was_ready: LayeredDict[str, bool] = LayeredDict()
         self.watches = (Watch(NODES, self._find_keys), Watch(PODS, _key_of_unready_node))
 
     def copy_memory(self, source: NodeLifecycle, _: State) -> None:
         self._last_heartbeats, self._last_tainted = dict(source._last_heartbeats), dict(source._last_tainted)
-        self._was_ready = dict(source._was_ready)
+        self._was_ready = source._was_ready.fork()
 
     def _find_keys(self, change: Change, state: State) -> list[Key]:
         """The node itself; also all that are not ready when one becomes ready, ceases to be, or goes."""

@@ -19,6 +19,7 @@ from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.embedded.store.documents import condition_of
 from wukong.embedded.world.objects import Node
+from wukong.engine.copy_on_write import CopyOnWriteDicts
 
 _NORMAL, _SLOW = 10.0, 100.0  # seconds between two nodes of a zone: 0.1 and 0.01 nodes per second
 _MOST, _FEW, _LARGE = 0.55, 2, 50
@@ -29,22 +30,21 @@ class ZoneIndex:
     kinds: ClassVar[frozenset[str]] = frozenset({NODES.group_kind})
 
     def __init__(self) -> None:
-        self.nodes: dict[str, set[str]] = {}  # zone → its nodes
-        self.unready: dict[str, set[str]] = {}  # zone → those that are not ready
+        self.nodes: CopyOnWriteDicts[str, str, None] = CopyOnWriteDicts()  # zone → its nodes
+        self.unready: CopyOnWriteDicts[str, str, None] = CopyOnWriteDicts()  # zone → those that are not ready
 
     def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         if isinstance(old, Node):
             _discard(self.nodes, zone_of(old), key.name)
             _discard(self.unready, zone_of(old), key.name)
         if isinstance(new, Node):
-            self.nodes.setdefault(zone_of(new), set()).add(key.name)
+            self.nodes.own(zone_of(new))[key.name] = None
             if not is_ready(new):
-                self.unready.setdefault(zone_of(new), set()).add(key.name)
+                self.unready.own(zone_of(new))[key.name] = None
 
     def fork(self) -> ZoneIndex:
         copy = ZoneIndex()
-        copy.nodes = {zone: set(names) for zone, names in self.nodes.items()}
-        copy.unready = {zone: set(names) for zone, names in self.unready.items()}
+        copy.nodes, copy.unready = self.nodes.fork(), self.unready.fork()
         return copy
 
     @property
@@ -70,8 +70,7 @@ def is_ready(node: Node) -> bool:
     return (condition_of(node.document, "Ready") or {}).get("status") == "True"
 
 
-def _discard(by_zone: dict[str, set[str]], zone: str, name: str) -> None:
-    names = by_zone.get(zone, set())
-    names.discard(name)
-    if not names:
-        by_zone.pop(zone, None)
+def _discard(by_zone: CopyOnWriteDicts[str, str, None], zone: str, name: str) -> None:
+    if name in by_zone.get(zone, ()):
+        del by_zone.own(zone)[name]
+        by_zone.drop_if_empty(zone)

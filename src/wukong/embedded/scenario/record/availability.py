@@ -8,19 +8,21 @@ from __future__ import annotations
 from wukong.embedded.scenario.record import workload_status
 from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
 from wukong.embedded.scenario.record.recorder import Recorder
+from wukong.engine.copy_on_write import CopiedList, CopyOnWriteEntries
 from wukong.state import Change
 
 
 class Availability:
     def __init__(self, cluster: ObservedCluster, recorder: Recorder) -> None:
         self.recorder = recorder
-        self.history: dict[str, list[tuple[float, int, int]]] = {}  # workload → when, available, wanted
+        # workload → when, available, wanted
+        self.history: CopyOnWriteEntries[str, CopiedList[tuple[float, int, int]]] = CopyOnWriteEntries()
         cluster.listen(self.hear)
 
     def fork(self, cluster: ObservedCluster, recorder: Recorder) -> Availability:
         """The same for a copy of the cluster, to which it listens."""
         copy = Availability(cluster, recorder)
-        copy.history = {workload: list(history) for workload, history in self.history.items()}
+        copy.history = self.history.fork()
         return copy
 
     def hear(self, change: Change) -> None:
@@ -33,7 +35,9 @@ class Availability:
             return
         if not self.recorder.covers(workload.kind, workload.key):
             return
-        history = self.history.setdefault(self.recorder.name_of(workload), [])
-        count = workload_status.count_replicas(workload)
+        name, count = self.recorder.name_of(workload), workload_status.count_replicas(workload)
+        if name not in self.history:
+            self.history[name] = CopiedList()
+        history = self.history[name]
         if not history or history[-1][1:] != (count.available, count.wanted):
-            history.append((self.recorder.seconds_since_start(), count.available, count.wanted))
+            self.history.own(name).append((self.recorder.seconds_since_start(), count.available, count.wanted))

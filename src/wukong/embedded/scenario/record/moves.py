@@ -6,7 +6,6 @@ down, is not replaced and so has not moved. Reads the mirror's changes and never
 
 from __future__ import annotations
 
-from collections import Counter as Tally
 from typing import NamedTuple
 
 from wukong.api.kinds import PODS
@@ -16,6 +15,7 @@ from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
 from wukong.embedded.scenario.record.recorder import Recorder
 from wukong.embedded.scenario.record.story import Move
 from wukong.embedded.world.objects import Pod
+from wukong.engine.layered_dict import LayeredDict
 from wukong.state import Change
 
 
@@ -31,7 +31,8 @@ class Moves:
     def __init__(self, cluster: ObservedCluster, recorder: Recorder) -> None:
         self.cluster, self.recorder = cluster, recorder
         self.completed: list[Move] = []
-        self._active_pods: Tally[str] = Tally()  # uid of a controller → its pods that are neither stopping nor finished
+        # uid of a controller → how many of its pods neither stop nor have finished
+        self._active_pods: LayeredDict[str, int] = LayeredDict()
         self._unreplaced: dict[str, list[_Departure]] = {}  # the same → which pods left and are not replaced yet
         self._replaces: dict[str, _Departure] = {}  # uid of a pod → which one it replaces
         cluster.listen(self.hear)
@@ -39,7 +40,7 @@ class Moves:
     def fork(self, cluster: ObservedCluster, recorder: Recorder) -> Moves:
         """The same for a copy of the cluster, to which it listens."""
         copy = Moves(cluster, recorder)
-        copy.completed, copy._active_pods = list(self.completed), self._active_pods.copy()
+        copy.completed, copy._active_pods = list(self.completed), self._active_pods.fork()
         copy._unreplaced = {uid: list(departures) for uid, departures in self._unreplaced.items()}
         copy._replaces = dict(self._replaces)
         return copy
@@ -48,7 +49,7 @@ class Moves:
         """Count a pod that was there before the story began."""
         owner = controller_of(pod.metadata)
         if owner is not None and podlike.is_active(pod):
-            self._active_pods[owner.uid] += 1
+            self._count(owner, 1)
 
     def hear(self, change: Change) -> None:
         if change.group_kind != PODS.group_kind:
@@ -68,8 +69,13 @@ class Moves:
             assert isinstance(old, Pod)
             self._remove_pod(old, owner)
 
+    def _count(self, owner: OwnerReference, change: int) -> int:
+        """Return how many active pods the owner has now."""
+        count = self._active_pods[owner.uid] = self._active_pods.get(owner.uid, 0) + change
+        return count
+
     def _add_pod(self, pod: Pod, owner: OwnerReference) -> None:
-        self._active_pods[owner.uid] += 1
+        self._count(owner, 1)
         departures = self._unreplaced.get(owner.uid, [])
         of_this_name = [departure for departure in departures if departure.pod == pod.metadata.name]  # a StatefulSet's
         if departures:
@@ -78,10 +84,10 @@ class Moves:
             self._replaces[pod.metadata.uid] = replaced
 
     def _remove_pod(self, pod: Pod, owner: OwnerReference) -> None:
-        self._active_pods[owner.uid] -= 1
+        active = self._count(owner, -1)
         replaced = self._replaces.pop(pod.metadata.uid, None)
         departure = replaced or _Departure(pod.metadata.name, pod.spec.node_name, self.recorder.seconds_since_start())
-        if departure.node and self._active_pods[owner.uid] < self._wanted_pods(pod.metadata.namespace, owner):
+        if departure.node and active < self._wanted_pods(pod.metadata.namespace, owner):
             self._unreplaced.setdefault(owner.uid, []).append(departure)
 
     def _wanted_pods(self, namespace: str, owner: OwnerReference) -> int:

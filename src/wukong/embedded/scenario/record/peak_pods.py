@@ -20,23 +20,26 @@ from math import inf
 from wukong.api.meta import controller_of
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.world.objects import Pod, ReplicaSet
-from wukong.engine.copy_on_write import CopyOnWriteDicts
+from wukong.engine.copy_on_write import CopiedList, CopyOnWriteDicts, CopyOnWriteEntries
+from wukong.engine.layered_dict import LayeredDict
 from wukong.state import Change
 
 
 class PeakPods:
     def __init__(self, passing_seconds: float) -> None:
         self.passing_seconds = passing_seconds
-        self.peaks: dict[str, int] = {}  # workload → the most pods it had at once
+        self.peaks: LayeredDict[str, int] = LayeredDict()  # workload → the most pods it had at once
         self._active_pods: CopyOnWriteDicts[str, str, None] = CopyOnWriteDicts()  # uid of an owner → uids of its pods
         # workload → uid of an owner of its pods → how many it may have
         self._limits: CopyOnWriteDicts[str, str, float] = CopyOnWriteDicts()
-        self._levels: dict[str, list[float]] = {}  # workload → since when it has had one pod, two, three…
+        # workload → since when it has had one pod, two, three…
+        self._levels: CopyOnWriteEntries[str, CopiedList[float]] = CopyOnWriteEntries()
+        self._rising: dict[str, None] = {}  # workloads that have more pods than their peak, until that has lasted
 
     def fork(self) -> PeakPods:
         copy = PeakPods(self.passing_seconds)
-        copy.peaks, copy._active_pods, copy._limits = dict(self.peaks), self._active_pods.fork(), self._limits.fork()
-        copy._levels = {workload: list(levels) for workload, levels in self._levels.items()}
+        copy.peaks, copy._active_pods, copy._limits = self.peaks.fork(), self._active_pods.fork(), self._limits.fork()
+        copy._levels, copy._rising = self._levels.fork(), dict(self._rising)
         return copy
 
     def hear_pod(self, pod: Pod, *, is_gone: bool) -> None:
@@ -64,19 +67,34 @@ class PeakPods:
 
     def count_pods(self, workload: str, now: float) -> None:
         """Note since when there have been how many."""
-        limits, levels = self._limits.get(workload, {}), self._levels.setdefault(workload, [])
+        limits = self._limits.get(workload, {})
         number = int(sum(min(limit, len(self._active_pods.get(uid, ()))) for uid, limit in limits.items()))
-        if number < len(levels):
-            self.update_peak(workload, now)
-            del levels[number:]
-        levels.extend([now] * (number - len(levels)))
+        before = len(self._levels.get(workload, ()))
+        if number < before:
+            self._update_peak(workload, now)
+            del self._levels.own(workload)[number:]
+        elif number > before:
+            if workload not in self._levels:
+                self._levels[workload] = CopiedList()
+            self._levels.own(workload).extend([now] * (number - before))
+            self._rising[workload] = None
 
-    def update_peak(self, workload: str, now: float) -> int:
-        """Give the most pods so far that lasted."""
-        lasting = bisect_left(self._levels.get(workload, []), now - self.passing_seconds)  # they came one after another
-        self.peaks[workload] = max(self.peaks.get(workload, 0), lasting)
-        return self.peaks[workload]
+    def update_peaks(self, now: float) -> list[str]:
+        """Return the workloads whose peaks may have changed because what they have has lasted."""
+        rising = list(self._rising)
+        for workload in rising:
+            self._update_peak(workload, now)
+        return rising
+
+    def _update_peak(self, workload: str, now: float) -> None:
+        levels, peak = self._levels.get(workload, ()), self.peaks.get(workload, 0)
+        lasting = bisect_left(levels, now - self.passing_seconds)  # they came one after another
+        if lasting > peak:
+            self.peaks[workload] = peak = lasting
+        if peak >= len(levels):
+            self._rising.pop(workload, None)
 
     def forget(self, workload: str) -> None:
         self.peaks.pop(workload, None)
         self._levels.pop(workload, None)
+        self._rising.pop(workload, None)

@@ -34,6 +34,7 @@ from wukong.embedded.scenario.record.peak_pods import PeakPods
 from wukong.embedded.scenario.record.story import Event, NodeCount, WorkloadSummary
 from wukong.embedded.store.documents import condition_of
 from wukong.embedded.world.objects import Node, Pod, ReplicaSet, VirtualMachine, VirtualMachineInstance
+from wukong.engine.copy_on_write import CopyOnWriteEntries
 from wukong.engine.layered_dict import LayeredDict
 from wukong.placement.free_labels import FREE_PREFIX
 from wukong.runtime.dispatch import Item
@@ -53,13 +54,14 @@ class Recorder:
         self.cluster, self.started_at, self.covers = cluster, cluster.clock.now(), covers
         self.last_change = self.started_at
         self.events: list[Event] = []
-        self.workloads: dict[str, WorkloadSummary] = {}
+        self.workloads: CopyOnWriteEntries[str, WorkloadSummary] = CopyOnWriteEntries()  # by name
         self.nodes = NodeCount()
-        self._names: dict[tuple[str, str], str] = {}  # group kind and key of a workload → its name
-        self._taken_names: set[str] = set()
+        self._names: LayeredDict[tuple[str, str], str] = LayeredDict()  # group kind and key of a workload → its name
+        self._places: LayeredDict[str, tuple[str, str]] = LayeredDict()  # the other way round
+        self._incomplete: dict[tuple[str, Key], None] = {}  # group kind and key of workloads that lack something
         self._touched: set[str] = set()  # workloads that something happened to since they were last summed up
         self._unbound_pods: dict[Key, None] = {}
-        self._was_available: set[str] = set()  # workloads that were wholly available at some time
+        self._was_available: LayeredDict[str, None] = LayeredDict()  # workloads that were so wholly at some time
         self._unavailable_since: dict[str, float] = {}
         self._peak_pods = PeakPods(passing_seconds)
         self._workload_of_pod: LayeredDict[str, str] = LayeredDict()  # uid of a pod → its workload
@@ -72,10 +74,10 @@ class Recorder:
         """The same for a copy of the cluster, to which it listens."""
         copy = Recorder(cluster, self.covers, passing_seconds=self._peak_pods.passing_seconds)
         copy.started_at, copy.last_change, copy.events = self.started_at, self.last_change, list(self.events)
-        copy.workloads = {name: replace(summary) for name, summary in self.workloads.items()}
-        copy.nodes, copy._names, copy._taken_names = replace(self.nodes), dict(self._names), set(self._taken_names)
+        copy.workloads, copy.nodes = self.workloads.fork(), replace(self.nodes)
+        copy._names, copy._places, copy._incomplete = self._names.fork(), self._places.fork(), dict(self._incomplete)
         copy._touched, copy._unbound_pods = set(self._touched), dict(self._unbound_pods)
-        copy._was_available, copy._unavailable_since = set(self._was_available), dict(self._unavailable_since)
+        copy._was_available, copy._unavailable_since = self._was_available.fork(), dict(self._unavailable_since)
         copy._peak_pods, copy._colocation = self._peak_pods.fork(), self._colocation.fork()
         copy._workload_of_pod, copy._disrupted_pods = self._workload_of_pod.fork(), set(self._disrupted_pods)
         copy._gone_pods = self._gone_pods.copy()
@@ -104,8 +106,10 @@ class Recorder:
             self._hear_instance(change, changed)
         elif changed is not None and workload_status.is_workload_kind(change.group_kind):
             self._hear_pod_owner(change, changed)
-            if workload_status.is_top_level(changed) and self.covers(changed.kind, changed.key):
-                self._hear_workload(change, changed)
+            if workload_status.is_top_level(changed):
+                self._note_completeness(change)
+                if self.covers(changed.kind, changed.key):
+                    self._hear_workload(change, changed)
 
     def include_pods(self, pods: Iterable[Pod]) -> None:
         """Count pods that were there before the story began. None of them is an event."""
@@ -116,6 +120,13 @@ class Recorder:
         for name in self.workloads:
             self._count_pods(name)
 
+    def _note_completeness(self, change: Change) -> None:
+        place = (change.group_kind, change.key)
+        if change.new is None or workload_status.count_replicas(change.new).is_complete:
+            self._incomplete.pop(place, None)
+        else:
+            self._incomplete[place] = None
+
     def _hear_workload(self, change: Change, workload: Object) -> None:
         name = self.name_of(workload)
         self._touched.add(name)
@@ -123,16 +134,18 @@ class Recorder:
             self._end_shortage(name)
             self.workloads.pop(name, None)
             self._peak_pods.forget(name)
-            self._was_available.discard(name)
+            self._was_available.pop(name, None)
             self.add_event(name, f"{workload.kind} deleted")
             return
-        summary = self.workloads.setdefault(name, WorkloadSummary(kind=workload.kind))
+        if name not in self.workloads:
+            self.workloads[name] = WorkloadSummary(kind=workload.kind)
         self._count_pods(name)
+        summary = self.workloads.own(name)
         count = workload_status.count_replicas(workload)
         summary.replicas, summary.available = count.wanted, count.available
         if count.available >= count.wanted and count.wanted:
             if name not in self._was_available:
-                self._was_available.add(name)
+                self._was_available[name] = None
                 summary.min_available = count.available
             self._end_shortage(name)
         elif name in self._was_available and count.wanted:
@@ -179,7 +192,7 @@ class Recorder:
         since = self._unavailable_since.pop(name, None)
         if since is not None and name in self.workloads:
             seconds = self.workloads[name].unavailable_seconds + self.cluster.clock.now() - since
-            self.workloads[name].unavailable_seconds = round(seconds, 3)
+            self.workloads.own(name).unavailable_seconds = round(seconds, 3)
 
     def _hear_node(self, change: Change) -> None:
         old, new = change.old, change.new
@@ -219,8 +232,8 @@ class Recorder:
         """Give the name of its workload."""
         name, uid = self._find_workload(pod), pod.metadata.uid
         self._peak_pods.hear_pod(pod, is_gone=is_gone)
-        summary = self.workloads.get(name)
-        if summary is not None:
+        if name in self.workloads:
+            summary = self.workloads.own(name)
             on_node, summary.mixed_nodes = self._colocation.hear(name, pod, is_gone=is_gone)
             summary.max_per_node = max(summary.max_per_node, on_node)
             disruption = podlike.condition(pod, "DisruptionTarget")
@@ -253,7 +266,12 @@ class Recorder:
     def _count_pods(self, name: str) -> None:
         if name in self.workloads:
             self._peak_pods.count_pods(name, self.cluster.clock.now())
-            self.workloads[name].max_pods = self._peak_pods.peaks.get(name, 0)
+            self._set_peak(name)
+
+    def _set_peak(self, name: str) -> None:
+        peak = self._peak_pods.peaks.get(name, 0)
+        if self.workloads[name].max_pods != peak:
+            self.workloads.own(name).max_pods = peak
 
     def begin(self) -> None:
         """Count from now on."""
@@ -262,8 +280,8 @@ class Recorder:
     def clear_events(self) -> None:
         """Forget the events and restarts so far: the story begins now."""
         self.events.clear()
-        for summary in self.workloads.values():
-            summary.restarts = 0
+        for name in [name for name, summary in self.workloads.items() if summary.restarts]:
+            self.workloads.own(name).restarts = 0
 
     def workload_of(self, uid: str) -> str:
         """The name of the workload that a pod belongs or belonged to; "" if it is unknown or forgotten."""
@@ -279,30 +297,32 @@ class Recorder:
         for name in list(self._unavailable_since):
             self._end_shortage(name)
         self._sum_up_nodes()
-        for name, summary in self.workloads.items():
-            summary.max_pods = self._peak_pods.update_peak(name, self.cluster.clock.now())
+        for name in self._peak_pods.update_peaks(self.cluster.clock.now()):
+            if name in self.workloads:
+                self._set_peak(name)
         return self._list_stuck()
 
     def _sum_up_nodes(self) -> None:
         """Count the pods on each node, of the workloads that something happened to."""
         state, pods = self.cluster.state, dict[str, Pod]()  # by uid, for one may have two owners
-        for workload in workload_status.top_level_workloads(state):
-            if self._names.get((group_kind_of(workload), workload.key)) in self._touched:
+        for name in self._touched:
+            if (workload := self._find_named(name)) is not None and workload_status.is_top_level(workload):
                 pods.update((pod.metadata.uid, pod) for pod in _list_pods(workload, state))
         counts: dict[str, Tally[str]] = {}
         for pod in pods.values():
             if pod.spec.node_name and podlike.is_active(pod):
                 counts.setdefault(self._find_workload(pod), Tally())[pod.spec.node_name] += 1
         for name in self._touched:
-            if (summary := self.workloads.get(name)) is not None:
-                summary.per_node = dict(sorted(counts.get(name, {}).items()))
+            if name in self.workloads:
+                self.workloads.own(name).per_node = dict(sorted(counts.get(name, {}).items()))
         self._touched.clear()
 
     def _list_stuck(self) -> list[str]:
         reasons_by_name: dict[str, list[str]] = {}
-        for workload in workload_status.top_level_workloads(self.cluster.state):
-            is_covered = self.covers(workload.kind, workload.key)
-            if is_covered and not workload_status.count_replicas(workload).is_complete:
+        for group_kind, key in sorted(self._incomplete):
+            workload = self.cluster.state.objects.get(group_kind, {}).get(key)
+            is_there = workload is not None and workload_status.is_top_level(workload)
+            if workload is not None and is_there and self.covers(workload.kind, workload.key):
                 reasons = reasons_by_name.setdefault(self.name_of(workload), [])
                 reasons.extend(workload_status.list_failures(workload))
         for pod in self._list_own_pods(self._unbound_pods):
@@ -338,11 +358,19 @@ class Recorder:
         name = self._names.get((group_kind, key))
         if name is None:
             candidates = (key, f"{key}.{_kind_of(group_kind).lower()}")
-            free = (candidate for candidate in candidates if candidate not in self._taken_names)
+            free = (candidate for candidate in candidates if candidate not in self._places)
             name = next(free, f"{key}.{group_kind.lower()}")
             self._names[group_kind, key] = name
-            self._taken_names.add(name)
+            self._places[name] = group_kind, key
         return name
+
+    def _find_named(self, name: str) -> Object | None:
+        """The workload of this name, if it is there."""
+        if name not in self._places:
+            return None
+        group_kind, key = self._places[name]
+        namespace, _, object_name = key.rpartition("/")
+        return self.cluster.state.objects.get(group_kind, {}).get(Key(namespace, object_name))
 
     def _find_workload(self, pod: Pod) -> str:
         """Kept once it is known: a pod may have no owner at first and be adopted, or be heard of before its owner."""

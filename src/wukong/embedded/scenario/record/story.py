@@ -5,7 +5,7 @@ Made by recording.py, compared by expectations.py, shown by the command line, wh
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -45,6 +45,10 @@ class WorkloadSummary(msgspec.Struct, rename="camel", kw_only=True):
     per_node: dict[str, int] = {}
     max_per_node: int = 0  # its pods on one node at once, terminating ones too
     mixed_nodes: int = 0  # nodes that had pods of two of its versions at once
+
+    def fork(self) -> Self:
+        """A copy. What it holds is never changed in place."""
+        return msgspec.structs.replace(self)
 
 
 class NodeCount(msgspec.Struct):
