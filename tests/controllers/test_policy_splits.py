@@ -10,7 +10,7 @@ import pytest
 from builders import a_pod
 from policies import spot, steady
 from wukong.actions import DONE, Evict, Note, Outcome, Patch
-from wukong.api.apps import Deployment, PodDisruptionBudget, ReplicaSet
+from wukong.api.apps import Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
 from wukong.api.core import NEVER_MOVE, Node, Pod, PodCondition
 from wukong.api.meta import Object, OwnerReference
 from wukong.api.placement import PlacementPolicy
@@ -170,6 +170,18 @@ def test_a_group_that_is_right_is_counted_and_left_alone() -> None:
 )
 def test_nobody_is_evicted_where_the_group_is_not_whole_or_it_would_not_help(objects: list[Object]) -> None:
     assert evicted_by(look(a_policy(), *objects)) == []
+
+
+@pytest.mark.parametrize(("revisions", "evicted"), [("111", ["db-2"]), ("112", [])])
+def test_a_stateful_set_is_put_right_but_not_while_it_is_updated(revisions: str, evicted: list[str]) -> None:
+    owner = a_workload(StatefulSet, "db", 3)
+    pods = [
+        pod(f"db-{index}", "d1", labels={"controller-revision-hash": revision})
+        for index, revision in enumerate(revisions)
+    ]
+    for subject in pods:
+        subject.metadata.owner_references = [refer_to(owner)]
+    assert evicted_by(look(a_policy(), *NODES, owner, *pods)) == evicted
 
 
 def test_there_is_a_pause_after_the_youngest_pod_was_made() -> None:

@@ -97,6 +97,8 @@ def _find_missing(owner: Workload, pods: list[Pod], capacities: tuple[str, ...],
         return "a pod is going"
     if len(pods) != replicas_of(owner):
         return "pods are missing, or too many"
+    if len({pod.metadata.labels.get(_REVISION) for pod in pods}) > 1:
+        return "another version has pods"  # a StatefulSet is being updated, or only down to its partition
     if "" in capacities:
         return "a pod has no node"
     if not all(map(_is_ready, pods)):
