@@ -132,9 +132,14 @@ async def test_beside_it_certificates_are_watched_and_the_notes_of_answers_writt
     answering = server.CountingExtender(Extender(State()), metrics, clock)
     starting = ExtenderServer(lambda _: Extender(State()), ExtenderOptions(address="127.0.0.1:0"), context)
     beside = asyncio.create_task(starting._run_beside(answering, files, cast(Performer, recorder)))
-    warning = await recorder.notes.get()
-    assert (warning.reason, warning.key, warning.is_warning) == ("CertificateExpires", Key("wukong", "wukong-1"), True)
-    answering.notes.append(Note(PODS, Key("shop", "web"), "CapacityFallback", "so it was"))
-    answering.has_notes.set()
-    assert (await recorder.notes.get()).reason == "CapacityFallback"
+    async with asyncio.timeout(10):
+        warning = await recorder.notes.get()
+        assert (warning.reason, warning.key, warning.is_warning) == (
+            "CertificateExpires",
+            Key("wukong", "wukong-1"),
+            True,
+        )
+        answering.notes.append(Note(PODS, Key("shop", "web"), "CapacityFallback", "so it was"))
+        answering.has_notes.set()
+        assert (await recorder.notes.get()).reason == "CapacityFallback"
     beside.cancel()

@@ -18,6 +18,7 @@ from wukong.api.profile import Profile, default_profile
 from wukong.api.versions import VERSIONS
 from wukong.engine import Decision, Scheduler, Snapshot
 from wukong.engine.fixes import find_fixes
+from wukong.placement.leaving_nodes import NOTICE
 from wukong.replies.extender.plugin import DEFAULT_ENTRY, NAME, add_extender
 from wukong.replies.extender.verbs import Extender, Settings
 from wukong.rules import scores as scoring
@@ -98,3 +99,11 @@ def test_a_node_that_is_not_there_yet_is_judged_as_the_one_it_is_like(strategy: 
     taken = [a_pod(f"on-{node}", cpu="4", node=node) for node in ("d1", "d2", "s1")]
     nodes = [steady("d1"), steady("d2"), spot("s1")]
     assert list_nodes_to_add(a_pod("web", cpu="4"), strategy, *nodes, *taken) == expected
+
+
+def test_of_several_nodes_alike_the_first_stands_for_one_that_is_not_there_yet() -> None:
+    """A notice that the second of them is about to go says nothing of a new one."""
+    first, second = spot("s1"), spot("s2")
+    second.metadata.annotations[NOTICE] = "2026-11-16T02:00:00Z"
+    taken = [a_pod(f"on-{node}", cpu="4", node=node) for node in ("s1", "s2")]
+    assert list_nodes_to_add(a_pod("web", cpu="4"), "spot-only", first, second, *taken) == ["s1"]
