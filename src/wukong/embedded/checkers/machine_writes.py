@@ -2,8 +2,8 @@
 
 Counts what each controller writes to each Wukong, VirtualMachine, instance, migration and PriorityClass in ten minutes;
 creations and deletions count, too. An object may be written so often for itself, and as often again for each machine
-that its status tells of: a Wukong has many. What people write is not counted. The numbers are several times what the
-soaks of examples/sim were seen to need under all faults; controllers that undo each other's work write thousands.
+that its status tells of: a Wukong has many. What people write is not counted. The numbers are twice what the soaks
+of examples/sim were seen to need under all faults; controllers that undo each other's work write thousands.
 """
 
 from __future__ import annotations
