@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from embedded.actors.actor_world import NAMESPACE, add_node
-from embedded.actors.machine_world import add_machine, instance_of, node_of, phase_of, running_launchers_of
+from embedded.actors.machine_world import (
+    add_machine,
+    instance_of,
+    launchers_of,
+    node_of,
+    phase_of,
+    running_launchers_of,
+)
 from wukong.api.kinds import (
     NAMESPACES,
     PODS,
@@ -77,6 +84,24 @@ def test_a_pod_that_never_shows_is_not_waited_for_longer_than_five_minutes() -> 
     after = instance_of(world)
     assert after is not None
     assert after["metadata"]["uid"] != waiting["metadata"]["uid"]
+
+
+def test_a_leader_that_is_late_with_pods_lets_no_instance_go_whose_pod_another_made() -> None:
+    world, checkers = a_late_world(PODS, 0.01)
+    (late,) = [process for process in world.processes if process.name == "controllers"]
+    world.start(late.role)  # another leader; the first does not know yet that it is none
+    for stream in world.streams_of(late):
+        if stream.kind == PODS.group_kind:
+            stream.route = lambda *_: Arrival(delay=60)
+    add_machine(world, annotations=SLOW_TO_STOP)
+    world.run(seconds=3)
+    (pod,) = launchers_of(world)
+    world.run(seconds=37)
+    world.stop(late)
+    world.run(seconds=300)
+    assert [str(finding) for finding in checkers.finish(is_at_rest=False)] == []
+    assert phase_of(world) == "Running"
+    assert [other["metadata"]["name"] for other in launchers_of(world)] == [pod["metadata"]["name"]]
 
 
 def test_a_pod_that_was_refused_is_not_waited_for() -> None:

@@ -3,7 +3,7 @@
 Counts what each controller writes to each policy, budget, Wukong, VirtualMachine, instance, migration and PriorityClass
 in ten minutes; creations and deletions count, too. Of a budget only its spec counts: its status follows each pod. An
 object may be written so often for itself, and as often again for each machine that its status tells of: a Wukong has
-many. What people write is not counted. The numbers are several times what the soaks of examples/sim were seen to need
+many. What people write is not counted. The numbers are twice or more what the soaks of examples/sim were seen to need
 under all faults; controllers that undo each other's work write thousands.
 """
 

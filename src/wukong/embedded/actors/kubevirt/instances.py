@@ -33,6 +33,7 @@ from wukong.embedded.actors.kubevirt.launcher_keys import keys_of_launchers
 from wukong.embedded.actors.kubevirt.launcher_pod import build_launcher_pod
 from wukong.embedded.actors.kubevirt.launcher_resources import list_claims
 from wukong.embedded.actors.kubevirt.patches import CONTROLLER, patch_object
+from wukong.embedded.actors.kubevirt.unseen_pods import UnseenPods
 from wukong.embedded.actors.pods import condition, delete_pod
 from wukong.embedded.actors.watch_keys import controller_key
 from wukong.embedded.store.documents import condition_of, meta_of, with_condition
@@ -76,7 +77,7 @@ class Instances:
 
     def __init__(self) -> None:
         self.watches = (
-            Watch(VIRTUAL_MACHINE_INSTANCES),
+            Watch(VIRTUAL_MACHINE_INSTANCES, self._find_own_key),
             Watch(PODS, self._find_keys, is_secondary=True),
             Watch(PERSISTENT_VOLUME_CLAIMS, keys_of_claim, is_secondary=True),
             Watch(VIRTUAL_MACHINES, no_keys),
@@ -84,13 +85,29 @@ class Instances:
             Watch(NODES, no_keys),
         )
         self._expectations = Expectations()  # of pods
+        self._unseen_pods = UnseenPods()
 
     def copy_memory(self, source: Instances, _: State) -> None:
         self._expectations.copy_memory(source._expectations)
+        self._unseen_pods.copy_memory(source._unseen_pods)
+
+    def _find_own_key(self, change: Change, state: State) -> Iterable[Key]:
+        """Itself. Pods that it did not name before may not have been seen; those named when it is listed have."""
+        old, new = change.old, change.new
+        if isinstance(old, VirtualMachineInstance) and isinstance(new, VirtualMachineInstance):
+            named = _named_pods_of(new) - _named_pods_of(old)
+            if named:
+                shown = {pod.metadata.uid for pod in instance_status.list_pods(new, state)}
+                self._unseen_pods.observe_named(change.key, named, shown)
+        return (change.key,)
 
     def _find_keys(self, change: Change, state: State) -> Iterable[Key]:
         """The instance of a virt-launcher pod. A pod that shows for the first time is no longer expected."""
         keys = keys_of_launchers(change, state)
+        pod = change.new if change.new is not None else change.old
+        for key in keys:
+            assert pod is not None
+            self._unseen_pods.observe_shown(key, pod.metadata.uid, is_removed=change.new is None)
         owner = controller_of(change.new.metadata) if change.old is None and change.new is not None else None
         if owner is not None:
             for key in keys:
@@ -101,7 +118,10 @@ class Instances:
         instance = state.get(VirtualMachineInstance, key)
         if instance is None:
             self._expectations.forget(key)
+            self._unseen_pods.forget(key)
             return DONE
+        if (wait := self._unseen_pods.seconds_left(key, now)) > 0:
+            return Outcome(requeue_after=wait)
         attempt, uid = state.attempts.get(self.name, key), instance.metadata.uid
         if (wait := self._expectations.seconds_left(key, attempt, now, uid=uid)) > 0:
             return Outcome(requeue_after=wait)
@@ -135,6 +155,11 @@ class Instances:
         if attempt is None:
             return NO_PROBLEM
         return Problem("FailedCreate", f"failed to create virtual machine pod: {attempt.error}")
+
+
+def _named_pods_of(instance: VirtualMachineInstance) -> set[str]:
+    """The uids of the pods that its status names."""
+    return set(instance_status.status_of(instance).get("activePods") or ())
 
 
 def _find_pull_problem(pod: Pod) -> Problem:
