@@ -13,10 +13,11 @@ from wukong.api.core import Pod, PriorityClass
 from wukong.api.kinds import PRIORITY_CLASSES
 from wukong.api.meta import Object
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
-from wukong.api.resources import Key
-from wukong.controllers.policy.priority_classes import UNUSED, PolicyClassUsers, PolicyPriorityClasses
+from wukong.api.resources import Key, key_of
+from wukong.controllers.policy.controller import Policy
+from wukong.controllers.policy.priority_classes import PolicyClassUsers, PolicyPriorityClasses
 from wukong.controllers.priority_classes import UNUSED_SECONDS
-from wukong.placement.pods.priority import build_policy_class
+from wukong.placement.pods.priority import UNUSED, build_policy_class
 from wukong.placement.rules import BUILT_IN
 from wukong.state import State
 
@@ -47,6 +48,24 @@ def a_state(*objects: Object) -> State:
 
 def look(*objects: Object, key: Key = KEY, now: float = NOW) -> Outcome:
     return PolicyPriorityClasses(BUILT_IN).reconcile(key, a_state(*objects), now)
+
+
+@pytest.mark.parametrize("kind", [PlacementPolicy, ClusterPlacementPolicy])
+def test_a_policy_of_a_namespace_has_no_class_made_above_the_limit_and_one_of_the_cluster_has(
+    kind: type[PlacementPolicy | ClusterPlacementPolicy],
+) -> None:
+    spec = {"priority": {"value": 1_000_001}}
+    policy = msgspec.convert({"metadata": {"name": "web", "namespace": "shop"}, "spec": spec}, kind)
+    if kind is ClusterPlacementPolicy:
+        policy.metadata.namespace = ""
+    outcome = look(policy, key=Key("", "placement-1000001"))
+    assert bool(outcome.actions) == (kind is ClusterPlacementPolicy)
+    told = Policy(BUILT_IN).reconcile(key_of(policy), a_state(policy), NOW).actions[0]
+    assert isinstance(told, Patch)
+    conditions = told.patch.body["status"]["conditions"]
+    limited = [condition["message"] for condition in conditions if condition["type"] == "PriorityLimited"]
+    assert bool(limited) == (kind is PlacementPolicy)
+    assert all("expected at most 1000000 in a namespace, got 1000001" in message for message in limited)
 
 
 def urgent_pod() -> Pod:

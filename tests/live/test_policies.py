@@ -25,8 +25,8 @@ from wukong.api.crds import build_crds
 from wukong.api.kinds import KINDS, PLACEMENT_POLICIES
 from wukong.app.component import list_permissions
 from wukong.app.components.policy import POLICY
-from wukong.controllers.policy.priority_classes import UNUSED
 from wukong.placement.capacity import OWN_LABEL
+from wukong.placement.pods.priority import UNUSED
 from wukong.placement.vm.priority import MANAGED_BY, MANAGER
 
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"

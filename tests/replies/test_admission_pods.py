@@ -20,6 +20,7 @@ from wukong.api.placement import PlacementPolicy
 from wukong.api.quota import RESOURCE_QUOTAS, ResourceQuota
 from wukong.embedded.store.patch.json_patch import apply_json_patch
 from wukong.placement.pods import MARK, SPOT, PodChange, build_pod, read_mark
+from wukong.placement.pods.priority import UNUSED
 from wukong.ports import Document
 from wukong.replies.admission.decisions import FORGET_SECONDS, NONCE
 from wukong.replies.admission.pods import AdmissionSettings, PodAdmission
@@ -154,6 +155,13 @@ def test_a_priority_class_is_named_once_it_is_there() -> None:
     spec = webhook.admit(a_new_pod())["spec"]
     assert spec["priorityClassName"] == "gold"
     assert not {"priority", "preemptionPolicy"} & spec.keys()
+
+
+def test_a_class_that_is_about_to_be_deleted_is_not_named() -> None:
+    meta = ObjectMeta(name="gold", annotations={UNUSED: "2026-01-01T00:00:00Z"})
+    gold = PriorityClass(kind="PriorityClass", metadata=meta, value=7)
+    reply = Webhook(a_shop_policy(priority={"className": "gold"}), gold).review(a_new_pod())
+    assert reply.reasons == ("PlacementPolicy shop/web: priority: there is no PriorityClass gold",)
 
 
 GOLD = PriorityClass(kind="PriorityClass", metadata=ObjectMeta(name="gold"), value=7)

@@ -33,6 +33,7 @@ def test_flags_that_are_not_called_like_their_fields_are_named() -> None:
         "--no-leader-election",
         "--no-free-labels",
         "--gate",
+        "--policy-max-priority",
         "--admission",
         *(f"--admission-{name}" for name in ("service", "cert", "key")),
         "--extender",

@@ -4,6 +4,7 @@ Accepted        it is understood; else all that is wrong and where. The API serv
                 what is left (label syntax, names and configs of rules) is found by placement.compile
 BudgetConflict  of a policy with `disruption`: its pods have a budget of somebody else's, so they get none of ours
 SplitHeld       of one with onDemandBase or spotPercent: owners whose pods evictions do not put right
+PriorityLimited of one with a priority above what a policy of a namespace may ask for: no PriorityClass is made for it
 
 It writes nothing but these conditions and observedGeneration; budgets.py and splits.py beside it do what they tell of.
 A policy that is not accepted is left out by whoever decides: it never stands in a pod's way. Of one that cannot even be
@@ -31,6 +32,7 @@ from wukong.controllers.policy.budgets import (
     matters_to_budgets,
 )
 from wukong.controllers.policy.plans import Plans, get_policy, resource_of
+from wukong.controllers.policy.priority_classes import HIGHEST, find_limit_problem
 from wukong.controllers.policy.splits import MOST_EVICTIONS
 from wukong.placement.compile import Policy as AnyPolicy
 from wukong.placement.compile import find_policy_problems
@@ -40,7 +42,8 @@ from wukong.state import Change, State
 from wukong.state.controller import Watch
 
 ACCEPTED, BUDGET_CONFLICT, SPLIT_HELD = "Accepted", "BudgetConflict", "SplitHeld"
-OURS = (ACCEPTED, BUDGET_CONFLICT, SPLIT_HELD)
+PRIORITY_LIMITED = "PriorityLimited"
+OURS = (ACCEPTED, BUDGET_CONFLICT, SPLIT_HELD, PRIORITY_LIMITED)
 INVALID, UNREADABLE = "Invalid", "Unreadable"
 LONGEST_MESSAGE = 32_768  # of a condition, in characters
 LOOK_SECONDS = 5.0
@@ -73,8 +76,8 @@ class Policy:
         Watch(NAMESPACES, policies_about_namespace, is_secondary=True),
     )
 
-    def __init__(self, rules: Rules) -> None:
-        self.rules, self.plans = rules, Plans(rules)
+    def __init__(self, rules: Rules, highest_priority: int = HIGHEST) -> None:
+        self.rules, self.plans, self.highest_priority = rules, Plans(rules), highest_priority
         self._looked_at: dict[Key, float] = {}  # may be lost: it saves work
 
     def copy_memory(self, source: Policy, _: State) -> None:
@@ -87,7 +90,7 @@ class Policy:
             if (wait := self._find_wait(policy, key, now)) > 0:
                 return Outcome(requeue_after=wait)
             claims = [claim_accepted(find_policy_problems(policy, self.rules))]
-            claims += [*self._claim_budget(policy, state), *claim_split(policy)]
+            claims += [*self._claim_budget(policy, state), *claim_split(policy), *self._claim_priority(policy)]
             return _report(policy, key, claims, now)
         self.plans.forget(key)
         self._looked_at.pop(key, None)
@@ -116,6 +119,10 @@ class Policy:
             return [Claim(BUDGET_CONFLICT, False, "NoConflict", "No other budget selects its pods.")]
         text = f"Two budgets over a pod block its evictions, so there is none of ours in:\n{name_some(conflicts)}"
         return [Claim(BUDGET_CONFLICT, True, "PodsHaveBudget", text)]
+
+    def _claim_priority(self, policy: AnyPolicy) -> list[Claim]:
+        problem = find_limit_problem(policy, self.highest_priority)
+        return [Claim(PRIORITY_LIMITED, True, "AboveLimit", problem)] if problem else []
 
 
 def claim_split(policy: AnyPolicy) -> list[Claim]:

@@ -5,13 +5,14 @@ A policy gives a value, or names a class that somebody made. Of `critical` alone
 
 from __future__ import annotations
 
-from wukong.api.placement import PlacementPolicySpec
+from wukong.api.placement import GROUP, PlacementPolicySpec
 from wukong.api.policy_parts import Priority
 from wukong.placement.vm.priority import build_class_document, name_priority_class
 from wukong.ports import Document
 
 CRITICAL_PRIORITY = 1000  # at and above it pods are critical
 PREFIX = "placement"
+UNUSED = f"{GROUP}/unused-since"  # an annotation of a class of ours that nobody uses: it will be deleted
 
 
 def policy_class_name_of(spec: PlacementPolicySpec) -> str:

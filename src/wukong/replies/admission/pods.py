@@ -20,6 +20,7 @@ from wukong.errors import InputError
 from wukong.placement.compile import GPU_NAMES, Plan
 from wukong.placement.matching import NO_POLICY, Match
 from wukong.placement.pods import CapacityCounts, build_pod, read_mark, split
+from wukong.placement.pods.priority import UNUSED
 from wukong.placement.rule import Rules
 from wukong.placement.rules import BUILT_IN
 from wukong.placement.slices import Slices, finish
@@ -167,7 +168,11 @@ class PodAdmission:
         version = self.state.versions[PRIORITY_CLASSES.group_kind]
         if self._quotas.refresh() or version != self._classes_version:
             self._classes_version, self._additions = version, {}
-            self._classes = {entry.metadata.name: entry for entry in self.state.all(PriorityClass)}
+            self._classes = {
+                entry.metadata.name: entry
+                for entry in self.state.all(PriorityClass)
+                if UNUSED not in entry.metadata.annotations  # about to be deleted: its pods would be refused
+            }
 
 
 def _build_outline(request: PodRequest) -> Document:

@@ -20,11 +20,12 @@ from wukong.api.kinds import (
     STATEFUL_SETS,
 )
 from wukong.api.placement import GROUP
+from wukong.api.policy_parts import HIGHEST_PRIORITY
 from wukong.app.component import Component, Context
 from wukong.app.permissions import Permission
 from wukong.controllers.policy.budgets import PolicyBudgets
 from wukong.controllers.policy.controller import Policy
-from wukong.controllers.policy.priority_classes import PolicyPriorityClasses
+from wukong.controllers.policy.priority_classes import HIGHEST, PolicyPriorityClasses
 from wukong.controllers.policy.splits import PAUSE_SECONDS, PolicySplits
 from wukong.state.controller import Controller
 
@@ -45,6 +46,15 @@ class PolicyOptions(msgspec.Struct, frozen=True, rename="camel"):
         float,
         Meta(description="Least time between the making of a pod and an eviction for its share.", ge=0, le=86_400),
     ] = PAUSE_SECONDS
+    max_priority: Annotated[
+        int,
+        Meta(
+            description="The highest for which a policy of a namespace has a PriorityClass made.",
+            ge=0,
+            le=HIGHEST_PRIORITY,
+            extra={"flag": "--policy-max-priority"},
+        ),
+    ] = HIGHEST
 
 
 def permissions_of(options: PolicyOptions) -> tuple[Permission, ...]:
@@ -66,7 +76,8 @@ def permissions_of(options: PolicyOptions) -> tuple[Permission, ...]:
 def build_controllers(options: PolicyOptions, context: Context) -> tuple[Controller, ...]:
     rules = context.rules
     splits = PolicySplits(rules, options.split_pause_seconds)
-    return Policy(rules), PolicyBudgets(rules), PolicyPriorityClasses(rules), splits
+    highest = options.max_priority
+    return Policy(rules, highest), PolicyBudgets(rules), PolicyPriorityClasses(rules, highest), splits
 
 
 POLICY = Component(
