@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import gc
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +28,8 @@ LEFT_OUT = "left_out"
 FULL_COLLECTION_EVERY = 50  # collections of the generation before, not 10
 _figures: list[str] = []
 _left_out: list[str] = []  # the same line from every worker
-_last_file: list[Path] = []  # of the test before
+_frozen: list[bool] = []  # [True] while what was there before the first test is; to count it takes a fifth of a second
+_unfreeze = gc.unfreeze
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     youngest, middle, _ = gc.get_threshold()
     gc.set_threshold(youngest, middle, FULL_COLLECTION_EVERY)
+    gc.unfreeze = unfreeze
     if config.getoption("--quick"):
         settings.load_profile("quick")
 
@@ -61,12 +62,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _left_out.append(line)
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Freeze what is there, with each file anew: what is under test may have unfrozen it. Counting takes time."""
-    if _last_file != [item.path]:
-        _last_file[:] = [item.path]
-        if not gc.get_freeze_count():
-            gc.freeze()
+def unfreeze() -> None:
+    """In the place of gc.unfreeze, which what is under test may call: the next test freezes everything again."""
+    _frozen.clear()
+    _unfreeze()
+
+
+def pytest_runtest_setup() -> None:
+    if not _frozen:
+        _frozen.append(True)
+        gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

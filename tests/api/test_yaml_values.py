@@ -193,6 +193,7 @@ def a_value(rng: random.Random, depth: int = 0) -> Any:
                     for n in range(rng.randrange(4))}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_random_documents_are_read_as_pyyaml_reads_them() -> None:
     for seed in range(1_500):
         rng = random.Random(seed)

@@ -115,6 +115,7 @@ def test_a_secret_holds_what_was_put_into_it() -> None:
     assert [decode_keys(entry) for entry in bad] == [None] * 4
 
 
+@pytest.mark.slow
 def test_for_years_what_any_instance_serves_is_believed_by_any_api_server() -> None:
     """Instances are up to 10 s late to serve what is new, API servers up to 60 s to believe it."""
     keys, now = create(), NOW

@@ -69,6 +69,7 @@ def test_very_many_different_nodes_are_cut_off_with_a_count(wukong: Wukong, tmp_
     assert lines[-1].endswith("-o wide shows every node.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("manifest", ["web.yaml", "stuck.yaml"])
 def test_five_thousand_nodes_stay_readable(
     manifest: str, wukong: Wukong, tmp_path: Path, record_property: Callable[[str, object], None]

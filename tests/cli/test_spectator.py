@@ -55,6 +55,7 @@ class ManualTime:
         self.now += seconds
 
 
+@pytest.mark.slow
 def test_ten_times_as_fast_takes_a_tenth_of_the_time_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_story_that_is_interrupted_ends_when_the_person_saw_it_end(monkeypatch
     assert 200 <= story.virtual_seconds < 202
 
 
+@pytest.mark.slow
 def test_the_first_ctrl_c_ends_with_the_story_so_far() -> None:
     command = [*COMMAND, str(EXAMPLES / "deadlock.yaml"), "--speed", "0.01x"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:

@@ -73,6 +73,7 @@ def _short_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exec_plugin, "_REST_SECONDS", 0.1)
 
 
+@pytest.mark.slow
 async def test_a_plugin_that_hangs_is_killed_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exec_plugin, "SECONDS", 0.8)
     started = time.monotonic()

@@ -201,6 +201,7 @@ def test_a_snapshot_of_more_than_two_gibibytes_is_refused_before_it_is_read(tmp_
         read_text(str(tmp_path / "c.json"))
 
 
+@pytest.mark.slow
 def test_a_line_of_a_recording_may_have_64_mebibytes_and_no_more(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(b"x" * ((64 << 20) - 1) + b"\n" + b"x" * ((64 << 20) + 1))

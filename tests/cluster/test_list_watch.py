@@ -211,6 +211,7 @@ async def test_what_waiting_does_not_mend_is_raised_at_first_and_told_later(
     assert later.batches == ["=a,b@5"] * 2
 
 
+@pytest.mark.slow
 async def test_a_watch_that_stalls_goes_on_from_its_last_version_and_one_that_never_spoke_with_a_list() -> None:
     over = asyncio.Event()
     spoke = streams(a_line("BOOKMARK", "", 9), until=over)

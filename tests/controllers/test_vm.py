@@ -165,6 +165,7 @@ def test_a_field_that_the_wukong_has_no_more_is_applied_away() -> None:
     assert "DriftRepaired" not in notes(outcome)
 
 
+@pytest.mark.slow
 def test_whoever_keeps_undoing_what_we_do_makes_us_wait_longer_each_time() -> None:
     wukong, controller = a_wukong(), a_controller()
     (vm,) = applied(wukong)

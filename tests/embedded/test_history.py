@@ -61,6 +61,7 @@ def replay_events(before: Maps, server: Server, selection: Selection, version: i
     return known
 
 
+@pytest.mark.slow
 @given(STEPS, st.sampled_from(["", "app=web"]))
 def test_a_watch_from_any_version_replays_what_lists_tell(steps: list[Step], labels: str) -> None:
     server, selection = a_server(), Selection(NAMESPACE, labels)
@@ -72,6 +73,7 @@ def test_a_watch_from_any_version_replays_what_lists_tell(steps: list[Step], lab
         assert replay_events(then, server, selection, version) == moments[-1][1]
 
 
+@pytest.mark.slow
 @given(STEPS)
 def test_versions_only_grow_and_each_change_has_its_own(steps: list[Step]) -> None:
     server = a_server()
@@ -85,6 +87,7 @@ def test_versions_only_grow_and_each_change_has_its_own(steps: list[Step]) -> No
     assert server.database.version == (versions[-1] if versions else start)
 
 
+@pytest.mark.slow
 @given(STEPS, st.integers(1, 3))
 def test_pages_show_the_moment_of_the_first_whatever_happens_meanwhile(steps: list[Step], limit: int) -> None:
     server = a_server()
@@ -103,6 +106,7 @@ def test_pages_show_the_moment_of_the_first_whatever_happens_meanwhile(steps: li
     assert items == whole
 
 
+@pytest.mark.slow
 @given(STEPS)
 def test_the_same_requests_make_the_same_history(steps: list[Step]) -> None:
     left, right = a_server(), a_server()

@@ -157,6 +157,7 @@ def test_a_loaded_status_is_counted_when_something_happens_to_its_pods_or_had_ha
     assert other.server.get(DAEMON_SETS, Key("default", "web"))["status"]["numberMisscheduled"] == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(scenarios(), st.integers(0, 3))
 def test_what_wukong_snapshot_keeps_is_enough_to_stay_at_rest(document: Document, seed: int) -> None:

@@ -267,6 +267,7 @@ def test_tests_that_take_long_without_a_mutant_get_four_times_as_long_with_it(
     assert "0 noticed, 1 survived, 0 equivalent" in run.output, run.output
 
 
+@pytest.mark.slow
 def test_tests_that_fail_without_a_mutant_are_no_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_project(tmp_path)
     (tmp_path / "tests/sizes/test_limits.py").write_text("import wukong.sizes.limits\nassert False\n", "utf-8")

@@ -30,6 +30,7 @@ def thaw() -> Iterator[None]:
     assert gc.get_threshold() == thresholds
 
 
+@pytest.mark.slow
 def test_what_outlives_a_full_collection_is_frozen_until_the_end() -> None:
     kept = [[number] for number in range(1000)]
     with keep_collections_short():

@@ -9,6 +9,7 @@ from scenarios.golden_stories import FOLDER, list_files, tell
 FILES = list_files()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES)
 def test_the_story_is_told_as_in_its_golden_file(file: str) -> None:
     assert tell(*FILES[file]) == (FOLDER / file).read_text("utf-8")

@@ -106,6 +106,7 @@ def check_sync(state: State, revision: str, now: float) -> None:
         assert daemons.seconds_to_next_available(least, now) == waits
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(daemon_sets(), st.lists(st.tuples(STEPS, st.sampled_from(REVISIONS), st.integers(0, 9)), max_size=25), STEPS)
 def test_marks_kept_change_by_change_lead_to_what_a_walk_finds(

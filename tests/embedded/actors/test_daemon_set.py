@@ -132,6 +132,7 @@ def test_daemons_tolerate_what_befalls_nodes() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_which_node_is_updated_first_is_a_matter_of_chance() -> None:
     """kube-controller-manager takes nodes as a Go map gives them."""
     first = set()

@@ -294,6 +294,7 @@ def test_a_deleted_machine_takes_its_instance_and_pod_along_and_leaves_nothing()
     assert launchers_of(world) == []
 
 
+@pytest.mark.slow
 def test_a_machine_made_anew_under_its_old_name_waits_for_the_old_instance_to_go() -> None:
     world = run_machine()
     before = instance_of(world)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from embedded.actors.actor_world import NAMESPACE, a_workload, a_world, list_pods
 from wukong.api.kinds import NODES, REPLICA_SETS
 from wukong.api.resources import Key
@@ -23,6 +25,7 @@ def seconds_until_collected(seed: int) -> float:
     return world.clock.now() - began
 
 
+@pytest.mark.slow
 def test_when_a_round_comes_is_drawn_and_rarely_the_one_after_deletes() -> None:
     waits = [seconds_until_collected(seed) for seed in range(SEEDS)]
     in_time = [seconds for seconds in waits if seconds <= 61]

@@ -13,6 +13,7 @@ from wukong.errors import InputError
 SEEDS = range(1, 9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 def test_a_fault_strikes_makes_a_difference_and_is_overcome(name: str) -> None:
     effective = 0
@@ -38,6 +39,7 @@ def test_a_fault_per_minute_without_a_rate_comes_once() -> None:
     assert counts.injected == {"node-flapping": 1}
 
 
+@pytest.mark.slow
 def test_the_same_seed_and_faults_give_the_same_story_and_another_seed_another() -> None:
     first, again, other = (play_scenario(a_scenario(), seed, faults=list(TYPES)) for seed in (3, 3, 4))
     assert first.digest == again.digest != other.digest

@@ -53,6 +53,7 @@ def creations_of(world: World) -> list[str]:
     return [step.item.key.name for step in steps_of_sets]
 
 
+@pytest.mark.slow
 def test_pods_of_two_workloads_are_created_in_turns() -> None:
     turns = []
     for seed in range(10):
@@ -66,6 +67,7 @@ def test_pods_of_two_workloads_are_created_in_turns() -> None:
     assert len(creations_of(at_once)) == 30
 
 
+@pytest.mark.slow
 def test_which_of_two_workloads_is_first_is_drawn() -> None:
     first = set()
     for seed in range(20):

@@ -180,6 +180,7 @@ def meets_policy(plan: Plan, capacity: str, node: Node) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_node_is_accepted_exactly_if_author_and_policy_both_accept_it() -> None:
     wrong, compared = [], 0
     for seed in SEEDS[::2]:

@@ -103,6 +103,7 @@ def test_more_terms_than_anybody_should_try_are_not_built() -> None:
         build_virtual_machine(wukong, "web", VmSettings())
 
 
+@pytest.mark.slow
 @given(
     labels=st.dictionaries(
         st.sampled_from(["zone", "free.novasphere.dev/cpu", "free.novasphere.dev/memory"]), st.sampled_from("0159")
