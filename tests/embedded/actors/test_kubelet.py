@@ -1,14 +1,21 @@
-"""What a kubelet makes of a clock that was set back: containers run on, whatever the time."""
+"""What a kubelet makes of a clock that was set back, and of what others write on its pods."""
 
 from __future__ import annotations
+
+import itertools
 
 import pytest
 
 from embedded.actors.actor_world import NAMESPACE, a_template, a_workload, a_world, list_pods, names_of
-from wukong.api.kinds import DEPLOYMENTS
+from wukong.actions import Patch
+from wukong.api.kinds import DEPLOYMENTS, PODS
 from wukong.api.resources import Key
 from wukong.embedded.actors.kubelet.controller import Kubelets
+from wukong.embedded.store.documents import condition_of
+from wukong.embedded.store.kubevirt.names import LAUNCHER, LAUNCHER_LABEL
 from wukong.embedded.world.world import World
+from wukong.errors import Conflict
+from wukong.ports import PatchBody
 
 SET_BACK_SECONDS = 60.0
 
@@ -43,3 +50,36 @@ def test_a_pod_goes_on_from_where_it_was_when_the_clock_is_set_back() -> None:
     assert outcome.requeue_after == pytest.approx(100.0)
     assert kubelet.reconcile(key, world.state, now + 99.0).actions == ()
     assert len(kubelet.reconcile(key, world.state, now + 101.0).actions) == 1
+
+
+def test_a_condition_that_somebody_keeps_changing_is_put_back_every_ten_seconds() -> None:
+    world, key = a_ready_pod()
+    not_ready = PatchBody("strategic", {"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
+    times = []
+    for _ in range(300):
+        world.server.patch(PODS, key, not_ready, "status")
+        world.run(seconds=0.1)
+        ready = condition_of(world.server.get(PODS, key), "Ready")
+        if ready is not None and ready["status"] == "True":
+            times.append(world.clock.now())
+    assert 3 <= len(times) <= 4
+    assert all(later - earlier >= 9.9 for earlier, later in itertools.pairwise(times))
+
+
+def test_a_launcher_whose_end_is_written_by_others_is_not_taken_back() -> None:
+    world = a_world(1)
+    template = a_template()
+    template["metadata"]["labels"][LAUNCHER_LABEL] = LAUNCHER
+    world.server.create(DEPLOYMENTS, a_workload(replicas=1, template=template), NAMESPACE)
+    world.run(seconds=1.0)
+    (pod,) = list_pods(world)
+    key = Key(NAMESPACE, pod["metadata"]["name"])
+    not_ready = PatchBody("strategic", {"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
+    for _ in range(2):  # the second time it waits before it puts it back
+        world.server.patch(PODS, key, not_ready, "status")
+        world.run(seconds=0.1)
+    (action,) = Kubelets().reconcile(key, world.state, world.clock.now()).actions
+    assert isinstance(action, Patch)
+    world.server.patch(PODS, key, PatchBody("strategic", {"status": {"phase": "Succeeded"}}), "status")
+    with pytest.raises(Conflict):
+        world.server.patch(PODS, key, action.patch, "status")

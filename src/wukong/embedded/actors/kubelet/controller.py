@@ -5,6 +5,10 @@ stopped, within their grace period. A node with the annotation `sim.novasphere.d
 pods. Heartbeats are not written: node_lifecycle/ knows silence by the same annotation, so that a quiet cluster has
 nothing to do.
 
+A condition Ready that somebody else has changed is put back, at most every ten seconds for each pod: a real kubelet
+compares what it has written with what the API server has so often (syncPeriod of its status manager). So it does not
+race a node controller that is late and marks the pod not ready again and again.
+
 What it remembers (since when it runs a pod, since when it stops it) may be lost: then the pod's own times are used.
 """
 
@@ -36,6 +40,7 @@ from wukong.embedded.actors.kubelet.behaviour import (
 from wukong.embedded.actors.pods import is_ready
 from wukong.embedded.actors.watch_keys import keys_on_node
 from wukong.embedded.store.documents import parse_time, value_at
+from wukong.embedded.store.kubevirt.names import LAUNCHER, LAUNCHER_LABEL
 from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import Node, Pod
 from wukong.ports import PatchBody
@@ -44,6 +49,7 @@ from wukong.state.controller import Watch
 
 _FIRST_NODE_ADDRESS = int(ipaddress.ip_address("172.16.0.0"))
 _FIRST_POD_ADDRESS = int(ipaddress.ip_address("10.0.0.0"))
+RESTORE_SECONDS = 10.0
 
 
 class Kubelets:
@@ -57,9 +63,11 @@ class Kubelets:
         self.watches = (Watch(PODS, self._find_keys), Watch(NODES, keys_on_node))
         self._running_since: dict[str, float] = {}  # uid → when its kubelet first saw the pod
         self._stopping_since: dict[str, float] = {}  # uid → when its kubelet first saw it deleted
+        self._restored_at: dict[str, float] = {}  # uid → when it last put back what somebody else had changed
 
     def copy_memory(self, source: Kubelets, _: State) -> None:
         self._running_since, self._stopping_since = dict(source._running_since), dict(source._stopping_since)
+        self._restored_at = dict(source._restored_at)
 
     def _find_keys(self, change: Change, state: State) -> Iterable[Key]:
         """A pod that is up when we first see it stays so until something changes: of a snapshot most are."""
@@ -105,7 +113,7 @@ class Kubelets:
         """Forget, now and then, pods that went without their kubelet: over days these are many."""
         if len(self._running_since) > 1000 + 2 * len(state.of(Pod)):
             present = {pod.metadata.uid for pod in state.of(Pod).values()}
-            for times in (self._running_since, self._stopping_since):
+            for times in (self._running_since, self._stopping_since, self._restored_at):
                 for uid in [uid for uid in times if uid not in present]:
                     del times[uid]
 
@@ -117,9 +125,16 @@ class Kubelets:
         requeue_after = None if left == inf else left
         if pod_status.is_written(pod, stage):
             return Outcome(requeue_after=requeue_after)
+        if pod_status.is_changed_by_others(pod, stage):
+            wait = self._restored_at.get(pod.metadata.uid, now - RESTORE_SECONDS) + RESTORE_SECONDS - now
+            if 0 < wait <= RESTORE_SECONDS:
+                return Outcome(requeue_after=min(wait, left))
+            self._restored_at[pod.metadata.uid] = now
         host_address = address_of(pod.spec.node_name)
         pod_address = host_address if pod.spec.host_network else _pod_address_of(pod)
         patch = pod_status.build_patch(pod.document, stage, now, pod_address=pod_address, host_address=host_address)
+        if pod.metadata.labels.get(LAUNCHER_LABEL) == LAUNCHER:  # virt-handler's actor writes its end in our place
+            patch["metadata"]["resourceVersion"] = pod.metadata.resource_version
         return _patch_status(key, patch, requeue_after)
 
     def _age_of(self, pod: Pod, timeline: Timeline, since: float, now: float) -> float:

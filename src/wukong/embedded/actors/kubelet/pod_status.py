@@ -57,6 +57,19 @@ def is_written(pod: Pod, stage: Stage) -> bool:
     )
 
 
+def is_changed_by_others(pod: Pod, stage: Stage) -> bool:
+    """Whether this stage was written, and somebody else has changed the condition Ready since."""
+    statuses = pod.document["status"].get("containerStatuses") or ()
+    return (
+        pod.status.phase == stage.phase
+        and "readinessGates" not in pod.document["spec"]
+        and len(statuses) == len(pod.document["spec"]["containers"])
+        and all(
+            _waiting_reason_of(status) == stage.waiting and status.get("ready") == stage.is_ready for status in statuses
+        )
+    )
+
+
 def _waiting_reason_of(status: Document) -> str:
     waiting = (status.get("state") or {}).get("waiting") or {}
     reason: str = waiting.get("reason") or ""
