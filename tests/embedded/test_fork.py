@@ -162,7 +162,7 @@ def test_every_example_goes_on_alike_on_a_fork(path: Path) -> None:
 NOT_COPIED = frozenset({
     "_listeners", "_decision_listeners", "_followers", "_observers", "_reader", "_snapshot", "_choosers", "_live",
     "watches", "_watches", "_watchers", "_primary_watchers", "hearing_time", "role", "transport", "metrics", "trace",
-    "findings", "_findings",
+    "findings", "_findings", "plans", "matcher",
 })  # fmt: skip
 PARTS = ("wukong.embedded", "wukong.runtime", "wukong.controllers", "wukong.state", "wukong.app", "wukong.replies")
 

@@ -17,12 +17,22 @@ import numpy as np
 
 from builders import a_pod, a_usage
 from policies import a_policy, a_rule, a_wukong, needs, spot, steady
-from wukong.actions import Action, Bind, Delete, Note, Patch
+from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch
 from wukong.api.core import Namespace, Pod
 from wukong.api.kind_table import Kind
-from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, KINDS, NODE_USAGES, NODES, PLACEMENT_POLICIES, group_kind_of
+from wukong.api.kinds import (
+    CLUSTER_PLACEMENT_POLICIES,
+    KINDS,
+    NODE_USAGES,
+    NODES,
+    PLACEMENT_POLICIES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    PRIORITY_CLASSES,
+    group_kind_of,
+)
 from wukong.api.meta import Object, ObjectMeta
-from wukong.api.resources import key_of
+from wukong.api.resources import Resource, key_of
 from wukong.api.vm import NAME_LABEL
 from wukong.app.assemble import assemble
 from wukong.app.component import Context
@@ -285,8 +295,12 @@ def judge_write(action: Action) -> None:
             if resource in (PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES):
                 assert subresource == "status"
                 assert set(patch.body) == {"metadata", "status"}
-                (own,) = [entry for entry in patch.body["status"]["conditions"] if entry["type"] == "Accepted"]
-                assert len(own.get("message", "")) <= 32_768
+                assert patch.body["status"].keys() <= {"observedGeneration", "conditions", "split"}
+                if "conditions" in patch.body["status"]:
+                    (own,) = [entry for entry in patch.body["status"]["conditions"] if entry["type"] == "Accepted"]
+                    assert len(own.get("message", "")) <= 32_768
+            elif resource in (POD_DISRUPTION_BUDGETS, PRIORITY_CLASSES):
+                judge_name(resource, action.key.name)
             elif resource == NODES:
                 assert set(patch.body) == {"metadata"}
                 labels = patch.body["metadata"]["labels"]
@@ -297,6 +311,13 @@ def judge_write(action: Action) -> None:
                 assert resource.kind == "Pod"  # our scheduler's: conditions and nominations
                 assert subresource == "status"
                 assert not action.key.name.startswith(("good-", "probe-"))
+        case Create(resource=resource, body=body):
+            judge_name(resource, body["metadata"]["name"])
+            assert len(msgspec.json.encode(body)) < 128 << 10
+        case Delete(resource=resource, key=key) if resource != PODS:
+            judge_name(resource, key.name)
+        case Evict(key=key):
+            assert not key.name.startswith(("good-", "probe-")), "no neighbour is moved"
         case Note(text=text):
             assert len(text) <= 1024
         case Bind(key=key):
@@ -305,6 +326,12 @@ def judge_write(action: Action) -> None:
             assert not key.name.startswith("good-"), "no neighbour is preempted"
         case _:
             raise AssertionError(f"nobody should ask for {action}")
+
+
+def judge_name(resource: Resource, name: str) -> None:
+    """Budgets and PriorityClasses of ours have names of their own: somebody else's is never touched."""
+    prefixes = {POD_DISRUPTION_BUDGETS: ("wukong-", "wukong."), PRIORITY_CLASSES: ("placement-",)}
+    assert name.startswith(prefixes[resource]), name
 
 
 def fingerprint(state: State) -> dict[str, Any]:

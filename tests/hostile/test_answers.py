@@ -17,10 +17,10 @@ import pytest
 from conftest import FIGURE
 from hostile.answers import Answer, SickHttp, draw_answer, draw_line, raise_if_error
 from hostile.grammar import SEED, Grammar
-from hostile.neighbourhood import GOOD_NAMES, KIND_LIST, a_canned_kube, list_good_objects
+from hostile.neighbourhood import GOOD_NAMES, KIND_LIST, a_canned_kube, judge_name, list_good_objects
 from runtime.virtual import LoopClock, play
 from scripted_api_server import served, streams
-from wukong.api.kinds import KINDS, PLACEMENT_POLICIES, group_kind_of
+from wukong.api.kinds import KINDS, PLACEMENT_POLICIES, POD_DISRUPTION_BUDGETS, PRIORITY_CLASSES, group_kind_of
 from wukong.api.resources import Key
 from wukong.app.assemble import assemble
 from wukong.app.component import Context
@@ -171,8 +171,16 @@ def test_wukong_run_outlives_a_sick_api_server(
 
 
 def judge(path: str, body: Document) -> None:
-    """Only leases, statuses of policies and labels of usage and of what is free are written."""
+    """Only leases, statuses of policies, budgets and classes of ours, and labels of usage and of what is free."""
     if "/leases" in path:
+        return
+    for resource in (POD_DISRUPTION_BUDGETS, PRIORITY_CLASSES):
+        _, found, name = path.partition(f"/{resource.plural}")
+        if found:
+            judge_name(resource, name.removeprefix("/") or body["metadata"]["name"])
+            return
+    if path.endswith("/eviction"):
+        assert "/pods/good-" not in path
         return
     if path.endswith("/status"):
         assert PLACEMENT_POLICIES.plural in path, path

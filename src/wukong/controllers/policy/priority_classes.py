@@ -74,8 +74,9 @@ class PolicyPriorityClasses(SharedPriorityClasses):
     def build_class(self, name: str, state: State) -> Document | None:
         for struct, key in state.index_of(PolicyClassUsers).list_policies(name):
             policy = state.get(struct, key)
-            assert isinstance(policy, struct)
-            if self.plans.plan_of(policy) is None or find_limit_problem(policy, self.highest):
+            if not isinstance(policy, struct) or self.plans.plan_of(policy) is None:
+                continue  # a sick API server may give a policy of the cluster a namespace
+            if find_limit_problem(policy, self.highest):
                 continue
             if (document := build_policy_class(policy.spec)) is not None:
                 return document
