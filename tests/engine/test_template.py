@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wukong.api.core import Pod
+from wukong.api.core import Pod, TopologySpreadConstraint
 from wukong.engine import template
 from wukong.engine.requests import read_requests
 from wukong.engine.template import TemplateTable
@@ -86,3 +87,10 @@ def test_no_more_pods_are_remembered_by_their_parts_than_it_says() -> None:
     for number in range(template._MOST_PARTS + 10):
         table.intern(a_pod({"containers": [], "priority": number}))
     assert len(table._by_parts) <= template._MOST_PARTS
+
+
+@pytest.mark.parametrize("skew", [2**62, -(2**62)])
+def test_a_skew_that_no_api_server_accepts_is_taken_for_the_largest_so_that_sums_do_not_overflow(skew: int) -> None:
+    constraint = TopologySpreadConstraint(max_skew=skew, topology_key="zone", when_unsatisfiable="ScheduleAnyway")
+    (spread,) = template.compile_spreads([constraint], {}, "ScheduleAnyway")
+    assert abs(spread.max_skew) == 2**31 - 1

@@ -31,6 +31,7 @@ from wukong.semantics.selectors import Selector, compile_selector, require_label
 _encode = msgspec.msgpack.Encoder().encode
 _MOST_REQUESTS = 4096  # remembered
 _MOST_PARTS = 4096  # of pods, remembered
+_LARGEST_SKEW = 2**31 - 1  # the API's int32: more comes from nobody but a sick API server, and would overflow sums
 
 
 class Spread(NamedTuple):
@@ -135,7 +136,7 @@ def compile_spreads(
     """The constraints with this whenUnsatisfiable."""
     return [
         Spread(
-            entry.max_skew,
+            max(-_LARGEST_SKEW, min(entry.max_skew, _LARGEST_SKEW)),
             entry.topology_key,
             _with_label_keys(compile_selector(entry.label_selector), entry.match_label_keys, labels),
             1 if entry.min_domains is None else entry.min_domains,
