@@ -9,17 +9,17 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 CODE := $(wildcard src tests testbed bench examples)
 
-# Tests in parallel. Most of what tests of the control plane take is waiting: for them there are four workers more than
-# cores. Tests that share a cluster stay on one worker (loadgroup), and those that wait start first, who waits longest
+# Tests in parallel. Most of what tests of the control plane take is waiting: for them there is one worker more than
+# cores: with more, real control planes answer seconds late, and stories in real time go another way. Tests that share a cluster stay on one worker (loadgroup), and those that wait start first, who waits longest
 # before the others: testbed/worker_groups.py. Workers read compiled tests, also where the environment asks Python to
 # write none: each would compile all of them again, and every process that a test starts would compile what it imports.
 CORES := $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((cores < 8 ? cores : 8)))
-WORKERS := $(shell echo $$(($(CORES) + 4)))
+WORKERS := $(shell echo $$(($(CORES) + 1)))
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 IN_PARALLEL := --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test check lint types tidy mutants sickness compare-vm bench format crds lock clean .venv
+.PHONY: help demo quick test check lint types tidy mutants sickness compare-vm compare-volumes compare-manifests compare-quota compare-autoscaler compare-nodes compare-plan compare-spot bench format crds field-types lock clean .venv
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
@@ -60,6 +60,27 @@ sickness: .venv ## All components through an hour of faults and hostile objects,
 compare-vm: .venv ## Wukongs and virtual machines on real KubeVirt beside ours, 100 seeds (ARGS="--objects 1-8 --stories none")
 	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m vm_comparison $(ARGS)
 
+compare-manifests: .venv ## Manifests and patches sent to a real API server and to ours: a table (ARGS="--seeds 1-40")
+	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m manifest_comparison $(ARGS)
+
+compare-quota: .venv ## Quotas, limit ranges and pod security on a real API server beside ours, 250 seeds (ARGS="--seeds 1-20")
+	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m quota_comparison $(ARGS)
+
+compare-autoscaler: .venv ## HorizontalPodAutoscalers of kube-controller-manager beside ours, 150 seeds (ARGS="--seeds 1-20")
+	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m autoscaler_comparison $(ARGS)
+
+compare-nodes: .venv ## How many nodes come for pods that wait: the real Karpenter beside ours, 40 seeds (ARGS="--seeds 1-10")
+	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m node_comparison $(ARGS)
+
+compare-plan: .venv ## Random changes planned from a snapshot of a real control plane, and then made there, 200 seeds (ARGS="--seeds 1-20")
+	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m plan_comparison $(ARGS)
+
+compare-spot: .venv ## Two spot nodes reclaimed on a real control plane: with Wukong, with a drain, with nobody: a table (ARGS="--modes wukong")
+	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m spot_comparison $(ARGS)
+
+compare-volumes: .venv ## 320 random pods with volumes beside a real kube-scheduler (ARGS=-x; WUKONG_LIVE_SEED=7 for the same again)
+	@WUKONG_VOLUME_PODS=320 $(BIN)/python -m pytest -q -n 0 tests/live/test_volumes_against_kube_scheduler.py $(ARGS)
+
 bench: .venv ## Measure the engine (ARGS=--embedded: the embedded cluster; --help lists more)
 	@$(BIN)/python -m bench $(ARGS)
 
@@ -69,6 +90,10 @@ format: .venv ## Format the code and mend what ruff can mend
 
 crds: .venv ## Write deploy/crds anew from the structs of src/wukong/api (tests/tidy verifies it)
 	@$(BIN)/wukong manifests crds --directory deploy/crds
+
+field-types: .venv ## Write src/wukong/api/field_types_data.py anew from Kubernetes' Go sources (tests/kinds verifies it)
+	@mkdir -p build && $(BIN)/python -m testbed.field_types > build/field_types_data.py && \
+	mv build/field_types_data.py src/wukong/api/field_types_data.py
 
 lock: python-is-fit ## Pin requirements.lock anew from pyproject.toml (ARGS=--upgrade for newer versions)
 	@tool=$$(mktemp -d) && trap 'rm -rf "$$tool"' EXIT && \

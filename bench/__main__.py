@@ -14,6 +14,7 @@ from bench import building, mirror, placing, versus
 from bench.embedded import compare as embedded
 from bench.extender import compare, holds, policies, wukongs
 from bench.forecast import compare as forecast
+from bench.forecast import plans
 from bench.memory import compare as memory
 from bench.scheduler import compare as scheduler
 from bench.vm import fleet
@@ -41,6 +42,7 @@ def main() -> None:
     parser.add_argument("--wukongs", action="store_true", help="only measure what Wukongs cost beside policies")
     parser.add_argument("--embedded", action="store_true", help="only measure the embedded cluster")
     parser.add_argument("--forecast", action="store_true", help="only measure what a change to a large cluster costs")
+    parser.add_argument("--plan", action="store_true", help="only measure what a plan for a large cluster takes")
     parser.add_argument("--memory", action="store_true", help="only measure what a mirror of many pods weighs")
     parser.add_argument("--vm", action="store_true", help="only measure a look at one Wukong among many")
     parser.add_argument("--scheduler", action="store_true", help="only compare our scheduler with kube-scheduler")
@@ -81,6 +83,9 @@ def main() -> None:
         return
     if options.forecast:
         forecast.main(versus.say_aside, options.before)
+        return
+    if options.plan:
+        plans.main(versus.say_aside)
         return
     if options.memory:
         memory.main(versus.say_aside, options.before)

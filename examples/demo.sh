@@ -16,6 +16,20 @@ if [[ ! -t 1 || -n ${NO_COLOR:-} ]]; then
   run() { printf '$ %s\n\n' "$*"; "$@"; }
 fi
 
+# A plan that says no ends with 1, and that is as it should be here.
+run_unsafe() {
+  if run "$@"; then
+    printf 'expected a plan that is not safe\n' >&2
+    exit 1
+  fi
+}
+
+heading "Another image for three pods that are kept apart, on three nodes. What will happen? Nothing is applied:"
+run_unsafe wukong plan -s examples/plan/cluster.yaml -f examples/plan/web.yaml
+
+heading "And if one old pod may go before the new one comes?"
+run wukong plan -s examples/plan/cluster.yaml -f examples/plan/web-fixed.yaml
+
 heading "A rollout that never ends, its fix, and the loss of a spot node, by policy on spot and on-demand nodes:"
 run wukong sim run examples/sim/demo.yaml "${pace[@]}"
 
@@ -36,3 +50,6 @@ run wukong explain -s examples/cluster.yaml -f examples/web.yaml --policy exampl
 
 heading "Is that what kube-scheduler does? 8,432 decisions recorded from kube-scheduler 1.35, decided again:"
 run wukong replay tests/golden/kube-scheduler-1.35.jsonl.gz
+
+heading "To have wukong, and kubectl wukong, on your PATH:"
+printf 'pipx install .\n'

@@ -75,12 +75,13 @@ def status(name: str) -> None:
         click.echo(f"{component:20} pid {process.pid:<8} {'running' if process.is_alive else 'ended'}")
 
 
-@main.command(help="Build the control plane unless that is done.")
+@main.command(help="Build the control plane and kubectl unless that is done.")
 @click.option("--kubevirt", is_flag=True, help="And KubeVirt.")
 @click.option("--optional", is_flag=True, help="A machine that cannot build is no failure, except where CI=true.")
 def build(kubevirt: bool, optional: bool) -> None:
     try:
         programs.find(say)
+        programs.find_kubectl(say)
         if kubevirt:
             programs.find_kubevirt(say)
     except UnavailableError as reason:

@@ -26,6 +26,7 @@ PATCHES = {
     "strategic": "application/strategic-merge-patch+json",
     "json": "application/json-patch+json",
 }
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, and every test has its clients
 PAGE = 500
 CONNECTIONS = 64
 RETRY_SECONDS = 0.5
@@ -78,7 +79,7 @@ class Client:
     @classmethod
     def of(cls, kubeconfig: Path) -> Client:
         """As the current context of a kubeconfig whose data is inline, such as the test bed writes."""
-        config = yaml.safe_load(kubeconfig.read_text("utf-8"))
+        config = yaml.load(kubeconfig.read_text("utf-8"), Loader=LOADER)
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
         context = ssl.create_default_context(cadata=authority)

@@ -138,6 +138,9 @@ def controller_manager(layout: Layout) -> list[str]:
         f"--kube-api-qps={QPS}",
         f"--kube-api-burst={BURST}",
         "--leader-elect=false",
+        # A claim whose binding met a conflict is looked at again after so long (15 s where nothing is said).
+        "--pvclaimbinder-sync-period=1s",
+        "--horizontal-pod-autoscaler-sync-period=1s",  # 15 s by default: tests would wait for nothing
         f"--root-ca-file={keys}/ca.crt",
         f"--service-account-private-key-file={keys}/service-account.key",
         f"--cluster-signing-cert-file={keys}/ca.crt",

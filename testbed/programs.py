@@ -50,6 +50,11 @@ def find_kubevirt(say: build.Say) -> Path:
     return build.built(say, build.kubevirt())
 
 
+def find_kubectl(say: build.Say) -> Path:
+    """kubectl, for the commands that documents show. Raises UnavailableError where there is none."""
+    return build.built(say, build.kubectl())
+
+
 def ready_made() -> dict[str, list[str]]:
     folder = os.environ.get("KUBEBUILDER_ASSETS")
     if not folder:

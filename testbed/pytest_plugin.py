@@ -135,6 +135,14 @@ def kubevirt_program(request: pytest.FixtureRequest) -> Path:
         give_up("KubeVirt", reason)
 
 
+@pytest.fixture(scope="session")
+def kubectl_program(request: pytest.FixtureRequest) -> Path:
+    try:
+        return available.find_kubectl(progress_printer(request.config))
+    except UnavailableError as reason:
+        give_up("kubectl", reason)
+
+
 def progress_printer(config: pytest.Config) -> Say:
     """Prints past pytest's capturing: a build takes minutes."""
     capture = config.pluginmanager.getplugin("capturemanager")

@@ -39,10 +39,10 @@ class Group(msgspec.Struct, frozen=True):
 
 GROUPS = {
     "kubevirt": Group(KUBEVIRT_FIXTURE, 200),  # a cluster with KubeVirt, which limits how many migrations go on at once
-    "extended": Group("extended", 25),  # a cluster whose kube-scheduler asks our extender
+    "extended": Group("extended", 80),  # a cluster whose kube-scheduler asks our extender, and others beside it
     "own-scheduler": Group("own_scheduler", 20),  # our scheduler on the shared cluster, with exactly its rights
-    "admission": Group("webhooks", 15),  # a cluster whose API server asks our webhooks
-    "policies": Group("kinds", 5),  # a cluster with our kinds, and nobody else who judges policies
+    "admission": Group("webhooks", 250),  # a cluster whose API server asks our webhooks
+    "policies": Group("kinds", 5),  # a cluster with our kinds, and nobody else who judges policies or Wukongs
 }
 
 
@@ -97,11 +97,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name, group in GROUPS.items():
             if group.fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.xdist_group(name))
-    sizes = Counter(item.path for item in items if is_quick(item))
-    for item in items:
-        if is_quick(item) and item.get_closest_marker("xdist_group") is None:
+    quick = {item for item in items if is_quick(item)}  # asked once: to look for marks is a tenth of collecting
+    sizes = Counter(item.path for item in quick)
+    for item in quick:
+        if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(str(item.path)))
-    items.sort(key=lambda item: (*turn_of(item), -sizes[item.path] if is_quick(item) else 0))
+    last = (True, True, 0.0, True)
+    items.sort(key=lambda item: (*last, -sizes[item.path]) if item in quick else (*turn_of(item), 0))
 
 
 def is_quick(item: pytest.Item) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["testbed.pytest_plugin", "testbed.worker_groups"]
+pytest_plugins = ["testbed.pytest_plugin", "testbed.costs", "testbed.worker_groups"]
 
 settings.register_profile(
     "wukong", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]

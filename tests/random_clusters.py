@@ -27,6 +27,7 @@ from wukong.api.core import (
     PersistentVolume,
     PersistentVolumeClaim,
     PersistentVolumeClaimSpec,
+    PersistentVolumeClaimStatus,
     PersistentVolumeSpec,
     Pod,
     PodAffinity,
@@ -164,6 +165,7 @@ def clusters(draw: st.DrawFn) -> Objects:
             kind="PersistentVolumeClaim",
             metadata=ObjectMeta(name="data", namespace=namespace),
             spec=PersistentVolumeClaimSpec(volume_name="disk"),
+            status=PersistentVolumeClaimStatus(phase="Bound"),
         )
         for namespace in NAMESPACES
     ]

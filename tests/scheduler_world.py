@@ -12,6 +12,7 @@ import msgspec
 
 from wukong.actions import Action, Bind, Delete, Note, Patch
 from wukong.api.core import Pod, PodCondition
+from wukong.api.kinds import PODS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.controllers.scheduler.controller import Scheduler
@@ -101,6 +102,9 @@ class World:
         if isinstance(action, Note):
             return
         assert isinstance(action, Bind | Patch | Delete)
+        if isinstance(action, Patch) and action.resource != PODS:
+            self._patch(action)
+            return
         pod = self.state.get(Pod, action.key)
         assert pod is not None
         if isinstance(action, Bind):
@@ -115,6 +119,12 @@ class World:
         else:
             self.put(replace(pod, status=_patch_status(pod, action.patch.body)))
 
+    def _patch(self, action: Patch) -> None:
+        """A merge patch of a claim or a volume."""
+        subject = self.state.objects[action.resource.group_kind][action.key]
+        merged = apply_merge_patch(msgspec.to_builtins(subject), action.patch.body)
+        self.put(msgspec.convert(merged, type(subject)))
+
     def _stamp(self, subject: Object, current: Object | None) -> Object:
         self._version += 1
         uid = current.metadata.uid if current else subject.metadata.uid or f"uid-{self._version}"
@@ -125,6 +135,18 @@ class World:
 
     def _apply(self, event_type: EventType, subject: Object) -> None:
         self.dispatch.observe(self.state.apply(event_type, subject), self.now)
+
+
+def apply_merge_patch(target: Any, patch: Any) -> Any:
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = apply_merge_patch(merged.get(name), value)
+    return merged
 
 
 def _patch_status(pod: Pod, body: Any) -> Any:

@@ -13,7 +13,7 @@ from wukong.actions import Action, Delete, Patch
 from wukong.api.kinds import DEPLOYMENTS, PODS
 from wukong.api.resources import Key
 from wukong.app.embedded import Settings, build_world
-from wukong.embedded.scenario.format.fields import NodeGroup, Scenario, TimelineEntry
+from wukong.embedded.scenario.format.fields import NodeEntry, Scenario, TimelineEntry
 from wukong.embedded.scenario.play import steps
 from wukong.embedded.scenario.play.player import KEPT_STEPS, WorldPlayer, trace_line
 from wukong.embedded.scenario.play.steps import Drains
@@ -49,7 +49,7 @@ class Cluster:
         self._listening = self.world.trace.notify(self._note)  # kept, for it ends with its last reference
         self._listening.__enter__()
         sizes: dict[str, str | int | float] = {"cpu": "16", "memory": "64Gi", "pods": "110"}
-        self.do(steps.create_nodes([NodeGroup(name_prefix="node-", count=nodes, capacity=sizes)]))
+        self.do(steps.create_nodes([NodeEntry(name_prefix="node-", count=nodes, capacity=sizes)]))
         self.world.run()
 
     def _note(self, step: Step) -> None:

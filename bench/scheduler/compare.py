@@ -2,7 +2,8 @@
 
 `python -m bench --scheduler` runs it. Both run all the time, and each is given the same bursts of pods, which name it.
 Nobody runs the pods: nodes are objects without kubelets. kube-scheduler has its usual settings (it samples nodes), but
-for its own limit on requests, which is lifted. Processor seconds are of the scheduler's own process.
+for its own limit on requests, which is lifted. Processor seconds are of the scheduler's own process. What ours placed
+is checked by the plain rules afterwards: placements.py.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from bench.scheduler.bursts import (
     remove_pods,
     run_burst,
 )
+from bench.scheduler.placements import Check, Choices, check_burst
 from testbed import nodes, programs
 from testbed.client import Client, Json
 from testbed.control_plane import ControlPlane
@@ -59,9 +61,11 @@ def main(say: Say) -> None:
         plane = ControlPlane(folder / "plane", programs.find(say), scheduler_config=config, extra_flags=FLAGS)
         with plane:
             plane.end("controller-manager")  # it would take pods from nodes without leases
-            ours = start_ours(plane.kubeconfig, folder / "ours.log")
+            choices = folder / "choices"
+            choices.touch()
+            ours = start_ours(plane.kubeconfig, folder / "ours.log", choices)
             try:
-                asyncio.run(compare(plane, ours.pid, say))
+                asyncio.run(compare(plane, ours.pid, Choices(choices), say))
             finally:
                 ours.send_signal(signal.SIGTERM)
                 ours.wait()
@@ -72,15 +76,15 @@ def build_config() -> dict[str, object]:
     return {**head, "clientConnection": {"qps": 100_000, "burst": 100_000}}
 
 
-def start_ours(kubeconfig: Path, log: Path) -> subprocess.Popen[bytes]:
+def start_ours(kubeconfig: Path, log: Path, choices: Path) -> subprocess.Popen[bytes]:
     (probes,) = free_ports(1)
     words = ["run", "--components", "scheduler", "--kubeconfig", str(kubeconfig), "--no-leader-election"]
-    argv = [sys.executable, "-m", "wukong", *words, "--probes", f"127.0.0.1:{probes}"]
+    argv = [sys.executable, "-m", "bench.scheduler.ours", str(choices), *words, "--probes", f"127.0.0.1:{probes}"]
     with log.open("ab") as output:
         return subprocess.Popen(argv, stdout=output, stderr=output)
 
 
-async def compare(plane: ControlPlane, our_pid: int, say: Say) -> None:
+async def compare(plane: ControlPlane, our_pid: int, choices: Choices, say: Say) -> None:
     async with Client.of(plane.kubeconfig) as client:
         say(f"creating {NODES:,} nodes")
         made = [a_node(number) for number in range(NODES)]
@@ -96,21 +100,34 @@ async def compare(plane: ControlPlane, our_pid: int, say: Say) -> None:
         print(f"the API server alone takes {bare:,.0f} bindings/s")
         print(f"{'':16}{'pods/s':>22}{'':8}{'p50 ms':>16}{'p99 ms':>18}{'cpu ms/pod':>18}")
         print(f"{'':16}{'ours':>10}{'stock':>10}{'ratio':>10}" + f"{'ours':>10}{'stock':>8}" * 3)
+        check = Check()
         for workload in WORKLOADS:
             results: dict[str, list[Result]] = {STOCK: [], OURS: []}
             for turn in range(ROUNDS):
                 for scheduler in (STOCK, OURS) if turn % 2 else (OURS, STOCK):
                     say(f"{workload}, {scheduler}, {turn + 1} of {ROUNDS}")
-                    results[scheduler].append(await measure(client, workload, scheduler, pids[scheduler]))
+                    choices.take()
+                    result, stored = await measure(client, workload, scheduler, pids[scheduler])
+                    results[scheduler].append(result)
+                    if scheduler == OURS:
+                        check += check_burst(made, stored, choices.take())
             print_row(workload, results)
+        print(
+            f"ours, by the plain rules: {check.placed:,} placements, each legal when it was decided, {check.scored} of "
+            f"them scored on every node; {len(check.problems)} wrong"
+        )
+        for problem in check.problems[:20]:
+            print(f"  {problem}")
 
 
-async def measure(client: Client, workload: str, scheduler: str, pid: int) -> Result:
+async def measure(client: Client, workload: str, scheduler: str, pid: int) -> tuple[Result, list[Json]]:
+    """What a burst took, and its pods as they were placed; they are gone by then."""
     before = cpu_seconds_of(pid)
     burst = await run_burst(client, NAMESPACE, build_pods(workload, scheduler, PODS))
     result = Result(burst, cpu_seconds_of(pid) - before)
+    stored = (await client.get(f"/api/v1/namespaces/{NAMESPACE}/pods"))["items"]
     await remove_pods(client, NAMESPACE)
-    return result
+    return result, stored
 
 
 def print_row(workload: str, results: dict[str, list[Result]]) -> None:

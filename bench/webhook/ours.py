@@ -1,15 +1,17 @@
 """Wukong's webhooks as a process of their own, for the benchmark: 1,000 policies mirrored, each with a share of spot.
 
-`python -m bench.webhook.ours` prints the port it listens on and serves until it is ended. Nothing is left out but the
-cluster and TLS: state, policies, decisions, metrics and HTTP are those of `wukong run`.
+`python -m bench.webhook.ours [CERTIFICATE KEY]` prints the port it listens on and serves until it is ended. Nothing is
+left out but the cluster: state, policies, decisions, metrics, HTTP and TLS are those of `wukong run`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
+import sys
 import time
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import msgspec
 
@@ -24,6 +26,7 @@ from wukong.runtime.metrics import AdmissionMetrics, Metrics
 from wukong.runtime.short_collections import keep_collections_short
 from wukong.serve.admission.server import build_admission_app
 from wukong.serve.site import serve
+from wukong.serve.tls import CertificateFiles
 from wukong.state import State
 
 
@@ -56,7 +59,9 @@ async def main() -> None:
     app = build_admission_app(build(), wall, AdmissionMetrics(metrics), wall)
     async with AsyncExitStack() as stack:
         stack.enter_context(keep_collections_short())  # as `wukong run` does
-        print(await serve(stack, app, "127.0.0.1", 0), flush=True)
+        paths = [Path(text) for text in sys.argv[1:]]
+        tls = CertificateFiles(paths[0], paths[1], None).build_context() if paths else None
+        print(await serve(stack, app, "127.0.0.1", 0, tls), flush=True)
         await asyncio.Event().wait()
 
 

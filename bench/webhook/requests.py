@@ -7,7 +7,10 @@ from typing import Any
 import msgspec
 
 POLICIES = 1_000
-TEMPLATES = 32  # Deployments whose pods come at the same time
+TEMPLATES = 32  # owners whose pods come at the same time
+# Pods of Deployments are alike. Those of StatefulSets and Jobs have names, numbers and labels of their own. Strangers
+# have nothing in common that a patch depends on: each has affinity, tolerations and a selector of its own.
+KINDS = DEPLOYMENTS, ORDINALS, STRANGERS = "deployments", "ordinals", "strangers"
 Json = dict[str, Any]
 
 
@@ -15,13 +18,17 @@ def app_of(number: int) -> str:
     return f"app-{number:04d}"
 
 
-def bodies(count: int, *, alike: bool) -> list[bytes]:
-    """Reviews of pods: alike, of few templates, or each of a template of its own."""
-    return [msgspec.json.encode(_build_review(number, alike=alike)) for number in range(count)]
+def bodies(count: int, pods: str) -> list[bytes]:
+    """Reviews of pods of one of the KINDS."""
+    return [msgspec.json.encode(_build_review(number, pods)) for number in range(count)]
 
 
-def _build_review(number: int, *, alike: bool) -> Json:
-    pod = _build_pod(number, app_of(number % TEMPLATES * 31), alike=alike)
+def _build_review(number: int, pods: str) -> Json:
+    pod = _build_pod(number, app_of(number % TEMPLATES * 31))
+    if pods == ORDINALS:
+        _make_ordinal(pod, number)
+    elif pods == STRANGERS:
+        _make_stranger(pod, number)
     return {
         "kind": "AdmissionReview",
         "apiVersion": "admission.k8s.io/v1",
@@ -46,7 +53,37 @@ def _build_review(number: int, *, alike: bool) -> Json:
     }
 
 
-def _build_pod(number: int, app: str, *, alike: bool) -> Json:
+def _make_ordinal(pod: Json, number: int) -> None:
+    """Of a StatefulSet, or of a Job of its own."""
+    meta, name = pod["metadata"], f"{pod['metadata']['labels']['app']}-{number // TEMPLATES}"
+    meta["labels"].pop("pod-template-hash")
+    if number % 2:
+        job = {"batch.kubernetes.io/controller-uid": f"job-{number}", "batch.kubernetes.io/job-name": name}
+        meta["labels"] |= {**job, "controller-uid": f"job-{number}", "job-name": name}
+        meta["ownerReferences"][0] |= {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": f"job-{number}"}
+        pod["spec"]["restartPolicy"] = "Never"
+        return
+    meta.pop("generateName")
+    meta["name"] = pod["spec"]["hostname"] = name
+    index = str(number // TEMPLATES)
+    meta["labels"] |= {
+        "apps.kubernetes.io/pod-index": index,
+        "controller-revision-hash": "web-5d9f",
+        "statefulset.kubernetes.io/pod-name": name,
+    }
+    meta["ownerReferences"][0] |= {"kind": "StatefulSet"}
+
+
+def _make_stranger(pod: Json, number: int) -> None:
+    spec = pod["spec"]
+    spec["nodeSelector"]["pool"] = f"pool-{number}"
+    spec["tolerations"].append({"key": "pool", "operator": "Equal", "value": f"pool-{number}", "effect": "NoSchedule"})
+    machines = {"key": "machine", "operator": "In", "values": [f"m-{number}", "any"]}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [machines]}]}
+    spec["affinity"]["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+
+
+def _build_pod(number: int, app: str) -> Json:
     token = f"kube-api-access-{number:05d}"
     mount = {"name": token, "readOnly": True, "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}
     owner = {
@@ -79,7 +116,7 @@ def _build_pod(number: int, app: str, *, alike: bool) -> Json:
             "dnsPolicy": "ClusterFirst",
             "serviceAccountName": "default",
             "serviceAccount": "default",
-            "nodeSelector": {"kubernetes.io/os": "linux", **({} if alike else {"pool": f"pool-{number}"})},
+            "nodeSelector": {"kubernetes.io/os": "linux"},
             "securityContext": {"runAsNonRoot": True},
             "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [_build_term(app)]}},
             "schedulerName": "default-scheduler",

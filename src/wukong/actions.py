@@ -76,6 +76,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
     actions: tuple[Action, ...] = ()
     requeue_after: float | None = None
+    assumed: tuple[Bind, ...] = ()  # pods that count on a node from now on although they are not to be bound yet
 
 
 DONE = Outcome()

@@ -1,4 +1,4 @@
-"""The ports: what Wukong needs from a cluster, a clock and a meter. Implemented in higher rows, faked nowhere.
+"""The ports: what Wukong needs from outside: a cluster, a clock, a meter, an executor. Implemented in higher rows.
 
 `cluster.kube` implements `Cluster` over HTTP for a real API server, `embedded.store` in one process without one. One
 conformance suite (tests/conformance) holds for every implementation. Errors are the ClusterErrors of errors.py.
@@ -6,7 +6,7 @@ conformance suite (tests/conformance) holds for every implementation. Errors are
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -155,4 +155,10 @@ class Clock(Protocol):
 class Meter(Protocol):
     async def measure(self) -> list[NodeUsage]:
         """What is in use now, of the nodes that the meter knows."""
+        ...
+
+
+class Executor(Protocol):
+    def run(self, work: Callable[[int], T], seeds: Iterable[int]) -> Iterator[T]:
+        """Give what `work` returns for each seed, in whatever order they are done. Raises what it raises."""
         ...

@@ -1,7 +1,7 @@
 """A scenario of examples/ made fit to be played beside others on a real cluster: names of its own, and no long waits.
 
-Both sides play what comes out of here. Changed are the namespace and the names of nodes and priority classes; pods keep
-to the scenario's own nodes and take seconds to start, so that nothing depends on milliseconds; progress deadlines
+Both sides play what comes out of here. Changed are the namespace and the names of nodes, priority and storage classes;
+pods keep to its own nodes and take seconds to start, so that nothing depends on milliseconds; progress deadlines
 and tolerations are seconds instead of minutes, and what happens next happens as soon as the last is over. Pure.
 """
 
@@ -16,6 +16,7 @@ from wukong.api.kinds import KINDS
 from wukong.embedded.scenario.format.fields import seconds_of
 
 STEP, DRAIN, LOSS, END = 12, 25, 72, 75  # seconds between two entries, after a drain, after a loss, and after the last
+CLAIM_STEP = 25  # until the first entry where volumes are made before pods start: four controllers take part
 NODE_ACTIONS = ("cordon", "uncordon", "drain", "notReady", "ready", "kill")
 LOSSES = ("notReady", "kill")
 START_SECONDS, FORMER_START_SECONDS = "sim.novasphere.dev/start-seconds", "testbed.wukong/start-seconds"
@@ -28,7 +29,11 @@ UNKNOWN = (
 
 
 def is_playable(scenario: Json) -> bool:
-    if scenario.get("files") or scenario.get("components"):  # those run in embedded clusters only
+    if any(scenario.get(field) for field in ("files", "components", "nodeGroups")):  # in embedded clusters only
+        return False
+    if any(document["kind"] == "ResourceQuota" for document in _documents_of(scenario)):
+        return False  # who is first when a quota is freed is drawn in many ways: quota_comparison sends those
+    if any("usage" in entry for entry in scenario.get("timeline", ())):  # a real cluster's is measured
         return False
     return not any(document["kind"] in UNKNOWN for document in _documents_of(scenario))
 
@@ -61,8 +66,10 @@ def _move_document(document: Json, own: str) -> None:
     meta, spec = document["metadata"], document.get("spec", {})
     if KINDS.resource_named(document["kind"]).namespaced:
         meta["namespace"] = own
-    elif document["kind"] == "PriorityClass":
+    elif document["kind"] in ("PriorityClass", "StorageClass"):
         meta["name"] = f"{own}-{meta['name']}"
+    for template in spec.get("volumeClaimTemplates", ()):
+        template["spec"]["storageClassName"] = f"{own}-{template['spec']['storageClassName']}"
     if document["kind"] == "Deployment":
         spec["progressDeadlineSeconds"] = DEADLINE
     pod = document if document["kind"] == "Pod" else spec.get("template")
@@ -106,7 +113,8 @@ def _delay_adopters(scenario: Json) -> None:
 
 def _shorten(scenario: Json) -> None:
     """Let each entry of the timeline happen as soon as the one before it is over."""
-    at, last_planned, longest = 0, 0, STEP
+    has_claims = any("volumeClaimTemplates" in document.get("spec", {}) for document in _documents_of(scenario))
+    at, last_planned, longest = 0, 0, CLAIM_STEP if has_claims else STEP
     entries = sorted(scenario.get("timeline", ()), key=lambda entry: seconds_of(entry["at"]) or 0)
     for entry in entries:
         planned = seconds_of(entry["at"]) or 0

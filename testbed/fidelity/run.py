@@ -7,6 +7,7 @@ where these stories differ from each other Kubernetes draws, too.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import multiprocessing
 import os
@@ -16,8 +17,10 @@ from pathlib import Path
 
 import msgspec
 
+from testbed.client import Client
 from testbed.fidelity.compare import Verdict, find_closest, is_drawn
 from testbed.fidelity.scenarios import HOSTNAME
+from testbed.provisioner import provisioner
 from wukong.app.embedded import play_scenario
 from wukong.app.sim_live import Options, play_live
 from wukong.cluster.credentials import load
@@ -78,8 +81,12 @@ async def compare_all(
     scenarios: Mapping[str, Document],
     at_once: int = 1,
     seconds_between: float = 0.3,
+    first_seeds: int = EMBEDDED_SEEDS,
 ) -> AsyncIterator[Comparison]:
-    """Play each on one of these clusters, `at_once` side by side on each. In the order in which they end."""
+    """Play each on one of these clusters, `at_once` side by side on each. In the order in which they end.
+
+    Embedded, each is played with `first_seeds` whatever happens, by which `is_drawn` goes.
+    """
     logging.getLogger("wukong").addHandler(logging.NullHandler())  # refused evictions are part of the story
     loop, pool = asyncio.get_running_loop(), _start_pool()
     slots: asyncio.Queue[Path] = asyncio.Queue()
@@ -98,16 +105,20 @@ async def compare_all(
     async def compare(index: int, name: str, document: Document) -> Comparison:
         """Where the first seeds do not show the real story, look for all that chance may bring."""
         scenario = read_scenario(msgspec.json.encode(document))
-        first_seeds = loop.run_in_executor(pool, play_embedded, document, range(EMBEDDED_SEEDS))
+        first_stories = loop.run_in_executor(pool, play_embedded, document, range(first_seeds))
         real = await play_real(index, scenario)
-        embedded, spreads = await first_seeds, find_decided_spreads(scenario)
+        embedded, spreads = await first_stories, find_decided_spreads(scenario)
         while True:
             verdict = find_closest(embedded, real, decided_spreads=spreads, is_alone=at_once == 1)
             if not verdict.differences or len(embedded) >= MORE_SEEDS:
                 return Comparison(name=name, scenario=scenario, embedded=embedded, real=real, verdict=verdict)
-            seeds = range(len(embedded), len(embedded) + EMBEDDED_SEEDS)
+            seeds = range(len(embedded), len(embedded) + min(len(embedded), EMBEDDED_SEEDS))
             embedded = [*embedded, *await loop.run_in_executor(pool, play_embedded, document, seeds)]
 
+    provisioners = contextlib.AsyncExitStack()
+    for kubeconfig in kubeconfigs:
+        client = await provisioners.enter_async_context(Client.of(kubeconfig))
+        await provisioners.enter_async_context(provisioner(client))
     tasks = [asyncio.create_task(compare(index, *entry)) for index, entry in enumerate(scenarios.items())]
     try:
         for completed in asyncio.as_completed(tasks):
@@ -116,6 +127,7 @@ async def compare_all(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await provisioners.aclose()
         pool.shutdown(cancel_futures=True)
 
 

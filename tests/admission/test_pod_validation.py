@@ -303,6 +303,8 @@ def test_malformed_labels_of_the_pod_itself() -> None:
     assert find_pod_problems(a_pod(labels={"example.com/app": "-"})) == [
         f'$.metadata.labels["example.com/app"]: expected {VALUE_FORM}, got "-". Mend the value.'
     ]
+    (problem,) = find_pod_problems(a_pod(labels={"a/b/c": "web"}))
+    assert problem.startswith('$.metadata.labels["a/b/c"]: expected a label key')
 
 
 def test_every_problem_is_reported_at_once() -> None:

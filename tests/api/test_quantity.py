@@ -92,3 +92,13 @@ def test_amounts_are_written_the_way_people_write_them() -> None:
     assert format_amount("memory", 3 * 2**30) == "3Gi"
     assert format_amount("memory", 1000) == "1000"
     assert format_amount("example.com/gpu", 4) == "4"
+
+
+@pytest.mark.parametrize("resource", ["memory", "ephemeral-storage", "hugepages-2Mi"])
+@pytest.mark.parametrize(("power", "suffix"), [*enumerate(("Ki", "Mi", "Gi", "Ti", "Pi"), 1)])
+def test_bytes_are_written_in_the_largest_unit_that_is_exact(resource: str, power: int, suffix: str) -> None:
+    assert format_amount(resource, 3 * 1024**power) == f"3{suffix}"
+    assert format_amount(resource, 1023 * 1024**power) == f"1023{suffix}"
+    assert format_amount(resource, 1024**power + 1) == str(1024**power + 1)
+    assert format_amount("example.com/gpu", 1024**power) == str(1024**power)
+    assert format_amount(resource, 0) == "0"

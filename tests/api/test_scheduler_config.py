@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wukong.api.profile import FILTERS, SCORES, Profile, default_profile
+from wukong.api.profile import FILTERS, SCORES, Profile, count_sampled_nodes, default_profile
 from wukong.api.scheduler_config import read_scheduler_config
 from wukong.api.versions import VERSIONS, find_version
 from wukong.errors import InputError
@@ -105,8 +105,10 @@ def test_another_kind_of_file_is_refused() -> None:
     [
         ("v1.35.8", "1.35", True),
         ("1.37", "1.37", True),
+        ("v1.33.4-eks-1234", "1.33", True),
+        ("1.34", "1.34", True),
         ("v1.36.3-gke.1", "1.36", True),
-        ("1.29", "1.35", False),
+        ("1.29", "1.33", False),
         ("v1.40.0", "1.37", False),
         ("?", "1.35", False),
     ],
@@ -120,6 +122,24 @@ def test_every_default_plugin_is_in_the_registry() -> None:
     from wukong.engine.plugins.registry import PLUGINS
 
     assert {*FILTERS, *(name for name, _ in SCORES)} == set(PLUGINS)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "percentage", "expected"),
+    [
+        *((50, 0, 50), (99, 1, 99), (100, 0, 100), (101, 0, 100), (1000, 0, 420), (5000, 0, 500), (6000, 0, 300)),
+        *((20_000, 0, 1000), (1000, 100, 1000), (1000, 30, 300), (1000, 1, 100)),
+    ],
+)
+def test_kube_scheduler_samples_a_share_of_many_nodes(nodes: int, percentage: int, expected: int) -> None:
+    assert count_sampled_nodes(nodes, percentage) == expected
+
+
+def test_a_profiles_own_percentage_beats_that_of_the_configuration() -> None:
+    text = "percentageOfNodesToScore: 40\nprofiles: [{schedulerName: a}]"
+    assert profile(text).percentage_of_nodes_to_score == 40
+    own = text.replace("schedulerName: a", "schedulerName: a, percentageOfNodesToScore: 100")
+    assert profile(own).percentage_of_nodes_to_score == 100
 
 
 def fit(arguments: str) -> Profile:

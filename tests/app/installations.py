@@ -14,7 +14,11 @@ from wukong.app.components.admission.install import build_manifests as build_adm
 from wukong.app.components.extender.install import ExtenderInstallation, SecondScheduler, build_manifests
 from wukong.app.components.scheduler import SCHEDULER, SchedulerOptions
 from wukong.app.components.scheduler import install as scheduler_install
+from wukong.app.components.spot.install import make_installation as make_spot_installation
+from wukong.app.components.vm import VM
+from wukong.app.components.vm.install import make_installation as make_vm_installation
 from wukong.app.install.certificates import Certificates, Pair
+from wukong.app.install.controller import build_manifests as build_controller_manifests
 from wukong.app.install.text import as_yaml
 
 FOLDER = Path(__file__).parents[1] / "golden" / "installations"
@@ -56,11 +60,19 @@ ADMISSION_INSTALLATIONS = {
         api_server_cidrs=("10.0.0.0/28",),
     ),
 }
-
-NAMES = (*INSTALLATIONS, *SCHEDULERS, *ADMISSION_INSTALLATIONS)
+CONTROLLERS = {
+    "vm": make_vm_installation(
+        image="wukong:test", components=(VM, COMPONENTS["load"]), options=("--max-priority=500",)
+    ),
+    "spot": make_spot_installation(image="wukong:test", components=(COMPONENTS["spot"],)),
+}
+NAMES = (*INSTALLATIONS, *SCHEDULERS, *ADMISSION_INSTALLATIONS, *CONTROLLERS)
 
 
 def build_text(name: str) -> str:
+    if name in CONTROLLERS:  # deploy/crds has the kind
+        documents = build_controller_manifests(CONTROLLERS[name])
+        return as_yaml([document for document in documents if document["kind"] != "CustomResourceDefinition"])
     if name in ADMISSION_INSTALLATIONS:
         return as_yaml(build_admission_manifests(ADMISSION_INSTALLATIONS[name]))
     if name in SCHEDULERS:

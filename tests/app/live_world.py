@@ -78,7 +78,7 @@ class LiveWorld:
                 if self.makes_accounts and is_active and self.find(SERVICE_ACCOUNTS, Key(name, "default")) is None:
                     self.world.server.create(SERVICE_ACCOUNTS, {"metadata": {"name": "default"}}, name)
             for node in self.world.server.list(NODES).items if self.has_hollow_kubelets else ():
-                if "nodeInfo" not in node["status"]:
+                if not node["status"]["nodeInfo"]["containerRuntimeVersion"]:
                     status = {"status": {"nodeInfo": {"containerRuntimeVersion": "hollow://1"}}}
                     self.world.server.patch(
                         NODES, Key("", node["metadata"]["name"]), PatchBody("merge", status), "status"

@@ -9,8 +9,10 @@ import pytest
 
 from embedded.store_fixtures import NAMESPACE, key
 from runtime.virtual import LoopClock, play
-from wukong.api.kinds import LEASES, NAMESPACES
+from wukong.actions import Action, Bind, Delete, Patch
+from wukong.api.kinds import LEASES, NAMESPACES, PODS
 from wukong.api.kinds import PLACEMENT_POLICIES as POLICIES
+from wukong.api.resources import Key
 from wukong.app.assemble import assemble
 from wukong.app.component import Context
 from wukong.app.components.policy import POLICY
@@ -53,3 +55,24 @@ def test_a_dry_run_says_each_write_and_changes_nothing(dry_run: bool, caplog: py
         play(story())
     said = [vars(record)["action"] for record in caplog.records if record.message == "dry run: would write"]
     assert said == ([f"Patch PlacementPolicy {NAMESPACE}/web"] * 2 if dry_run else [])
+
+
+@pytest.mark.parametrize(
+    ("action", "said", "details"),
+    [
+        (Patch(POLICIES, Key("shop", "web"), TOUCHED), "Patch PlacementPolicy shop/web", {"patch", "subresource"}),
+        (Delete(PODS, Key("shop", "web"), uid="u"), "Delete Pod shop/web", None),
+        (Bind(Key("shop", "web"), "node-a", "u"), "Bind Pod shop/web", {"node", "uid"}),
+    ],
+)
+def test_what_would_be_written_is_said_with_its_details_and_the_object_once(
+    action: Action, said: str, details: set[str] | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        say_dry_run(action)
+    (record,) = caplog.records
+    assert vars(record)["action"].startswith(said)
+    told = vars(record)["details"]
+    assert not told.keys() & {"type", "resource", "key"}
+    if details is not None:
+        assert told.keys() == details

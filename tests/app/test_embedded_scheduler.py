@@ -72,11 +72,12 @@ def test_under_all_faults_both_end_where_they_should(seed: int) -> None:
     }
 
 
-def test_a_pod_waits_for_a_node_and_one_with_an_unbound_claim_is_left_alone() -> None:
+def test_a_pod_waits_for_a_node_and_one_without_its_claim_for_that() -> None:
     story = play_scenario(read_scenario(WAITING))
     steps = [json.loads(line) for line in story.trace]
     reasons = [step["action"].get("reason") for step in steps if step["by"] == "wukong-scheduler"]
-    assert {"FailedScheduling", "Scheduled", "NotModelled"} <= set(reasons)
+    assert {"FailedScheduling", "Scheduled"} <= set(reasons)
+    assert any('persistentvolumeclaim "data" not found' in str(step["action"].get("text")) for step in steps)
     bound = [step["action"] for step in steps if step["action"].get("type") == "Bind"]
     assert [(action["key"]["name"], action["node"]) for action in bound] == [("big", "large")]
 

@@ -87,7 +87,7 @@ def test_an_interrupt_ends_it_with_what_there_is_by_then() -> None:
 
 def test_with_faults_a_scenario_is_held_to_less() -> None:
     """Faults may cost pods: how few there were at times is not held against a story then."""
-    text = TWO + "expect: {workloads: {default/lone: {restarts: 7}}}\n"
+    text = TWO + "expect: {workloads: {default/lone: {evicted: 7}}}\n"
     (ending,) = find_endings(ending_player(read_scenario(text), None, ()), [1], 1, lambda so_far: None).endings
     assert ending.unmet
     faulty = ending_player(read_scenario(text), None, ("conflict",))

@@ -15,9 +15,12 @@ from aiohttp import ClientError, ClientSession
 
 from builders import a_node, a_pod, a_usage, measure
 from policies import spot, steady
+from wukong.actions import Note
+from wukong.api.kinds import PODS
+from wukong.api.resources import Key
 from wukong.app.component import Context
 from wukong.app.components.extender import ExtenderOptions
-from wukong.app.components.extender.server import CountingExtender, ExtenderServer
+from wukong.app.components.extender.server import _MOST_WAITING, CountingExtender, ExtenderServer
 from wukong.app.install.certificates import issue
 from wukong.app.rules import load_rules
 from wukong.placement.slices import finish
@@ -62,6 +65,44 @@ def test_usage_grows_old_and_stale_though_no_scheduler_asks() -> None:
     assert (figures("wukong_usage_stale_nodes"), figures("wukong_usage_age_seconds")) == (0, 10)
     clock.time += 175
     assert (figures("wukong_usage_stale_nodes"), figures("wukong_usage_age_seconds")) == (1, 185)
+
+
+def test_nodes_nobody_heard_of_failing_rules_and_lost_events_are_counted() -> None:
+    state, clock, metrics = State(), Hand(), Metrics()
+    state.replace("Node", [a_node("a"), a_node("b")])
+    extender = Extender(state)
+    counting = CountingExtender(extender, metrics, clock)
+    figures = metrics.registry.get_sample_value
+    fleet, rows = extender.fleet(clock.now()), np.array([0, -1, -1], dtype=np.intp)
+    extender.judge.faults["slow"] = "ZeroDivisionError"
+    finish(counting.filter_in_slices(a_pod(), fleet, rows, clock.now()))
+    extender.judge.faults["slow"] = "ZeroDivisionError"
+    finish(counting.prioritize_in_slices(a_pod(), fleet, np.arange(2, dtype=np.intp), clock.now()))
+    finish(counting.prioritize_in_slices(a_pod(), fleet, np.arange(2, dtype=np.intp), clock.now()))
+    assert figures("wukong_extender_unknown_nodes_total") == 2
+    assert figures("wukong_rule_failures_total", {"rule": "slow"}) == 2, "each is told once"
+    notes = [Note(PODS, Key("default", f"web-{number}"), "Refused", "why") for number in range(_MOST_WAITING + 3)]
+    counting.notes.clear()
+    counting.has_notes.clear()
+    counting._keep(tuple(notes[:_MOST_WAITING]))
+    assert counting.has_notes.is_set()
+    assert figures("wukong_extender_events_dropped_total") == 0
+    counting._keep(tuple(notes[_MOST_WAITING:]))
+    assert figures("wukong_extender_events_dropped_total") == 3
+    assert [*counting.notes] == notes[3:]
+
+
+def test_what_is_asked_is_handed_on_and_only_counted() -> None:
+    state, clock = State(), Hand()
+    state.replace("Node", [a_node("a"), a_node("b")])
+    extender = Extender(state)
+    counting = CountingExtender(extender, Metrics(), clock)
+    assert finish(counting.fleet_in_slices(clock.now())).names == extender.fleet(clock.now()).names
+    assert list(counting.fleet_of(["b"], clock.now()).names) == list(extender.fleet_of(["b"], clock.now()).names)
+    candidates = {"a": [a_pod("victim", node="a")], "b": []}
+    expected = extender.preempt(a_pod(), candidates, clock.now())
+    assert finish(counting.preempt_in_slices(a_pod(), candidates, clock.now())) == expected
+    assert expected
 
 
 class Beside:

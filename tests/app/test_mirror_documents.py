@@ -10,15 +10,18 @@ import pytest
 from conformance_helpers import SECONDS
 from embedded.test_fork import an_image_change
 from embedded.test_snapshot_load import list_everything, play_document, workload
+from wukong.api.core import Pod
 from wukong.api.kinds import NODES
+from wukong.api.meta import Object, ObjectMeta
 from wukong.api.resources import Key
-from wukong.app.mirror_documents import WATCHES, follow_whole, list_documents
+from wukong.api.unreadable import Unreadable
+from wukong.app.mirror_documents import WATCHES, follow_whole, list_documents, read_event
 from wukong.app.snapshots import load, play_on
 from wukong.cluster.list_watch import follow
 from wukong.embedded.store import Store
 from wukong.embedded.world.world import World
 from wukong.errors import InputError
-from wukong.ports import PatchBody
+from wukong.ports import Event, PatchBody
 from wukong.runtime import Loop
 from wukong.runtime.watch_source import WatchSource
 from wukong.state import State
@@ -67,3 +70,15 @@ async def test_a_mirror_without_documents_is_refused() -> None:
         state = await mirror(store, world, follow)
     with pytest.raises(InputError, match="the mirror holds no document of it"):
         list_documents(state)
+
+
+def test_a_bookmark_is_read_though_it_has_a_version_and_nothing_else() -> None:
+    bookmark = read_event(Event("BOOKMARK", {"metadata": {"resourceVersion": "9"}}), "Pod")
+    assert (bookmark.type, type(bookmark.object)) == ("BOOKMARK", Object)
+    assert bookmark.object.metadata.resource_version == "9"
+    nameless = read_event(Event("ADDED", {"metadata": {"resourceVersion": "9"}}), "Pod")
+    assert isinstance(nameless.object, Unreadable)
+    unreadable = Unreadable(metadata=ObjectMeta(name="web"), problem="nested too deeply")
+    assert read_event(Event("MODIFIED", unreadable), "Pod").object is unreadable
+    pod = read_event(Event("ADDED", {"metadata": {"name": "web", "namespace": "shop"}, "spec": {}}), "Pod")
+    assert isinstance(pod.object, Pod)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from wukong.api.profile import default_profile
 from wukong.app.component import list_permissions
@@ -92,6 +93,8 @@ def test_what_is_written_is_what_may_be_written() -> None:
         "pods.": ["get", "delete"],
         "pods/binding.": ["create"],
         "pods/status.": ["patch"],
+        "persistentvolumes.": ["patch"],
+        "persistentvolumeclaims.": ["patch"],
         "events.events.k8s.io": ["create", "patch"],
     }
 
@@ -109,6 +112,14 @@ def test_what_cannot_be_installed_is_refused(given: dict[str, Any], problem: str
     with pytest.raises(InputError) as caught:
         check_installation(settings(**given))
     assert problem in str(caught.value)
+
+
+def test_a_configuration_that_cannot_be_read_is_no_installation(tmp_path: Path) -> None:
+    broken = tmp_path / "config.yaml"
+    broken.write_text(f"{HEAD}profiles: 7\n", "utf-8")
+    for path in (broken, tmp_path / "missing.yaml"):
+        with pytest.raises(InputError, match=path.name):
+            check_installation(replace(settings(), scheduler=SchedulerOptions(("packing",), str(path))))
 
 
 @pytest.mark.parametrize(

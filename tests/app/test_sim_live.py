@@ -342,6 +342,24 @@ def test_losing_a_node_that_was_there_before_is_refused() -> None:
     play_in_live_world(run)
 
 
+def test_selected_nodes_are_those_of_the_run_or_the_plan_refuses() -> None:
+    async def run(site: LiveWorld) -> None:
+        zoned = [{"namePrefix": "own-", "count": 2, "labels": {"topology.kubernetes.io/zone": "a"}}]
+        drain: Document = {"at": "3s", "drain": {"zone": "a"}}
+        story = await play_live(site.cluster, a_scenario(drain, nodes=zoned), OWN_NODES, site.say)
+        drained = [event.subject for event in story.events if event.text == "drain begins"]
+        assert drained == ["node own-1", "node own-2"]
+        site.add_nodes("own-1", "own-2", "another")
+        everything: Document = {"at": "1s", "cordon": {"selector": {}}}
+        assert 'selects node "another", which is not among the' in await refusal_of(site, everything, options=Options())
+        for entry in ("kill", "notReady", "ready", "lose"):
+            selected: Document = {"at": "1s", entry: {"selector": {"matchLabels": {"pool": "spot"}}}}
+            message = await refusal_of(site, selected, options=Options())
+            assert "nodes with pool=spot would be lost for real" in message
+
+    play_in_live_world(run)
+
+
 # ---- own by label
 
 

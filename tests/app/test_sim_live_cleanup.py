@@ -8,12 +8,15 @@ from itertools import count
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.live_world import TEMPLATE, LiveWorld, a_scenario, a_workload, play_in_live_world
-from wukong.api.kinds import DEPLOYMENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
+from wukong.api.kinds import DEPLOYMENTS, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS
 from wukong.api.resources import Key, Resource
 from wukong.app.sim_live import Options, play_live
 from wukong.app.sim_live.ownership import RUN_LABEL
+from wukong.app.sim_live.plan import Plan
+from wukong.app.sim_live.watch_source import _is_covered
 from wukong.errors import ClusterError, Conflict, InputError, OutcomeUnknown, ServerFailed
 from wukong.ports import Document, PatchBody
 
@@ -137,6 +140,21 @@ def test_a_node_that_was_replaced_meanwhile_is_another_node() -> None:
         site.when(5, replace)
         await play_live(site.cluster, a_scenario({"at": "3s", "cordon": "own-1"}), Options(), site.say)
         assert site.is_cordoned("own-1")
+
+    play_in_live_world(run)
+
+
+def test_a_node_that_was_replaced_is_not_cordoned_as_the_one_before_it_was() -> None:
+    async def run(site: LiveWorld) -> None:
+        a_shop("own-1")(site)
+
+        def replace() -> None:
+            site.world.server.delete(NODES, Key("", "own-1"))
+            site.add_nodes("own-1")
+
+        site.when(5, replace)
+        await play_live(site.cluster, a_scenario({"at": "3s", "uncordon": "own-1"}), Options(), site.say)
+        assert not site.is_cordoned("own-1")
 
     play_in_live_world(run)
 
@@ -344,6 +362,7 @@ def test_claims_of_the_run_go_and_others_stay() -> None:
 
         site.when(2, claim_as_controllers_do)
         await play_live(site.cluster, a_scenario(), Options(), site.say)
+        await asyncio.sleep(1)  # of the world's time: nobody uses the claim, so its protection ends
         assert site.names("PersistentVolumeClaim") == ["data-web-9"]
 
     play_in_live_world(run)
@@ -513,3 +532,32 @@ def test_pods_of_others_in_a_namespace_that_was_there_before_stay() -> None:
         assert site.names("Pod") == ["web-0"]
 
     play_in_live_world(run)
+
+
+@pytest.mark.parametrize(
+    ("resource", "meta", "is_covered"),
+    [
+        (PODS, {"name": "web-frontend-1", "namespace": "shop"}, False),
+        (PODS, {"name": "web-1", "namespace": "shop", "labels": {RUN_LABEL: "another"}}, False),
+        (PODS, {"name": "any", "namespace": "shop", "labels": {RUN_LABEL: "run-1"}}, True),
+        (PODS, {"name": "any", "namespace": "new"}, True),
+        (NAMESPACES, {"name": "shop"}, True),
+        (NAMESPACES, {"name": "other"}, False),
+        (NODES, {"name": "own-1"}, True),
+        (NODES, {"name": "own-2"}, False),
+    ],
+)
+def test_the_story_is_about_what_carries_the_runs_label_whatever_its_name(
+    resource: Resource, meta: dict[str, Any], is_covered: bool
+) -> None:
+    plan = Plan(
+        documents=frozenset({("Deployment.apps", Key("shop", "web"))}),
+        namespaces=frozenset({"shop", "new"}),
+        new_namespaces=frozenset({"new"}),
+        nodes=frozenset({"own-1"}),
+        makes_nodes=False,
+        run="run-1",
+    )
+    assert _is_covered(plan, resource, {"metadata": meta}) == is_covered
+    everywhere = replace(plan, nodes=frozenset())
+    assert _is_covered(everywhere, resource, {"metadata": meta}) == (is_covered or resource == NODES)

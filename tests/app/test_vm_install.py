@@ -10,8 +10,9 @@ from wukong.app.component import list_permissions
 from wukong.app.components import COMPONENTS
 from wukong.app.components.load.component import LoadOptions, find_problems
 from wukong.app.components.vm import VM, VmOptions
-from wukong.app.components.vm.install import VmInstallation, build_manifests, check_installation
+from wukong.app.components.vm.install import make_installation
 from wukong.app.components.wukongs import WukongOptions
+from wukong.app.install.controller import ControllerInstallation, build_manifests, check_installation
 from wukong.cli.verbs.run import command as run
 from wukong.cli.verbs.run import read_options
 from wukong.errors import InputError
@@ -19,8 +20,8 @@ from wukong.errors import InputError
 Documents = list[dict[str, Any]]
 
 
-def settings(**given: Any) -> VmInstallation:
-    return VmInstallation(**{"image": "wukong:test", "components": (VM,), **given})
+def settings(**given: Any) -> ControllerInstallation:
+    return make_installation(**{"image": "wukong:test", "components": (VM,), **given})
 
 
 def the(documents: Documents, kind: str) -> dict[str, Any]:

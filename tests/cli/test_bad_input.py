@@ -346,7 +346,6 @@ CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeScheduler
     [
         ("kind: [", ["config.yaml: broken YAML"]),
         ("kind: Pod", ["config.yaml: expected kind: KubeSchedulerConfiguration, got 'Pod'"]),
-        ({**CONFIG, "extenders": [{"urlPrefix": "http://x"}]}, ["config.yaml: $.extenders: ", "not modelled"]),
         (
             {**CONFIG, "profiles": [{"plugins": {"score": {"enabled": [{"name": "ImageLocalty"}]}}}]},
             ["config.yaml: $.profiles[].plugins", 'Did you mean "ImageLocality"?'],
@@ -362,3 +361,11 @@ def test_a_scheduler_configuration_that_is_not_modelled_is_refused(
 ) -> None:
     (tmp_path / "config.yaml").write_text(config if isinstance(config, str) else yaml.safe_dump(config), "utf-8")
     complains(wukong("capacity", "-s", "cluster.json", "-f", "web.yaml", "--scheduler-config", "config.yaml"), *parts)
+
+
+def test_a_recording_is_decided_without_extenders(wukong: Wukong, tmp_path: Path) -> None:
+    config = {**CONFIG, "extenders": [{"urlPrefix": "http://x"}]}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config), "utf-8")
+    (tmp_path / "r.jsonl").write_text(scenario(), "utf-8")
+    answer = wukong("replay", "r.jsonl", "--scheduler-config", "config.yaml")
+    complains(answer, "config.yaml: $.extenders: ", "not modelled")

@@ -40,7 +40,8 @@ def test_the_table_groups_nodes_that_take_equally_many(wukong: Wukong, web: Path
     lines = wukong("capacity", "-s", cluster, "-f", web).out.splitlines()
     assert lines[0] == "Pod default/web: 18 more fit, on 9 of 9 nodes."
     assert lines[3].split(maxsplit=2) == ["2", "9", "node-0, node-1, node-2 and 6 more"]
-    assert lines[-1].startswith("Why no more: 0/9 nodes are available: 9 Insufficient cpu.")
+    assert lines[5].startswith("Why no more: 0/9 nodes are available: 9 Insufficient cpu.")
+    assert lines[-1] == "node-0, node-1, node-2 and 6 more      9  lacks 1 cpu"
 
 
 def test_wide_shows_every_node(wukong: Wukong, cluster: Path, web: Path) -> None:
@@ -98,7 +99,8 @@ def test_whom_the_next_one_would_evict_is_said(wukong: Wukong, tmp_path: Path) -
     assert run.out.splitlines()[0] == "Pod default/web: 1 more fit, on 1 of 1 node."
     assert run.out.splitlines()[-1] == "The next one would evict default/old from a to fit."
     document = wukong("capacity", "-s", cluster, "-f", web, "-o", "json").document
-    assert document["preemption"] == {"node": "a", "victims": ["default/old"]}
+    preemption = {"node": "a", "victims": ["default/old"], "budgetsBroken": 0, "budgets": []}
+    assert document["preemption"] == preemption
 
 
 FORMS = ["one.json", "one.yaml", "many.yaml", "typed", "folder", "packed.json.gz", "packed.yaml.gz"]

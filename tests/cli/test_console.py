@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import pty
 import subprocess
@@ -10,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import rich.console
 
 from cli.conftest import Wukong
 from cli.manifests import node, pod, write_json, write_yaml
@@ -118,53 +116,6 @@ def test_a_bad_file_ends_a_script_with_2_and_one_line(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "wukong", "explain", "-s", "no.json", "-f", "web.yaml"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (2, "", "error: no.json: no such file.\n")
-
-
-def render(table: console.Table, width: int) -> list[str]:
-    """The table as a terminal of this width shows it, without colours."""
-    terminal = rich.console.Console(file=io.StringIO(), width=width, force_terminal=False)
-    with terminal.capture() as capture:
-        terminal.print(table)
-    return [line.rstrip() for line in capture.get().splitlines()]
-
-
-def test_on_a_terminal_numbers_stand_right_and_only_texts_are_folded() -> None:
-    table = console.Table("NODE", "CPU", "REASON", numbers=["CPU"], whole=["NODE"])
-    table.add_row("node-with-a-long-name", "7", "too little memory for it")
-    table.add_row("b", "100", "fits")
-    assert render(table, 80) == [
-        "NODE                   CPU  REASON",
-        "node-with-a-long-name    7  too little memory for it",
-        "b                      100  fits",
-    ]
-    folded = render(table, 40)
-    assert folded[1].startswith("node-with-a-long-name    7  ")
-    assert len(folded) > 3
-    assert "".join(line[28:] for line in folded[1:-1]).replace(" ", "") == "toolittlememoryforit"
-    assert list(table.lines()) == render(table, 80)
-
-
-@pytest.mark.parametrize(("rows", "is_folded"), [(500, True), (501, False)])
-def test_very_long_tables_are_not_folded(rows: int, is_folded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.setenv("COLUMNS", "20")
-    monkeypatch.setattr(sys, "stdout", terminal := Terminal())
-    table = console.Table("REASON")
-    for _ in range(rows):
-        table.add_row("x" * 30)
-    console.show(table)
-    assert ("x" * 30 not in terminal.getvalue()) == is_folded
-
-
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [("a", "a"), ("abc", "a, b, c"), ("abcd", "a, b, c and 1 more"), ("a" * 5000, "a, a, a and 4,997 more")],
-)
-def test_three_names_are_told_and_how_many_more_there_are(names: str, expected: str) -> None:
-    assert console.name_some(list(names)) == expected
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,22 @@ def test_the_table_marks_the_winner_and_says_why_not(wukong: Wukong) -> None:
     assert lines[0] == "Pod default/web fits on 2 of 4 nodes and goes to a."
     assert lines[2].split()[:3] == ["NODES", "COUNT", "TOTAL"]
     assert lines[3].startswith("★  a ")
-    assert lines[5].split()[:5] == ["c", "1", "✓", "✗", "had"]
-    assert lines[6].endswith("were unschedulable; had untolerated taint(s)")
+    assert lines[6:] == [
+        "NODES  COUNT  WHY NOT",
+        "c          1  taint spot=true:NoSchedule",
+        "d          1  cordoned; taint spot=true:NoSchedule",
+    ]
+
+
+def test_wide_has_a_cross_for_every_plugin_that_refuses_and_what_each_node_lacks(wukong: Wukong) -> None:
+    lines = wukong("explain", "-s", "cluster.json", "-f", "stuck.yaml", "-o", "wide").out.splitlines()
+    assert [line.split(maxsplit=4) for line in lines[7:12]] == [
+        ["NODE", "CORDON", "TAINT", "FIT", "WHY NOT"],
+        ["a", "✓", "✓", "✗", "lacks 1 cpu"],
+        ["b", "✓", "✓", "✗", "lacks 4 cpu"],
+        ["c", "✓", "✗", "✓", "taint spot=true:NoSchedule"],
+        ["d", "✗", "✗", "✓", "cordoned; taint spot=true:NoSchedule"],
+    ]
 
 
 def test_equal_nodes_share_a_line_and_wide_takes_them_apart(wukong: Wukong, tmp_path: Path) -> None:
@@ -138,7 +152,27 @@ def test_preemption_is_told(wukong: Wukong, tmp_path: Path) -> None:
     run = wukong("explain", "-s", "cluster.json", "-f", "web.yaml")
     assert "It would evict default/old from a to fit." in run.out
     document = wukong("explain", "-s", "cluster.json", "-f", "web.yaml", "-o", "json").document
-    assert document["preemption"] == {"node": "a", "victims": ["default/old"], "budgetsBroken": 0}
+    preemption = {"node": "a", "victims": ["default/old"], "budgetsBroken": 0, "budgets": []}
+    assert document["preemption"] == preemption
+
+
+def test_the_budget_that_a_preemption_breaks_is_named(wukong: Wukong, tmp_path: Path) -> None:
+    low = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "low"}, "value": -5}
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+        "status": {"disruptionsAllowed": 0},
+    }
+    write_json(tmp_path / "cluster.json", node("a"), low, budget, pod("old", cpu="3", on="a", priorityClassName="low"))
+    write_yaml(tmp_path / "web.yaml", pod("web", cpu="2"))
+    told = "would evict default/old from a to fit, breaking the disruption budget default/web."
+    for verb, limit in (("explain", ()), ("capacity", ("--max", "1"))):
+        run = wukong(verb, "-s", "cluster.json", "-f", "web.yaml", *limit)
+        assert told in run.out
+        document = wukong(verb, "-s", "cluster.json", "-f", "web.yaml", *limit, "-o", "json").document
+        assert document["preemption"]["budgets"] == ["default/web"]
 
 
 def test_yaml_says_the_same_as_json(wukong: Wukong) -> None:

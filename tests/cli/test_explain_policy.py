@@ -264,7 +264,8 @@ def full_cluster(tmp_path: Path) -> None:
 def test_preemption_asks_the_extender_which_nodes_it_may_free(wukong: Wukong, tmp_path: Path) -> None:
     full_cluster(tmp_path)
     document = explain(wukong, strategy("spot-only"))
-    assert document["preemption"] == {"node": "spot-1", "victims": ["default/old-spot-1"], "budgetsBroken": 0}
+    unbroken = {"budgetsBroken": 0, "budgets": []}
+    assert document["preemption"] == {"node": "spot-1", "victims": ["default/old-spot-1"], **unbroken}
 
 
 def test_a_policy_that_never_preempts_leaves_no_candidate(wukong: Wukong, tmp_path: Path) -> None:
@@ -441,11 +442,32 @@ def test_the_policies_of_the_snapshot_hold_and_a_bad_one_is_noted_and_left_out(w
     assert 'Did you mean "spot-first"?' in noted
 
 
-def test_capacity_says_that_it_does_not_count_with_policies(wukong: Wukong, tmp_path: Path) -> None:
-    message = "note: placement policies are not counted with: as many fit by the scheduler's own plugins."
-    assert message not in wukong("capacity", "-s", "cluster.json", "-f", "web.yaml").notes
+def capacity(wukong: Wukong, *more: object) -> Any:
+    return wukong("capacity", "-s", "cluster.json", "-f", "web.yaml", *more, "-o", "json").document
+
+
+def test_capacity_counts_by_the_policies_of_the_cluster_or_of_a_file(wukong: Wukong, tmp_path: Path) -> None:
+    assert capacity(wukong)["perNode"].keys() == {"od-1", "od-2", "spot-1", "spot-2"}
     write_json(tmp_path / "cluster.json", *NODES, strategy("on-demand-only"))
-    assert message in wukong("capacity", "-s", "cluster.json", "-f", "web.yaml").notes
+    document = capacity(wukong)
+    assert document["perNode"].keys() == {"od-1", "od-2"}
+    assert document["fits"] == sum(document["perNode"].values()) == capacity(wukong, "--max", 100)["fits"]
+    write_yaml(tmp_path / "policy.yaml", strategy("spot-only"))
+    assert capacity(wukong, "--policy", "policy.yaml")["perNode"].keys() == {"spot-1", "spot-2"}
+
+
+def test_capacity_asks_the_extender_anew_about_every_copy(wukong: Wukong, tmp_path: Path) -> None:
+    """Spot first: the first copies are on spot nodes, those after them fall back; a floor ends it before cpu does."""
+    write_yaml(tmp_path / "policy.yaml", strategy("spot-first"))
+    everywhere = capacity(wukong)["fits"]
+    assert capacity(wukong, "--policy", "policy.yaml")["fits"] == everywhere
+    first = capacity(wukong, "--policy", "policy.yaml", "--max", everywhere // 2)
+    assert first["perNode"].keys() == {"spot-1", "spot-2"}
+    floor = {"resourceAffinity": {"requiredResources": [{"resourceType": "cpu", "minAvailable": "2"}]}}
+    write_yaml(tmp_path / "policy.yaml", policy(scheduling=floor))
+    document = capacity(wukong, "--policy", "policy.yaml")
+    assert 0 < document["fits"] < everywhere
+    assert "cpu" in document["reason"]
 
 
 def test_policies_of_a_file_replace_those_of_the_snapshot(wukong: Wukong, tmp_path: Path) -> None:

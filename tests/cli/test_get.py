@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -15,12 +16,16 @@ from cli.manifests import node, write_json
 from vms import LONG_AGO, a_launcher, a_migration, a_vm, an_instance, migratable, running
 from vms import a_wukong as wukong_object
 from wukong.api.kinds import KINDS, NAMESPACES, WUKONGS, group_kind_of
-from wukong.api.meta import Object
+from wukong.api.meta import Object, ObjectMeta
+from wukong.api.resources import Resource
 from wukong.api.vm import Wukong as WukongKind
-from wukong.cli.inputs.machine_source import follow_cluster
+from wukong.cli.inputs import machine_source
+from wukong.cli.inputs.machine_source import KINDS_READ, LAUNCHERS, _list_all, follow_cluster
 from wukong.embedded.store import Store
 from wukong.embedded.world.clock import VirtualClock
+from wukong.errors import NotFound
 from wukong.placement.vm import VmSettings, build_virtual_machine
+from wukong.ports import Cluster, Page, Selection
 from wukong.state import State
 
 NO_NODE = f"0/2 nodes are available: 2 Insufficient memory.{' preemption: not helpful.' * 4}"
@@ -108,7 +113,8 @@ def test_a_namespace_without_any_is_told_so(wukong: Wukong) -> None:
     assert run.notes == ["note: no Wukongs in namespace default."]
 
 
-def test_what_is_watched_is_shown_again_when_it_changes() -> None:
+def test_what_is_watched_is_shown_again_when_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_source, "_QUIET_SECONDS", 0.0)
     shown: list[list[str]] = []
 
     async def story() -> None:
@@ -126,9 +132,53 @@ def test_what_is_watched_is_shown_again_when_it_changes() -> None:
                 is_shown.clear()
                 await store.create(WUKONGS, {"metadata": {"name": name}, "spec": {}}, "shop")
             await is_shown.wait()
+            for _ in range(50):  # nothing changes any more, and nothing is shown again
+                await asyncio.sleep(0)
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
 
     asyncio.run(story())
-    assert shown == [[], ["web"], ["db", "web"]]
+    assert [names for names, _ in groupby(shown)] == [[], ["web"], ["db", "web"]]
+    assert len(shown) < 10
+
+
+class Pages:
+    """A cluster whose lists come page by page; kinds that are not named are not installed."""
+
+    def __init__(self, **names: list[list[str]]) -> None:
+        self.names, self.asked = names, list[tuple[str, str, str, int, str]]()
+
+    async def list(
+        self, resource: Resource, read: type[Object], selection: Selection, *, limit: int, token: str
+    ) -> Any:
+        self.asked.append((resource.kind, selection.namespace, selection.labels, limit, token))
+        if resource.kind not in self.names:
+            raise NotFound("no such kind")
+        number = int(token or 0)
+        pages = self.names[resource.kind]
+        items = [read(metadata=ObjectMeta(name=name)) for name in pages[number]]
+        return Page(items, "1", str(number + 1) if number + 1 < len(pages) else "")
+
+
+def test_machines_are_read_page_by_page_and_kinds_of_kubevirt_may_be_missing() -> None:
+    cluster = Pages(Wukong=[["a", "b"], ["c"]], Pod=[["p"]])
+    names = {}
+    for watch in KINDS_READ:
+        items = asyncio.run(_list_all(cast(Cluster, cluster), watch, "shop"))
+        names[watch.resource.kind] = [item.metadata.name for item in items]
+    assert names["Wukong"] == ["a", "b", "c"]
+    assert names["Pod"] == ["p"]
+    assert {kind: found for kind, found in names.items() if kind not in ("Wukong", "Pod")} == {
+        "VirtualMachine": [],
+        "VirtualMachineInstance": [],
+        "VirtualMachineInstanceMigration": [],
+    }
+    assert [entry for entry in cluster.asked if entry[0] == "Wukong"] == [
+        ("Wukong", "shop", "", 500, ""),
+        ("Wukong", "shop", "", 500, "1"),
+    ]
+    assert [entry[2] for entry in cluster.asked if entry[0] == "Pod"] == [LAUNCHERS]
+    (wukongs,) = [watch for watch in KINDS_READ if watch.resource.kind == "Wukong"]
+    with pytest.raises(NotFound):
+        asyncio.run(_list_all(cast(Cluster, Pages()), wukongs, "shop"))

@@ -32,6 +32,7 @@ def test_crds_in_a_directory_are_a_file_each(tmp_path: Path, capsys: pytest.Capt
     documents = [yaml.safe_load(path.read_text("utf-8")) for path in sorted((tmp_path / "deep" / "crds").iterdir())]
     assert [document["metadata"]["name"] for document in documents] == [
         "clusterplacementpolicies.placement.novasphere.dev",
+        "moves.placement.novasphere.dev",
         "placementpolicies.placement.novasphere.dev",
         "wukongs.vm.novasphere.dev",
     ]
@@ -72,3 +73,22 @@ def test_a_part_describes_itself_as_the_help_does(capsys: pytest.CaptureFixture[
 def test_a_typo_in_a_part_suggests_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["manifests", "crd"]) == 2
     assert 'No such command "crd". Did you mean "crds"?' in capsys.readouterr().err
+
+
+def test_a_reader_may_list_what_decides_placement_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["manifests", "reader"]) == 0
+    (role,) = yaml.safe_load_all(capsys.readouterr().out)
+    verbs = {verb for rule in role["rules"] for verb in rule["verbs"]}
+    resources = {f"{rule['apiGroups'][0]}/{plural}" for rule in role["rules"] for plural in rule["resources"]}
+    assert verbs == {"list"}
+    assert {"/nodes", "/pods", "apps/deployments", "metrics.k8s.io/nodes"} <= resources
+    assert not resources & {"/secrets", "/configmaps", "/*", "*/*"}
+
+
+def test_a_reader_is_bound_to_whom_it_is_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["manifests", "reader", "--user", "ann", "--group", "sre", "--service-account", "ci:plans"]) == 0
+    role, binding = yaml.safe_load_all(capsys.readouterr().out)
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert [subject["name"] for subject in binding["subjects"]] == ["ann", "sre", "plans"]
+    assert main(["manifests", "reader", "--service-account", "plans"]) == 2
+    assert "--service-account: expected NAMESPACE:NAME, got 'plans'." in capsys.readouterr().err

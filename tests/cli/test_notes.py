@@ -37,7 +37,7 @@ def test_the_version_is_guessed_from_most_kubelets_and_the_guess_is_said(wukong:
 
 def test_an_unknown_kubelet_means_the_nearest_version_and_is_said(wukong: Wukong, tmp_path: Path) -> None:
     write_json(tmp_path / "cluster.json", node("a", kubelet="v1.31.4"))
-    assert any("1.31, which is not modelled; 1.35 is the nearest" in note for note in wukong(*ARGUMENTS).notes)
+    assert any("1.31, which is not modelled; 1.33 is the nearest" in note for note in wukong(*ARGUMENTS).notes)
 
 
 def test_nodes_without_a_kubelet_version_are_said_too(wukong: Wukong, tmp_path: Path) -> None:
@@ -83,3 +83,19 @@ def test_what_about_a_pod_is_not_modelled_is_said(wukong: Wukong, tmp_path: Path
 def test_a_daemon_set_is_said_to_be_counted_as_ordinary_pods(wukong: Wukong, tmp_path: Path) -> None:
     write_yaml(tmp_path / "web.yaml", {**deployment("agent"), "kind": "DaemonSet"})
     assert any("a DaemonSet puts one pod on each node" in note for note in wukong(*ARGUMENTS).notes)
+
+
+def test_a_large_cluster_is_sampled_by_a_real_scheduler_and_that_is_said_once(wukong: Wukong, tmp_path: Path) -> None:
+    write_json(tmp_path / "cluster.json", *(node(f"n{number}") for number in range(120)))
+    write_yaml(tmp_path / "web.yaml", pod("web"))
+    (tmp_path / "all.yaml").write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\npercentageOfNodesToScore: 100\n"
+    )
+    for verb in ("explain", "capacity"):
+        notes = wukong(verb, "-s", "cluster.json", "-f", "web.yaml").notes
+        assert [text for text in notes if "120 nodes" in text] == [
+            "note: of 120 nodes kube-scheduler looks at as many as it takes to find 100 that fit, and picks among "
+            "those; here all are looked at."
+        ]
+        notes = wukong(verb, "-s", "cluster.json", "-f", "web.yaml", "--scheduler-config", "all.yaml").notes
+        assert not [text for text in notes if "120 nodes" in text]

@@ -219,11 +219,32 @@ def test_each_scenario_is_decided_as_in_the_version_that_recorded_it(wukong: Wuk
 def test_a_recording_of_an_unknown_version_is_decided_as_in_the_nearest_and_said_once(
     wukong: Wukong, recording: list[Recorded], tmp_path: Path
 ) -> None:
-    lines = [json.dumps({**scenario, "version": "v1.34.1"}) for scenario in recording[:3]]
+    lines = [json.dumps({**scenario, "version": "v1.99.1"}) for scenario in recording[:3]]
     (tmp_path / "old.jsonl").write_text("\n".join(lines), "utf-8")
     run = wukong("replay", "old.jsonl")
-    assert run.code == 0
-    assert run.notes == ["note: Kubernetes 1.34 is not modelled; decided as in 1.35, the nearest that is."]
+    assert run.notes == ["note: Kubernetes 1.99 is not modelled; decided as in 1.37, the nearest that is."]
+
+
+def test_any_order_of_budgets_explains_a_preemption_of_1_37_and_no_other_victim_does(
+    wukong: Wukong, tmp_path: Path
+) -> None:
+    """Of seed 5048 the order in which the recorded scheduler listed two victims comes from another order of budgets."""
+    with gzip.open(GOLDEN / "kube-scheduler-1.37-preemption.jsonl.gz", "rb") as lines:
+        scenario = next(scenario for scenario in map(json.loads, lines) if scenario["seed"] == 5048)
+    (tmp_path / "overlapping.jsonl").write_text(json.dumps(scenario), "utf-8")
+    assert wukong("replay", "overlapping.jsonl").code == 0
+    scenario["podDisruptionBudgets"].reverse()
+    (tmp_path / "reversed.jsonl").write_text(json.dumps(scenario), "utf-8")
+    assert wukong("replay", "reversed.jsonl").code == 0
+    preemptions = [
+        attempt["preemption"]
+        for step in scenario["steps"]
+        for attempt in step["attempts"][:1]
+        if "preemption" in attempt
+    ]
+    preemptions[-1]["victims"] = ["infra/somebody-else"]
+    (tmp_path / "wrong.jsonl").write_text(json.dumps(scenario), "utf-8")
+    assert wukong("replay", "wrong.jsonl").code == 1
 
 
 @pytest.mark.parametrize("name", ["packing", "ratio"])
@@ -235,7 +256,9 @@ def test_a_recording_with_another_profile_needs_its_configuration(name: str, wuk
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("minor", "scenarios"), [("1.36", 150), ("1.37", 107)])
+@pytest.mark.parametrize(
+    ("minor", "scenarios"), [("1.33", 150), ("1.34", 150), ("1.36", 150), ("1.37", 107), ("1.37-preemption", 53)]
+)
 def test_all_that_a_scheduler_of_this_version_decided_is_decided_again(
     minor: str, scenarios: int, wukong: Wukong
 ) -> None:

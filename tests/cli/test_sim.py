@@ -30,10 +30,10 @@ def test_a_story_for_programs_holds_what_the_view_shows(wukong: Wukong) -> None:
     assert (run.code, run.err) == (0, "")
     story = run.document
     assert list(story) == [
-        *("version", "settled", "interrupted", "stuck", "workloads", "nodes", "moves", "availability"),
+        *("version", "settled", "interrupted", "atRest", "stuck", "workloads", "nodes", "moves", "availability"),
         *("writes", "virtualSeconds", "digest", "findings", "timeline"),
     ]
-    assert (story["version"], story["settled"], story["stuck"]) == (1, True, [])
+    assert (story["version"], story["settled"], story["stuck"]) == (2, True, [])
     summary = story["workloads"]["default/web"]
     assert (summary["minAvailable"], summary["perNode"]) == (2, {"node-1": 1, "node-2": 1, "node-3": 1})
     assert yaml.safe_load(wukong("sim", "run", EXAMPLES / "no-surge.yaml", "-o", "yaml").out) == story
@@ -60,6 +60,26 @@ def test_who_expects_nothing_expects_to_settle(wukong: Wukong) -> None:
     run = wukong("sim", "run", "-", stdin=f"manifests: [{POD}]".encode())
     assert run.code == 1
     assert "pod default/web: pending: no nodes available to schedule pods" in run.out
+
+
+@pytest.mark.parametrize("options", [(), ("-o", "json"), ("--faults", "clock-jump", "-o", "json"), ("--seeds", "1-2")])
+def test_expectations_that_nobody_wrote_are_not_called_unmet(wukong: Wukong, options: tuple[str, ...]) -> None:
+    run = wukong("sim", "run", "-", *options, stdin=f"{{nodes: [], manifests: [{POD}], until: 10m}}".encode())
+    assert run.code == 1
+    assert "expect" not in run.out + run.err
+    assert "settle" in run.out + run.err
+
+
+def test_evictions_are_called_so_and_expected_by_that_name(wukong: Wukong) -> None:
+    template = "{metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: 'web:1'}]}}"
+    spec = f"{{replicas: 1, selector: {{matchLabels: {{app: web}}}}, template: {template}}}"
+    web = f"{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: web}}, spec: {spec}}}"
+    for word in ("evicted", "restarts"):  # the second is what it was called before
+        expected = f"expect: {{workloads: {{default/web: {{{word}: 1}}}}}}"
+        scenario = f"{{nodes: [{{name: a}}], manifests: [{web}], {expected}}}"
+        run = wukong("sim", "run", "-", "-o", "json", stdin=scenario.encode())
+        assert run.document["workloads"]["default/web"]["evicted"] == 0
+        assert "expectation not met: workloads.default/web.evicted: expected 1, got 0" in run.err
 
 
 def test_files_are_found_beside_the_scenario(wukong: Wukong) -> None:
@@ -118,21 +138,33 @@ def test_a_trace_that_cannot_be_written_is_told(wukong: Wukong) -> None:
     assert "--trace no/such/place: cannot be written: No such file or directory." in run.err
 
 
-@pytest.mark.parametrize("option", [("--create-nodes",), ("--keep",), ("--context", "c")])
+@pytest.mark.parametrize("option", [("--create-nodes",), ("--keep",), ("--yes",)])
 def test_options_for_a_cluster_are_refused_without_one(wukong: Wukong, option: tuple[str, ...]) -> None:
     run = wukong("sim", "run", EXAMPLES / "no-surge.yaml", *option)
     assert run.code == 2
-    assert f"{option[0]}: is about a real cluster. Name it by --kubeconfig, or leave it out." in run.err
+    assert f"{option[0]}: is about a run on a real cluster. Add --live, or leave it out." in run.err
 
 
 @pytest.mark.parametrize("option", [("--seed", "3"), ("--speed", "10x")])
 def test_a_real_cluster_takes_neither_seed_nor_speed(wukong: Wukong, option: tuple[str, ...]) -> None:
-    run = wukong("sim", "run", EXAMPLES / "no-surge.yaml", "--kubeconfig", "none", *option)
+    run = wukong("sim", "run", EXAMPLES / "no-surge.yaml", "--live", "--kubeconfig", "none", *option)
     assert run.code == 2
     assert f"{option[0]}: a real cluster" in run.err
 
 
-def test_a_kubeconfig_that_is_not_there_is_said(wukong: Wukong) -> None:
-    run = wukong("sim", "run", EXAMPLES / "no-surge.yaml", "--kubeconfig", "none")
+def test_nothing_is_written_to_a_cluster_unless_somebody_says_yes(wukong: Wukong, tmp_path: Path) -> None:
+    """Nobody answers at that address, and nobody is asked: it ends before anything is sent."""
+    cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}
+    context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+    config = {"clusters": [cluster], "contexts": [context], "users": [{"name": "u"}], "current-context": "c"}
+    (tmp_path / "config").write_text(yaml.safe_dump(config), "utf-8")
+    run = wukong("sim", "run", EXAMPLES / "no-surge.yaml", "--live", "--kubeconfig", tmp_path / "config")
+    assert run.code == 2
+    assert "--live writes to http://127.0.0.1:9. Add --yes where nobody can be asked." in run.err
+
+
+@pytest.mark.parametrize("more", [("--live",), ()])
+def test_a_kubeconfig_that_is_not_there_is_said(wukong: Wukong, more: tuple[str, ...]) -> None:
+    run = wukong("sim", "run", EXAMPLES / "no-surge.yaml", "--kubeconfig", "none", *more)
     assert run.code == 2
     assert "none" in run.err

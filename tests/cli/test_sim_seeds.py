@@ -90,7 +90,7 @@ def test_seeds_of_a_change_to_a_snapshot(wukong: Wukong, tmp_path: Path, rivals:
         (["--seeds", "5-1"], '--seeds: expected a seed such as 7, or a range such as 1-1000, got "5-1".'),
         (["--seeds", "1-2", "--speed", "10x"], "--speed is for a single one"),
         (["--seeds", "1-2", "--trace", "x"], "--trace is for a single one"),
-        (["--seeds", "1-2", "--kubeconfig", "x"], "--kubeconfig is for a single one"),
+        (["--seeds", "1-2", "--live"], "--live is for a single one"),
     ],
 )
 def test_what_makes_no_sense_with_many_seeds_is_refused(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -57,7 +58,7 @@ def test_a_seed_that_fails_comes_with_the_command_that_replays_it(wukong: Wukong
     replay = shlex.split(line.partition("Replay it: wukong ")[2])
     again = wukong(*replay)
     assert again.code == 1
-    assert "it does not settle" in again.out
+    assert "Not settled:" in again.out
     document = wukong(
         "sim", "soak", small, "--seeds", "7", "--faults", "stale,failed", "--jobs", "1", "-o", "json"
     ).document
@@ -94,7 +95,7 @@ def test_what_cannot_be_played_is_refused(wukong: Wukong, small: Path, arguments
 
 
 def test_faults_are_not_for_real_clusters_nor_for_snapshots(wukong: Wukong, small: Path) -> None:
-    run = wukong("sim", "run", small, "--faults", "all", "--kubeconfig", "somewhere")
+    run = wukong("sim", "run", small, "--faults", "all", "--live")
     assert run.code == 2
     assert "faults strike a scenario that begins empty" in run.err
 
@@ -113,13 +114,14 @@ def test_the_same_seed_and_faults_give_the_same_digest_whatever_the_hash_seed() 
 
 
 @pytest.mark.slow
-def test_an_interrupted_soak_ends_with_what_it_has(small: Path) -> None:
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_an_interrupted_soak_ends_with_what_it_has(small: Path, name: str) -> None:
     script = (
         "import os, signal, sys; from wukong.app import soak; from wukong.cli.main import main\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # which shells ignore in the background
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"  # as shells start what they put into the background
         "real = soak.play_seed\n"
         "def one(scenario, seed, faults):\n"
-        "    if seed == 3: os.kill(os.getpid(), signal.SIGINT)\n"
+        f"    if seed == 3: os.kill(os.getpid(), signal.{name})\n"
         "    return real(scenario, seed, faults)\n"
         "soak.play_seed = one; sys.exit(main())"
     )
@@ -130,3 +132,29 @@ def test_an_interrupted_soak_ends_with_what_it_has(small: Path) -> None:
     assert "2 of 50 seeds" in run.stdout
     assert "Interrupted." in run.stdout
     assert run.stderr == ""
+
+
+@pytest.mark.slow
+def test_a_soak_that_is_interrupted_again_waits_for_nobody(small: Path) -> None:
+    script = (
+        "import multiprocessing, os, signal, sys; from concurrent.futures import ProcessPoolExecutor as Pool\n"
+        "from wukong.app import soak; from wukong.cli.main import main\n"
+        "is_ending, never, real = multiprocessing.Event(), multiprocessing.Event(), Pool.shutdown\n"
+        "def interrupt_twice(scenario, seed, faults):\n"
+        "    if seed == 1:\n"
+        "        os.kill(os.getppid(), signal.SIGINT); is_ending.wait()\n"
+        "        os.kill(os.getppid(), signal.SIGINT)\n"
+        "    never.wait()\n"
+        "def shut_down(*arguments, **options): is_ending.set(); real(*arguments, **options)\n"
+        "soak.play_seed, Pool.shutdown = interrupt_twice, shut_down; sys.exit(main())"
+    )
+    arguments = ["sim", "soak", str(small), "--seeds", "1-50", "--faults", "none", "--jobs", "2"]
+    command = [sys.executable, "-c", script, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as run:
+        try:
+            shown, _ = run.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(run.pid, signal.SIGKILL)
+            raise
+    assert run.returncode == 130
+    assert "0 of 50 seeds" in shown

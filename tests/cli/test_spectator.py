@@ -18,11 +18,11 @@ from rich.console import Console
 from wukong.app.embedded import play_scenario
 from wukong.cli.inputs.sim_source import read_scenario_file
 from wukong.cli.views import spectator
-from wukong.cli.views.console import Table
 from wukong.cli.views.live_state import LiveState, NodeState, PodState, WorkloadState, read_live_state, split_numbers
 from wukong.cli.views.live_view import LiveView
 from wukong.cli.views.spectator import LiveSpectator, read_speed
 from wukong.cli.views.story import render_story, rows_of
+from wukong.cli.views.table import Table
 from wukong.embedded.scenario.play.player import WorldPlayer
 from wukong.embedded.scenario.record.story import Event, NodeCount, Story
 from wukong.errors import InputError
@@ -131,7 +131,7 @@ def test_on_a_terminal_it_is_drawn_as_it_happens_then_told() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("off", [("--no-live",), ("-o", "json")])
+@pytest.mark.parametrize("off", [("--no-view",), ("-o", "json")])
 def test_the_live_view_can_be_turned_off(off: tuple[str, ...]) -> None:
     assert "\x1b[?25l" not in on_a_terminal(str(EXAMPLES / "no-surge.yaml"), "--speed", "10000x", *off)
 
@@ -158,6 +158,8 @@ class Frames:
 
     def jumping(self, target: float) -> None:
         live_state = read_live_state(self.player, {}, target - self.player.started_at, self.view.most_rows)
+        objects = self.player.world.state.objects
+        assert (live_state.total_nodes, live_state.total_pods) == (len(objects["Node"]), len(objects.get("Pod", {})))
         self.console.print(self.view.render(live_state, rows_of(self.player.recorder.events)))
         self.frames.append(self.console.export_text())
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from wukong.cli.views.console import Table
 from wukong.cli.views.story import render_story
-from wukong.embedded.scenario.record.story import Event, Move, NodeCount, Story
+from wukong.cli.views.table import Table
+from wukong.embedded.scenario.record.story import Event, Move, NodeCount, RefusingNodes, Story, StuckDetail
 
 WEB = "default/web"
 History = list[tuple[float, int, int]]  # when, how many available, how many wanted
@@ -87,6 +87,58 @@ def test_of_a_very_long_timeline_the_beginning_and_the_end_are_told() -> None:
     assert rows[20] == ("…", "60 more", "", "")
     assert rows[-1] == ("99:00:00", WEB, "", "1 ready")
     assert str(pointer).startswith("In steps of an hour;")
+
+
+def test_what_checkers_found_is_no_expectation() -> None:
+    story = Story(
+        settled=True,
+        stuck=[],
+        workloads={},
+        nodes=NodeCount(),
+        writes=1,
+        virtual_seconds=1,
+        digest="d",
+        findings=["a budget was broken"],
+    )
+    lines = [str(part) for part in render_story(story, ["a budget was broken", "nodes.end: expected 2, got 1"])]
+    assert lines[-4:] == [
+        "Found to be wrong, whatever was expected:",
+        "  a budget was broken",
+        "1 expectation not met:",
+        "  nodes.end: expected 2, got 1",
+    ]
+
+
+def test_the_reasons_of_a_stuck_story_have_their_details_below_them() -> None:
+    nodes = [
+        RefusingNodes(nodes=[f"n{number}"], count=1, reasons=["lacks 1 cpu", "cordoned"], refusals={})
+        for number in range(8)
+    ]
+    drain = "drain: pod default/web-1: no"
+    story = Story(
+        settled=False,
+        stuck=["default/web: pending: 0/8", f"node n1: {drain}", "default/db: pending: 0/8"],
+        stuck_details=[
+            StuckDetail(subject=WEB, reason="pending: 0/8", pod="default/web-2", nodes=nodes),
+            StuckDetail(subject="node n1", reason=drain, pod="default/web-1", budget=WEB, text="budget x lets 0 go"),
+        ],
+        workloads={},
+        nodes=NodeCount(),
+        writes=1,
+        virtual_seconds=1,
+        digest="d",
+    )
+    parts = render_story(story, [])
+    lines = [line for part in parts for line in (part.lines() if isinstance(part, Table) else [str(part)])]
+    assert lines[lines.index("Not settled:") + 1 :] == [
+        "  default/web: pending: 0/8",
+        "    NODES  COUNT  WHY NOT",
+        *(f"    n{number}         1  lacks 1 cpu; cordoned" for number in range(6)),
+        "    … and 2 more nodes; -o json has them.",
+        f"  node n1: {drain}",
+        "    budget x lets 0 go",
+        "  default/db: pending: 0/8",
+    ]
 
 
 def test_only_the_first_ten_ways_of_moving_are_told() -> None:

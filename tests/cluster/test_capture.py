@@ -16,12 +16,12 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from wukong.api.kinds import DEPLOYMENTS, NODES, PLACEMENT_POLICIES, POD_DISRUPTION_BUDGETS, PODS
+from wukong.api.kinds import DEPLOYMENTS, KINDS, NODES, PLACEMENT_POLICIES, POD_DISRUPTION_BUDGETS, PODS
 from wukong.api.meta import ObjectMeta
 from wukong.api.resources import Resource
 from wukong.api.unreadable import Unreadable
 from wukong.cli.verbs.snapshot import command as snapshot
-from wukong.cluster.capture import capture, capture_documents
+from wukong.cluster.capture import _note_unreadable, capture, capture_documents
 from wukong.errors import ClusterError, Denied, NotFound, ServerFailed
 from wukong.ports import Document, Page
 
@@ -266,3 +266,13 @@ def test_what_is_missing_is_said_and_a_whole_snapshot_replaces_the_file(answers:
     assert "deployments were left out: Forbidden!" in result.stderr
     assert names == ["cluster.json"]
     assert [item["metadata"]["name"] for item in json.loads(text)["items"]] == ["a", "b"]
+
+
+def test_what_cannot_be_read_is_told_in_a_line_however_it_is_called() -> None:
+    notes: list[str] = []
+    subject = Unreadable(metadata=ObjectMeta(name="x" * 3000, namespace="y" * 3000), problem="z" * 3000)
+    _note_unreadable(KINDS["Pod"], [subject], notes.append)
+    (note,) = notes
+    assert len(note) < 1200
+    assert note.startswith("1 pods could not be read and were left out. The first is yyy")
+    assert note.endswith("zzz")

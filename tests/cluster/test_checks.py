@@ -48,12 +48,12 @@ def test_only_a_number_beyond_64_bits_is_oversized(number: int, is_oversized: bo
 
 def test_every_oversized_number_is_named_with_its_path_and_no_other() -> None:
     pod = a_pod(priority=10**30, host_port=2**70)
-    pod.spec.volumes = [Volume(name="scratch", ephemeral={"a b": [1, 2**64]})]
+    pod.spec.volumes = [Volume(name="scratch", csi={"a b": [1, 2**64]})]
     assert places(list(find_oversized_numbers(pod))) == [
         "$.spec.containers[0].ports[0].containerPort",
         "$.spec.containers[0].ports[0].hostPort",
         "$.spec.priority",
-        '$.spec.volumes[0].ephemeral["a b"][1]',
+        '$.spec.volumes[0].csi["a b"][1]',
     ]
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from scripted_api_server import refuses, says, served
 from testbed.certificates import make
@@ -300,12 +302,15 @@ async def test_a_file_that_is_not_there_is_named_with_the_reason_alone(tmp_path:
 
 
 def test_an_encrypted_key_is_refused_and_nobody_is_asked(tmp_path: Path) -> None:
-    encrypted = b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIGj\n-----END ENCRYPTED PRIVATE KEY-----\n"
+    locked = serialization.BestAvailableEncryption(b"secret")
+    encrypted = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked
+    )
     user = UserEntry(client_certificate=str(tmp_path / "c"), client_key=str(tmp_path / "k"))
     make(tmp_path / "keys", "https://127.0.0.1:1", "10.0.0.1")
     (tmp_path / "c").write_bytes((tmp_path / "keys" / "admin.crt").read_bytes())
     (tmp_path / "k").write_bytes(encrypted)
-    with pytest.raises(InputError, match="do not work"):
+    with pytest.raises(InputError, match="do not work: the key is encrypted"):
         Credentials(Login(place="p", cluster=ClusterEntry(server="https://h"), user=user))
 
 

@@ -131,6 +131,12 @@ async def test_pages_grow_up_to_a_bound_and_never_become_one_list_whatever_else_
     ]
 
 
+async def test_pages_are_small_again_once_a_list_came_to_its_end() -> None:
+    first = says(a_list("a", version=5, token="t"))
+    result = await followed(LISTED, EXPIRED, first, EXPIRED, LISTED, refuses(403), LISTED, EXPIRED)
+    assert result.limits == ["500", None, "500", "500", "1000", None, "500", None]
+
+
 DEEP = b'{"metadata":{"name":"deep","resourceVersion":"6"},"spec":{"x":' + b"[" * 1200 + b"]" * 1200 + b"}}"
 NO_UTF8 = b'{"metadata":{"name":"bytes","resourceVersion":"7"},"spec":{"nodeName":"\xff"}}'
 NO_OPERATOR = (

@@ -96,6 +96,13 @@ def test_of_metadata_it_stays_what_controllers_read(kind: str) -> None:
     assert reduced["metadata"].keys() - kept == {"annotations"}
 
 
+def test_the_marks_of_tools_that_keep_an_object_stay() -> None:
+    marks = {"argocd.argoproj.io/tracking-id": "shop:apps/web", "meta.helm.sh/release-name": "shop"}
+    meta = {"name": "web", "annotations": {**marks, "owner.example.com/phone": SECRET}}
+    reduced = reduce_document({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": {}})
+    assert reduced["metadata"]["annotations"] == marks
+
+
 def test_a_revision_keeps_its_template_like_the_workload_it_is_of() -> None:
     whole = reduce_document(document("StatefulSet", spec={"template": TEMPLATE}))["spec"]["template"]
     patch = {"spec": {"template": {**TEMPLATE, "$patch": "replace"}}}
@@ -134,10 +141,10 @@ VOLUMES: list[Document] = [
         "csi": {"driver": SECRET, "nodePublishSecretRef": {"name": SECRET}, "volumeAttributes": {"k": SECRET}},
     },
     {"name": "b", "ephemeral": {"volumeClaimTemplate": {"metadata": {"annotations": {"k": SECRET}}, "spec": {}}}},
-    {"name": "c", "rbd": {"monitors": [SECRET], "image": SECRET, "secretRef": {"name": SECRET}, "user": SECRET}},
-    {"name": "d", "iscsi": {"targetPortal": SECRET, "iqn": SECRET, "secretRef": {"name": SECRET}}},
-    {"name": "e", "awsElasticBlockStore": {"volumeID": SECRET}},
-    {"name": "f", "gcePersistentDisk": {"pdName": SECRET}},
+    {"name": "c", "rbd": {"monitors": ["10.0.0.1"], "image": "disk", "secretRef": {"name": SECRET}, "user": SECRET}},
+    {"name": "d", "iscsi": {"targetPortal": SECRET, "iqn": "iqn.2026-01.com.example:a", "secretRef": {"name": SECRET}}},
+    {"name": "e", "awsElasticBlockStore": {"volumeID": "vol-1", "fsType": SECRET}},
+    {"name": "f", "gcePersistentDisk": {"pdName": "disk-1", "fsType": SECRET}},
     {"name": "g", "azureDisk": {"diskName": SECRET}},
     {"name": "h", "persistentVolumeClaim": {"claimName": "data"}},
     {"name": "i", "image": {"reference": "web:1"}},
@@ -146,8 +153,8 @@ VOLUMES: list[Document] = [
 
 
 @pytest.mark.parametrize("kind", [*WORKLOADS, "Pod", "ControllerRevision"])
-def test_of_volumes_their_kind_stays_with_claims_and_images(kind: str) -> None:
-    """What placement says of a volume it does not model is what kind it is."""
+def test_of_volumes_their_kind_stays_with_claims_images_and_disks(kind: str) -> None:
+    """Which disk it is decides who else may have it; nothing else of a disk is kept."""
     template = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "volumes": VOLUMES}}
     if kind == "Pod":
         reduced = reduce_document(document(kind, spec=template["spec"]))["spec"]
@@ -226,6 +233,7 @@ def a_machine() -> Document:
 def test_what_guests_are_told_is_hidden(original: Document) -> None:
     reduced = reduce_document(original)
     assert SECRET not in str(reduced)
+    assert "accessCredentials" not in str(reduced), "whose keys are put where is nobody's business"
     assert "fedora" in str(reduced)
     assert "periodSeconds" in str(reduced)
 

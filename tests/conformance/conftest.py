@@ -36,11 +36,16 @@ def a_real_one(request: pytest.FixtureRequest) -> Kube:
 
 @pytest.fixture
 def bed_namespace(bed: Bed) -> Iterator[str]:
-    """As the test bed's own `namespace`, which the one below hides."""
+    """As the test bed's own `namespace`, which the one below hides.
+
+    What makes or is a pod is deleted afterwards, and the rest is left to the end of the cluster: of a whole namespace
+    Kubernetes deletes every kind that there may be, which takes more than most of the cases.
+    """
     name = f"conformance-{secrets.token_hex(4)}"
     asyncio.run(make_namespace(bed, name))
     yield name
-    asyncio.run(remove(bed, [f"/api/v1/namespaces/{name}"]))
+    paths = ("apis/apps/v1/namespaces/{}/deployments", "api/v1/namespaces/{}/pods")
+    asyncio.run(remove(bed, [f"/{path.format(name)}" for path in paths]))
 
 
 def an_embedded_one(request: pytest.FixtureRequest) -> AbstractAsyncContextManager[Cluster]:

@@ -241,6 +241,13 @@ def test_an_eviction_that_helped_begins_the_count_anew() -> None:
     assert (repair_of(outcome).misplaced, repair_of(outcome).evictions) == (1, 1)
 
 
+def test_pods_that_others_put_wrong_meanwhile_begin_the_count_anew() -> None:
+    """One was wrong when it was evicted; then spot nodes were lost. An eviction of ours never makes it more."""
+    others = [*ON_DEMAND[:2], pod("n", "d1")]
+    repair = repair_of(look(a_policy(noted(misplaced=1, evictions=MOST_EVICTIONS)), *NODES, *OWNERS, *others))
+    assert (repair.misplaced, repair.evictions, repair.held) == (2, 1, False)
+
+
 def test_after_three_evictions_that_did_not_help_the_owner_is_held() -> None:
     others = [*ON_DEMAND[:2], pod("n", "d1")]
     outcome = look(a_policy(noted(evictions=MOST_EVICTIONS)), *NODES, *OWNERS, *others)

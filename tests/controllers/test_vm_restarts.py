@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -12,10 +13,12 @@ from controllers.test_vm import KEY, a_controller, a_state, applied, condition, 
 from vms import NOW, a_launcher, a_migration, a_wukong, an_instance, migratable, running
 from wukong.actions import Create, Delete, Outcome
 from wukong.api.apps import PodDisruptionBudget
+from wukong.api.core import Affinity
 from wukong.api.kinds import VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, VIRTUAL_MACHINE_INSTANCES
 from wukong.api.meta import Object
 from wukong.api.times import format_time
 from wukong.api.vm import Wukong
+from wukong.controllers.vm.pending_changes import without_additions
 from wukong.ports import Document
 
 REQUIRED = [{"type": "RestartRequired", "status": "True", "message": "a non-live-updatable field was changed"}]
@@ -122,6 +125,41 @@ def test_what_kubevirt_adds_to_a_pod_is_no_change() -> None:
     spec["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"].append(own)
     pod.spec.affinity = msgspec.convert(spec, type(pod.spec.affinity))
     assert condition(machines.look(), "RestartRequired")[1] == "UpToDate"
+
+
+NODE_TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
+HOST_MODEL = {"key": "node-labeller.kubevirt.io/obsolete-host-model", "operator": "DoesNotExist"}
+SSD_TERM = {"key": "disk", "operator": "In", "values": ["ssd"]}
+BY_KUBEVIRT = {"labelSelector": {"matchLabels": {"kubevirt.io/created-by": "x"}}, "topologyKey": "zone"}
+BY_OTHERS = {"labelSelector": {"matchLabels": {"app": "x"}}, "topologyKey": "zone"}
+BARE_TERM = {"topologyKey": "zone"}
+
+
+def on_nodes(*expressions: Mapping[str, object]) -> dict[str, object]:
+    terms = [{"matchExpressions": [expression]} for expression in expressions]
+    return {"nodeAffinity": {NODE_TERMS: {"nodeSelectorTerms": terms}}}
+
+
+@pytest.mark.parametrize(
+    ("affinity", "own"),
+    [
+        ({}, {}),
+        (on_nodes(HOST_MODEL), {}),
+        (on_nodes(SSD_TERM), on_nodes(SSD_TERM)),
+        (on_nodes(HOST_MODEL, SSD_TERM), on_nodes(SSD_TERM)),
+        ({"nodeAffinity": {}}, {}),
+        ({"podAntiAffinity": {NODE_TERMS: [BY_KUBEVIRT]}}, {}),
+        ({"podAntiAffinity": {NODE_TERMS: [BY_KUBEVIRT, BY_OTHERS]}}, {"podAntiAffinity": {NODE_TERMS: [BY_OTHERS]}}),
+        ({"podAntiAffinity": {NODE_TERMS: [BARE_TERM]}}, {"podAntiAffinity": {NODE_TERMS: [BARE_TERM]}}),
+        ({"podAffinity": {NODE_TERMS: [BY_OTHERS]}}, {"podAffinity": {NODE_TERMS: [BY_OTHERS]}}),
+        ({"podAffinity": {}}, {}),
+    ],
+)
+def test_rules_are_compared_without_what_kubevirt_adds_and_what_is_empty(
+    affinity: dict[str, object], own: dict[str, object]
+) -> None:
+    assert without_additions(msgspec.convert(affinity, Affinity)) == msgspec.convert(own, Affinity)
+    assert without_additions(None) == Affinity()
 
 
 # What is done ------------------------------------------------------------------------------------------------------

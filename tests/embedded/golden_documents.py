@@ -71,7 +71,8 @@ def play_stalled_rollout() -> World:
 
 def play_stateful_set() -> World:
     world = a_world()
-    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    resources = {"requests": {"storage": "1Gi"}}
+    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources}}
     world.server.create(STATEFUL_SETS, a_workload("db", 2, serviceName="db", volumeClaimTemplates=[claim]), NAMESPACE)
     world.run(seconds=60)
     merge(world, STATEFUL_SETS, "db", {"spec": {"template": a_template("app:2")}})

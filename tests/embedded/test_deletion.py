@@ -21,6 +21,7 @@ from wukong.api.kinds import CONFIG_MAPS, EVENTS, NAMESPACES, PODS
 from wukong.api.resources import Key
 from wukong.embedded.store import Server, garbage_collection
 from wukong.embedded.store.deletion import DeleteOptions
+from wukong.embedded.store.writes import _completes_deletion
 from wukong.errors import Denied, NotFound, ServerFailed, TooManyRequests
 from wukong.ports import Document
 
@@ -258,3 +259,37 @@ def test_a_namespace_goes_after_what_is_in_it_and_takes_nothing_new_meanwhile() 
 def test_some_namespaces_cannot_be_deleted() -> None:
     with pytest.raises(Denied, match="this namespace may not be deleted"):
         a_server().delete(NAMESPACES, Key("", "kube-system"))
+
+
+LEAVING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+HELD = {"finalizers": ["kubernetes"]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_over"),
+    [
+        ({"metadata": LEAVING}, {"kind": "Pod", "metadata": LEAVING}, True),
+        ({"metadata": {}}, {"kind": "Pod", "metadata": {}}, False),
+        ({"metadata": LEAVING}, {"kind": "Pod", "metadata": {**LEAVING, "finalizers": ["a/b"]}}, False),
+        ({"metadata": {**LEAVING, "finalizers": ["a/b"]}}, {"kind": "Pod", "metadata": LEAVING}, True),
+        ({"metadata": {**LEAVING, "deletionGracePeriodSeconds": 30}}, {"kind": "Pod", "metadata": LEAVING}, False),
+        ({"metadata": {**LEAVING, "deletionGracePeriodSeconds": 0}}, {"kind": "Pod", "metadata": LEAVING}, True),
+        ({"metadata": LEAVING}, {"kind": "Namespace", "metadata": LEAVING}, True),
+        (
+            {"metadata": LEAVING},
+            {"kind": "Namespace", "metadata": LEAVING, "spec": {"finalizers": ["kubernetes"]}},
+            False,
+        ),
+        ({"metadata": LEAVING}, {"kind": "Pod", "metadata": LEAVING, "spec": {"finalizers": ["kubernetes"]}}, True),
+    ],
+)
+def test_an_update_ends_an_object_that_waits_for_nothing_else(before: Document, after: Document, is_over: bool) -> None:
+    assert _completes_deletion(before, after) is is_over
+
+
+def test_a_terminating_namespace_that_is_changed_is_still_there() -> None:
+    server = a_server()
+    server.create(CONFIG_MAPS, a_map("held", finalizers=["wukong.test/held"]), NAMESPACE)
+    server.delete(NAMESPACES, Key("", NAMESPACE))
+    server.patch(NAMESPACES, Key("", NAMESPACE), merge_patch(metadata={"labels": {"a": "b"}}))
+    assert server.get(NAMESPACES, Key("", NAMESPACE))["metadata"]["labels"]["a"] == "b"

@@ -72,9 +72,9 @@ class Play:
             if since <= entry.seconds < until:
                 self.world.run(deadline=self.started_at + entry.seconds)
                 self.perform(steps.build_actions(entry, frozenset({"default"})))
-                if entry.drain is not None:
+                if isinstance(entry.drain, str):
                     self.drain(entry.drain)
-                if entry.uncordon is not None:
+                if isinstance(entry.uncordon, str):
                     self.cluster.drains.nodes.discard(entry.uncordon)
         self.world.run(deadline=self.started_at + until)
 

@@ -8,13 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.store_fixtures import CONFIG_MAPS, NAMESPACE, a_map, a_server, key, merge_patch
+from wukong.api.kinds import NAMESPACES
 from wukong.api.resources import Key
 from wukong.embedded.store import Server, garbage_collection
 from wukong.embedded.store.database import ObjectRef
 from wukong.embedded.store.deletion import DeleteOptions
+from wukong.embedded.world.clock import VirtualClock
 from wukong.embedded.world.transport import perform
 from wukong.errors import ClusterError
-from wukong.ports import Document, Propagation
+from wukong.ports import Document, PatchBody, Propagation
 
 NAMES = ("a", "b", "c", "d", "e")
 Step = tuple[str, str, str, list[str], str]
@@ -101,3 +103,18 @@ def test_dependents_of_a_living_owner_are_no_candidates() -> None:
     assert candidates.list_near(uid) == []
     server.delete(CONFIG_MAPS, key("owner"))
     assert [ref.key.name for ref in candidates.list_near(uid)] == list(NAMES)
+
+
+def test_of_owners_whose_dependents_are_gone_nothing_is_remembered() -> None:
+    server = Server(VirtualClock())
+    server.create(NAMESPACES, {"metadata": {"name": "shop"}})
+    owner = server.create(CONFIG_MAPS, {"metadata": {"name": "owner"}}, "shop")
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+    for name in ("a", "b"):
+        server.create(CONFIG_MAPS, {"metadata": {"name": name, "ownerReferences": [reference]}}, "shop")
+    dependents = server.database.dependents
+    assert [len(refs) for _, refs in dependents.items()] == [2]
+    server.delete(CONFIG_MAPS, Key("shop", "a"))
+    assert [len(refs) for _, refs in dependents.items()] == [1]
+    server.patch(CONFIG_MAPS, Key("shop", "b"), PatchBody("merge", {"metadata": {"ownerReferences": None}}))
+    assert [*dependents.items()] == []

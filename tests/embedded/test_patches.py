@@ -9,14 +9,17 @@ import pytest
 
 from embedded.random_patches import a_workload
 from embedded.store_fixtures import DEPLOYMENTS, NAMESPACE, a_server, key
+from wukong.api.field_types import struct_named
 from wukong.api.kinds import PODS
 from wukong.embedded.store.kinds import Kinds
 from wukong.embedded.store.ownership.field_sets import diff_fields, format_path, leaf_paths_of, merge_applied
 from wukong.embedded.store.patch import json_patch, merge_patch, strategic_merge
-from wukong.embedded.store.patch.merge_keys import Named
+from wukong.embedded.store.patch.merge_keys import typed_shape
 from wukong.embedded.store.selectors import parse_selection
 from wukong.errors import Invalid
 from wukong.ports import Document, PatchBody, Selection
+
+POD = struct_named("Pod")
 
 
 def a_spec(*names: str) -> Document:
@@ -24,7 +27,7 @@ def a_spec(*names: str) -> Document:
 
 
 def patch_containers(patch: Document, *names: str) -> list[str]:
-    patched = strategic_merge.apply_strategic_patch("Pod", a_spec(*names), {"spec": patch})
+    patched = strategic_merge.apply_strategic_patch(POD, a_spec(*names), {"spec": patch})
     return [f"{container['name']}={container.get('image', '')}" for container in patched["spec"]["containers"]]
 
 
@@ -45,10 +48,10 @@ def test_a_strategic_patch_merges_containers(patch: Document, expected: list[str
 
 def test_finalizers_are_added_and_taken_away_one_by_one() -> None:
     before: Document = {"metadata": {"finalizers": ["a", "b"]}}
-    added = strategic_merge.apply_strategic_patch("Pod", before, {"metadata": {"finalizers": ["c"]}})
+    added = strategic_merge.apply_strategic_patch(POD, before, {"metadata": {"finalizers": ["c"]}})
     assert sorted(added["metadata"]["finalizers"]) == ["a", "b", "c"]
     reduced = strategic_merge.apply_strategic_patch(
-        "Pod", added, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a", "c"]}}
+        POD, added, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a", "c"]}}
     )
     assert reduced["metadata"]["finalizers"] == ["b"]
 
@@ -57,14 +60,14 @@ def test_the_selector_of_a_budget_is_replaced_and_a_deployments_is_merged() -> N
     patch = {"spec": {"selector": {"matchLabels": {"b": "2"}}}}
     for kind, expected in (("PodDisruptionBudget.policy", {"b": "2"}), ("Deployment.apps", {"a": "1", "b": "2"})):
         patched = strategic_merge.apply_strategic_patch(
-            kind, {"spec": {"selector": {"matchLabels": {"a": "1"}}}}, patch
+            struct_named(kind), {"spec": {"selector": {"matchLabels": {"a": "1"}}}}, patch
         )
         assert patched["spec"]["selector"]["matchLabels"] == expected
 
 
 def test_a_merge_key_is_needed() -> None:
     with pytest.raises(Invalid, match="merge key: name"):
-        strategic_merge.apply_strategic_patch("Pod", a_spec("a"), {"spec": {"containers": [{"image": "x"}]}})
+        strategic_merge.apply_strategic_patch(POD, a_spec("a"), {"spec": {"containers": [{"image": "x"}]}})
 
 
 @pytest.mark.parametrize(
@@ -112,13 +115,15 @@ def test_a_merge_patch_keeps_no_null_not_even_in_a_list() -> None:
 
 def test_fields_are_named_as_managed_fields_name_them() -> None:
     document = {"metadata": {"finalizers": ["x/y"]}, **a_spec("main")}
-    assert sorted("/".join(path) for path in leaf_paths_of(document, Named())) == [
+    assert sorted("/".join(path) for path in leaf_paths_of(document, typed_shape(POD))) == [
         'f:metadata/f:finalizers/v:"x/y"',
         'f:spec/f:containers/k:{"name":"main"}/.',
         'f:spec/f:containers/k:{"name":"main"}/f:image',
         'f:spec/f:containers/k:{"name":"main"}/f:name',
     ]
-    [(path, is_set)] = diff_fields(a_spec("main"), {"spec": {"containers": [{"name": "main", "image": "x"}]}}, Named())
+    [(path, is_set)] = diff_fields(
+        a_spec("main"), {"spec": {"containers": [{"name": "main", "image": "x"}]}}, typed_shape(POD)
+    )
     assert (format_path(path), is_set) == ('.spec.containers[name="main"].image', True)
 
 
@@ -127,7 +132,7 @@ def test_fields_are_named_as_managed_fields_name_them() -> None:
     [("abc", "c", "abc"), ("abc", "d", "abcd"), ("abc", "ca", "bca"), ("ab", "xb", "axb"), ("", "ba", "ba")],
 )
 def test_applied_items_stand_in_their_order_among_those_that_were_there(live: str, applied: str, expected: str) -> None:
-    merged = merge_applied(a_spec(*live)["spec"], a_spec(*applied)["spec"], Named("spec"))
+    merged = merge_applied(a_spec(*live)["spec"], a_spec(*applied)["spec"], typed_shape(struct_named("PodSpec")))
     assert "".join(container["name"] for container in merged["containers"]) == expected
 
 

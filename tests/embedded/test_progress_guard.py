@@ -10,7 +10,7 @@ from wukong.api.kinds import NODES
 from wukong.api.resources import Key
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import VirtualClock
-from wukong.embedded.world.progress_guard import MAX_DECISIONS, MAX_SECONDS, ProgressGuard
+from wukong.embedded.world.progress_guard import MAX_DECISIONS, MAX_IN_WINDOW, MAX_SECONDS, ProgressGuard
 from wukong.embedded.world.world import World
 from wukong.errors import NoProgress
 from wukong.ports import PatchBody
@@ -74,3 +74,33 @@ def test_many_keys_in_one_instant_are_no_quarrel() -> None:
         guard.observe(0.0, Item("kubelet", Key("shop", f"pod-{number}")))
     for number in range(2 * MAX_DECISIONS):
         guard.observe(1.0 + number, Item("replicaset", Key("shop", "web")))
+
+
+def test_one_key_may_be_decided_so_often_in_one_instant_and_in_ten_minutes_and_not_once_more() -> None:
+    item, other = Item("blue", Key("", "n1")), Item("red", Key("", "n1"))
+    guard = ProgressGuard(0.0, has_deadline=True)
+    guard.observe(5.0, other)
+    for _ in range(MAX_DECISIONS):
+        guard.observe(5.0, item)
+    with pytest.raises(NoProgress) as caught:
+        guard.observe(5.0, item)
+    assert str(caught.value).startswith("The clock stands still 5.000 s after the run began: ")
+    assert f"In this instant were looked at: blue n1 {MAX_DECISIONS + 1} times, red n1 1 times." in str(caught.value)
+
+    guard = ProgressGuard(0.0, has_deadline=True)
+    for number in range(1, MAX_IN_WINDOW + 1):
+        guard.observe(number * 0.03, item)
+    with pytest.raises(
+        NoProgress, match=rf"Nothing comes to rest .* In 600 s were looked at: blue n1 {MAX_IN_WINDOW + 1}"
+    ):
+        guard.observe(600.0, item)
+    guard = ProgressGuard(0.0, has_deadline=True)
+    for number in range(1, MAX_IN_WINDOW + 2):
+        guard.observe(number * 0.0301, item)
+
+
+def test_a_year_is_long_enough_unless_there_is_a_deadline() -> None:
+    ProgressGuard(7.0, has_deadline=False).observe(7.0 + MAX_SECONDS, None)
+    with pytest.raises(NoProgress, match="nobody in particular"):
+        ProgressGuard(7.0, has_deadline=False).observe(7.001 + MAX_SECONDS, None)
+    ProgressGuard(7.0, has_deadline=True).observe(8.0 + MAX_SECONDS, None)

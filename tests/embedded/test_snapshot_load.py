@@ -208,7 +208,7 @@ def test_an_unchanged_manifest_changes_nothing() -> None:
     world, _ = play_document({"nodes": [{"name": "a"}], "manifests": [before]}, 0)
     for documents in (list_everything(world), [reduce_document(document) for document in list_everything(world)]):
         story = play_on(load(documents, world.clock.now()), Scenario(manifests=[before]))
-        assert [event.text for event in story.events] == ["applies Deployment default/web"]
+        assert [event.text for event in story.events] == ["applies Deployment default/web: unchanged"]
 
 
 def test_what_a_manifest_no_longer_says_is_taken_away() -> None:

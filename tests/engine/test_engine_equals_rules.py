@@ -20,6 +20,7 @@ from wukong.rules.decide import decide
 
 EXAMPLES = 400
 LEAST_PERCENT = 5
+ELSEWHERE = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeZone")  # in test_volumes_equal_rules.py
 OTHER_PROFILE = b"""
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -68,7 +69,8 @@ def test_the_engine_decides_as_the_rules_do(record_property: Callable[[str, obje
     ]
     rows += [f"{name:32} told nodes apart {percent(told_apart, name, seen):3}%" for name, _ in SCORES]
     record_property("figure", "\n".join([f"engine = rules in {seen} random clusters:", *rows]))
-    assert all(percent(table, name, seen) >= LEAST_PERCENT for table in (passed, failed) for name in FILTERS)
+    filters = [name for name in FILTERS if name not in ELSEWHERE]
+    assert all(percent(table, name, seen) >= LEAST_PERCENT for table in (passed, failed) for name in filters)
     assert all(percent(told_apart, name, seen) >= LEAST_PERCENT for name, _ in SCORES)
 
 

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 
 from builders import HOSTNAME, ZONE, a_node, a_pod, apart_from, rather_near, spread_over, together_with
 from random_clusters import Case, cases
-from wukong.api.core import Pod, Volume, VolumeClaimSource
+from wukong.api.core import Pod, ResourceClaim, Volume, VolumeClaimSource
+from wukong.api.meta import OwnerReference
 from wukong.engine import Scheduler, Snapshot
 from wukong.engine.explain import Explanation, explain
 
@@ -77,6 +78,48 @@ def test_a_cordoned_node_and_a_missing_node_are_offered() -> None:
     assert "add one node like n2" in suggestions
 
 
+def test_mending_a_node_or_adding_one_comes_before_tolerating_what_is_wrong_with_it() -> None:
+    taint = "node.kubernetes.io/unschedulable:NoSchedule"
+    snapshot = Snapshot([a_node("n1", unschedulable=True, taints=[taint]), a_node("n2", cpu="1")])
+    snapshot.assume("default/full", a_pod("full", cpu="1"), "n2")
+    assert sentences(explain_on(snapshot, a_pod(cpu="1"))) == [
+        "uncordon node n1",
+        "add one node like n2",
+        f"tolerate the taint {taint}",
+    ]
+
+
+def test_a_new_node_comes_with_the_daemons_of_the_one_it_is_like() -> None:
+    """Both kinds of node have 4 cpu; on one of them daemons take half a cpu, so a pod of 4 cpu does not fit there."""
+    snapshot = Snapshot([a_node("bare", labels={"pool": "bare"}), a_node("n1"), a_node("n2")])
+    for node in ("bare", "n1", "n2"):
+        snapshot.assume(f"default/full-{node}", a_pod(f"full-{node}", cpu="3"), node)
+    agent = a_pod("agent", cpu="500m")
+    owner = OwnerReference(api_version="apps/v1", kind="DaemonSet", name="agent", controller=True)
+    agent.metadata.owner_references = [owner]
+    snapshot.assume("kube-system/agent-2", agent, "n2")  # that of n1 is missing
+    assert sentences(explain_on(snapshot, a_pod(cpu="4"))) == [
+        "ask for at most 1 cpu (now 4)",
+        "add one node like bare",
+    ]
+    assert "add one node like n1" in sentences(explain_on(snapshot, a_pod(cpu="3500m")))
+
+
+def test_every_shape_of_node_is_tried_and_one_of_each_type_is_named() -> None:
+    types = {"node.kubernetes.io/instance-type": "m6i.large"}
+    nodes = [a_node(f"n{number:02}", labels={**types, "serial": str(number)}) for number in range(20)]
+    nodes += [a_node(f"o{number:02}", labels={"serial": str(number)}) for number in range(20)]
+    nodes.append(a_node("large", cpu="8", labels={"node.kubernetes.io/instance-type": "m6i.2xlarge"}))
+    snapshot = Snapshot(nodes)
+    for node in nodes:
+        snapshot.assume(f"default/on-{node.metadata.name}", a_pod("full", cpu="4"), node.metadata.name)
+    snapshot.assume("default/more", a_pod("more", cpu="4"), "large")
+    assert sentences(explain_on(snapshot, a_pod(cpu="8")))[-1] == "add one node like large"
+    new_nodes = [sentence for sentence in sentences(explain_on(snapshot, a_pod(cpu="4"))) if "node like" in sentence]
+    assert len(new_nodes) == 8
+    assert [name for name in new_nodes if name.startswith("add one node like n")] == ["add one node like n00"]
+
+
 def test_the_rule_of_another_workload_is_named_when_it_alone_bars_the_pod() -> None:
     snapshot = Snapshot([a_node("n1")])
     snapshot.assume("default/db", a_pod("db", app="db", affinity=apart_from("web")), "n1")
@@ -104,13 +147,27 @@ def test_no_single_fix_is_invented_where_two_things_are_wrong() -> None:
 
 def test_what_is_not_modelled_is_said() -> None:
     pod = a_pod()
-    pod.spec.volumes = [
-        Volume(name="data", persistent_volume_claim=VolumeClaimSource(claim_name="data")),
-        Volume(name="scratch", ephemeral={}),
-    ]
+    pod.spec.resource_claims = [ResourceClaim(name="gpu")]
     notes = explain_on(Snapshot([a_node("n1")]), pod).notes
-    assert any("claim data" in note for note in notes)
-    assert any("ephemeral volumes are not modelled" in note for note in notes)
+    assert any("resource claims (DynamicResources) are not modelled" in note for note in notes)
+
+
+def test_what_preemption_tries_out_is_no_reason_why_not() -> None:
+    """Each host has one of them: nobody is more than one ahead, but while a victim is away all others are."""
+    snapshot = Snapshot([a_node(f"n{number}") for number in range(3)])
+    for number in range(3):
+        snapshot.assume(f"default/web-{number}", a_pod(f"web-{number}"), f"n{number}")
+    pod = a_pod("new", priority=10, affinity=apart_from("web"), spread=[spread_over(HOSTNAME)])
+    (group,) = explain_on(snapshot, pod).groups
+    assert list(group.refusals) == ["InterPodAffinity"]
+
+
+def test_a_claim_that_is_not_there_keeps_its_pod_from_every_node() -> None:
+    pod = a_pod()
+    pod.spec.volumes = [Volume(name="data", persistent_volume_claim=VolumeClaimSource(claim_name="data"))]
+    explanation = explain_on(Snapshot([a_node("n1")]), pod)
+    assert explanation.message == '0/1 nodes are available: persistentvolumeclaim "data" not found. not found'
+    assert explanation.notes == ()
 
 
 @pytest.mark.slow

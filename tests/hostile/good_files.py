@@ -17,7 +17,7 @@ LABELS = {"app": "web"}
 
 
 def example(name: str) -> Any:
-    return yaml.safe_load((EXAMPLES / name).read_text("utf-8"))
+    return yaml.load((EXAMPLES / name).read_text("utf-8"), Loader=yaml.CSafeLoader)
 
 
 RICH_POD = pod(
@@ -180,7 +180,9 @@ POLICIES = [
     },
     kubectl_list(POLICY, POLICY),
 ]
-SCHEDULER_CONFIGS = [yaml.safe_load((GOLDEN / f"{name}.yaml").read_text("utf-8")) for name in ("packing", "ratio")]
+SCHEDULER_CONFIGS = [
+    yaml.load((GOLDEN / f"{name}.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader) for name in ("packing", "ratio")
+]
 PRICES = [
     {
         "prices": [{"instanceType": "m5.large", "perHour": 0.1, "capacity": "spot", "zone": "a"}],

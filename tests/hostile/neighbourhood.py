@@ -330,7 +330,7 @@ def judge_write(action: Action) -> None:
 
 def judge_name(resource: Resource, name: str) -> None:
     """Budgets and PriorityClasses of ours have names of their own: somebody else's is never touched."""
-    prefixes = {POD_DISRUPTION_BUDGETS: ("wukong-", "wukong."), PRIORITY_CLASSES: ("placement-",)}
+    prefixes = {POD_DISRUPTION_BUDGETS: ("wukong-", "wukong."), PRIORITY_CLASSES: ("placement-", "wukong-")}
     assert name.startswith(prefixes[resource]), name
 
 

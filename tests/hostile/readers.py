@@ -15,9 +15,11 @@ from wukong.app.components.extender.options import ExtenderOptions, latencies_of
 from wukong.app.rules import load_rules
 from wukong.app.run_config import read_run_config
 from wukong.cli.inputs.manifest import read_manifest
+from wukong.cli.inputs.namespaces import DEFAULT, Namespace
 from wukong.cli.inputs.policies import read_policies
 from wukong.cli.inputs.scheduler import Profiles
 from wukong.cli.inputs.sim_source import add_changes, read_scenario_file, read_start
+from wukong.cli.inputs.source import Source
 from wukong.cli.verbs.lint import read_wukong_files
 from wukong.cli.verbs.replay import replay_file
 from wukong.cli.verbs.run import read_file
@@ -41,13 +43,16 @@ def a_small_cluster() -> Objects:
     return objects
 
 
+IN_DEFAULT = Namespace(DEFAULT, "")
 READERS: dict[str, Reader] = {
     "snapshot": Reader(lambda path: read_objects(path, Tally()), good_files.SNAPSHOTS),
-    "snapshot to play on": Reader(lambda path: read_start(path, Scenario(), ()), good_files.SNAPSHOTS),
-    "manifest": Reader(lambda path: read_manifest(path, a_small_cluster()), good_files.MANIFESTS),
-    "manifest to play": Reader(lambda path: add_changes(Scenario(), [path]), good_files.MANIFESTS),
-    "policy": Reader(lambda path: read_policies([path], RULES), good_files.POLICIES),
-    "wukongs": Reader(lambda path: read_wukong_files((path,), "default"), good_files.WUKONGS),
+    "snapshot to play on": Reader(
+        lambda path: read_start(Source(path), Scenario(), (), lambda: IN_DEFAULT), good_files.SNAPSHOTS
+    ),
+    "manifest": Reader(lambda path: read_manifest(path, a_small_cluster(), IN_DEFAULT), good_files.MANIFESTS),
+    "manifest to play": Reader(lambda path: add_changes(Scenario(), [path], lambda: IN_DEFAULT), good_files.MANIFESTS),
+    "policy": Reader(lambda path: read_policies([path], RULES, IN_DEFAULT), good_files.POLICIES),
+    "wukongs": Reader(lambda path: read_wukong_files((path,), IN_DEFAULT), good_files.WUKONGS),
     "scheduler config": Reader(lambda path: Profiles(path).of(find_version("1.35")[0]), good_files.SCHEDULER_CONFIGS),
     "run config": Reader(lambda path: read_run_config({}, read_file(path), path), good_files.RUN_CONFIGS),
     "prices": Reader(lambda path: prices_of(ExtenderOptions(prices=path)), good_files.PRICES),

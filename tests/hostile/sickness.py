@@ -4,9 +4,9 @@
 
 Each seed is a world of its own: nodes come and go, workloads roll out, meters report usage, and meanwhile the faults
 of embedded/faults strike everybody, and a tenant creates, changes and deletes hostile objects in his namespace: what
-the API server takes of the grammar beside this. Judged from outside: nothing may raise (an exit of `wukong run`), the
-checkers must find nothing, our components may write nothing but statuses of policies, labels of usage and Events, and
-in the end the neighbours' workloads are complete and their policies still hold.
+the API server takes of the grammar beside this, of every kind that has a namespace. Judged from outside: nothing may
+raise (an exit of `wukong run`), the checkers must find nothing, our components may write only what write_judge.py
+lists, and in the end the neighbours' workloads and virtual machine are complete and their policies still hold.
 """
 
 from __future__ import annotations
@@ -25,37 +25,37 @@ import msgspec
 import yaml
 
 from hostile.grammar import OWN_NODES, Grammar, read_back
-from hostile.neighbourhood import judge_write
-from wukong.actions import Action
+from hostile.write_judge import WriteJudge
 from wukong.api.core import Node
 from wukong.api.kind_table import Kind
 from wukong.api.kinds import KINDS
 from wukong.api.placement import PlacementPolicy
 from wukong.api.resources import Key
+from wukong.api.vm import Wukong
+from wukong.app.component_choice import EMBEDDED_COMPONENTS
 from wukong.app.embedded import Settings, build_world, choose_components, faults_of
 from wukong.app.many_seeds import play_seeds
 from wukong.embedded.faults import TYPES
 from wukong.embedded.scenario import Scenario, Story, play, read_scenario
 from wukong.embedded.scenario.play.steps import Drains
 from wukong.embedded.store.deletion import DeleteOptions
-from wukong.embedded.world.process import Process
 from wukong.embedded.world.world import World
 from wukong.errors import ClusterError
 from wukong.ports import PatchBody
-from wukong.runtime.dispatch import Item
 
 HOUR = 3600
 LAST_ACT = 3000  # seconds; then the tenant removes what is left of his
 ACTS = 150  # of the tenant in that time
 MOST_REPLICAS = 4  # his quota
 NAMESPACE = "evil"
-OURS = ("policy", "load")
 PODS_OF_A_KIND = ("Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps", "DaemonSet.apps", "ReplicationController")
-OTHERS = ("Job.batch", "PodDisruptionBudget.policy", "Service", "PersistentVolumeClaim", "ConfigMap")
 POLICY = "PlacementPolicy.placement.novasphere.dev"
-DRAWN = ("Pod", "Pod", "Pod", POLICY, POLICY, POLICY, *PODS_OF_A_KIND, *OTHERS)
+WUKONG = "Wukong.vm.novasphere.dev"
+MACHINE, INSTANCE = "VirtualMachine.kubevirt.io", "VirtualMachineInstance.kubevirt.io"
+MIGRATION = "VirtualMachineInstanceMigration.kubevirt.io"
+EVERY_KIND = tuple(kind.group_kind for kind in KINDS if kind.resource.namespaced)
+DRAWN = (*EVERY_KIND, *("Pod",) * 6, *(POLICY,) * 6, *(WUKONG,) * 5, *PODS_OF_A_KIND, MACHINE)
 SCENARIO = """
-components: [extender, load, policy]
 nodes:
   - {namePrefix: s, count: 4, spot: true, capacity: {cpu: 8, memory: 16Gi, pods: 60}}
   - {namePrefix: d, count: 3, capacity: {cpu: 8, memory: 16Gi, pods: 60}}
@@ -64,11 +64,17 @@ manifests:
   - apiVersion: placement.novasphere.dev/v1alpha1
     kind: PlacementPolicy
     metadata: {name: web}
-    spec: {selector: {matchLabels: {app: web}}, capacity: {strategy: spot-first}}
+    spec:
+      selector: {matchLabels: {app: web}}
+      capacity: {strategy: spot-first, onDemandBase: 1}
+      priority: {value: 100}
   - apiVersion: placement.novasphere.dev/v1alpha1
     kind: PlacementPolicy
     metadata: {name: db}
-    spec: {selector: {matchLabels: {app: db}}, capacity: {strategy: on-demand-first}}
+    spec:
+      selector: {matchLabels: {app: db}}
+      capacity: {strategy: on-demand-first}
+      disruption: {maxUnavailable: 1}
   - apiVersion: apps/v1
     kind: Deployment
     metadata: {name: web}
@@ -92,8 +98,27 @@ manifests:
       template:
         metadata: {labels: {app: db}}
         spec: {containers: [{name: db, image: "db:1", resources: {requests: {cpu: 500m}}}]}
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: own}
+    spec:
+      replicas: 2
+      selector: {matchLabels: {app: own}}
+      template:
+        metadata: {labels: {app: own}}
+        spec:
+          schedulerName: wukong-scheduler
+          containers: [{name: own, image: "own:1", resources: {requests: {cpu: 500m}}}]
+  - apiVersion: vm.novasphere.dev/v1alpha1
+    kind: Wukong
+    metadata: {name: machine}
+    spec:
+      restartPolicy: WhenSafe
+      disks: [{name: root, containerDisk: {image: "registry.example/machine:1"}}]
+      scheduling: {schedulingPolicy: {priority: 100, schedulerName: wukong-scheduler}}
 until: 6h
 """
+NEIGHBOURS = ("web", "db", "own", "machine")  # whose pods are complete in the end
 
 
 class Sickness(msgspec.Struct, kw_only=True):
@@ -104,14 +129,17 @@ class Sickness(msgspec.Struct, kw_only=True):
     writes: int = 0
     faults: dict[str, int] = {}
     accepted: int = 0  # hostile objects and changes that the API server took
+    kinds: dict[str, int] = {}  # of the objects that it took
+    own_writes: dict[str, int] = {}  # by each of our controllers
     refused: int = 0
     exits: list[str] = []
     wrong: list[str] = []  # what checkers found, what we should not have written, and neighbours who suffered for good
 
 
 def a_scenario() -> Scenario:
-    """An hour of rollouts, scaling and usage."""
+    """An hour of rollouts, scaling and usage, with every component that can be named."""
     document = yaml.safe_load(SCENARIO)
+    document["components"] = [*EMBEDDED_COMPONENTS]
     document["timeline"] = [entry for minute in range(2, 60) for entry in list_entries(minute)]
     return read_scenario(msgspec.json.encode(document))
 
@@ -122,8 +150,11 @@ def list_entries(minute: int) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = [{"at": at, "usage": usage}]
     if minute % 15 == 5:
         containers = [{"name": "web", "image": f"web:{minute}"}]
-        patch = {"spec": {"template": {"spec": {"containers": containers}}}}
+        patch: dict[str, Any] = {"spec": {"template": {"spec": {"containers": containers}}}}
         entries.append({"at": at, "patch": {"kind": "Deployment", "name": "web", "patch": patch}})
+    if minute % 25 == 9:
+        patch = {"spec": {"cpu": 1 + minute // 25 % 2}}
+        entries.append({"at": at, "patch": {"kind": "Wukong", "name": "machine", "type": "merge", "patch": patch}})
     if minute % 20 == 7:
         entries.append({"at": at, "scale": {"kind": "StatefulSet", "name": "db", "replicas": 2 + minute % 2}})
     return entries
@@ -136,6 +167,7 @@ class Tenant:
         self.world, self.rng = world, random.Random(seed)
         self.grammar = Grammar(self.rng)
         self.accepted = self.refused = 0
+        self.kinds: Counter[str] = Counter()
         self._own: dict[tuple[str, str], None] = {}  # group and kind, name
         start = world.clock.now()
         for number in range(ACTS):
@@ -162,6 +194,10 @@ class Tenant:
         if isinstance(document, dict) and isinstance(document.get("metadata"), dict):
             document["metadata"]["namespace"] = NAMESPACE
             document["metadata"].pop("resourceVersion", None)
+            if self.rng.random() < 0.7:  # or hardly a policy or Wukong would be taken: their schema allows no null
+                document = without_nulls(document)
+                for field in ("ownerReferences", "finalizers"):
+                    document["metadata"].pop(field, None)
             if isinstance(spec := document.get("spec"), dict):
                 self._complete(kind.group_kind, spec)
         return document
@@ -176,24 +212,71 @@ class Tenant:
         if group_kind == "Pod":
             self._complete_pod(spec)
         elif group_kind in PODS_OF_A_KIND or group_kind == "Job.batch":
-            labels = {"app": "evil"}
-            spec["selector"] = labels if group_kind == "ReplicationController" else {"matchLabels": labels}
-            template = spec["template"] if isinstance(spec.get("template"), dict) else {}
-            pod_spec = template.get("spec")
-            spec["template"] = {
-                "metadata": {"labels": labels},
-                "spec": self._complete_pod(pod_spec if isinstance(pod_spec, dict) else {}),
-            }
-            if group_kind == "Job.batch":
-                del spec["selector"]
-                spec["template"]["spec"]["restartPolicy"] = "Never"
-        elif group_kind == POLICY and self.rng.random() < 0.5:
-            levels = self.rng.choice((3, 15, 17, 40, 90))
+            self._complete_workload(group_kind, spec)
+        elif group_kind == POLICY:
+            self._complete_policy(spec)
+        elif group_kind == WUKONG:
+            self._complete_wukong(spec)
+        elif group_kind in (MACHINE, INSTANCE):
+            self._complete_machine(group_kind, spec)
+        elif group_kind == MIGRATION:
+            machines = [name for own_kind, name in self._own if own_kind in (MACHINE, INSTANCE)]
+            spec["vmiName"] = self.rng.choice([*machines, "machine"])  # that of the neighbours is in another namespace
+
+    def _complete_workload(self, group_kind: str, spec: dict[str, Any]) -> None:
+        labels = {"app": "evil"}
+        spec["selector"] = labels if group_kind == "ReplicationController" else {"matchLabels": labels}
+        template = spec["template"] if isinstance(spec.get("template"), dict) else {}
+        pod_spec = template.get("spec")
+        spec["template"] = {
+            "metadata": {"labels": labels},
+            "spec": self._complete_pod(pod_spec if isinstance(pod_spec, dict) else {}),
+        }
+        if group_kind == "Job.batch":
+            del spec["selector"]
+            spec["template"]["spec"]["restartPolicy"] = "Never"
+
+    def _complete_policy(self, spec: dict[str, Any]) -> None:
+        """One or two fields of what is drawn, a rule nested about as deep as may be, or shares and a budget."""
+        selector = self.rng.choice(({}, {"matchLabels": {"app": "evil"}}, {"matchLabels": {"app": "web"}}))
+        kept = self.rng.sample([*spec], min(len(spec), self.rng.randrange(3)))
+        completed = {"selector": selector, **{name: spec[name] for name in kept}}
+        which = self.rng.randrange(3)
+        if which == 0:
             config: Any = 1
-            for _ in range(levels):
+            for _ in range(self.rng.choice((3, 15, 17, 40, 90))):
                 config = {"a": config}
             rule = {"name": "label-match", "type": "filter", "config": {"b": config}}
-            spec["scheduling"] = {"schedulingPolicy": {"rules": [rule]}}
+            completed["scheduling"] = {"schedulingPolicy": {"rules": [rule]}}
+        elif which == 1:
+            completed["capacity"] = {"strategy": self.rng.choice(("spot-first", "spot-preferred")), "spotPercent": 50}
+            completed["disruption"] = self.rng.choice(({"maxUnavailable": 0}, {"minAvailable": "100%"}))
+            completed["priority"] = {"value": self.rng.choice((1, 100, 1_000_000))}
+        spec.clear()
+        spec.update(completed)
+
+    def _complete_wukong(self, spec: dict[str, Any]) -> None:
+        """Of what is drawn a few fields; small enough that some of them run, and not more than his quota."""
+        kept = self.rng.sample([*spec], min(len(spec), self.rng.randrange(4)))
+        completed = {name: spec[name] for name in kept if name not in ("cpu", "memory", "disks")}
+        completed["memory"] = self.rng.choice(("64Mi", "1Gi", "8Ei"))
+        completed["disks"] = [{"name": "root", "containerDisk": {"image": "x"}}]
+        spec.clear()
+        spec.update(completed)
+
+    def _complete_machine(self, group_kind: str, spec: dict[str, Any]) -> None:
+        instance: dict[str, Any] = {"domain": {"devices": {}, "memory": {"guest": self.rng.choice(("64Mi", "8Ei"))}}}
+        if self.rng.random() < 0.5:
+            instance |= {"nodeSelector": {"kubernetes.io/hostname": self.rng.choice(("s1", *OWN_NODES))}}
+        kept = self.rng.sample([*spec], min(len(spec), self.rng.randrange(3)))
+        completed = {name: spec[name] for name in kept}
+        if group_kind == INSTANCE:
+            completed |= instance
+        else:
+            completed["runStrategy"] = self.rng.choice(("Always", "Halted", "Manual", "RerunOnFailure", "Once"))
+            completed["template"] = {"metadata": {"labels": {"app": "evil"}}, "spec": instance}
+        spec.clear()
+        spec.update(completed)
 
     def _complete_pod(self, spec: dict[str, Any]) -> dict[str, Any]:
         """One container, and of the rest the fields that are drawn; some are bound by the tenant himself."""
@@ -212,6 +295,7 @@ class Tenant:
     def _create(self, kind: Kind, document: dict[str, Any]) -> None:
         created = self.world.server.create(kind.resource, document, NAMESPACE)
         self._own[kind.group_kind, created["metadata"]["name"]] = None
+        self.kinds[kind.group_kind] += 1
 
     def _patch(self, own: tuple[str, str]) -> None:
         kind = KINDS[own[0]]
@@ -238,7 +322,8 @@ class Tenant:
     def _remove_all(self) -> None:
         for own in [*self._own]:
             self._delete(own)
-        for group_kind in ("Pod", *PODS_OF_A_KIND, "Job.batch"):  # what his objects have made, and what is stuck
+        owners = (WUKONG, MACHINE, *PODS_OF_A_KIND, "Job.batch")
+        for group_kind in dict.fromkeys((*owners, *EVERY_KIND)):  # what his objects have made, and what is stuck
             resource = KINDS[group_kind].resource
             for document in self.world.server.list(resource).items:
                 meta = document["metadata"]
@@ -253,20 +338,14 @@ class Tenant:
                         self.world.server.delete(resource, key, DeleteOptions(grace_seconds=0))
 
 
-class WriteJudge:
-    """Hears of every decision, and keeps what our components should not have asked for."""
-
-    def __init__(self, world: World) -> None:
-        self.wrong: list[str] = []
-        world.listen_to_decisions(self.observe)
-
-    def observe(self, _: Process, item: Item, actions: Sequence[Action]) -> None:
-        if item.controller in OURS:
-            for action in actions:
-                try:
-                    judge_write(action)
-                except (AssertionError, TypeError, ValueError) as error:
-                    self.wrong.append(f"{item} asked for {action!r:.300}: {error}")
+def without_nulls(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: without_nulls(part) for name, part in value.items() if part is not None}
+        case list():
+            return [without_nulls(part) for part in value if part is not None]
+        case _:
+            return value
 
 
 def play_seed(seed: int, scenario: Scenario | None = None) -> Sickness:
@@ -282,6 +361,7 @@ def play_seed(seed: int, scenario: Scenario | None = None) -> Sickness:
         return Sickness(seed=seed, exits=[f"{type(error).__name__}: {error}"[:500]])
     result.digest, result.writes, result.faults = story.digest, story.writes, dict(faults.counts.injected)
     result.accepted, result.refused = tenant.accepted, tenant.refused
+    result.kinds, result.own_writes = dict(tenant.kinds), dict(judge.writes)
     result.wrong = [*story.findings, *judge.wrong, *find_harm(world, story)]
     return result
 
@@ -289,6 +369,13 @@ def play_seed(seed: int, scenario: Scenario | None = None) -> Sickness:
 def find_harm(world: World, story: Story) -> list[str]:
     """What is not as it should be for the neighbours once all is over."""
     harm = [] if story.settled else ["it does not settle", *story.stuck]
+    for name in NEIGHBOURS:
+        workload = story.workloads.get(f"default/{name}")
+        if workload is None or not workload.available == workload.replicas > 0:
+            harm.append(f"{name} is not complete: {workload}")
+    wukong = world.state.get(Wukong, Key("default", "machine"))
+    if wukong is None or [entry.status for entry in wukong.status.conditions if entry.type == "Accepted"] != ["True"]:
+        harm.append("the Wukong machine is no longer accepted")
     for name in ("web", "db"):
         policy = world.state.get(PlacementPolicy, Key("default", name))
         conditions = policy.status.conditions if policy is not None else []
@@ -325,15 +412,19 @@ def main() -> int:
 
 def format_table(results: Sequence[Sickness]) -> str:
     """The table of docs/fidelity.md."""
-    faults: Counter[str] = Counter()
+    faults, kinds, own_writes = Counter[str](), Counter[str](), Counter[str]()
     for result in results:
         faults.update(result.faults)
+        kinds.update(result.kinds)
+        own_writes.update(result.own_writes)
     rows = {
         "seeds, an hour each": len(results),
         "faults that struck": f"{sum(faults.values()):,} of {len(faults)} types (of {len(TYPES)})",
         "hostile objects and changes": f"{sum(result.accepted for result in results):,} taken by the API server, "
         f"{sum(result.refused for result in results):,} refused",
+        "kinds of objects taken": f"{len(kinds)} (of {len(EVERY_KIND)} that have a namespace)",
         "writes": f"{sum(result.writes for result in results):,}",
+        "asked for by our components": ", ".join(f"{name} {count:,}" for name, count in sorted(own_writes.items())),
         "exits": sum(len(result.exits) for result in results),
         "wrong writes, neighbours who suffer": sum(len(result.wrong) for result in results),
     }

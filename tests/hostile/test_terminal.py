@@ -27,6 +27,7 @@ from wukong.cli.verbs.run import log_to_stderr
 from wukong.cli.views import console
 from wukong.cli.views.escaping import escape, escape_json, escape_line
 from wukong.cli.views.live_view import LiveView
+from wukong.cli.views.table import Table
 
 __all__ = ["folder"]  # a fixture
 PLANTED = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e[red]\r\x7f\x85\u2028"
@@ -94,7 +95,7 @@ def on_a_terminal(monkeypatch: pytest.MonkeyPatch, *parts: console.Part) -> str:
 
 
 def test_on_a_terminal_there_are_our_colours_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = console.Table("NAME", "PODS")
+    table = Table("NAME", "PODS")
     table.add_row(f"[bold]a[/bold]{PLANTED}", "1", style="red")
     shown = on_a_terminal(monkeypatch, Text(f"x{PLANTED}", style="green"), f"[red]y{PLANTED}", table)
     assert COLOURS.search(shown)

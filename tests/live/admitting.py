@@ -1,4 +1,4 @@
-"""A cluster whose API server asks our webhooks: what test_admission.py needs.
+"""A cluster whose API server asks our webhooks: what test_admission*.py and test_spot_strategy.py need.
 
     Webhooks      `wukong run --components admission` with exactly the rights it asks for, in a "pod" of its own
     NAMESPACE     where it is installed; OPEN and BARE are namespaces whose pods pass through it, and do not
@@ -9,11 +9,13 @@ There is no pod network on the test bed: the Service is an ExternalName, which a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -33,6 +35,7 @@ from wukong.app.components.admission.install import (
 )
 from wukong.app.components.admission.options import SERVICE
 from wukong.app.install.installation import NAMESPACE, labels_of
+from wukong.controllers.admission.controller import LEADER_LABEL
 from wukong.placement.pods import read_mark
 
 OPEN, BARE = "open", "bare"
@@ -41,9 +44,11 @@ ACCOUNT = "admission"
 INSTALLATION = AdmissionInstallation(image="wukong:test", components=(ADMISSION,))
 OPTIONS = AdmissionOptions(service=f"{NAMESPACE}/{SERVICE}")
 PERMISSIONS = list_permissions([ADMISSION], {ADMISSION.name: OPTIONS}, LEASE)
+NAME = f"{SERVICE}.{NAMESPACE}"  # of the webhook configurations
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/{SERVICE}-certificates"
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"
 POLICIES = f"/apis/placement.novasphere.dev/v1alpha1/namespaces/{OPEN}/placementpolicies"
+SPOT_FIRST = {"selector": {"matchLabels": {"app": "web"}}, "capacity": {"strategy": "spot-first"}}
 Json = dict[str, Any]
 
 
@@ -102,6 +107,7 @@ class Webhooks:
         words = ["run", "--components", "admission", "--admission", f"127.0.0.1:{self.port}"]
         words += ["--kubeconfig", str(self.kubeconfig), "--admission-service", OPTIONS.service, "--spread-seconds", "1"]
         words += ["--lease", f"{NAMESPACE}/{LEASE}", "--lease-seconds", "4", "--probes", f"127.0.0.1:{self.probes}"]
+        words += ["--answer-seconds", "20"]  # on a busy machine a late answer is one, too; API servers wait 2 seconds
         env = {**os.environ, "POD_NAME": self.pod, "POD_NAMESPACE": NAMESPACE}
         with self.log.open("ab") as output:
             argv = [sys.executable, "-m", "wukong", *words, *more]
@@ -153,12 +159,12 @@ async def create_pod(client: Client, namespace: str, pod: Json | None = None, *,
     return created
 
 
-async def try_to_create(client: Client, namespace: str, pod: Json) -> Json | int:
-    """On a dry run: the pod as it would be stored, or the status with which it is refused."""
+async def try_to_create(client: Client, namespace: str, pod: Json) -> Json | ApiError:
+    """On a dry run: the pod as it would be stored, or with what it is refused."""
     try:
         return await create_pod(client, namespace, pod, is_dry_run=True)
     except ApiError as error:
-        return error.status
+        return error
 
 
 def is_marked(pod: Json) -> bool:
@@ -173,6 +179,7 @@ def capacity_of(pod: Json) -> str:
 def random_rules(rng: Random) -> Json:
     """What a policy may ask of pods, some of it."""
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+    anywhere = {**term, "namespaceSelector": {"matchLabels": {"env": "a"}}}
     zone = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}
     constraint: Json = {"maxSkew": 1, "topologyKey": rng.choice(["zone", "kubernetes.io/hostname"])}
     constraint["whenUnsatisfiable"] = rng.choice(["DoNotSchedule", "ScheduleAnyway"])
@@ -182,7 +189,7 @@ def random_rules(rng: Random) -> Json:
         capacity |= {"strategy": "spot-preferred", "fallback": rng.choice(["OnDemand", "Wait"])}
     scheduling = {
         "podAntiAffinity": {"required": [term], "preferred": [{"weight": 9, "podAffinityTerm": term}]},
-        "podAffinity": {"preferred": [{"weight": 1, "podAffinityTerm": term}]},
+        "podAffinity": {"preferred": [{"weight": 1, "podAffinityTerm": rng.choice([term, anywhere])}]},
         "nodeAffinity": {"required": [zone, {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}]},
         "tolerations": [{"key": "team", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}],
         "topologySpreadConstraints": [constraint],
@@ -210,3 +217,20 @@ async def put_policy(client: Client, name: str, spec: Json) -> None:
         params={"fieldManager": "test", "force": "true"},
         content_type="application/apply-patch+yaml",
     )
+
+
+@contextlib.asynccontextmanager
+async def patient(client: Client) -> AsyncIterator[None]:
+    """An answer for which a busy machine takes seconds counts, too: for tests that are not about time."""
+    path = f"{CONFIGURATIONS}/mutatingwebhookconfigurations/{NAME}"
+    change: Json = {"op": "replace", "path": "/webhooks/0/timeoutSeconds", "value": 30}
+    before = (await client.get(path))["webhooks"][0]["timeoutSeconds"]
+    await client.patch(path, [change], "json")
+    try:
+        yield
+    finally:
+        await client.patch(path, [{**change, "value": before}], "json")
+
+
+def leads(pod: Json) -> bool:
+    return bool(pod["metadata"]["labels"].get(LEADER_LABEL) == "true")

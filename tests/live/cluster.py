@@ -21,6 +21,7 @@ from wukong.api.objects import Objects
 from wukong.engine import Snapshot
 
 SETTLE_SECONDS = 30.0
+ANEW_EVERY = 10  # snapshots: to read all pods again for each would take most of the test's time
 CORDONED = "node.kubernetes.io/unschedulable"
 SENTINEL = "sentinel"
 
@@ -35,10 +36,14 @@ class Cluster:
         self.objects = objects
         self.changes = changes
         self.pods: dict[str, Pod] = {}
+        self.taken = 0
+        self.kept = Snapshot.of(objects)  # and kept current, pod by pod, as a running scheduler does
 
     def snapshot(self) -> Snapshot:
+        """One of the objects as they are now: most are copies of the one that is kept, every tenth is made anew."""
         self.objects.pods = [*self.pods.values()]
-        return Snapshot.of(self.objects)
+        self.taken += 1
+        return Snapshot.of(self.objects) if self.taken % ANEW_EVERY == 0 else self.kept.fork()
 
     async def create(self, manifest: Manifest) -> Pod:
         """The pod as it is stored, before anybody has looked at it."""
@@ -63,12 +68,18 @@ class Cluster:
     def note(self, change: Listed | Event) -> None:
         if isinstance(change, Listed):
             self.pods = {pod.key: pod for pod in map(as_pod, change.items)}
+            self.objects.pods = [*self.pods.values()]
+            self.kept = Snapshot.of(self.objects)
             return
         pod = as_pod(change.object)
+        if pod.key in self.kept.pods:
+            self.kept.forget(pod.key)
         if change.type == "DELETED":
             self.pods.pop(pod.key, None)
-        else:
-            self.pods[pod.key] = pod
+            return
+        self.pods[pod.key] = pod
+        if pod.spec.node_name and not pod.is_finished:
+            self.kept.assume(pod.key, pod, pod.spec.node_name)
 
 
 @asynccontextmanager

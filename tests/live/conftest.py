@@ -1,6 +1,9 @@
 """`extended`: a cluster whose kube-scheduler asks `wukong run --components extender`. One per run.
 
+`webhooks`: a cluster whose API server asks `wukong run --components admission`. One per run.
+
 `vm_component`: the control plane with KubeVirt, our kinds, and `wukong run --components vm`. One per run.
+`kinds`: a control plane with our kinds, and nobody who acts on them but whom a test starts. One per run.
 """
 
 from __future__ import annotations
@@ -11,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from live.accounts import service_account
+from live.admitting import SPOT_FIRST, Webhooks, put_policy
 from live.extending import ACCOUNT, PERMISSIONS, Extended, extender_running, free_port, furnish, scheduler_config
 from live.node_metrics import CRD
+from live.test_policies import install, path_of, until_served
 from testbed import supervisor
 from testbed.programs import Programs
 from testbed.pytest_plugin import RUN, Bed, close_with_last_use
@@ -37,12 +42,60 @@ def extended(
     return Extended(bed, port, probes, log)
 
 
+@pytest.fixture(scope="session")
+def kinds(request: pytest.FixtureRequest, testbed_programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Bed:
+    folder = tmp_path_factory.mktemp("kinds") / "bed"
+    stack = close_with_last_use(request)
+    state = supervisor.up(folder, Order(nodes=0, owner=request.config.stash[RUN].owner), lambda line: None)
+    stack.callback(supervisor.down, folder, keep_logs=True)
+    bed = Bed(state.kubeconfig, state.seconds)
+    asyncio.run(install_kinds(bed))
+    return bed
+
+
+async def install_kinds(bed: Bed) -> None:
+    await install(bed)
+    async with bed.client() as client:
+        await until_served(client, path_of("Wukong", ""))
+
+
 async def prepare(bed: Bed, folder: Path) -> Path:
     """A kubeconfig with exactly the extender's rights; metrics.k8s.io as a kind of its own."""
     async with bed.client() as client:
         await furnish(client)
         await client.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD)
         return await service_account(client, bed, "default", ACCOUNT, PERMISSIONS, folder)
+
+
+# The autoscaler looks every second, and believes what it is told of pods that have just started.
+QUICK_AUTOSCALER = [
+    f"--horizontal-pod-autoscaler-{name}=1s"
+    for name in ("sync-period", "cpu-initialization-period", "initial-readiness-delay")
+]
+
+
+@pytest.fixture(scope="session")
+def webhooks(
+    request: pytest.FixtureRequest, testbed_programs: Programs, tmp_path_factory: pytest.TempPathFactory
+) -> Webhooks:
+    """A cluster of its own: other tests' pods are none of our business."""
+    folder = tmp_path_factory.mktemp("admission")
+    flags = {"controller-manager": QUICK_AUTOSCALER}
+    order = Order(nodes=0, owner=request.config.stash[RUN].owner, extra_flags=flags)
+    stack = close_with_last_use(request)
+    state = supervisor.up(folder / "bed", order, lambda line: None)
+    stack.callback(supervisor.down, folder / "bed", keep_logs=True)
+    webhooks = Webhooks(Bed(state.kubeconfig, state.seconds), folder)
+    stack.callback(webhooks.end)
+    asyncio.run(install_webhooks(webhooks))
+    return webhooks
+
+
+async def install_webhooks(webhooks: Webhooks) -> None:
+    await webhooks.install()
+    async with webhooks.bed.client() as client:
+        await put_policy(client, "web", SPOT_FIRST)
+    await webhooks.start()
 
 
 @pytest.fixture(scope="session")

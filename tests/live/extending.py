@@ -3,6 +3,8 @@
     extended     (conftest.py) one such cluster per worker; the extender has exactly the rights it asks for
     Scene        one test's part of it: its nodes, pods and policies, all gone afterwards
     settle       scheduler and extender have heard of every node and policy so far
+    scene_beside the same by another configuration: a kube-scheduler of the test's own beside that of the cluster, for
+                 the pods of the test, and an extender of its own; a control plane would take ten times as long
 
 Watches run apart: a pod may reach the scheduler before a change of a node made earlier. Hence `settle` after changes.
 """
@@ -25,9 +27,11 @@ import aiohttp
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from live.kube_scheduler_process import give_name, kube_scheduler_running
 from testbed import nodes
 from testbed.client import ApiError, Client
 from testbed.ports import free_ports
+from testbed.programs import Programs
 from testbed.pytest_plugin import Bed
 from wukong.api.crds import build_crds
 from wukong.api.kinds import KINDS
@@ -38,6 +42,7 @@ DEADLINE_SECONDS = 60.0
 CAPACITY = "node.kubernetes.io/capacity"
 POLICY, CLUSTER_POLICY = "PlacementPolicy", "ClusterPlacementPolicy"
 SENTINEL = "sentinel"
+DEFAULT_SCHEDULER = "default-scheduler"
 ACCOUNT = "extender"  # the service account it runs as in `extended`, and what that may do
 PERMISSIONS = list_permissions([EXTENDER])
 PODS, NODES = "/api/v1/namespaces/default/pods", "/api/v1/nodes"
@@ -206,7 +211,7 @@ async def put_policy(client: Client, kind: str, name: str, spec: Json, namespace
 _numbers = itertools.count(1)
 
 
-async def settle(client: Client, port: int) -> None:
+async def settle(client: Client, port: int, scheduler: str = DEFAULT_SCHEDULER) -> None:
     """Each watch is in order: who has heard of the sentinel's newest label, or policy, has heard of all before it."""
     number = f"n{next(_numbers)}-{secrets.token_hex(2)}"
     await client.patch(f"{NODES}/{SENTINEL}", {"metadata": {"labels": {SENTINEL: number}}})
@@ -222,7 +227,7 @@ async def settle(client: Client, port: int) -> None:
                 await asyncio.sleep(0.02)
     tolerations = [{"key": SENTINEL, "operator": "Exists"}]
     spec = {"nodeSelector": {SENTINEL: number}, "tolerations": tolerations, "terminationGracePeriodSeconds": 0}
-    await make_pod(client, number, labels={SENTINEL: ""}, cpu="0", **spec)
+    await make_pod(client, number, labels={SENTINEL: ""}, cpu="0", schedulerName=scheduler, **spec)
     await node_of(client, number)
     await client.delete(f"{PODS}/{number}", grace_seconds=0)
 
@@ -248,8 +253,8 @@ async def node_of(client: Client, name: str) -> str:
 class ExtendedCluster:
     """Nodes are called here without the ending that makes them this test's."""
 
-    def __init__(self, client: Client, port: int) -> None:
-        self.client, self.port = client, port
+    def __init__(self, client: Client, port: int, scheduler: str) -> None:
+        self.client, self.port, self.scheduler = client, port, scheduler
         self.ending = f"-{secrets.token_hex(3)}"
         self.policies: set[tuple[str, str]] = set()
 
@@ -257,7 +262,7 @@ class ExtendedCluster:
         return f"{node}{self.ending}"
 
     async def settle(self) -> None:
-        await settle(self.client, self.port)
+        await settle(self.client, self.port, self.scheduler)
 
     async def nodes(self, kind: str, *names: str, **like: Any) -> None:
         """Usable, and known to scheduler and extender."""
@@ -287,7 +292,7 @@ class ExtendedCluster:
         await self.settle()
 
     async def make(self, name: str, **like: Any) -> Json:
-        return await make_pod(self.client, name, **like)
+        return await make_pod(self.client, name, **{"schedulerName": self.scheduler, **like})
 
     async def node_of(self, name: str) -> str:
         return (await node_of(self.client, name)).removesuffix(self.ending)
@@ -346,10 +351,23 @@ def _refusal(pod: Json) -> str:
 
 
 @contextlib.asynccontextmanager
-async def scene(bed: Bed, port: int) -> AsyncIterator[ExtendedCluster]:
+async def scene(bed: Bed, port: int, scheduler: str = DEFAULT_SCHEDULER) -> AsyncIterator[ExtendedCluster]:
     async with bed.client() as client:
-        made = ExtendedCluster(client, port)
+        made = ExtendedCluster(client, port, scheduler)
         try:
             yield made
         finally:
             await made.clear()
+
+
+@contextlib.asynccontextmanager
+async def scene_beside(
+    extended: Extended, programs: Programs, config: Path, port: int
+) -> AsyncIterator[ExtendedCluster]:
+    """Pods are placed by a kube-scheduler with this configuration, which asks the extender at this port."""
+    name = f"beside-{secrets.token_hex(3)}"
+    named = give_name(yaml.safe_load(config.read_text()), name)
+    log = config.with_name(f"{name}.log")
+    with kube_scheduler_running(programs, extended.bed.kubeconfig, named, log):
+        async with scene(extended.bed, port, name) as here:
+            yield here

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,17 @@ import yaml
 from click.testing import CliRunner
 
 from live.extending import (
-    CAPACITY,
+    POLICY,
+    Extended,
+    ExtendedCluster,
     extender_running,
     free_port,
-    furnish,
-    make_pod,
-    node_of,
+    scene_beside,
     scheduler_config,
-    settle,
 )
-from testbed import nodes
 from testbed.client import Client
-from testbed.pytest_plugin import Bed, OwnBed
+from testbed.programs import Programs
+from testbed.pytest_plugin import Bed
 from wukong.cli.verbs.explain import command as explain
 from wukong.cli.verbs.snapshot import command as snapshot
 from wukong.placement.leaving_nodes import NOTICE
@@ -94,17 +92,6 @@ STUCK: list[tuple[str, str, dict[str, Any], str]] = [
 ]
 
 
-async def make_node(client: Client, name: str, capacity: str, zone: str) -> None:
-    labels = {CAPACITY: capacity, "zone": zone}
-    await nodes.create(client, [nodes.a_node(name, now=time.time(), labels=labels, capacity={"cpu": "4"})])
-    await client.wait_until(f"/api/v1/nodes/{name}", nodes.is_usable)
-
-
-async def place(client: Client, name: str, **like: Any) -> str:
-    await make_pod(client, name, **like)
-    return await node_of(client, name)
-
-
 async def words_about(client: Client, name: str) -> str:
     """What the scheduler says of a pod it cannot place."""
     found = await client.wait_until(f"{PODS}/{name}", lambda pod: bool(_refusal(pod)))
@@ -116,35 +103,38 @@ def _refusal(pod: Any) -> str:
     return next((str(entry["message"]) for entry in conditions if entry.get("reason") == "Unschedulable"), "")
 
 
-async def test_explain_foretells_what_a_scheduler_with_our_extender_does(own_bed: OwnBed, tmp_path: Path) -> None:
+async def test_explain_foretells_what_a_scheduler_with_our_extender_does(
+    extended: Extended, testbed_programs: Programs, tmp_path: Path
+) -> None:
     port = free_port()
     config = scheduler_config(tmp_path, port)
-    bed = own_bed(nodes=0, scheduler_config=config)
-    foretell = Foreteller(bed, config, tmp_path)
-    async with bed.client() as client:
-        await furnish(client)
-        for wanted in WANTED:
-            await client.create(POLICIES, {**HEAD, **wanted})
-        await make_node(client, "od-a", "on-demand", zone="a")
-        await make_node(client, "od-b", "on-demand", zone="b")
-        await make_node(client, "spot-a", "spot", zone="a")
-        await client.create("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "low"}, "value": -5})
-        with extender_running(bed.kubeconfig, port, tmp_path / "extender.log"):
-            await settle(client, port)
-            await place(client, "old", cpu="3", nodeSelector={"zone": "b"}, priorityClassName="low")
+    foretell = Foreteller(extended.bed, config, tmp_path)
+    with extender_running(extended.bed.kubeconfig, port, tmp_path / "extender.log"):
+        async with scene_beside(extended, testbed_programs, config, port) as here:
+            await furnish_with_policies(here)
+            low = await here.priority("low", -5)
+            await here.place("old", cpu="3", nodeSelector={"zone": "b"}, priorityClassName=low)
             for app in ("spot-first", "on-demand", "zone-b"):
                 foretold = await foretell.explain(app)
                 assert foretold["policy"]["name"] == f"PlacementPolicy default/{app}"
                 best = [name for group in foretold["groups"] if group["best"] for name in group["nodes"]]
-                assert await place(client, app, labels={"app": app}) in best, foretold
+                assert here.full(await here.place(app, labels={"app": app})) in best, foretold
             for app, cpu, spec, said in STUCK:
                 foretold = await foretell.explain(app, cpu, **spec)
                 assert said in foretold["message"]
-                await make_pod(client, app, cpu=cpu, labels={"app": app}, **spec)
-                assert await words_about(client, app) == foretold["message"]
-        await client.patch("/api/v1/nodes/od-a", {"metadata": {"annotations": {NOTICE: "soon"}}})
-        await foretell.snapshot(tmp_path / "cluster.json")
-        foretold = await foretell.explain("on-demand")
-        assert foretold["winner"] == "od-b"  # the other is leaving
-        assert foretold == await foretell.explain("on-demand", on=tmp_path / "cluster.json")
-        assert await node_of(client, "spot-first") == "spot-a"
+                await here.make(app, cpu=cpu, labels={"app": app}, **spec)
+                assert await words_about(here.client, app) == foretold["message"]
+            await here.change("od-a", {"metadata": {"annotations": {NOTICE: "soon"}}})
+            await foretell.snapshot(tmp_path / "cluster.json")
+            foretold = await foretell.explain("on-demand")
+            assert foretold["winner"] == here.full("od-b")  # the other is leaving
+            assert foretold == await foretell.explain("on-demand", on=tmp_path / "cluster.json")
+            assert await here.node_of("spot-first") == "spot-a"
+
+
+async def furnish_with_policies(here: ExtendedCluster) -> None:
+    for wanted in WANTED:
+        here.policies.add((POLICY, wanted["metadata"]["name"]))
+        await here.client.create(POLICIES, {**HEAD, **wanted})
+    for kind, name, zone in (("on-demand", "od-a", "a"), ("on-demand", "od-b", "b"), ("spot", "spot-a", "a")):
+        await here.nodes(kind, name, labels={"zone": zone}, capacity={"cpu": "4"})

@@ -16,11 +16,11 @@ from live.extending import (
     counted,
     extender_running,
     free_port,
-    furnish,
     scene,
+    scene_beside,
     seed_config,
 )
-from testbed.pytest_plugin import OwnBed
+from testbed.programs import Programs
 
 pytestmark = pytest.mark.slow
 
@@ -30,14 +30,13 @@ async def test_pods_go_to_spot_and_to_on_demand_once_spot_is_cordoned_or_full(ex
         await spot_then_on_demand(here)
 
 
-async def test_the_same_with_the_configuration_that_seed_004_has(own_bed: OwnBed, tmp_path: Path) -> None:
+async def test_the_same_with_the_configuration_that_seed_004_has(
+    extended: Extended, testbed_programs: Programs, tmp_path: Path
+) -> None:
     """No node cache, so nodes travel in full; no preempt verb, not ignorable, weight 1."""
     port = free_port()
-    bed = own_bed(nodes=0, scheduler_config=seed_config(tmp_path, port))
-    async with bed.client() as client:
-        await furnish(client)
-    with extender_running(bed.kubeconfig, port, tmp_path / "extender.log"):
-        async with scene(bed, port) as here:
+    with extender_running(extended.bed.kubeconfig, port, tmp_path / "extender.log"):
+        async with scene_beside(extended, testbed_programs, seed_config(tmp_path, port), port) as here:
             await spot_then_on_demand(here)
 
 

@@ -21,14 +21,15 @@ from live.extending import (
     counted,
     extender_running,
     free_port,
-    furnish,
     scene,
+    scene_beside,
     scheduler_config,
 )
 from live.test_policies import KNOWN_SCHEDULING
 from testbed.client import ApiError
 from testbed.exporter import Exporter
-from testbed.pytest_plugin import OwnBed, RunPrometheus
+from testbed.programs import Programs
+from testbed.pytest_plugin import RunPrometheus
 from wukong.cluster.usage_queries import Queries
 
 pytestmark = pytest.mark.slow
@@ -106,13 +107,11 @@ async def forget(here: ExtendedCluster, *names: str) -> None:
 
 
 async def test_busy_nodes_are_avoided_as_prometheus_knows_them(
-    own_bed: OwnBed, prometheus: RunPrometheus, tmp_path: Path
+    extended: Extended, testbed_programs: Programs, prometheus: RunPrometheus, tmp_path: Path
 ) -> None:
     """Cpu by a gauge: node_exporter's counter would need minutes of history."""
     port, probes = free_port(), free_port()
-    bed = own_bed(nodes=0, scheduler_config=scheduler_config(tmp_path, port))
-    async with bed.client() as client:
-        await furnish(client)
+    config = scheduler_config(tmp_path, port)
     async with Exporter() as exporter:
 
         async def expose(node: str, cpu: float, memory: float) -> None:
@@ -120,6 +119,6 @@ async def test_busy_nodes_are_avoided_as_prometheus_knows_them(
 
         with prometheus([exporter.address]) as url:
             words = ["--prometheus", url, "--prometheus-cpu", Queries().storage, "--probes", f"127.0.0.1:{probes}"]
-            with extender_running(bed.kubeconfig, port, tmp_path / "extender.log", *words):
-                async with scene(bed, port) as here:
+            with extender_running(extended.bed.kubeconfig, port, tmp_path / "extender.log", *words):
+                async with scene_beside(extended, testbed_programs, config, port) as here:
                     await avoids_the_busy_node(here, expose)

@@ -87,6 +87,20 @@ async def test_a_pod_that_turned_unready_unseen_leaves_free_of_charge_and_the_ne
         assert await list_staying(client) == ["web-2"]
 
 
+async def test_a_pod_that_was_deleted_unseen_is_evicted_free_of_charge_and_the_next_breaks_the_budget(
+    plane: ControlPlane,
+) -> None:
+    """The budget was counted before. The pod is still ready, and stays until a kubelet has stopped it."""
+    async with Client.of(plane.kubeconfig) as client:
+        await create_budget(client)
+        plane.end("controller-manager")  # it hears of nothing that happens from now on
+        await client.delete(f"{PODS}/web-0")
+        await evict(client, "web-0")
+        assert (await client.get(f"{BUDGET}/web"))["status"]["disruptionsAllowed"] == 1
+        await evict(client, "web-1")
+        assert await list_staying(client) == ["web-2"]
+
+
 async def test_a_pod_that_was_evicted_two_minutes_ago_and_is_still_there_counts_again(
     plane: ControlPlane,
 ) -> None:

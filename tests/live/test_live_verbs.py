@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from live.accounts import service_account
+from live.accounts import service_account, used_by
 from testbed.pytest_plugin import Bed
+from wukong.api.kinds import NODE_METRICS
+from wukong.app.install.reader import build_reader
 from wukong.app.permissions import Permission
 from wukong.cli.verbs.capacity import command as capacity
 from wukong.cli.verbs.explain import command as explain
+from wukong.cli.verbs.sim_run import command as sim_run
 from wukong.cli.verbs.snapshot import command as snapshot
 from wukong.errors import Denied, InputError
 
@@ -112,3 +115,39 @@ def test_a_login_that_cannot_read_nodes_and_pods_leaves_the_snapshot_that_is_the
     said = run(snapshot, "--kubeconfig", partial, "-o", kept).stderr
     assert "deployments were left out: deployments.apps is forbidden" in said
     assert {item["kind"] for item in json.loads(kept.read_text())["items"]} <= {"Node", "Pod"}
+
+
+def test_who_may_only_read_takes_a_whole_snapshot_and_uses_every_right(
+    bed: Bed, namespace: str, tmp_path: Path
+) -> None:
+    rules = build_reader((), (), ())[0]["rules"]
+    rights = [
+        Permission(rule["apiGroups"][0], plural, tuple(rule["verbs"])) for rule in rules for plural in rule["resources"]
+    ]
+
+    async def make_reader() -> Path:
+        async with bed.client() as client:
+            return await service_account(client, bed, namespace, "reader", rights, tmp_path)
+
+    login = asyncio.run(make_reader())
+    assert "left out" not in run(snapshot, "--kubeconfig", login, "-o", tmp_path / "cluster.json").stderr
+    used = used_by(bed, f"system:serviceaccount:{namespace}:reader")
+    granted = {(right.group, right.resource, verb) for right in rights for verb in right.verbs}
+    assert granted - used <= {(NODE_METRICS.group, NODE_METRICS.plural, "list")}  # which no snapshot keeps
+    assert used <= granted
+
+
+def test_a_change_is_played_on_the_cluster_of_the_context_and_writes_nothing_there(
+    bed: Bed, namespace: str, manifest: Path
+) -> None:
+    story = json.loads(run(sim_run, "--kubeconfig", bed.kubeconfig, "-f", manifest, "-o", "json").stdout)
+    assert story["nodes"]["start"] > 0
+    events = [(event["subject"], event["text"]) for event in story["timeline"]]
+    assert (f"pod {namespace}/probe", "created") in events
+
+    async def list_pods() -> list[str]:
+        async with bed.client() as client:
+            pods = await client.get(f"/api/v1/namespaces/{namespace}/pods")
+            return [pod["metadata"]["name"] for pod in pods["items"]]
+
+    assert asyncio.run(list_pods()) == []

@@ -24,6 +24,7 @@ from click.testing import CliRunner
 from prometheus_client.parser import text_string_to_metric_families
 
 from live.extending import install_policies
+from live.kube_scheduler_process import give_name, kube_scheduler_running
 from testbed import connections, nodes, processes
 from testbed.client import ApiError, Client
 from testbed.ports import free_ports
@@ -275,10 +276,8 @@ class ConfiguredScheduler(NamedTuple):
 
     @contextlib.asynccontextmanager
     async def running(self, configuration: str) -> AsyncIterator[Client]:
-        config = yaml.safe_load(configuration)
-        assert "profiles" not in config  # the only profile it has by default gets a name of its own
-        config |= {"profiles": [{"schedulerName": self.namespace}], "leaderElection": {"leaderElect": False}}
-        with scheduler_running(self.programs, self.bed.kubeconfig, config, self.folder / "scheduler.log"):
+        config = give_name(yaml.safe_load(configuration), self.namespace)
+        with kube_scheduler_running(self.programs, self.bed.kubeconfig, config, self.folder / "scheduler.log"):
             async with self.bed.client() as client:
                 yield client
 
@@ -411,27 +410,8 @@ def second_scheduler(
     text = the(documents, "ConfigMap", "wukong-scheduler-config")["data"]["scheduler-config.yaml"]
     assert text.count("/etc/wukong/client/") == 3
     config = yaml.safe_load(text.replace("/etc/wukong/client/", f"{client}/"))
-    with scheduler_running(programs, kubeconfig, config, log) as process:
+    with kube_scheduler_running(programs, kubeconfig, config, log) as process:
         yield process
-
-
-@contextlib.contextmanager
-def scheduler_running(
-    programs: Programs, kubeconfig: Path, config: dict[str, Any], log: Path
-) -> Iterator[subprocess.Popen[bytes]]:
-    """kube-scheduler with this configuration, as whom the kubeconfig names."""
-    config["clientConnection"] = {"kubeconfig": str(kubeconfig)}
-    file = log.with_suffix(".yaml")
-    file.write_text(yaml.safe_dump(config))
-    flags = [f"--{who}-kubeconfig={kubeconfig}" for who in ("authentication", "authorization")]
-    flags += [f"--config={file}", f"--secure-port={free_ports(1)[0]}", "--bind-address=127.0.0.1"]
-    process = processes.spawn([*programs.argv["scheduler"], *flags], log)
-    try:
-        yield process
-        assert process.poll() is None, log.read_text()[-2000:]
-    finally:
-        process.terminate()
-        process.wait()
 
 
 # All of it together -----------------------------------------------------------------------------------------------

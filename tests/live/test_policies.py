@@ -16,11 +16,8 @@ import pytest
 
 from live.accounts import DEADLINE_SECONDS, service_account, used_by, when
 from live.bad_policies import REFUSED, REPORTED, Bad
-from testbed import supervisor
 from testbed.client import ApiError, Client, as_json
-from testbed.programs import Programs
-from testbed.pytest_plugin import RUN, Bed
-from testbed.supervisor import Order
+from testbed.pytest_plugin import Bed
 from wukong.api.crds import build_crds
 from wukong.api.kinds import KINDS, PLACEMENT_POLICIES
 from wukong.app.component import list_permissions
@@ -116,21 +113,9 @@ KNOWN_SCHEDULING: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def bed(
-    request: pytest.FixtureRequest, testbed_programs: Programs, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Bed]:
-    """A control plane of this worker's own: the controller of another worker would judge our policies before ours."""
-    folder = tmp_path_factory.mktemp("policies") / "bed"
-    state = supervisor.up(folder, Order(nodes=0, owner=request.config.stash[RUN].owner), lambda line: None)
-    yield Bed(state.kubeconfig, state.seconds)
-    supervisor.down(folder, keep_logs=True)
-
-
-@pytest.fixture(scope="module")
-def kinds(bed: Bed) -> Bed:
-    """The control plane with our kinds in it."""
-    asyncio.run(install(bed))
-    return bed
+def bed(kinds: Bed) -> Bed:
+    """Whose namespaces `namespace` makes: the controller of another worker would judge our policies before ours."""
+    return kinds
 
 
 async def install(bed: Bed) -> None:

@@ -20,7 +20,8 @@ from live.scheduler_process import (
     scheduler_running,
     spread,
 )
-from testbed.client import Client, Json
+from testbed.client import ApiError, Client, Json
+from testbed.provisioner import provisioner
 from testbed.pytest_plugin import Bed, HollowNodes
 from wukong.api.kinds import WUKONGS
 from wukong.app.component import list_permissions
@@ -33,6 +34,7 @@ USER = f"system:serviceaccount:default:{ACCOUNT}"
 ADMIN = "wukong-testbed-admin"
 NAME = "custom-scheduler"
 LEASE = name_lease(SchedulerOptions((NAME,)))
+CLASSES, VOLUMES = "/apis/storage.k8s.io/v1/storageclasses", "/api/v1/persistentvolumes"
 PERMISSIONS = list_permissions([SCHEDULER], {}, LEASE)
 
 
@@ -140,41 +142,78 @@ async def priority_class(client: Client, name: str) -> AsyncIterator[str]:
 async def test_what_it_does_not_model_it_leaves_alone_and_says_so(
     bed: Bed, own_scheduler: SchedulerProcess, namespace: str, hollow_nodes: HollowNodes
 ) -> None:
-    """A claim that is bound by somebody else is no obstacle any more."""
-    (node,) = await hollow_nodes(1)
+    await hollow_nodes(1)
     async with bed.client() as client:
         ours = OwnPods(client, namespace, NAME)
-        await client.create(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims", a_claim(namespace))
-        volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
-        await ours.create("stateful", volumes=[volume])
         await ours.create("device", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
-        event = await ours.event("stateful", "NotModelled")
-        assert "claim data is not bound to a volume yet" in event["note"]
+        event = await ours.event("device", "NotModelled")
+        assert "resource claims" in event["note"]
         assert event["type"] == "Warning"
-        assert "resource claims" in (await ours.event("device", "NotModelled"))["note"]
-        for name in ("stateful", "device"):
-            pod = await client.get(f"{ours.path}/{name}")
-            assert not is_bound(pod)
-            assert condition_of(pod, "PodScheduled") == {}
-        await client.create("/api/v1/persistentvolumes", a_volume(namespace))
-        assert await ours.node_of("stateful") == node
-        await client.delete(f"/api/v1/persistentvolumes/{namespace}")
+        pod = await client.get(f"{ours.path}/device")
+        assert not is_bound(pod)
+        assert condition_of(pod, "PodScheduled") == {}
 
 
-def a_claim(storage_class: str) -> Json:
+async def test_a_pod_waits_for_its_claims_and_has_those_bound_that_wait_for_its_node(
+    bed: Bed, own_scheduler: SchedulerProcess, namespace: str, hollow_nodes: HollowNodes
+) -> None:
+    """One claim is bound when a volume comes, one gets a volume that is there, one a volume that is made for it."""
+    first, second = await hollow_nodes(2)
+    async with bed.client() as client, provisioner(client), storage(client, namespace, second):
+        ours = OwnPods(client, namespace, NAME)
+        for name in ("now", "local", "made"):
+            await client.create(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims", a_claim(namespace, name))
+            volume = {"name": "data", "persistentVolumeClaim": {"claimName": name}}
+            await ours.create(f"with-{name}", volumes=[volume])
+        refused = await ours.until("with-now", lambda pod: bool(condition_of(pod, "PodScheduled")))
+        message = condition_of(refused, "PodScheduled")["message"]
+        assert "pod has unbound immediate PersistentVolumeClaims" in message
+        assert await ours.node_of("with-local") == second
+        assert await ours.node_of("with-made") in (first, second)
+        await client.create(VOLUMES, a_volume(f"{namespace}-now"))
+        assert await ours.node_of("with-now") in (first, second)
+        for name in ("now", "local", "made"):
+            claim = await client.get(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}")
+            assert claim["status"]["phase"] == "Bound"
+        assert claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == await ours.node_of("with-made")
+
+
+@contextlib.asynccontextmanager
+async def storage(client: Client, own: str, node: str) -> AsyncIterator[None]:
+    """A class that waits and has a volume on one node, and one that waits and has volumes made."""
+    waiting = {"volumeBindingMode": "WaitForFirstConsumer"}
+    none, driver = {"provisioner": "kubernetes.io/no-provisioner"}, {"provisioner": "disks.example.com"}
+    await client.create(CLASSES, {"metadata": {"name": f"{own}-local"}, **none, **waiting})
+    await client.create(CLASSES, {"metadata": {"name": f"{own}-made"}, **driver, **waiting})
+    await client.create(VOLUMES, a_volume(f"{own}-local", node))
+    await client.wait_until(f"{VOLUMES}/{own}-local", lambda it: it["status"].get("phase") == "Available")
+    try:
+        yield
+    finally:
+        for name in (f"{own}-now", f"{own}-local"):
+            with contextlib.suppress(ApiError):
+                await client.delete(f"{VOLUMES}/{name}")
+        for name in (f"{own}-local", f"{own}-made"):
+            await client.delete(f"{CLASSES}/{name}")
+
+
+def a_claim(own: str, name: str) -> Json:
     resources = {"requests": {"storage": "1Gi"}}
-    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": storage_class, "resources": resources}
-    return {"metadata": {"name": "data"}, "spec": spec}
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": f"{own}-{name}", "resources": resources}
+    return {"metadata": {"name": name}, "spec": spec}
 
 
-def a_volume(name: str) -> Json:
-    """One that the claim above, and no other, is bound to at once."""
-    spec = {
+def a_volume(name: str, node: str = "") -> Json:
+    """One for claims of the class of its name, on a node or anywhere."""
+    spec: Json = {
         "accessModes": ["ReadWriteOnce"],
         "capacity": {"storage": "1Gi"},
         "storageClassName": name,
         "hostPath": {"path": "/data"},
     }
+    if node:
+        term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
+        spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [term]}}
     return {"metadata": {"name": name}, "spec": spec}
 
 

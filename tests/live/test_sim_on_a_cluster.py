@@ -1,4 +1,4 @@
-"""`wukong sim run --kubeconfig`: a scenario on a real control plane, and nothing of it is left behind."""
+"""`wukong sim run --live`: a scenario on a real control plane, and nothing of it is left behind."""
 
 from __future__ import annotations
 

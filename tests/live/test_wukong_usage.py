@@ -19,16 +19,16 @@ from live.extending import (
     DEADLINE_SECONDS,
     NODES,
     PODS,
+    Extended,
     ExtendedCluster,
     Json,
     ask,
     extender_running,
     free_port,
-    furnish,
     install_policies,
     make_pod,
     node_of,
-    scene,
+    scene_beside,
     scheduler_config,
 )
 from live.test_load import running
@@ -36,6 +36,7 @@ from live.test_policies import KNOWN_SCHEDULING
 from testbed import nodes
 from testbed.client import Client
 from testbed.exporter import Exporter
+from testbed.programs import Programs
 from testbed.pytest_plugin import OwnBed, RunPrometheus
 from wukong.api.kinds import WUKONGS
 from wukong.api.vm import NAME_LABEL, Wukong
@@ -146,18 +147,16 @@ async def scheduler_knows(client: Client, node: str, labels: dict[str, str]) -> 
 
 
 async def test_by_the_extender_a_busy_node_is_avoided_and_chosen_again_when_it_is_calm(
-    own_bed: OwnBed, prometheus: RunPrometheus, tmp_path: Path
+    extended: Extended, testbed_programs: Programs, prometheus: RunPrometheus, tmp_path: Path
 ) -> None:
     """Pods carry nothing but the label of their Wukong, which the extender reads: an edit takes effect at once."""
     port = free_port()
-    bed = own_bed(nodes=0, scheduler_config=scheduler_config(tmp_path, port))
-    async with bed.client() as client:
-        await furnish(client)
+    config = scheduler_config(tmp_path, port)
     async with Exporter() as exporter, usage_of(exporter) as expose:
         with prometheus([exporter.address]) as url:
             words = ["--prometheus", url, *CPU_BY_GAUGE, "--resource-affinity", "extender"]
-            with extender_running(bed.kubeconfig, port, tmp_path / "extender.log", *words):
-                async with scene(bed, port) as here:
+            with extender_running(extended.bed.kubeconfig, port, tmp_path / "extender.log", *words):
+                async with scene_beside(extended, testbed_programs, config, port) as here, deleted_wukong(here.client):
                     await here.nodes("spot", "a", "b", capacity=CAPACITY)
                     await create_wukong(here.client)
                     for turn, (quiet, busy) in enumerate((("a", "b"), ("b", "a"))):
@@ -173,6 +172,15 @@ async def test_by_the_extender_a_busy_node_is_avoided_and_chosen_again_when_it_i
                     await here.client.patch(WUKONGS.path("default", "db"), {"spec": edit})
                     await until(lambda: has_kept(here, ["a", "b"]))
                     assert await here.place("vm-calm", labels=LABELS) == "b"
+
+
+@contextlib.asynccontextmanager
+async def deleted_wukong(client: Client) -> AsyncIterator[None]:
+    """The cluster is shared: afterwards there is no Wukong in it."""
+    try:
+        yield
+    finally:
+        await client.delete(WUKONGS.path("default"))
 
 
 QUESTION = {"metadata": {"name": "question", "namespace": "default", "labels": LABELS}}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,40 +9,18 @@ import pytest
 import yaml
 
 from live.bad_wukongs import CEL, CONDITION, KUBEVIRT, BadWukong, bad_wukongs_of
-from live.test_policies import create, install, path_of, table, until_served
+from live.test_policies import create, path_of, table
 from random_wukongs import random_wukong
-from testbed import supervisor
 from testbed.client import ApiError, Client
-from testbed.programs import Programs
-from testbed.pytest_plugin import RUN, Bed
-from testbed.supervisor import Order
+from testbed.pytest_plugin import Bed
 
-pytestmark = pytest.mark.xdist_group("wukongs")  # one worker, so that the control plane below is started once
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "vm").glob("*.yaml"))
 
 
 @pytest.fixture(scope="module")
-def bed(
-    request: pytest.FixtureRequest, testbed_programs: Programs, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Bed]:
-    """A control plane of this module's own: no controller of another test judges our Wukongs."""
-    folder = tmp_path_factory.mktemp("wukongs") / "bed"
-    state = supervisor.up(folder, Order(nodes=0, owner=request.config.stash[RUN].owner), lambda line: None)
-    yield Bed(state.kubeconfig, state.seconds)
-    supervisor.down(folder, keep_logs=True)
-
-
-@pytest.fixture(scope="module")
-def kinds(bed: Bed) -> Bed:
-    """The control plane with our kinds in it."""
-
-    async def install_all() -> None:
-        await install(bed)
-        async with bed.client() as client:
-            await until_served(client, path_of("Wukong", ""))
-
-    asyncio.run(install_all())
-    return bed
+def bed(kinds: Bed) -> Bed:
+    """Whose namespaces `namespace` makes: no controller of another test judges our Wukongs there."""
+    return kinds
 
 
 async def try_to_create(client: Client, name: str, spec: Any) -> dict[str, Any]:

@@ -4,6 +4,9 @@ Mutants are drawn by seed from the lines of src/ that differ from a base, or fro
 line while there are others. Each is tried in a copy of the tree with the tests that are nearest to the file by imports:
 the quick ones, then the slow ones, never those that need a control plane. Prints what survived, with its diff; ends
 with 1 if fewer than the threshold were noticed.
+
+With --map, those within functions are first tried in forks of one session, each with the quick tests that enter its
+function: a large sample then takes minutes. The map says which tests do; it is made where the file is missing.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -21,7 +24,10 @@ import click
 from mutants.changed_lines import find_changed_lines
 from mutants.covering_tests import ImportGraph
 from mutants.equivalents import find_reason, read_equivalents
+from mutants.fork_runs import build_tasks, try_in_forks
+from mutants.function_map import FunctionMap, record_map
 from mutants.mutations import Mutant, changed_texts, compiles, find_changes
+from mutants.old_faults import read_old_faults
 from mutants.tree_copy import QUICK, SLOW, RunResult, TreeCopy
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +49,8 @@ LIMIT_SECONDS = 120.0  # most tests of a file take a quarter of it; where not, t
 @click.option("--threshold", default=95.0, show_default=True, help="Percent of those not equivalent to be noticed.")
 @click.option("--files", "most_files", default=25, show_default=True, help="How many test files at most; 0: all.")
 @click.option("--quick", "quick_only", is_flag=True, help="Leave out slow tests, which may notice more.")
+@click.option("--map", "map_file", type=Path, help="Which tests enter which function, for large samples.")
+@click.option("--faults", "old_faults", is_flag=True, help="Plant faults of the past instead, all of them.")
 @click.option("--list", "only_list", is_flag=True, help="Show what was drawn and its tests; run nothing.")
 def main(
     paths: tuple[str, ...],
@@ -52,15 +60,23 @@ def main(
     threshold: float,
     most_files: int,
     quick_only: bool,
+    map_file: Path | None,
+    old_faults: bool,
     only_list: bool,
 ) -> None:
     os.nice(10)
-    lines = find_lines(paths) if paths else dict(find_changed_lines(ROOT, base))
-    sources = {path: (ROOT / path).read_bytes() for path in sorted(lines)}
-    every = [mutant for path, source in sources.items() for mutant in find_changes(path, source, lines[path])]
-    drawn = draw(every, count, seed, lambda mutant: compiles(mutant, sources[mutant.path]))
-    where = f"in {', '.join(paths)}" if paths else f"in what differs from {base}"
-    click.echo(f"{len(drawn)} of {len(every)} mutants {where}, seed {seed}")
+    if old_faults:
+        faults, threshold = read_old_faults(), 100.0
+        sources = {fault.file: (ROOT / fault.file).read_bytes() for fault in faults}
+        drawn = [fault.plant(sources[fault.file]) for fault in faults]
+        click.echo(f"{len(drawn)} faults of the past")
+    else:
+        lines = find_lines(paths) if paths else dict(find_changed_lines(ROOT, base))
+        sources = {path: (ROOT / path).read_bytes() for path in sorted(lines)}
+        every = [mutant for path, source in sources.items() for mutant in find_changes(path, source, lines[path])]
+        drawn = draw(every, count, seed, lambda mutant: compiles(mutant, sources[mutant.path]))
+        where = f"in {', '.join(paths)}" if paths else f"in what differs from {base}"
+        click.echo(f"{len(drawn)} of {len(every)} mutants {where}, seed {seed}")
     if not drawn:
         return
     graph = ImportGraph(ROOT)
@@ -74,7 +90,8 @@ def main(
             click.echo("\n".join(f"    {test}" for test in tests[mutant.path]))
         return
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        trial = Trial(TreeCopy(ROOT, Path(folder)), [QUICK] if quick_only else [QUICK, SLOW])
+        noticed = find_noticed_in_forks(map_file, drawn, sources, tests) if map_file is not None else {}
+        trial = Trial(TreeCopy(ROOT, Path(folder)), [QUICK] if quick_only else [QUICK, SLOW], noticed)
         killed, survived, equivalent = try_all(trial, drawn, sources, tests)
         trial.check_without_mutants()
     percent = 100.0 * killed / (killed + survived) if killed + survived else 100.0
@@ -114,6 +131,27 @@ def draw(
     return sorted(drawn, key=lambda mutant: (mutant.path, mutant.start, mutant.end, mutant.text))
 
 
+def find_noticed_in_forks(
+    map_file: Path, mutants: list[Mutant], sources: dict[str, bytes], tests: dict[str, list[str]]
+) -> dict[Mutant, RunResult]:
+    """Those that a quick test notices in a fork, and which test."""
+    if not map_file.exists():
+        record_map(ROOT, map_file, Path(__file__).parents[1])
+    equivalents = read_equivalents()
+    others = [
+        mutant
+        for mutant in mutants
+        if not find_reason(equivalents, mutant.path, *changed_texts(mutant, sources[mutant.path]))
+    ]
+    planned = [*build_tasks(others, sources, FunctionMap.read(map_file), tests)]
+    results = try_in_forks(ROOT, [task for _, task in planned], Path(__file__).parents[1])
+    return {
+        mutant: RunResult(False, result.noticed_by, result.seconds)
+        for (mutant, _), result in zip(planned, results, strict=True)
+        if result.noticed_by
+    }
+
+
 def try_all(
     trial: Trial, mutants: list[Mutant], sources: dict[str, bytes], tests: dict[str, list[str]]
 ) -> tuple[int, int, int]:
@@ -145,12 +183,22 @@ class Trial:
     The tests that notice a mutant must pass without one: they are run once more, all together, in the end.
     """
 
-    def __init__(self, copy: TreeCopy, kinds: Sequence[Sequence[str]] = (QUICK, SLOW)) -> None:
-        self._copy, self._kinds = copy, kinds
+    def __init__(
+        self,
+        copy: TreeCopy,
+        kinds: Sequence[Sequence[str]] = (QUICK, SLOW),
+        noticed: Mapping[Mutant, RunResult] | None = None,
+    ) -> None:
+        """`noticed` are those that were tried already."""
+        self._copy, self._kinds, self._noticed = copy, kinds, noticed or {}
         self._noticing: dict[str, str] = {}  # test → a file whose mutant it noticed
         self._limits: dict[tuple[str, ...], float] = {}  # by files, where their tests take long without a mutant
 
     def try_mutant(self, mutant: Mutant, source: bytes, tests: list[str]) -> RunResult:
+        if (run := self._noticed.get(mutant)) is not None:
+            if run.test.startswith("tests/"):
+                self._noticing.setdefault(run.test, mutant.path)
+            return run
         seconds = 0.0
         for files, which in ((tests[:NEAREST], QUICK), (tests[NEAREST:], QUICK), (tests, SLOW)):
             if files and which in self._kinds:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -12,7 +13,12 @@ from mutants import __main__ as command
 from mutants.changed_lines import find_changed_lines, parse_diff
 from mutants.covering_tests import ImportGraph
 from mutants.equivalents import Equivalent, find_reason, read_equivalents
-from mutants.mutations import changed_texts, find_mutants
+from mutants.fork_runs import choose_tests
+from mutants.forked_trial import find_function, swap_function
+from mutants.function_map import Function, FunctionMap, TimedTest
+from mutants.mutations import Mutant, changed_texts, compiles, find_mutants
+from mutants.old_faults import OldFault, read_old_faults
+from mutants.tree_copy import RunResult
 
 ROOT = Path(__file__).parents[2]
 
@@ -231,6 +237,100 @@ def test_what_survives_is_shown_and_the_work_tree_stays_as_it_is(
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.py")} == before
 
 
+FUNCTIONS = """
+LIMIT = 10
+def is_small(number, limit=LIMIT):
+    def inner():
+        return number < limit
+    return inner()
+class Box:
+    sides = 4
+    @property
+    def is_open(self):
+        return not self.lid
+async def wait():
+    return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("LIMIT = 10", ""),
+        ("limit=LIMIT", ""),
+        ("number < limit", "is_small"),
+        ("return inner()", "is_small"),
+        ("sides = 4", ""),
+        ("property", ""),
+        ("not self.lid", "Box.is_open"),
+        ("        return not self.lid\n", "Box.is_open"),
+        ("return 1", "wait"),
+    ],
+)
+def test_a_mutant_is_in_the_outermost_function_that_holds_it_or_in_none(text: str, name: str) -> None:
+    source = FUNCTIONS.encode()
+    start = source.index(text.encode())
+    assert find_function(source, start, start + len(text)) == name
+
+
+def test_a_function_that_is_alive_gets_the_code_of_another_source(tmp_path: Path) -> None:
+    file = tmp_path / "sizes.py"
+    inside = "    def inner():\n        return n < 10\n    return inner\n"
+    before = f"def is_small(n):\n    return n < 10\ndef outer(n):\n{inside}"
+    names: dict[str, Any] = {}
+    exec(compile(before, str(file), "exec"), names)
+    inner = names["outer"](10)
+    assert swap_function(file, "is_small", before.replace("<", "<=").encode()) == 1
+    assert names["is_small"](10)
+    assert not inner()
+    assert swap_function(file, "outer", before.replace("<", "<=").encode()) == 2
+    assert inner()
+    assert names["outer"](10)()
+    assert swap_function(file, "absent", before.encode()) == 0
+
+
+def test_tests_that_enter_a_function_are_chosen_nearest_files_first_while_there_is_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = {
+        Function("a.py", "f", 1): [TimedTest("tests/far.py::quick", 1.0), TimedTest("tests/near.py::long", 9.0)],
+        Function("a.py", "f.<locals>.g", 2): [
+            TimedTest("tests/near.py::quick", 2.0),
+            TimedTest("tests/far.py::long", 70.0),
+        ],
+        Function("a.py", "fuller", 9): [TimedTest("tests/near.py::other", 0.1)],
+        Function("b.py", "f", 1): [TimedTest("tests/near.py::other", 0.1)],
+    }
+    tests, seconds = choose_tests(FunctionMap(runs, {}), "a.py", "f", ["tests/near.py"])
+    assert tests == ["tests/near.py::quick", "tests/near.py::long", "tests/far.py::quick"]
+    assert seconds == 12.0
+
+
+@pytest.mark.slow
+def test_with_a_map_mutants_of_functions_are_tried_in_forks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_project(tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = src\n", "utf-8")
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    monkeypatch.setattr("os.nice", lambda increment: 0)
+    monkeypatch.setattr(command, "read_equivalents", list)
+    tried: set[tuple[int, str]] = set()
+
+    class SeenTrial(command.Trial):
+        def _try_with(self, mutant: Mutant, *more: Any) -> RunResult:
+            tried.add((mutant.line, mutant.text))
+            return super()._try_with(mutant, *more)
+
+    monkeypatch.setattr(command, "Trial", SeenTrial)
+    map_file = tmp_path / "map.json"
+    run = CliRunner().invoke(command.main, ["src/wukong/sizes", "--map", str(map_file)])
+    assert "1 noticed, 5 survived, 0 equivalent" in run.output, run.output
+    assert "by tests/sizes/test_limits.py::test_small)" in run.output
+    assert tried == {(2, "<="), (2, "11"), (6, "return None"), (6, ">="), (6, "21")}, "the other one is known already"
+    tests = FunctionMap.read(map_file).list_tests("src/wukong/sizes/limits.py", "is_small")
+    assert [test.test for test in tests] == ["tests/sizes/test_limits.py::test_small"]
+    assert FunctionMap.read(map_file).lines == {"src/wukong/sizes/limits.py": {2}}
+
+
 @pytest.mark.slow
 def test_slow_tests_are_asked_where_quick_ones_notice_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_project(tmp_path)
@@ -278,12 +378,26 @@ def test_tests_that_fail_without_a_mutant_are_no_tests(tmp_path: Path, monkeypat
     assert "fail without a mutant: tests/sizes/test_limits.py" in run.output
 
 
+def test_every_fault_of_the_past_can_still_be_planted() -> None:
+    faults = read_old_faults()
+    assert len({fault.was for fault in faults}) == len(faults)
+    for fault in faults:
+        source = (ROOT / fault.file).read_bytes()
+        assert compiles(fault.plant(source), source), fault.was
+    with pytest.raises(ValueError, match="expected once, found 2 times: 'a'"):
+        OldFault("nothing", "a.py", "a", "b").plant(b"a = a")
+
+
 @pytest.mark.slow
 def test_every_equivalent_is_still_there_and_has_a_reason() -> None:
-    for entry in read_equivalents():
-        source = (ROOT / entry.file).read_bytes()
-        changes = [changed_texts(mutant, source) for mutant in find_mutants(entry.file, source)]
-        assert (entry.before, entry.after) in changes, entry
+    entries = read_equivalents()
+    sources = {entry.file: (ROOT / entry.file).read_bytes() for entry in entries}
+    changes = {
+        file: {changed_texts(mutant, source) for mutant in find_mutants(file, source)}
+        for file, source in sources.items()
+    }
+    for entry in entries:
+        assert (entry.before, entry.after) in changes[entry.file], entry
         assert entry.reason
         assert find_reason([entry], entry.file, entry.before, entry.after) == entry.reason
         assert find_reason([entry], "other.py", entry.before, entry.after) == ""

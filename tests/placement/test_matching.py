@@ -8,6 +8,7 @@ import pytest
 from builders import a_pod
 from policies import a_cluster_policy, a_policy
 from wukong.api.meta import LabelSelector
+from wukong.api.resources import Key
 from wukong.placement.compile import Plan, Policy
 from wukong.placement.matching import Match, Policies
 from wukong.placement.rules import BUILT_IN
@@ -115,13 +116,28 @@ def test_a_question_about_many_policies_is_answered_in_slices() -> None:
 
 
 def test_what_is_known_about_pods_is_bounded_by_number_and_by_size() -> None:
-    policies = Policies([ours("web", app="web")], BUILT_IN, BUILT, NAMESPACES)
+    labels = {f"l{number}": "" for number in range(40)}
+    asking = [ours("web", app="web"), everybodys("numbers", n="0"), *(ours(label, **{label: "x"}) for label in labels)]
+    policies = Policies(asking, BUILT_IN, BUILT, NAMESPACES)
     for number in range(10_000):
         policies.find(a_pod(namespace=f"space-{number % 50}", app="web", labels={"n": str(number)}))
-    assert policies.count_known() <= 4096
+    assert 1000 < policies.count_known() <= 4096
     known = policies.count_known()
-    policies.find(a_pod(namespace="shop", app="web", labels={f"l{number}": "" for number in range(40)}))
+    policies.find(a_pod(namespace="shop", app="web", labels=labels))
     assert policies.count_known() == known
     for number in range(50):
         policies.put_namespace(f"space-{number}", None)
     assert policies.count_known() == 0
+
+
+def test_labels_that_no_policy_asks_about_do_not_matter_until_one_does() -> None:
+    policies = Policies([ours("web", app="web")], BUILT_IN, BUILT, NAMESPACES)
+    pods = [a_pod(namespace="shop", app="web", labels={"pod-name": f"web-{number}"}) for number in range(100)]
+    assert {policies.find(pod).plan.name for pod in pods} == {"PlacementPolicy shop/web"}
+    assert policies.count_known() == 1
+    policies.put(ours("first", app="web", **{"pod-name": "web-0"}))
+    names = [policies.find(pod).plan.name for pod in pods]
+    assert names == ["PlacementPolicy shop/first"] + ["PlacementPolicy shop/web"] * 99
+    policies.remove(Key("shop", "first"), is_of_cluster=False)
+    assert {policies.find(pod).plan.name for pod in pods} == {"PlacementPolicy shop/web"}
+    assert policies.count_known() == 1

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from admission_reviews import a_new_pod, a_review, encode
 from policies import spot, steady
 from wukong.api.core import Pod, PriorityClass
+from wukong.api.kinds import RESOURCE_QUOTAS
 from wukong.api.meta import Object, ObjectMeta
 from wukong.api.placement import PlacementPolicy
-from wukong.api.quota import RESOURCE_QUOTAS, ResourceQuota
+from wukong.api.quota import ResourceQuota
 from wukong.embedded.store.patch.json_patch import apply_json_patch
 from wukong.placement.pods import MARK, SPOT, PodChange, build_pod, read_mark
 from wukong.placement.pods.priority import UNUSED
@@ -222,8 +223,12 @@ def test_pods_made_alike_are_built_once(monkeypatch: pytest.MonkeyPatch) -> None
         pod["spec"]["volumes"][0]["name"] = f"kube-api-access-{number:05}"  # the token's volume: another for each pod
         assert webhook.admit(pod)["spec"]["affinity"]
     assert len(built) == 1
-    webhook.admit(a_new_pod(nodeSelector={"disk": "ssd"}))
-    assert len(built) == 2
+    assert webhook.admit(a_new_pod(nodeSelector={"disk": "ssd"}))["spec"]["affinity"]
+    assert webhook.review(a_new_pod(nodeSelector={"disk": "no label!"})).result == "skipped"
+    assert len(built) == 2, "what the author wrote is looked at for each pod, and only that"
+    webhook.admit(a_new_pod(topologySpreadConstraints=[]))
+    assert len(built) == 3
+    assert webhook.review(a_new_pod(tolerations=[None])).result == "patched", "as an API server reads it"
 
 
 # Shares ------------------------------------------------------------------------------------------------------------

@@ -6,6 +6,9 @@ import pytest
 
 from rules.samples import a_cluster, a_container, a_node, a_pod, a_sidecar
 from wukong.api.core import Pod
+from wukong.api.profile import default_profile
+from wukong.api.versions import VERSIONS
+from wukong.rules import decide
 from wukong.rules.ports import HostPort, host_ports_of, reject
 
 
@@ -47,3 +50,13 @@ def test_when_one_of_two_holders_leaves_the_port_is_free() -> None:
     cluster = a_cluster(a_node(), pods={"n1": [with_port(name="one"), with_port(name="two")]})
     cluster.remove("default/one")
     assert reject(with_port(), cluster.nodes["n1"].used_ports) is None
+
+
+def test_up_to_1_33_sidecars_hold_no_ports() -> None:
+    ports = [{"containerPort": 80, "hostPort": 80}]
+    holder = a_pod("holder", initContainers=[a_sidecar(ports=ports)])
+    cluster = a_cluster(a_node("n1"), pods={"n1": [holder]})
+    newcomers = [a_pod("in-sidecar", initContainers=[a_sidecar(ports=ports)]), with_port(80)]
+    for newcomer in newcomers:
+        assert decide(cluster, newcomer, default_profile(VERSIONS["1.33"])).feasible == ["n1"]
+        assert decide(cluster, newcomer, default_profile(VERSIONS["1.34"])).feasible == []

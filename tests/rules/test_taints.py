@@ -5,9 +5,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from rules.samples import Manifest, a_node, a_pod
+from rules.samples import Manifest, a_cluster, a_node, a_pod
 from wukong.api.core import Taint, Toleration
-from wukong.rules.taints import reject_tainted, reject_unschedulable, score, tolerates
+from wukong.api.profile import default_profile
+from wukong.api.versions import VERSIONS
+from wukong.rules import decide
+from wukong.rules.taints import UNTOLERATED, reject_tainted, reject_unschedulable, score, tolerates
 
 SPOT = {"key": "spot", "value": "true", "effect": "NoSchedule"}
 SOFT = {"key": "flaky", "effect": "PreferNoSchedule"}
@@ -77,3 +80,18 @@ def test_without_soft_taints_to_count_every_node_has_the_full_score() -> None:
 def test_a_toleration_for_hard_taints_does_not_cover_soft_ones() -> None:
     pod = a_pod(tolerations=[{"key": "flaky", "operator": "Exists", "effect": "NoSchedule"}])
     assert score(pod, [a_node("one", taints=[SOFT]), a_node("two")]) == {"one": 0, "two": 100}
+
+
+def test_up_to_1_33_the_reason_names_the_first_taint_that_is_not_tolerated() -> None:
+    taints = [
+        {"key": "soft", "effect": "PreferNoSchedule"},
+        {"key": "spot", "value": "yes", "effect": "NoSchedule"},
+        {"key": "gpu", "effect": "NoExecute"},
+    ]
+    node = a_node("n1", taints=taints)
+    for minor, reason in (("1.33", "node(s) had untolerated taint {spot: yes}"), ("1.34", UNTOLERATED)):
+        verdict = decide(a_cluster(node), a_pod(), default_profile(VERSIONS[minor])).verdicts["n1"]
+        assert (verdict.reasons, verdict.unresolvable) == ((reason,), True)
+    tolerant = a_pod(tolerations=[{"key": "spot", "operator": "Exists"}])
+    verdict = decide(a_cluster(node), tolerant, default_profile(VERSIONS["1.33"])).verdicts["n1"]
+    assert verdict.reasons == ("node(s) had untolerated taint {gpu: }",)

@@ -73,6 +73,22 @@ def test_an_outcome_comes_back_when_it_asked_to() -> None:
     assert dispatch.next_due() == 8.0
 
 
+def test_there_is_something_to_do_from_the_moment_on_that_comes_next() -> None:
+    dispatch = a_dispatch()
+    assert not dispatch.is_due(0.0)
+    dispatch.queue.add(ITEM, 5.0)
+    assert (dispatch.is_due(4.9), dispatch.is_due(5.0)) == (False, True)
+    dispatch.queue.take_due(5.0)
+    assert not dispatch.is_due(5.0)
+    dispatch.queue.finish(ITEM)
+    write_unseen(dispatch)
+    assert (dispatch.is_due(PATIENCE - 0.1), dispatch.is_due(PATIENCE)) == (False, True)
+    dispatch.expire(PATIENCE)
+    assert not dispatch.is_due(PATIENCE)
+    dispatch.state.assume(WEB, "n0", PATIENCE, ttl=60.0)
+    assert (dispatch.is_due(PATIENCE + 59.0), dispatch.is_due(PATIENCE + 60.0)) == (False, True)
+
+
 def test_a_failure_is_remembered_and_the_key_comes_back_later() -> None:
     dispatch = a_dispatch()
     dispatch.queue.add(ITEM, 0.0)

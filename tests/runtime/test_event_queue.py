@@ -90,3 +90,16 @@ def test_one_that_comes_after_all_were_written_is_written_too() -> None:
         return writer
 
     assert play(story()).written == [a_note(0), a_note(1)]
+
+
+def test_whoever_drains_it_waits_until_the_last_is_written_and_no_longer() -> None:
+    async def story() -> tuple[float, int]:
+        writer, clock = Writer(), asyncio.get_running_loop()
+        asyncio.get_running_loop().call_later(7.0, writer.may_write.set)
+        begin = clock.time()
+        await run_queue(writer, a_note(0), a_note(1), seconds=60)
+        return clock.time() - begin, len(writer.written)
+
+    seconds, written = play(story())
+    assert written == 2
+    assert 7.0 <= seconds < 8.0

@@ -20,10 +20,11 @@ EXAMPLES = (
     *("budget-waits", "daemon-set-surge", "deadlock", "demo", "drain", "jobs", "no-execute-taint", "node-silent"),
     *("partition", "preemption", "recreate", "rollback", "scale-in-rollout", "spot-first", "spot-loss"),
     *("stateful-set-dead-node", "two-budgets", "vm-apart", "vm-drain", "vm-spot"),
+    *("autoscaler", "quota-stops-rollout"),
 )
 
 
-IN_TROUBLE = (("drain", 3), ("soak", 3), ("soak", 4), ("soak-vm", 3), ("soak-wukong", 3))  # with faults of all types
+IN_TROUBLE = (("drain", 1), ("soak", 3), ("soak", 4), ("soak-vm", 3), ("soak-wukong", 3))  # with faults of all types
 
 
 def tell(name: str, *options: str) -> str:

@@ -202,14 +202,14 @@ async def test_other_ways_and_places_are_refused() -> None:
 
 
 async def test_a_body_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "LIMIT_BYTES", 1000)
-    monkeypatch.setattr(server, "TOTAL_BYTES", 1500)
+    monkeypatch.setattr(server, "LIMIT_BYTES", 100_000)
+    monkeypatch.setattr(server, "TOTAL_BYTES", 150_000)
     async with a_site() as site:
-        assert (await site.post("/mutate", b" " * 1001))[0] == 413
+        assert (await site.post("/mutate", b" " * 100_001))[0] == 413
 
         async def dribble() -> AsyncIterator[bytes]:
             for _ in range(3):
-                yield b" " * 500
+                yield b" " * 50_000
 
         async with site.client.post("/mutate", data=dribble()) as answer:
             assert answer.status == 413

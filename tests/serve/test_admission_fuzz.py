@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
-from aiohttp import ClientSession
 
 from admission_reviews import a_new_pod, a_review, patch_of, read_answer
+from serve.plain_client import connect
 from serve.test_extender import Noon
 from serve.test_fuzz import ODD_VALUES, encode_oddly, mutate, spoiled
 from wukong.admission.pod_validation import find_pod_problems
@@ -203,17 +203,16 @@ async def play(rng: random.Random) -> tuple[Counter[int], Counter[str], int]:
     app = build_admission_app(some_reviewers(), noon, AdmissionMetrics(metrics), noon)
     async with AsyncExitStack() as stack:
         port = await serve(stack, app, "127.0.0.1", 0)
-        client = await stack.enter_async_context(ClientSession(f"http://127.0.0.1:{port}"))
+        client = await stack.enter_async_context(connect(port))
         for number in range(REQUESTS):
             if number == SETTLED:
                 tracemalloc.start()
                 before = tracemalloc.get_traced_memory()[0]
             request = a_request(rng)
-            async with client.post(f"/{request.webhook}", data=request.body) as answer:
-                body = await answer.read()
+            answer = await client.post(f"/{request.webhook}", request.body)
             statuses[answer.status] += 1
             try:
-                check(request, answer.status, body)
+                check(request, answer.status, answer.body)
             except Exception as error:
                 raise AssertionError(f"seed {SEED}, review {number}: {request.webhook} {request.body!r}") from error
         growth = tracemalloc.get_traced_memory()[0] - before

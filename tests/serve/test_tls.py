@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import ClientConnectionError, ClientSession, TCPConnector
+from cryptography.hazmat.primitives import serialization
 
 from serve.deciding import Extender
 from serve.test_extender import Noon
@@ -201,3 +202,14 @@ def test_a_port_in_use_is_named(tmp_path: Path) -> None:
                 await serve(stack, other, "127.0.0.1", port)
 
     asyncio.run(story())
+
+
+def test_an_encrypted_key_is_refused_and_nobody_is_asked(tmp_path: Path) -> None:
+    issued = issue("wukong", ["127.0.0.1"], datetime.now(UTC), 10)
+    key = serialization.load_pem_private_key(issued.server.key, None)
+    locked = serialization.BestAvailableEncryption(b"secret")
+    encrypted = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked)
+    (tmp_path / "cert").write_bytes(issued.server.certificate)
+    (tmp_path / "key").write_bytes(encrypted)
+    with pytest.raises(InputError, match="the key is encrypted"):
+        CertificateFiles(tmp_path / "cert", tmp_path / "key", None).build_context()

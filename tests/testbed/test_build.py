@@ -63,6 +63,15 @@ def test_kubevirt_is_built_like_the_control_plane_into_a_place_of_its_own(machin
     assert machine.said[0].startswith("building KubeVirt v1.7.0")
 
 
+def test_kubectl_is_of_the_version_of_the_control_plane(machine: Machine) -> None:
+    machine.install_go()
+    program = programs.find_kubectl(machine.said.append)
+    assert program == build.cached_program(build.kubectl())
+    assert machine.said[0].startswith("building kubectl v1.35.8, once; about 1 minute on 2 cores")
+    kubectl_modules = (build.KUBECTL_SOURCE / "go.mod").read_text("utf-8")
+    assert f"k8s.io/kubectl => k8s.io/kubectl v0{build.kubernetes_version().removeprefix('v1')}" in kubectl_modules
+
+
 def test_those_who_ask_at_once_wait_for_one_build(machine: Machine) -> None:
     machine.install_go()
     with ThreadPoolExecutor(4) as pool:

@@ -21,7 +21,7 @@ TEMPLATES = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 PATHS = re.compile(r"(?:src|tests|testbed|docs|examples|bench|deploy|\.ci|\.github)/[\w./-]*")
 TO_ADD = [
     *("A kind", "A component", "An engine plugin", "A placement rule"),
-    *("A controller", "An actor", "A fault", "A scenario"),
+    *("A controller", "An actor", "A fault", "A warning, or a piece of advice", "A scenario"),
 ]
 
 

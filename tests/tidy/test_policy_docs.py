@@ -12,6 +12,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from spot_strategy.judge import Judge
+from spot_strategy.phases import play_phases, read_strategy
 from wukong.api.placement import APPLIES, GROUP, MODES, VERSION
 from wukong.api.policy_parts import FALLBACKS, STRATEGIES
 from wukong.cli.verbs.explain import command as explain
@@ -68,7 +70,33 @@ def test_the_files_of_prices_and_latencies_are_read() -> None:
 def test_no_yaml_is_left_untried() -> None:
     kinds = ("kind:", "scheduling:", "asOf", "eu-west")
     assert [block for block in YAML if not block.startswith(kinds) and "kind:" not in block] == []
-    assert len(YAML) == 8
+    assert len(YAML) == 9
+
+
+def test_the_example_is_the_one_in_examples() -> None:
+    (block,) = [block for block in YAML if "name: payments" in block]
+    file = (ROOT / "examples" / "sim" / "spot-strategy" / "policies.yaml").read_text("utf-8")
+    assert list(yaml.safe_load_all(block)) == list(yaml.safe_load_all(file))
+
+
+def test_the_table_of_the_example_is_what_happens() -> None:
+    """Phases in which no pod moves have no row of their own."""
+    table = re.findall(r"^\| [^|]+ ((?:\| \d+ \+ \d+[^|]*){4})\|$", TEXT, flags=re.MULTILINE)
+    told = [tuple(re.sub(r" wait", "", cell).strip() for cell in row.strip("| ").split("|")) for row in table]
+    layouts = play_phases(read_strategy(), Judge())
+    rows = [tuple(show_counts(layout.get(app, (0, 0, 0))) for app in APPS) for layout in layouts]
+    assert told == [row for index, row in enumerate(rows) if index in ROWS]
+    assert all(row == rows[index - 1] for index, row in enumerate(rows) if index not in (*ROWS, *BETWEEN))
+
+
+APPS = ("payments", "web", "cache", "batch")
+ROWS = (0, 1, 3, 5, 7, 9, 10, 11, 12)  # phases
+BETWEEN = (2,)  # batch wants none
+
+
+def show_counts(counts: tuple[int, int, int]) -> str:
+    spot, on_demand, waiting = counts
+    return f"{spot} + {on_demand}" + (f", {waiting}" if waiting else "")
 
 
 def test_what_is_shown_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:

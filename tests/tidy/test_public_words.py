@@ -44,7 +44,11 @@ WORDS: list[tuple[object, object]] = [
     ((ACCEPTED, INVALID, UNREADABLE), ("Accepted", "Invalid", "Unreadable")),
     # in files, messages and metrics
     (MARK, "wukongSnapshot"),
-    (SNAPSHOT_COMMAND, "kubectl get nodes,pods,ns,svc,rc,rs,sts,deploy,ds,pdb,pc,pvc,pv -A -o json"),
+    (
+        SNAPSHOT_COMMAND,
+        "kubectl get nodes,pods,ns,svc,rc,rs,sts,deploy,ds,pdb,pc,pvc,pv,sc,csinodes,csidrivers,csistoragecapacities,"
+        "volumeattachments -A -o json",
+    ),
     (STANDARD_INPUT, "-"),
     (GENERATED, "dry-run"),
     (HIDDEN, "***"),

@@ -7,8 +7,9 @@ It has budgets and gives every problem a place; another parser beside it would h
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 PACKAGE = Path(__file__).parents[2] / "src" / "wukong"
 PARSERS = {
@@ -19,6 +20,8 @@ PARSERS = {
 }  # fmt: skip
 OPENERS = {"open", "io.open", "os.open", "gzip.open"}
 METHODS = {"read_text", "read_bytes", "open"}  # of a Path
+PARSER_ENDS = {name.rpartition(".")[2] for name in PARSERS}
+OPENER_ENDS = {*(name.rpartition(".")[2] for name in OPENERS), *METHODS}
 
 # Which module may, and why.
 PARSE_ALLOWED = {
@@ -27,6 +30,7 @@ PARSE_ALLOWED = {
     "api/decode.py": "typed decoders, given to the loader",
     "cluster/snapshot_documents.py": "a typed decoder, given to the loader",
     "cli/inputs/recording.py": "a typed decoder, given to the loader",
+    "controllers/spot/records.py": "a typed decoder, given to the loader",
     "api/crds.py": "a copy of what we made",
     "app/sim_live/real_cluster.py": "a copy of what we made",
     "app/sim_live/ownership.py": "a copy of what is in memory",
@@ -55,26 +59,38 @@ OPEN_ALLOWED = {
 }
 
 
-def calls(path: Path) -> Iterator[tuple[str, int]]:
-    """The dotted names that a module calls or refers to, and their lines."""
+class Findings(NamedTuple):
+    """Where a module calls or refers to what parses, and where it calls what opens a file."""
+
+    parsers: list[str]
+    openers: list[str]
+
+
+@cache
+def find_both(path: Path) -> Findings:
+    findings = Findings([], [])
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Attribute | ast.Name):
-            yield ast.unparse(node), node.lineno
+        if isinstance(node, ast.Attribute | ast.Name) and last_name_of(node) in PARSER_ENDS:
+            if (name := ast.unparse(node)) in PARSERS:
+                findings.parsers.append(f"{path}:{node.lineno}: {name}")
+        elif isinstance(node, ast.Call) and last_name_of(node.func) in OPENER_ENDS:
+            name, is_method = ast.unparse(node.func), isinstance(node.func, ast.Attribute)
+            if name in OPENERS or (is_method and last_name_of(node.func) in METHODS and name != "real.open"):
+                findings.openers.append(f"{path}:{node.lineno}: {name}")
+    return findings
+
+
+def last_name_of(node: ast.expr) -> str:
+    """`load` of `yaml.load`: to spell out all that a module refers to takes seconds."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def find_parsers(path: Path) -> list[str]:
-    return [f"{path}:{line}: {name}" for name, line in calls(path) if name in PARSERS]
+    return find_both(path).parsers
 
 
 def find_openers(path: Path) -> list[str]:
-    tree = ast.parse(path.read_text("utf-8"))
-    functions = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return [
-        f"{path}:{function.lineno}: {ast.unparse(function)}"
-        for function in functions
-        if ast.unparse(function) in OPENERS
-        or (isinstance(function, ast.Attribute) and function.attr in METHODS and ast.unparse(function) != "real.open")
-    ]
+    return find_both(path).openers
 
 
 def find_others(find: object, allowed: dict[str, str]) -> list[str]:

@@ -331,7 +331,7 @@ def is_impure(name: str) -> bool:
 
 def own_package_imports(module: Module) -> list[Use]:
     """What is imported from `wukong`, one per line and part: `from wukong.api import core, apps` is one."""
-    found = {(use.line, part_of(use.name)): use for use in reversed(list(imports(module))) if is_own(use.name)}
+    found = {(use.line, part_of(use.name)): use for use in reversed(imports(module)) if is_own(use.name)}
     return sorted(found.values(), key=lambda use: (use.line, use.name))
 
 
@@ -339,8 +339,13 @@ def is_own(name: str) -> bool:
     return name.startswith("wukong.")
 
 
-def imports(module: Module) -> Iterator[Use]:
+@cache
+def imports(module: Module) -> tuple[Use, ...]:
     """Every import of the module. `from a import b` gives `a.b` after `a`: b may be a module, too."""
+    return tuple(_find_imports(module))
+
+
+def _find_imports(module: Module) -> Iterator[Use]:
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
             yield from (Use(alias.name, node.lineno) for alias in node.names)

@@ -12,7 +12,7 @@ from wukong.api.kinds import KINDS
 from wukong.app.embedded import play_scenario
 from wukong.embedded.scenario import Scenario, read_scenario
 from wukong.embedded.scenario.expectations import find_differences
-from wukong.embedded.scenario.format.fields import ENTRY_ACTIONS, NodeGroup
+from wukong.embedded.scenario.format.fields import ENTRY_ACTIONS, NodeEntry
 from wukong.embedded.scenario.record.story import Story, WorkloadSummary
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ def test_a_documented_scenario_is_as_it_expects(block: str) -> None:
 def test_every_field_and_kind_is_explained() -> None:
     fields = [
         field.encode_name
-        for struct in (Scenario, NodeGroup, WorkloadSummary, Story)
+        for struct in (Scenario, NodeEntry, WorkloadSummary, Story)
         for field in msgspec.structs.fields(struct)
     ]
     unsaid = {"kind", "version", "events", "trace"}  # not the reader's to write, or not in the document

@@ -36,8 +36,9 @@ def find_affinity_problems(pod: Pod) -> Iterator[str]:
 
 def find_label_problems(labels: Labels, path: str) -> Iterator[str]:
     for key, value in labels.items():
-        yield from find_key_problems(key, path_of(path, key))
-        yield from _find_value_problems(value, path_of(path, key))
+        if not (is_label_key(key) and is_label_value(value)):
+            yield from find_key_problems(key, path_of(path, key))
+            yield from _find_value_problems(value, path_of(path, key))
 
 
 def find_selector_problems(selector: LabelSelector | None, path: str) -> Iterator[str]:
@@ -132,7 +133,8 @@ def _find_field_problems(field: NodeSelectorRequirement, path: str) -> Iterator[
 def _find_expression_problems(
     expression: LabelSelectorRequirement | NodeSelectorRequirement, path: str, operators: tuple[str, ...]
 ) -> Iterator[str]:
-    yield from find_key_problems(expression.key, f"{path}.key")
+    if not is_label_key(expression.key):
+        yield from find_key_problems(expression.key, f"{path}.key")
     if expression.operator not in operators:
         hint = nearest(expression.operator, operators)
         yield describe_problem(
@@ -140,7 +142,7 @@ def _find_expression_problems(
         )
         return
     yield from _find_values_problems(expression.operator, expression.values, f"{path}.values")
-    if expression.operator not in ("Gt", "Lt"):
+    if expression.operator not in ("Gt", "Lt") and not all(map(is_label_value, expression.values)):
         for index, value in enumerate(expression.values):
             yield from _find_value_problems(value, f"{path}.values[{index}]")
 
@@ -169,12 +171,18 @@ def _find_pod_affinity_problems(affinity: PodAffinity, path: str) -> Iterator[st
 def find_pod_term_problems(term: PodAffinityTerm, path: str) -> Iterator[str]:
     yield from find_topology_key_problems(term.topology_key, f"{path}.topologyKey")
     yield from find_selector_problems(term.label_selector, f"{path}.labelSelector")
-    yield from find_selector_problems(term.namespace_selector, f"{path}.namespaceSelector")
+    if term.namespace_selector is not None:
+        yield from find_selector_problems(term.namespace_selector, f"{path}.namespaceSelector")
     for index, namespace in enumerate(term.namespaces):
         if not is_subdomain(namespace) or "." in namespace:
             yield describe_problem(
                 f"{path}.namespaces[{index}]", "the name of a namespace", namespace, "Mend the name."
             )
+    if term.mismatch_label_keys or term.match_label_keys:
+        yield from _find_term_keys_problems(term, path)
+
+
+def _find_term_keys_problems(term: PodAffinityTerm, path: str) -> Iterator[str]:
     yield from find_label_keys_problems(term.match_label_keys, "matchLabelKeys", term.label_selector, path)
     yield from find_label_keys_problems(term.mismatch_label_keys, "mismatchLabelKeys", term.label_selector, path)
     yield from find_repeated_keys_problems(term.match_label_keys, term.label_selector, path)

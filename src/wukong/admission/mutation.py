@@ -30,11 +30,16 @@ def run_plugins(pod: Pod, objects: Objects) -> Pod:
     admitted = deepcopy(pod)
     admitted.metadata.namespace = admitted.metadata.namespace or "default"
     admitted.spec.scheduler_name = admitted.spec.scheduler_name or "default-scheduler"
-    set_default_resources(admitted)
-    _set_default_ports(admitted)
+    set_default_amounts(admitted)
     set_priority(admitted, objects.priority_classes)
     tolerate_failing_nodes(admitted)
     return admitted
+
+
+def set_default_amounts(pod: Pod) -> None:
+    """In place: requests and host ports that follow from what the pod says. The API server does so on every write."""
+    set_default_resources(pod)
+    _set_default_ports(pod)
 
 
 def _set_default_ports(pod: Pod) -> None:

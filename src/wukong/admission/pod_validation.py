@@ -21,7 +21,7 @@ from wukong.admission.problem_text import describe_problem, format_choices
 from wukong.admission.resource_validation import find_resource_problems
 from wukong.api.core import Container, Pod, Toleration, TopologySpreadConstraint
 from wukong.errors import nearest
-from wukong.semantics.label_syntax import is_label_value
+from wukong.semantics.label_syntax import is_label_key, is_label_value
 from wukong.semantics.tolerations import HARD_EFFECTS
 
 EFFECTS = (*HARD_EFFECTS, "PreferNoSchedule")
@@ -48,7 +48,8 @@ def _find_container_problems(pod: Pod) -> Iterator[str]:
         yield describe_problem("$.spec.containers", "at least one container", None, "Add one with a name and an image.")
     for place, containers in (("initContainers", pod.spec.init_containers), ("containers", pod.spec.containers)):
         for index, container in enumerate(containers):
-            yield from _find_port_problems(container, f"$.spec.{place}[{index}]", pod.spec.host_network)
+            if container.ports:
+                yield from _find_port_problems(container, f"$.spec.{place}[{index}]", pod.spec.host_network)
 
 
 def _find_port_problems(container: Container, path: str, host_network: bool) -> Iterator[str]:
@@ -90,7 +91,8 @@ def _find_operator_problems(toleration: Toleration, path: str) -> Iterator[str]:
     elif operator == "Equal" and not is_label_value(value):
         yield describe_problem(f"{path}.value", "a taint value", value, "Use letters, digits, '-', '_' and '.'.")
     if toleration.key:
-        yield from find_key_problems(toleration.key, f"{path}.key")
+        if not is_label_key(toleration.key):
+            yield from find_key_problems(toleration.key, f"{path}.key")
     elif operator == "Equal":
         fix = "Name the key, or use Exists to tolerate every taint."
         yield describe_problem(f"{path}.operator", "Exists, for there is no key", operator, fix)

@@ -31,6 +31,8 @@ def find_resource_problems(pod: Pod) -> list[str]:
 def _find_container_problems(pod: Pod) -> Iterator[str]:
     for place, containers in (("initContainers", pod.spec.init_containers), ("containers", pod.spec.containers)):
         for index, container in enumerate(containers):
+            if not container.resources.requests and not container.resources.limits:
+                continue
             path = f"$.spec.{place}[{index}].resources"
             yield from _find_quantity_problems(container.resources.requests, f"{path}.requests")
             yield from _find_quantity_problems(container.resources.limits, f"{path}.limits")

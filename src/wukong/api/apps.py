@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import field
 
-from wukong.api.core import PodTemplateSpec
+from wukong.api.core import PersistentVolumeClaimTemplate, PodTemplateSpec
 from wukong.api.meta import Base, LabelSelector, Object
 
 
@@ -33,6 +33,7 @@ class WorkloadSpec(Base):
     strategy: Strategy | None = None
     update_strategy: Strategy | None = None
     pod_management_policy: str = ""
+    volume_claim_templates: list[PersistentVolumeClaimTemplate] = []  # of a StatefulSet
 
 
 class Workload(Object):

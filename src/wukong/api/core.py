@@ -159,17 +159,54 @@ class ImageVolume(Base):
     reference: str = ""
 
 
+class GcePersistentDisk(Base):
+    pd_name: str = ""
+    read_only: bool = False
+
+
+class AwsElasticBlockStore(Base):
+    volume_id: str = field(name="volumeID", default="")
+
+
+class AzureDisk(Base):
+    disk_uri: str = field(name="diskURI", default="")
+
+
+class CinderVolume(Base):
+    volume_id: str = field(name="volumeID", default="")
+
+
+class RbdImage(Base):
+    monitors: list[str] = []
+    pool: str = ""
+    image: str = ""
+    read_only: bool = False
+
+
+class IscsiDisk(Base):
+    iqn: str = ""
+    read_only: bool = False
+
+
+class EphemeralVolume(Base):
+    """A volume whose claim is made for its pod, and goes with it."""
+
+    volume_claim_template: PersistentVolumeClaimTemplate | None = None
+
+
 class Volume(Base):
-    """Of a volume only its kind matters: claims bind pods to nodes, images count for locality, others are named."""
+    """Claims bind pods to nodes, some disks go to one pod at a time, images count for locality; others have a name."""
 
     name: str = ""
     persistent_volume_claim: VolumeClaimSource | None = None
     image: ImageVolume | None = None
-    ephemeral: dict[str, object] | None = None
-    gce_persistent_disk: dict[str, object] | None = field(name="gcePersistentDisk", default=None)
-    aws_elastic_block_store: dict[str, object] | None = field(name="awsElasticBlockStore", default=None)
-    rbd: dict[str, object] | None = None
-    iscsi: dict[str, object] | None = None
+    ephemeral: EphemeralVolume | None = None
+    gce_persistent_disk: GcePersistentDisk | None = field(name="gcePersistentDisk", default=None)
+    aws_elastic_block_store: AwsElasticBlockStore | None = field(name="awsElasticBlockStore", default=None)
+    azure_disk: AzureDisk | None = field(name="azureDisk", default=None)
+    cinder: CinderVolume | None = None
+    rbd: RbdImage | None = None
+    iscsi: IscsiDisk | None = None
     csi: dict[str, object] | None = None
 
 
@@ -248,8 +285,22 @@ class Namespace(Object):
     pass
 
 
+class ServicePort(Base):
+    name: str = ""
+    port: int = 0
+    protocol: str = "TCP"
+    target_port: int | str | None = None
+    app_protocol: str | None = None
+    node_port: int = 0
+
+
 class ServiceSpec(Base):
     selector: dict[str, str] | None = None
+    type: str = ""
+    ports: list[ServicePort] = []
+    cluster_ip: str = field(name="clusterIP", default="")
+    ip_families: list[str] = []
+    publish_not_ready_addresses: bool = False
 
 
 class Service(Object):
@@ -270,23 +321,71 @@ class VolumeNodeAffinity(Base):
     required: NodeSelector | None = None
 
 
+class ClaimReference(Base):
+    """The claim that a volume is bound to, or kept for: then it has no uid."""
+
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class CsiVolumeSource(Base):
+    driver: str = ""
+    volume_handle: str = ""
+
+
 class PersistentVolumeSpec(Base):
     node_affinity: VolumeNodeAffinity | None = None
     storage_class_name: str = ""
+    capacity: Quantities = {}
+    access_modes: list[str] = []
+    volume_mode: str | None = None
+    claim_ref: ClaimReference | None = None
+    volume_attributes_class_name: str | None = None
+    persistent_volume_reclaim_policy: str = ""
+    csi: CsiVolumeSource | None = None
+    gce_persistent_disk: GcePersistentDisk | None = field(name="gcePersistentDisk", default=None)
+    aws_elastic_block_store: AwsElasticBlockStore | None = field(name="awsElasticBlockStore", default=None)
+    azure_disk: AzureDisk | None = field(name="azureDisk", default=None)
+    cinder: CinderVolume | None = None
+
+
+class PersistentVolumeStatus(Base):
+    phase: str = ""
 
 
 class PersistentVolume(Object):
     spec: PersistentVolumeSpec = field(default_factory=PersistentVolumeSpec)
+    status: PersistentVolumeStatus = field(default_factory=PersistentVolumeStatus)
 
 
 class PersistentVolumeClaimSpec(Base):
     volume_name: str = ""
     storage_class_name: str | None = None
     access_modes: list[str] = []
+    volume_mode: str | None = None
+    resources: ResourceRequirements = field(default_factory=ResourceRequirements)
+    selector: LabelSelector | None = None
+    volume_attributes_class_name: str | None = None
+
+
+class ClaimTemplateMeta(Base):
+    name: str = ""
+    labels: dict[str, str] = {}
+
+
+class PersistentVolumeClaimTemplate(Base):
+    metadata: ClaimTemplateMeta = field(default_factory=ClaimTemplateMeta)
+    spec: PersistentVolumeClaimSpec = field(default_factory=PersistentVolumeClaimSpec)
+
+
+class PersistentVolumeClaimStatus(Base):
+    phase: str = ""
 
 
 class PersistentVolumeClaim(Object):
     spec: PersistentVolumeClaimSpec = field(default_factory=PersistentVolumeClaimSpec)
+    status: PersistentVolumeClaimStatus = field(default_factory=PersistentVolumeClaimStatus)
 
 
 class PriorityClass(Object):

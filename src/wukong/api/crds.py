@@ -8,6 +8,7 @@ default is written only where an annotation says so; the defaults of structs are
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from wukong.api.meta import Object
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.resources import Resource
 from wukong.api.shared_schemas import SHARED_STRUCTS
+from wukong.api.spot import Move
 from wukong.api.vm import LONGEST_NAME, Wukong
 
 Schema = dict[str, Any]
@@ -74,19 +76,33 @@ _WUKONG_COLUMNS: tuple[Schema, ...] = (
     {"name": "Reason", "type": "string", "jsonPath": ".status.reason"},
     _AGE,
 )
+_MOVE_COLUMNS: tuple[Schema, ...] = (
+    {"name": "Kind", "type": "string", "jsonPath": ".spec.owner.kind"},
+    {"name": "Workload", "type": "string", "jsonPath": ".spec.owner.name"},
+    {"name": "From", "type": "integer", "jsonPath": ".spec.original"},
+    {"name": "To", "type": "integer", "jsonPath": ".spec.surged"},
+    {"name": "Phase", "type": "string", "jsonPath": ".status.phase"},
+    {"name": "Message", "type": "string", "jsonPath": ".status.message"},
+    _AGE,
+)
 DEFINITIONS = (
     Definition(PlacementPolicy, "pp", _POLICY_COLUMNS),
     Definition(ClusterPlacementPolicy, "cpp", _POLICY_COLUMNS, (_DEFAULT_SELECTS_NOTHING,)),
+    Definition(Move, "mv", _MOVE_COLUMNS),
     Definition(Wukong, "wk", _WUKONG_COLUMNS, (_NAME_FITS, _REPLICAS_STAY), LONGEST_NAME),
 )
 
 
 def build_crds() -> list[Schema]:
     """Return all definitions, ready to be applied. They share no parts, so YAML needs no anchors."""
-    documents: list[Schema] = msgspec.json.decode(
-        msgspec.json.encode([_build_document(definition) for definition in DEFINITIONS])
-    )
+    documents: list[Schema] = msgspec.json.decode(_encode_crds())
     return documents
+
+
+@cache
+def _encode_crds() -> bytes:
+    """All definitions as JSON, worked out once: every embedded cluster has them."""
+    return msgspec.json.encode([_build_document(definition) for definition in DEFINITIONS])
 
 
 def file_name_of(document: Schema) -> str:

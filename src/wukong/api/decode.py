@@ -24,8 +24,8 @@ from wukong.errors import InputError, nearest
 
 # Kinds of Kubernetes' own groups that the table does not have: any other unknown kind of those groups is a typo.
 _UNMODELLED_KINDS = frozenset({
-    "Binding", "ComponentStatus", "Endpoints", "Event", "Eviction", "LimitRange", "PodGroup", "PodSecurityPolicy",
-    "PodTemplate", "ResourceQuota", "Workload",
+    "Binding", "ComponentStatus", "Endpoints", "Event", "Eviction", "PodGroup", "PodSecurityPolicy",
+    "PodTemplate", "Workload",
 })  # fmt: skip
 # What msgspec calls an "enum" without saying which values it has.
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -57,15 +57,18 @@ def _decoder(struct: type[Object]) -> msgspec.json.Decoder[Object]:
     return msgspec.json.Decoder(struct)
 
 
-def decode_objects(data: bytes | bytearray, *, skipped: Tally[str] | None = None) -> Iterator[Object]:
+def decode_objects(
+    data: bytes | bytearray, *, skipped: Tally[str] | None = None, namespace: str = "default"
+) -> Iterator[Object]:
     """Yield every object in a JSON or YAML text, Lists unfolded.
 
-    Objects of kinds we do not model are an error, or, where `skipped` is given, counted there by kind.
+    Objects of kinds we do not model are an error, or, where `skipped` is given, counted there by kind. Those that name
+    no namespace and need one get `namespace`.
     """
     if is_json(data):
-        yield from _decode_json(data, skipped)
+        yield from _decode_json(data, skipped, namespace)
     else:
-        yield from _decode_yaml(data, skipped)
+        yield from _decode_yaml(data, skipped, namespace)
 
 
 def is_json(data: bytes | bytearray) -> bool:
@@ -81,7 +84,7 @@ def decode_one(data: bytes | bytearray | msgspec.Raw, group_kind: str) -> Object
         raise InputError("nested too deeply to be a Kubernetes object.") from None
 
 
-def _decode_json(data: bytes | bytearray, skipped: Tally[str] | None) -> Iterator[Object]:
+def _decode_json(data: bytes | bytearray, skipped: Tally[str] | None, namespace: str) -> Iterator[Object]:
     check_repeated_names(data)
     try:
         head = decode_json(data, _list_decoder)  # one pass over what may be hundreds of megabytes
@@ -89,7 +92,7 @@ def _decode_json(data: bytes | bytearray, skipped: Tally[str] | None) -> Iterato
         raise InputError(readable(error)) from None
     kind = head.kind or ""
     if not kind.endswith("List"):
-        if (subject := _decode_json_object(data, _Head(), skipped)) is not None:
+        if (subject := _decode_json_object(data, _Head(), skipped, namespace)) is not None:
             yield subject
         return
     # `kubectl get --raw` leaves kind and apiVersion out of a NodeList's items
@@ -97,7 +100,7 @@ def _decode_json(data: bytes | bytearray, skipped: Tally[str] | None) -> Iterato
     problems: list[str] = []
     for index, item in enumerate(head.items or ()):
         try:
-            subject = _decode_json_object(item, implied, skipped)
+            subject = _decode_json_object(item, implied, skipped, namespace)
         except InputError as error:
             problems += error.at(f"items[{index}]").problems
             continue
@@ -108,11 +111,11 @@ def _decode_json(data: bytes | bytearray, skipped: Tally[str] | None) -> Iterato
 
 
 def _decode_json_object(
-    data: bytes | bytearray | msgspec.Raw, implied: _Head, skipped: Tally[str] | None
+    data: bytes | bytearray | msgspec.Raw, implied: _Head, skipped: Tally[str] | None, namespace: str
 ) -> Object | None:
     text = bytes(data)
     check_depth(text)
-    subject = _decode_usual(text)
+    subject = _decode_usual(text, namespace)
     if subject is not None:
         return subject
     try:
@@ -120,10 +123,10 @@ def _decode_json_object(
     except msgspec.ValidationError as error:
         raise InputError(readable(error)) from None
     kind = find_kind(head.kind or implied.kind or "", head.api_version or implied.api_version or "", skipped)
-    return None if kind is None else _set_defaults(_decode_typed(text, kind), kind)
+    return None if kind is None else _set_defaults(_decode_typed(text, kind), kind, namespace)
 
 
-def _decode_usual(text: bytes) -> Object | None:
+def _decode_usual(text: bytes, namespace: str) -> Object | None:
     """Decode an object that begins with apiVersion and kind, as kubectl prints it: one pass instead of two.
 
     Return None where anything is unusual; then the slow way says what.
@@ -137,7 +140,7 @@ def _decode_usual(text: bytes) -> Object | None:
         return None
     if subject.kind != kind.resource.kind or subject.api_version != kind.resource.api_version:
         return None  # there is another kind or version behind the first
-    return _set_defaults(subject, kind)
+    return _set_defaults(subject, kind, namespace)
 
 
 @lru_cache(maxsize=256)
@@ -154,17 +157,17 @@ def _decode_typed(data: bytes | bytearray | msgspec.Raw, kind: Kind) -> Object:
         return _convert(load_json(data), kind)
 
 
-def _decode_yaml(data: bytes | bytearray, skipped: Tally[str] | None) -> Iterator[Object]:
+def _decode_yaml(data: bytes | bytearray, skipped: Tally[str] | None, namespace: str) -> Iterator[Object]:
     documents = load_documents(bytes(data))
     several = len(documents) > 1
     yield from _collect(
-        (f"document {number}" if several else "", _decode_document(document, skipped))
+        (f"document {number}" if several else "", _decode_document(document, skipped, namespace))
         for number, document in enumerate(documents, start=1)
         if document is not None
     )
 
 
-def _decode_document(document: object, skipped: Tally[str] | None) -> Iterator[Object]:
+def _decode_document(document: object, skipped: Tally[str] | None, namespace: str) -> Iterator[Object]:
     if not isinstance(document, dict):
         excerpt = f"{document!r:.200}"
         raise InputError(f"expected a Kubernetes object (a mapping with kind and metadata), got {excerpt}.")
@@ -173,10 +176,11 @@ def _decode_document(document: object, skipped: Tally[str] | None) -> Iterator[O
         if not isinstance(items := document.get("items"), list | None):
             raise InputError(f"$.items: expected a list of objects, got {items!r:.200}.")
         yield from _collect(
-            (f"items[{index}]", _decode_document(item, skipped)) for index, item in enumerate(unfold_list(document))
+            (f"items[{index}]", _decode_document(item, skipped, namespace))
+            for index, item in enumerate(unfold_list(document))
         )
     elif (entry := find_kind(kind, api_version, skipped)) is not None:
-        yield _set_defaults(_convert(document, entry), entry)
+        yield _set_defaults(_convert(document, entry), entry, namespace)
 
 
 def _collect(parts: Iterable[tuple[str, Iterator[Object]]]) -> Iterator[Object]:
@@ -245,8 +249,8 @@ def readable(error: msgspec.ValidationError) -> str:
     return f"{path}: {message[:1].lower()}{message[1:]}.{' Put the value in quotes.' if is_text else ''}"
 
 
-def _set_defaults(subject: Object, kind: Kind) -> Object:
+def _set_defaults(subject: Object, kind: Kind, namespace: str = "default") -> Object:
     subject.kind = kind.resource.kind
     if not subject.metadata.namespace and kind.resource.namespaced:
-        subject.metadata.namespace = "default"
+        subject.metadata.namespace = namespace
     return subject

@@ -35,6 +35,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     origin: Origin = "kubernetes"
     decides: bool = False  # placement reads it: it is in `Objects`, in snapshots, and captured from clusters
     snapshot: SnapshotFields | None = None  # None: `wukong snapshot` does not hold it
+    has_strict_types: bool = False  # its struct has all that the API server checks the types of, as of deciding kinds
     loads: bool = False  # a forecast loads it from a snapshot into the embedded cluster
     is_manifest: bool = True  # people write it; False for records that controllers keep
     is_workload: bool = False  # a story tells how its pods fare
@@ -43,7 +44,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     has_scale: bool = False
     has_generation: bool = False
     field_selectors: tuple[str, ...] = ()  # besides metadata.name and metadata.namespace
-    merge_keys: MergeKeys = {}  # besides those that all kinds share (embedded/store/patch/merge_keys.py)
+    merge_keys: MergeKeys = {}  # of a foreign kind; those of Kubernetes' own are in the table of field types
 
     @property
     def group_kind(self) -> str:

@@ -12,6 +12,7 @@ it from this table; nobody else lists kinds. A new kind is one more entry, here 
 from __future__ import annotations
 
 from wukong.api.apps import ControllerRevision, DaemonSet, Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
+from wukong.api.autoscaling import HorizontalPodAutoscaler, PodMetrics, WorkloadUsage
 from wukong.api.batch import Job
 from wukong.api.core import (
     Namespace,
@@ -23,6 +24,7 @@ from wukong.api.core import (
     ReplicationController,
     Service,
 )
+from wukong.api.discovery import EndpointSlice
 from wukong.api.kind_table import Kind, KindTable, SnapshotFields
 from wukong.api.kubevirt import (
     KUBEVIRT_GROUP,
@@ -31,8 +33,12 @@ from wukong.api.kubevirt import (
     VirtualMachineInstanceMigration,
 )
 from wukong.api.meta import Object
+from wukong.api.node_groups import CLOUD_GROUP, NodeRequest
 from wukong.api.placement import GROUP, VERSION, ClusterPlacementPolicy, PlacementPolicy
+from wukong.api.quota import LimitRange, ResourceQuota
 from wukong.api.resources import Resource, group_kind, group_of, plural_of
+from wukong.api.spot import Move
+from wukong.api.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment
 from wukong.api.usage import USAGE_GROUP, NodeUsage
 from wukong.api.vm import VM_GROUP, VM_VERSION, Wukong
 
@@ -70,6 +76,7 @@ PODS = KINDS.add(
         snapshot=SnapshotFields(
             (
                 "spec.restartPolicy",
+                "spec.activeDeadlineSeconds",
                 "spec.readinessGates",
                 "status.containerStatuses[].state.waiting.reason",
                 "status.containerStatuses[].ready",
@@ -100,7 +107,6 @@ SERVICES = KINDS.add(
         loads=True,
         snapshot=SnapshotFields(),
         field_selectors=("spec.clusterIP", "spec.type"),
-        merge_keys={"spec.ports": ("port", "protocol")},
     )
 )
 REPLICATION_CONTROLLERS = KINDS.add(
@@ -197,7 +203,7 @@ PERSISTENT_VOLUME_CLAIMS = KINDS.add(
         struct=PersistentVolumeClaim,
         decides=True,
         loads=True,
-        snapshot=SnapshotFields(),
+        snapshot=SnapshotFields(("spec.resources",)),  # quotas count what is asked for
     )
 )
 PERSISTENT_VOLUMES = KINDS.add(
@@ -206,6 +212,58 @@ PERSISTENT_VOLUMES = KINDS.add(
         struct=PersistentVolume,
         decides=True,
         loads=True,
+        snapshot=SnapshotFields(),
+    )
+)
+STORAGE_CLASSES = KINDS.add(
+    Kind(
+        resource=_cluster_scoped("StorageClass", "storage.k8s.io"),
+        struct=StorageClass,
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(),
+        has_status=False,
+    )
+)
+CSI_NODES = KINDS.add(
+    Kind(
+        resource=_cluster_scoped("CSINode", "storage.k8s.io"),
+        struct=CSINode,
+        decides=True,
+        loads=True,
+        is_manifest=False,
+        snapshot=SnapshotFields(),
+        has_status=False,
+    )
+)
+CSI_DRIVERS = KINDS.add(
+    Kind(
+        resource=_cluster_scoped("CSIDriver", "storage.k8s.io"),
+        struct=CSIDriver,
+        decides=True,
+        loads=True,
+        snapshot=SnapshotFields(),
+        has_status=False,
+    )
+)
+CSI_STORAGE_CAPACITIES = KINDS.add(
+    Kind(
+        resource=_resource("CSIStorageCapacity", "storage.k8s.io"),
+        struct=CSIStorageCapacity,
+        decides=True,
+        loads=True,
+        is_manifest=False,
+        snapshot=SnapshotFields(),
+        has_status=False,
+    )
+)
+# Decides how many volumes a node still takes. Nobody here plays who attaches and detaches, so no forecast loads it.
+VOLUME_ATTACHMENTS = KINDS.add(
+    Kind(
+        resource=_cluster_scoped("VolumeAttachment", "storage.k8s.io"),
+        struct=VolumeAttachment,
+        decides=True,
+        is_manifest=False,
         snapshot=SnapshotFields(),
     )
 )
@@ -227,6 +285,17 @@ CLUSTER_PLACEMENT_POLICIES = KINDS.add(
         decides=True,
         loads=True,
         snapshot=SnapshotFields(),
+    )
+)
+# One that is under way when a snapshot is taken: a forecast goes on from there where it has the component.
+MOVES = KINDS.add(
+    Kind(
+        resource=_resource("Move", GROUP, version=VERSION),
+        struct=Move,
+        origin="ours",
+        loads=True,
+        is_manifest=False,
+        snapshot=SnapshotFields(("spec", "status")),
     )
 )
 WUKONGS = KINDS.add(
@@ -283,12 +352,41 @@ JOBS = KINDS.add(
         snapshot=SnapshotFields(
             (
                 *("spec.parallelism", "spec.completions", "spec.backoffLimit", "spec.suspend", "spec.selector"),
+                *("spec.completionMode", "spec.manualSelector"),
                 *(_RESTART_POLICY, "status"),
             ),
             template_in="spec",
         ),
         is_workload=True,
         has_generation=True,
+    )
+)
+RESOURCE_QUOTAS = KINDS.add(
+    Kind(
+        resource=_resource("ResourceQuota"),
+        struct=ResourceQuota,
+        loads=True,
+        snapshot=SnapshotFields(),
+        has_strict_types=True,
+    )
+)
+LIMIT_RANGES = KINDS.add(
+    Kind(
+        resource=_resource("LimitRange"),
+        struct=LimitRange,
+        loads=True,
+        snapshot=SnapshotFields(),
+        has_strict_types=True,
+        has_status=False,
+    )
+)
+HORIZONTAL_POD_AUTOSCALERS = KINDS.add(
+    Kind(
+        resource=_resource("HorizontalPodAutoscaler", "autoscaling", version="v2"),
+        struct=HorizontalPodAutoscaler,
+        loads=True,
+        snapshot=SnapshotFields(("status",)),
+        has_strict_types=True,
     )
 )
 CONTROLLER_REVISIONS = KINDS.add(
@@ -307,6 +405,15 @@ SERVICE_ACCOUNTS = KINDS.add(Kind(resource=_resource("ServiceAccount"), has_stat
 CUSTOM_RESOURCE_DEFINITIONS = KINDS.add(
     Kind(resource=_cluster_scoped("CustomResourceDefinition", "apiextensions.k8s.io"), has_generation=True)
 )
+ENDPOINT_SLICES = KINDS.add(
+    Kind(
+        resource=_resource("EndpointSlice", "discovery.k8s.io"),
+        struct=EndpointSlice,
+        has_status=False,
+        has_generation=True,
+        is_manifest=False,
+    )
+)
 LEASES = KINDS.add(Kind(resource=_resource("Lease", "coordination.k8s.io"), has_status=False, is_manifest=False))
 EVENTS = KINDS.add(
     Kind(
@@ -323,6 +430,35 @@ NODE_USAGES = KINDS.add(
     Kind(
         resource=_cluster_scoped("NodeUsage", USAGE_GROUP, version="v1alpha1"),
         struct=NodeUsage,
+        origin="internal",
+        is_manifest=False,
+        has_status=False,
+    )
+)
+WORKLOAD_USAGES = KINDS.add(
+    Kind(
+        resource=_resource("WorkloadUsage", USAGE_GROUP, version="v1alpha1"),
+        struct=WorkloadUsage,
+        origin="internal",
+        is_manifest=False,
+        has_status=False,
+    )
+)
+# What a metrics-server would tell of single pods; in an embedded cluster whoever plays one writes it.
+POD_METRICS = KINDS.add(
+    Kind(
+        resource=_resource("PodMetrics", "metrics.k8s.io", version="v1beta1", plural="pods"),
+        struct=PodMetrics,
+        origin="internal",
+        is_manifest=False,
+        has_status=False,
+    )
+)
+# A machine that a cloud was asked for and that still boots; in an embedded cluster its autoscaler writes it.
+NODE_REQUESTS = KINDS.add(
+    Kind(
+        resource=_cluster_scoped("NodeRequest", CLOUD_GROUP, version="v1alpha1"),
+        struct=NodeRequest,
         origin="internal",
         is_manifest=False,
         has_status=False,

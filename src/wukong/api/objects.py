@@ -23,6 +23,7 @@ from wukong.api.kind_table import Kind
 from wukong.api.kinds import KINDS, group_kind_of
 from wukong.api.meta import Object
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
+from wukong.api.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment
 
 O = TypeVar("O", bound=Object)  # noqa: E741
 
@@ -59,6 +60,11 @@ class Objects:
     priority_classes = _ListOf(PriorityClass)
     persistent_volume_claims = _ListOf(PersistentVolumeClaim)
     persistent_volumes = _ListOf(PersistentVolume)
+    storage_classes = _ListOf(StorageClass)
+    csi_nodes = _ListOf(CSINode)
+    csi_drivers = _ListOf(CSIDriver)
+    csi_storage_capacities = _ListOf(CSIStorageCapacity)
+    volume_attachments = _ListOf(VolumeAttachment)
     placement_policies = _ListOf(PlacementPolicy)
     cluster_placement_policies = _ListOf(ClusterPlacementPolicy)
 

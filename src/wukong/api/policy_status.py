@@ -37,10 +37,10 @@ class SplitRepair(Base):
     ] = ""
     pod: Annotated[str, Meta(description="The uid of the pod that was evicted last."), schema(maxLength=64)] = ""
     misplaced: Annotated[
-        int, Meta(description="The fewest pods that were wrong so far."), schema(format="int32", minimum=0)
+        int, Meta(description="Pods that were wrong when it was evicted."), schema(format="int32", minimum=0)
     ] = 0
     evictions: Annotated[
-        int, Meta(description="In a row that did not lower that number."), schema(format="int32", minimum=0)
+        int, Meta(description="In a row that left as many wrong."), schema(format="int32", minimum=0)
     ] = 0
     held: Annotated[bool, Meta(description="Given up: evictions do not help.")] = False
 

@@ -23,7 +23,10 @@ FILTERS = (
     "NodeAffinity",
     "NodePorts",
     "NodeResourcesFit",
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
     "VolumeBinding",
+    "VolumeZone",
     "PodTopologySpread",
     "InterPodAffinity",
 )
@@ -36,6 +39,7 @@ SCORES = (
     ("NodeResourcesBalancedAllocation", 1),
     ("ImageLocality", 1),
 )
+VOLUME_SCORE = ("VolumeBinding", 1)  # where the version scores storage
 SYSTEM_DEFAULT_CONSTRAINTS = (
     TopologySpreadConstraint(max_skew=3, topology_key="kubernetes.io/hostname", when_unsatisfiable="ScheduleAnyway"),
     TopologySpreadConstraint(
@@ -86,6 +90,12 @@ class ManagedResource(msgspec.Struct, frozen=True, rename="camel", forbid_unknow
     ignored_by_scheduler: bool = False
 
 
+_SAMPLED_FROM = 100  # with fewer nodes than this, all are looked at
+_NODES_PER_PERCENT = 125  # so many more nodes, one percent less of them
+_LEAST_PERCENTAGE = 5
+_ALL = 100
+
+
 class Profile(msgspec.Struct, frozen=True):
     """Everything that decides how a pod is placed, apart from the cluster and the pod."""
 
@@ -102,7 +112,13 @@ class Profile(msgspec.Struct, frozen=True):
     default_constraints: tuple[TopologySpreadConstraint, ...] = SYSTEM_DEFAULT_CONSTRAINTS
     has_system_default_constraints: bool = True
     added_affinity: NodeAffinity | None = None
+    percentage_of_nodes_to_score: int = 0  # kube-scheduler's, 0: by their number. Here every node is considered
     extenders: tuple[ExtenderEntry, ...] = ()  # asked after the filters, in this order; the engine asks nobody
+
+    @property
+    def has_resource_claims(self) -> bool:
+        """Whether DynamicResources is on: it scores 0, or has its word in messages, or both."""
+        return self.has_claims_message or "DynamicResources" in self.zero_scores
 
 
 def default_profile(version: Version = VERSIONS[DEFAULT]) -> Profile:
@@ -110,9 +126,23 @@ def default_profile(version: Version = VERSIONS[DEFAULT]) -> Profile:
     return Profile(
         version=version,
         filters=order_filters(FILTERS, version),
+        scores=list_scores(version),
         zero_scores=version.zero_scores,
         has_claims_message=version.claims_message,
     )
+
+
+def list_scores(version: Version) -> tuple[tuple[str, int], ...]:
+    """The scores of the default profile in this version, with their weights."""
+    return (*SCORES, VOLUME_SCORE) if version.storage_capacity_scores else SCORES
+
+
+def count_sampled_nodes(nodes: int, percentage: int = 0) -> int:
+    """How many feasible nodes kube-scheduler looks for among so many before it picks one of them."""
+    if nodes < _SAMPLED_FROM or percentage >= _ALL:
+        return nodes
+    share = percentage or max(_ALL // 2 - nodes // _NODES_PER_PERCENT, _LEAST_PERCENTAGE)
+    return max(nodes * share // _ALL, _SAMPLED_FROM)
 
 
 def order_filters(filters: tuple[str, ...], version: Version) -> tuple[str, ...]:

@@ -19,12 +19,14 @@ from wukong.api.profile import (
     FILTERS,
     SCORES,
     SYSTEM_DEFAULT_CONSTRAINTS,
+    VOLUME_SCORE,
     ExtenderEntry,
     FitArguments,
     Profile,
     ShapePoint,
     Strategy,
     WeightedResource,
+    list_scores,
     order_filters,
 )
 from wukong.api.versions import Version
@@ -35,9 +37,6 @@ _INERT = frozenset(
     {
         "SchedulingGates",
         "PrioritySort",
-        "VolumeRestrictions",
-        "NodeVolumeLimits",
-        "VolumeZone",
         "DynamicResources",
         "DefaultPreemption",
         "DefaultBinder",
@@ -89,6 +88,7 @@ class _Configuration(Base):
     kind: str = ""
     profiles: list[_SchedulerProfile] = []
     extenders: list[ExtenderEntry] = []
+    percentage_of_nodes_to_score: int = 0
 
 
 class _RatioParam(_Strict):
@@ -156,6 +156,10 @@ def read_scheduler_profiles(data: bytes, version: Version) -> dict[str, Profile]
 def _build_profile(configuration: _Configuration, profile: _SchedulerProfile, version: Version) -> Profile:
     settings = _apply_switches(profile.plugins, version)
     settings["extenders"] = tuple(configuration.extenders)
+    percentage = profile.percentage_of_nodes_to_score
+    settings["percentage_of_nodes_to_score"] = (
+        configuration.percentage_of_nodes_to_score if percentage is None else percentage
+    )
     for entry in profile.plugin_config:
         settings.update(_read_arguments(entry))
     return msgspec.structs.replace(Profile(version=version), **settings)
@@ -198,15 +202,16 @@ def _apply_switches(plugins: _Plugins, version: Version) -> dict[str, object]:
     defaults.append("DefaultPreemption")
     multi = _merge([_Plugin(name=name) for name in defaults], plugins.multi_point)
     filters = _expand(multi, plugins.filter, set(FILTERS))
-    scorers = {name for name, _ in SCORES} | set(version.zero_scores)
+    scorers = {name for name, _ in list_scores(version)} | set(version.zero_scores)
     scores = _expand(multi, plugins.score, scorers)
     post_filters = {
         plugin.name for plugin in _expand(multi, plugins.post_filter, {"DefaultPreemption", "DynamicResources"})
     }
     weights = [(plugin.name, plugin.weight or _default_weight(plugin, multi)) for plugin in scores]
+    weights.sort(key=lambda entry: entry[0] == VOLUME_SCORE[0])  # last, as in the default profile
     return {
         "filters": tuple(plugin.name for plugin in filters),
-        "scores": tuple((name, weight) for name, weight in weights if name not in version.zero_scores),
+        "scores": tuple((name, weight) for name, weight in weights if name in dict(list_scores(version))),
         "zero_scores": tuple(name for name in version.zero_scores if name in dict(weights)),
         "has_preemption": "DefaultPreemption" in post_filters,
         "has_claims_message": version.claims_message and "DynamicResources" in post_filters,

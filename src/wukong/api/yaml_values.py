@@ -4,7 +4,8 @@ It goes by the parser's events and builds the values itself. PyYAML's own compos
 brackets end the process, and lets aliases multiply: 425 bytes become gigabytes. Here all of that has a budget:
 
     depth       MOST_DEPTH lists and maps within each other
-    aliases     each is a copy; all copies of a text together weigh at most MOST_ALIASED
+    aliases     each is a copy; all copies of a text together weigh at most MOST_ALIASED, and none is made before a
+                document is complete, so that one that is refused costs next to nothing
     numbers     MOST_DIGITS characters
 
 Names are texts, and so are times, as Kubernetes reads them. What JSON cannot say (sets, bytes, tags of others, a list
@@ -19,6 +20,7 @@ from typing import Any
 import yaml
 from yaml.events import (
     AliasEvent,
+    DocumentEndEvent,
     DocumentStartEvent,
     MappingEndEvent,
     MappingStartEvent,
@@ -102,6 +104,7 @@ class _Builder:
         self._plain: dict[str, Any] = {}  # text → value, of what is not quoted: names and words come again and again
         self._weight = 0  # of all that has been read, copies included
         self._aliased = 0
+        self._has_aliases = False  # the document that is being read: some of its values stand in several places
 
     def take(self, event: Any) -> None:
         kind = type(event)
@@ -115,6 +118,9 @@ class _Builder:
             self._take_alias(event)
         elif kind is DocumentStartEvent:
             self._anchors.clear()
+        elif kind is DocumentEndEvent and self._has_aliases:
+            self.documents[-1] = _copy(self.documents[-1])
+            self._has_aliases = False
 
     def _take_scalar(self, event: Any) -> None:
         text: str = event.value
@@ -171,7 +177,8 @@ class _Builder:
             raise _refuse(mark, f"nested too deeply by its aliases, more than {MOST_DEPTH} levels. Flatten it.")
         if self._frames:
             self._frames[-1].height = max(self._frames[-1].height, anchored.height + 1)
-        self._add(_copy(anchored.value), event)
+        self._has_aliases = True
+        self._add(anchored.value, event)
 
     def _add(self, value: Any, event: Any) -> None:
         """Put a complete value into the list or map around it."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from wukong.api.node_groups import NodeGroup
 from wukong.api.resources import Resource
 from wukong.app.assemble import assemble
 from wukong.app.component import OURS, Component, Context, Mutator, with_needs
@@ -23,11 +24,15 @@ from wukong.app.components.kube_scheduler import KUBE_SCHEDULER
 from wukong.app.components.wukongs import WUKONG_SETTINGS, WukongOptions
 from wukong.app.options import read_section
 from wukong.app.rules import load_rules
-from wukong.embedded.actors import make_actors
+from wukong.embedded.actors import make_actors, make_autoscaler
+from wukong.embedded.actors.autoscaler.cloud_provider import CloudProvider
+from wukong.embedded.actors.autoscaler.controller import LOOP, Autoscaler
 from wukong.embedded.actors.kubelet.controller import Kubelets
+from wukong.embedded.actors.kubelet.durations import PodDurations
 from wukong.embedded.actors.kubevirt.handlers import VirtHandlers
 from wukong.embedded.faults import FaultCounts, Faults, plan_episodes
 from wukong.embedded.scenario import Scenario, Story, play
+from wukong.embedded.scenario.format.durations import build_durations
 from wukong.embedded.scenario.format.planned_faults import planned_faults
 from wukong.embedded.scenario.play.player import Lines, Spectator
 from wukong.embedded.scenario.play.steps import Drains
@@ -40,21 +45,30 @@ from wukong.engine.ties import RandomTies
 from wukong.errors import InputError
 from wukong.placement.rule import Rules
 from wukong.ports import Document
+from wukong.runtime.dispatch import Item
 from wukong.state import State
 from wukong.state.controller import Controller, Watch
 
-ON_MACHINES = (Kubelets.name, VirtHandlers.name)  # actors that are many, one on each node
+ON_MACHINES = (Kubelets.name, VirtHandlers.name, CloudProvider.name)  # actors that are many, or outside the cluster
+AUTOSCALER = "cluster-autoscaler"  # the process
 _POLICY_KINDS = frozenset((policy.kind, policy.api_version) for policy in POLICIES)
+AtEnd = Callable[[World], None]
 FAULTS_AFTER = 120  # seconds after the last entry of a timeline until it is calm
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """`takes_time`: controllers take milliseconds as in a real cluster, drawn by the seed; else none at all."""
+    """`takes_time`: controllers take milliseconds as in a real cluster, drawn by the seed; else none at all.
+
+    Of `node_groups` an autoscaler adds and removes nodes, unless `keeps_nodes`: then it begins with a fork.
+    """
 
     seed: int = 0
     components: tuple[Component[Any], ...] = (KUBE_SCHEDULER,)
     takes_time: bool = True
     options: Mapping[str, msgspec.Struct] = {}  # by the component's name
+    durations: PodDurations = PodDurations()  # what is said of how long pods take
+    node_groups: tuple[NodeGroup, ...] = ()
+    keeps_nodes: bool = False
 
 
 def play_scenario(
@@ -64,14 +78,15 @@ def play_scenario(
     lines: Lines | None = None,
     *,
     faults: Sequence[str] = (),
+    at_end: AtEnd | None = None,
 ) -> Story:
     """Play it from an empty cluster. With policies in it, or on demand, the scheduler asks our extender.
 
     A `spectator` looks on and may wait; it changes nothing of the story but where it ends. `lines` gets the trace as it
     happens. `faults` are types that strike from the beginning to some time after the timeline's end, besides the
-    scenario's own.
+    scenario's own. `at_end` is handed the world as it is in the end.
     """
-    return play_with(scenario, seed, faults, spectator, lines)[0]
+    return play_with(scenario, seed, faults, spectator, lines, at_end)[0]
 
 
 def play_with(
@@ -80,14 +95,19 @@ def play_with(
     faults: Sequence[str],
     spectator: Spectator | None = None,
     lines: Lines | None = None,
+    at_end: AtEnd | None = None,
 ) -> tuple[Story, FaultCounts | None]:
     """The story, and what the faults did, where there are any."""
     drains = Drains()
     fault_injection = faults_of(scenario, seed, faults)
     components = choose_components(scenario)
-    settings = Settings(seed, components, options=read_component_options(scenario))
+    options, durations = read_component_options(scenario), build_durations(scenario)
+    groups = tuple(scenario.node_groups)
+    settings = Settings(seed, components, options=options, durations=durations, node_groups=groups)
     world = build_world(settings, drains, fault_injection=fault_injection)
     story = play(world, scenario, drains, spectator, fault_injection, lines)
+    if at_end is not None:
+        at_end(world)
     return story, fault_injection.counts if fault_injection is not None else None
 
 
@@ -157,7 +177,10 @@ class EmbeddedCluster(NamedTuple):
             copies.append(self.processes.fork(server, clock, drains, seed))
             return copies[0].build_all(state)[0]
 
-        return EmbeddedCluster(self.world.fork(make, seed), drains, copies[0])
+        world = self.world.fork(make, seed)
+        if self.processes.settings.keeps_nodes and self.processes.settings.node_groups:
+            world.enqueue(Item(Autoscaler.name, LOOP))  # from now on nodes come and go
+        return EmbeddedCluster(world, drains, copies[0])
 
 
 def build_world(
@@ -232,8 +255,13 @@ class Processes:
         self.is_running: Callable[[State], bool] = lambda state: True  # the process that has this mirror
 
     def fork(self, server: Server, clock: VirtualClock, drains: Drains, seed: int | None) -> Processes:
-        """The same for a copy of the server; ties go on as they would here, or are drawn by another seed."""
-        settings = self.settings if seed is None else msgspec.structs.replace(self.settings, seed=seed)
+        """The same for a copy of the server; ties go on as they would here, or are drawn by another seed.
+
+        Node groups are scaled there, also where they were not here.
+        """
+        settings = msgspec.structs.replace(
+            self.settings, keeps_nodes=False, seed=self.settings.seed if seed is None else seed
+        )
         copy = Processes(settings, server, clock, drains, None, self.stuck_pods)
         copy.draws = TieDraws(settings.seed, self.draws.turn if seed is None else 0)
         return copy
@@ -241,7 +269,9 @@ class Processes:
     def build_all(self, state: State) -> tuple[list[Controller], frozenset[str]]:
         """Everybody in one process, and the names of those that ask the gate: Kubernetes' own do not."""
         ours = [*self._build_components(state, self.settings.components), self.drains]
-        return [*self._build_built_in(), *ours], frozenset(controller.name for controller in ours)
+        return [*self._build_built_in(), *self._make_autoscaler(), *ours], frozenset(
+            controller.name for controller in ours
+        )
 
     def roles(self) -> list[Role]:
         """As in life: machines, kube-controller-manager with virt-controller, scheduler and extender, and ours."""
@@ -249,6 +279,7 @@ class Processes:
         return [
             Role("kubelets", lambda _: self._build_kubelets(), is_elected=False),
             Role("controllers", lambda _: self._build_controller_manager()),
+            *([Role(AUTOSCALER, lambda _: self._build_autoscaler())] if self.settings.node_groups else []),
             *(self._role(name) for name in names),
         ]
 
@@ -275,13 +306,22 @@ class Processes:
         return mutator(resource, document) if self.is_running(state) else document
 
     def _build_kubelets(self) -> list[Controller]:
-        return [controller for controller in self._build_built_in() if controller.name in ON_MACHINES]
+        controllers = [*self._build_built_in(), *self._make_autoscaler()]
+        return [controller for controller in controllers if controller.name in ON_MACHINES]
+
+    def _build_autoscaler(self) -> list[Controller]:
+        return [controller for controller in self._make_autoscaler() if controller.name not in ON_MACHINES]
 
     def _build_controller_manager(self) -> list[Controller]:
         return [controller for controller in self._build_built_in() if controller.name not in ON_MACHINES]
 
+    def _make_autoscaler(self) -> list[Controller]:
+        settings = self.settings
+        return make_autoscaler(settings.node_groups, seed=settings.seed, is_idle=settings.keeps_nodes)
+
     def _build_built_in(self) -> list[Controller]:
-        return make_actors(self.server, seed=self.settings.seed, stuck_pods=self.stuck_pods)
+        settings = self.settings
+        return make_actors(self.server, seed=settings.seed, stuck_pods=self.stuck_pods, durations=settings.durations)
 
 
 def watches_of(components: Sequence[Component[Any]]) -> list[Watch]:

@@ -114,7 +114,7 @@ def ending_of(story: Story, seed: int, unmet: list[str]) -> Ending:
     workloads = {
         name: WorkloadEnding(summary.replicas, summary.available, summary.min_available)
         for name, summary in story.workloads.items()
-        if story.before is None or name in subjects or summary.available < summary.replicas
+        if story.before is None or name in subjects or summary.is_short_of_before
     }
     stuck = sorted({_DRAINED_POD.sub("…", reason) for reason in story.stuck})  # names of pods are drawn
     return Ending(settled=story.settled, stuck=stuck, workloads=workloads, unmet=unmet, seeds=[seed])

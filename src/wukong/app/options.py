@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -55,6 +56,12 @@ class Option(NamedTuple):
 
 def options_of(struct: type[msgspec.Struct]) -> tuple[Option, ...]:
     """The options that a struct has, in its order."""
+    return _read_options(struct)
+
+
+@cache
+def _read_options(struct: type[msgspec.Struct]) -> tuple[Option, ...]:
+    """Once for each struct: to take a type apart takes milliseconds."""
     described = inspect.type_info(struct)
     assert isinstance(described, inspect.StructType), struct
     types = {field.name: field.type for field in msgspec.structs.fields(struct)}

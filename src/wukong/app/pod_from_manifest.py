@@ -13,12 +13,13 @@ from typing import NamedTuple
 import msgspec
 
 from wukong.admission import admit, find_pod_problems
-from wukong.api.apps import DaemonSet, Deployment, ReplicaSet, Workload, WorkloadSpec
-from wukong.api.core import Pod, PodStatus, ReplicationController
+from wukong.api.apps import DaemonSet, Deployment, ReplicaSet, StatefulSet, Workload, WorkloadSpec
+from wukong.api.core import PersistentVolumeClaimTemplate, Pod, PodStatus, ReplicationController
 from wukong.api.kinds import KINDS, PODS
 from wukong.api.meta import LabelSelector, Object, ObjectMeta, OwnerReference, controller_of
 from wukong.api.objects import Objects
 from wukong.api.resources import Resource
+from wukong.app.own_claims import add_own_claims, build_claim_volumes
 from wukong.cluster.checks import problems_of
 from wukong.errors import InputError
 
@@ -29,6 +30,7 @@ _JOBS = ("Job", "CronJob")
 class PodQuestion(NamedTuple):
     pod: Pod  # as the API server would store it
     name: str  # what the user called it: "Deployment shop/web"
+    own_claims: frozenset[str] = frozenset()  # claims that every such pod has of its own
 
 
 def admit_pod(subject: Object, objects: Objects, place: str, notes: list[str]) -> PodQuestion:
@@ -46,7 +48,8 @@ def admit_pod(subject: Object, objects: Objects, place: str, notes: list[str]) -
     except InputError as error:
         at_template = (f"{prefix}{problem.removeprefix('$')}" for problem in error.problems)
         raise InputError(*at_template).at(f"{place}: {subject.kind} {subject.key}") from None
-    return PodQuestion(admitted, f"{subject.kind} {subject.key}")
+    own_claims = add_own_claims(admitted, _claim_templates_of(subject), objects)
+    return PodQuestion(admitted, f"{subject.kind} {subject.key}", own_claims)
 
 
 def find_subject(manifest: Objects, skipped: Tally[str], place: str) -> Object:
@@ -121,7 +124,14 @@ def _from_template(workload: Object, objects: Objects, notes: list[str]) -> Pod:
         labels=labels,
         owner_references=[reference],
     )
-    return _as_new(Pod(kind="Pod", api_version="v1", metadata=meta, spec=template.spec), notes)
+    spec = template.spec
+    if templates := _claim_templates_of(workload):
+        spec = msgspec.structs.replace(spec, volumes=build_claim_volumes(meta.name, templates, spec.volumes))
+    return _as_new(Pod(kind="Pod", api_version="v1", metadata=meta, spec=spec), notes)
+
+
+def _claim_templates_of(subject: Object) -> list[PersistentVolumeClaimTemplate]:
+    return subject.spec.volume_claim_templates if isinstance(subject, StatefulSet) else []
 
 
 def _replica_set(deployment: Deployment, objects: Objects) -> ReplicaSet:

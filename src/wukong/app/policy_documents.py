@@ -6,10 +6,11 @@ and nothing is decided. In a cluster a policy with a problem is left out, as the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from wukong.api.decode import decode_objects
 from wukong.api.documents import unfold_list
+from wukong.api.meta import Object
 from wukong.api.objects import Objects
 from wukong.api.placement import GROUP, VERSION, ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.strict import unknown_fields
@@ -41,17 +42,23 @@ def choose_good_policies(objects: Objects, rules: Rules) -> tuple[list[Policy], 
     return good, notes
 
 
-def read_policies(data: bytes, rules: Rules) -> list[Policy]:
-    """The policies of a text that people wrote, all of them good. Raises InputError with every problem."""
+def read_policies(data: bytes, rules: Rules, set_namespace: Callable[[Object], None] | None = None) -> list[Policy]:
+    """The policies of a text that people wrote, all of them good. Raises InputError with every problem.
+
+    `set_namespace` gets each of them first: one that is written without a namespace has none. Else it is in default.
+    """
     documents = _documents(data)
     misspelt = [problem for where, document in documents for problem in _misspelt(where, document)]
     if not all(_is_policy(document) for _, document in documents):
         raise InputError(*misspelt)
     try:
-        objects = list(decode_objects(data))
+        objects = list(decode_objects(data, namespace="default" if set_namespace is None else ""))
     except InputError as error:
         raise InputError(*misspelt, *error.problems) from None
     policies = [policy for policy in objects if isinstance(policy, PlacementPolicy | ClusterPlacementPolicy)]
+    if set_namespace is not None:
+        for policy in policies:
+            set_namespace(policy)
     wrong = [
         *misspelt,
         *(f"{title_of(policy)}: {problem}" for policy in policies for problem in _problems(policy, rules)),

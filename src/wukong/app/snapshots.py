@@ -10,20 +10,32 @@ from typing import Any
 
 import msgspec
 
-from wukong.actions import Action, Create, Note, Patch
-from wukong.api.kinds import CONTROLLER_REVISIONS, PODS
+from wukong.actions import Action, Create, Delete, Note, Patch
+from wukong.api.kinds import CONTROLLER_REVISIONS, ENDPOINT_SLICES, PODS
+from wukong.api.node_groups import NodeGroup
 from wukong.app.component import Component
-from wukong.app.embedded import EmbeddedCluster, Settings, build_cluster, choose_components, read_component_options
+from wukong.app.embedded import (
+    AtEnd,
+    EmbeddedCluster,
+    Settings,
+    build_cluster,
+    choose_components,
+    read_component_options,
+)
 from wukong.cluster import pause_garbage_collector
+from wukong.embedded.actors.kubelet.durations import PodDurations
 from wukong.embedded.scenario import Scenario, Story
+from wukong.embedded.scenario.format.durations import build_durations
 from wukong.embedded.scenario.play.player import Lines, Observers, Spectator, WorldPlayer, record
 from wukong.embedded.scenario.play.steps import MANAGER, Drains
 from wukong.embedded.scenario.record.recording import StoryTrace
 from wukong.embedded.scenario.record.story import SettlingReport
 from wukong.embedded.snapshot.load import LoadedSnapshot, load_snapshot
 from wukong.embedded.snapshot.presumed_fields import presume_fields
+from wukong.embedded.world.rare_collection import collect_rarely
 from wukong.embedded.world.world import Step
 from wukong.ports import Document
+from wukong.state import State
 
 
 def load(documents: Iterable[Document], now: float | None = None) -> LoadedSnapshot:
@@ -43,9 +55,13 @@ def play_on(
     return make_baseline(start, scenario).play(scenario, seed, spectator, lines)
 
 
-def make_baseline(start: LoadedSnapshot, scenario: Scenario) -> Baseline:
-    """With the components that this scenario needs, or that the snapshot's policies do."""
-    return Baseline(start, choose_components(scenario, list_documents(start)), read_component_options(scenario))
+def make_baseline(start: LoadedSnapshot, scenario: Scenario, durations: PodDurations | None = None) -> Baseline:
+    """With the components that this scenario needs, or that the snapshot's policies do. How long pods take says the
+    scenario, unless `durations` are given."""
+    components, options = choose_components(scenario, list_documents(start)), read_component_options(scenario)
+    if durations is None:
+        durations = build_durations(scenario, list_documents(start))
+    return Baseline(start, components, options, durations, scenario.node_groups)
 
 
 class Baseline:
@@ -60,12 +76,26 @@ class Baseline:
         start: LoadedSnapshot,
         components: Sequence[Component[Any]],
         options: Mapping[str, msgspec.Struct] | None = None,
+        durations: PodDurations = PodDurations(),  # noqa: B008  # never changed
+        node_groups: Sequence[NodeGroup] = (),
     ) -> None:
-        """`options` are those of the components, by their names."""
+        """`options` are those of the components, by their names; `durations` hold for every play. Of `node_groups`
+        nodes come and go in plays; until it is at rest the nodes are the snapshot's, which a change meets."""
+        settings = Settings(
+            0,
+            tuple(components),
+            options=options or {},
+            durations=durations,
+            node_groups=tuple(node_groups),
+            keeps_nodes=True,
+        )
         with pause_garbage_collector():
-            self._come_to_rest(start, Settings(0, tuple(components), options=options or {}))
+            self._come_to_rest(start, settings)
 
     def _come_to_rest(self, start: LoadedSnapshot, settings: Settings) -> None:
+        # Kept for its memory alone: given back, it would be holes all over what worker processes share, and whatever
+        # these create would be written into the holes.
+        self._start = start
         drains = Drains()
         self._cluster = build_cluster(settings, drains, start)
         world, changes = self._cluster.world, 0
@@ -81,17 +111,23 @@ class Baseline:
         self._recording, self._checkers = player.recording, player.checkers
         if story.writes:
             self._recording = record(world)
-            self._recording.recorder.finish()
-        self._recording.begin()
+            self._recording.recorder.finish(world.clock.now())
+        self._recording.begin(was_at_rest=story.at_rest, stuck=story.stuck)
         world.prepare_fork()
         self.before = SettlingReport(
             changes=changes,
             settled=story.settled,
+            at_rest=story.at_rest,
             stuck=story.stuck,
             writes=story.writes,
             virtual_seconds=story.virtual_seconds,
             timeline=story.events,
         )
+
+    @property
+    def state(self) -> State:
+        """The mirror of the cluster at rest, to be read."""
+        return self._cluster.world.state
 
     def fork(self, seed: int = 0, lines: Lines | None = None) -> tuple[EmbeddedCluster, Observers]:
         """A copy of the cluster, and of those who observe it."""
@@ -105,8 +141,18 @@ class Baseline:
         seed: int = 0,
         spectator: Spectator | None = None,
         lines: Lines | None = None,
+        at_end: AtEnd | None = None,
     ) -> Story:
-        """The scenario's nodes and manifests come to what is there. The next play finds nothing of it."""
+        """The scenario's nodes and manifests come to what is there. The next play finds nothing of it.
+
+        `at_end` is handed the world as it is in the end.
+        """
+        with collect_rarely():  # what a play makes goes with its world
+            return self._play(scenario, seed, spectator, lines, at_end)
+
+    def _play(
+        self, scenario: Scenario, seed: int, spectator: Spectator | None, lines: Lines | None, at_end: AtEnd | None
+    ) -> Story:
         cluster, observers = self.fork(seed, lines)
         world = cluster.world
         presume_fields(world.server, scenario.documents, MANAGER)
@@ -114,6 +160,10 @@ class Baseline:
         if spectator is not None:
             spectator.begin(player)
         story = player.play()
+        if at_end is not None:
+            at_end(world)
+        if spectator is None:  # one may still look at the end
+            world.close()
         story.before, story.findings = self.before, [*self._findings, *story.findings]
         return story
 
@@ -128,6 +178,8 @@ def is_change(action: Action) -> bool:
             return False
         case Patch(resource, _, patch, _):
             return resource == PODS or not isinstance(patch.body, dict) or "spec" in patch.body
+    if isinstance(action, Create | Delete) and action.resource == ENDPOINT_SLICES:  # no snapshot holds them
+        return False
     return not (isinstance(action, Create) and action.resource == CONTROLLER_REVISIONS)
 
 

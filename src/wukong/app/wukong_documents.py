@@ -5,7 +5,7 @@ Called by `wukong lint`. Reading is strict: a field that nobody knows is a typo.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -20,10 +20,13 @@ from wukong.placement.vm.finding import Finding
 API_VERSION = f"{VM_GROUP}/{VM_VERSION}"
 
 
-def read_wukongs(data: bytes, namespace: str) -> tuple[list[Wukong], list[Finding], list[str]]:
+def read_wukongs(
+    data: bytes, choose_namespace: Callable[[str, str], str]
+) -> tuple[list[Wukong], list[Finding], list[str]]:
     """The Wukongs of a text, findings about what is written wrongly, and the kinds of other objects in it.
 
-    Raises InputError where the text itself is broken. `namespace` is that of Wukongs that name none.
+    Raises InputError where the text itself is broken. `choose_namespace` makes of the one a Wukong names, or "", and of
+    what it is called, its namespace.
     """
     wukongs: list[Wukong] = []
     findings: list[Finding] = []
@@ -32,17 +35,21 @@ def read_wukongs(data: bytes, namespace: str) -> tuple[list[Wukong], list[Findin
         if document.get("kind") != "Wukong":
             other_kinds.append(str(document.get("kind") or "nothing"))
             continue
-        wukong, problems = _read_wukong(document, namespace)
+        wukong, problems = _read_wukong(document, choose_namespace)
         findings += problems
         if wukong is not None:
             wukongs.append(wukong)
     return wukongs, findings, other_kinds
 
 
-def _read_wukong(document: dict[str, Any], namespace: str) -> tuple[Wukong | None, list[Finding]]:
+def _read_wukong(
+    document: dict[str, Any], choose_namespace: Callable[[str, str], str]
+) -> tuple[Wukong | None, list[Finding]]:
     metadata = document.get("metadata")
     name = str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
-    named = {"namespace": namespace, **metadata} if isinstance(metadata, dict) else {"namespace": namespace}
+    named = dict(metadata) if isinstance(metadata, dict) else {}
+    if isinstance(namespace := named.get("namespace") or "", str):
+        named["namespace"] = choose_namespace(namespace, f"Wukong {name}")
     subject = f"{named['namespace']}/{name}"
     problems = list(_find_head_problems(document, name))
     problems += unknown_fields(document, Wukong)

@@ -29,6 +29,7 @@ VERBS: dict[str, Verb] = {
     "replay": Verb("wukong.cli.verbs.replay", "Decide recorded scheduling attempts again and compare."),
     "capacity": Verb("wukong.cli.verbs.capacity", "Count how many more pods like this one fit, and why no more do."),
     "explain": Verb("wukong.cli.verbs.explain", "Show how every node fares for a pod, rule by rule."),
+    "plan": Verb("wukong.cli.verbs.plan", "Say what a change will do, before it is applied."),
     "lint": Verb("wukong.cli.verbs.lint", "Say what is wrong with Wukongs, and what will fail some day."),
     "get": Verb("wukong.cli.verbs.get", "Show Wukongs with their virtual machines, instances, pods and nodes."),
     "sim": Verb("wukong.cli.verbs.sim", "Play scenarios in an embedded cluster, on virtual time."),

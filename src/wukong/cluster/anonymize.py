@@ -34,12 +34,14 @@ from wukong.placement.free_labels import find_resource_type, free_label_of
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
 from wukong.placement.pods.mark import MARK, Mark, format_mark, read_mark
 from wukong.ports import Document
+from wukong.semantics.volume_claims import CLASS_ANNOTATION, PROVISIONED_BY, SELECTED_NODE, STORAGE_PROVISIONER
 
 _IMAGES = frozenset({"image", "reference", "names"})
 _DROPPED = frozenset({"resourceVersion", "finalizers", "disruptedPods", "uncountedTerminatedPods", "managedFields"})
 _NUMBER_LISTS = frozenset({"completedIndexes", "failedIndexes"})  # `1,3-5`
 _FORMS = ("hugepages-", "attachable-volumes-", "requests.")  # what resources of such a name begin with
 _POLICIES = frozenset({PLACEMENT_POLICIES.kind, CLUSTER_PLACEMENT_POLICIES.kind})
+_NAMES = frozenset({CLASS_ANNOTATION, SELECTED_NODE, PROVISIONED_BY, STORAGE_PROVISIONER})  # annotations that name
 _VERSION = re.compile(r"v\d+\.\d+\.\d+")
 _NUMBERS = re.compile(r"[\d,-]*")
 
@@ -77,6 +79,8 @@ def choose_names(documents: Sequence[Document], vocabulary: Vocabulary) -> dict[
         texts.add(text)
         if resource := find_resource_type(text):
             texts.add(resource)
+        if text.startswith("requests.") and "/" in text:
+            texts.add(text.removeprefix("requests."))
         return text
 
     collector, derived_names = _Renamer(vocabulary, collect), list[_DerivedName]()
@@ -91,6 +95,10 @@ def choose_names(documents: Sequence[Document], vocabulary: Vocabulary) -> dict[
     for name, owner, rest in derived_names:
         if name in names:
             names[name] = f"{names.get(owner, owner)}-{names.get(rest, rest)}"
+    for text in names:
+        resource = text.removeprefix("requests.")
+        if resource != text and resource in names:  # a quota on a resource is named after it
+            names[text] = f"requests.{names[resource]}"
     for text in names:
         if resource := find_resource_type(text):  # a label that is named after a resource
             names[text] = free_label_of(names.get(resource, resource))
@@ -182,7 +190,8 @@ class _Renamer:
 
     def _reduce_annotations(self, annotations: dict[str, str]) -> dict[str, str]:
         """Keep the numbers and switches of public annotations, and that there is a notice, whatever it says."""
-        kept = {
+        names = {key: self.rename(annotations[key]) for key in _NAMES if key in annotations}
+        kept = names | {
             key: text
             for key, text in annotations.items()
             if key in ANNOTATIONS and key != NOTICE and (self.vocabulary.is_public(text) or _NUMBERS.fullmatch(text))

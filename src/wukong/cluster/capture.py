@@ -25,6 +25,7 @@ from wukong.ports import Cluster, Document
 
 PAGE = 500
 MANDATORY = (NODES, PODS)
+_MOST_CHARACTERS = 500  # of a name or a problem: anybody may call an object anything
 T = TypeVar("T")
 ReportProgress = Callable[[int, int], object]
 Note = Callable[[str], object]
@@ -34,13 +35,17 @@ async def capture(
     cluster: Cluster,
     report_progress: ReportProgress = lambda done, total: None,
     note: Note = lambda text: None,
+    left_out: set[str] | None = None,
 ) -> Objects:
-    """Return all objects of the kinds that placement reads. Raises ClusterError where one that it needs is missing."""
+    """Return all objects of the kinds that placement reads. Raises ClusterError where one that it needs is missing.
+
+    `left_out` gets the group and kind of those that may not be listed, or that the cluster lacks.
+    """
     objects, interner = Objects(), Interner()
     kinds = KINDS.list_deciding()
     for number, kind in enumerate(kinds, start=1):
         unreadable: list[Unreadable] = []
-        async for subject in _list_kind(cluster, kind, kind.struct, note, unreadable):
+        async for subject in _list_kind(cluster, kind, kind.struct, note, unreadable, left_out):
             subject.kind, subject.api_version = kind.resource.kind, kind.resource.api_version
             subject.metadata.resource_version = ""
             try:
@@ -58,9 +63,11 @@ async def capture_documents(
     cluster: Cluster,
     report_progress: ReportProgress = lambda done, total: None,
     note: Note = lambda text: None,
+    keep: Callable[[Document], Document] = reduce_document,
 ) -> AsyncIterator[Document]:
     """Yield what a simulation needs: also Jobs, ControllerRevisions and what Kubernetes' controllers read.
 
+    `keep` makes of an object what is kept of it: all of it only where it does not leave the process.
     What was yielded is no snapshot before this has ended: it raises ClusterError where something it needs is missing.
     """
     kinds = [kind for kind in KINDS if kind.snapshot is not None]
@@ -72,7 +79,7 @@ async def capture_documents(
             if isinstance(subject := read_document(document, kind.struct), Unreadable):
                 unreadable.append(subject)
                 continue
-            yield reduce_document({**document, **head})
+            yield keep({**document, **head})
         _note_unreadable(kind, unreadable, note)
         report_progress(number, len(kinds))
 
@@ -82,17 +89,28 @@ def _note_unreadable(kind: Kind, unreadable: list[Unreadable], note: Note) -> No
         first = unreadable[0]
         note(
             f"{len(unreadable)} {kind.resource.plural} could not be read and were left out. "
-            f"The first is {first.key or 'without a name'}: {first.problem}"
+            f"The first is {first.key or 'without a name':.{_MOST_CHARACTERS}}: {first.problem:.{_MOST_CHARACTERS}}"
         )
 
 
 async def _list_kind(
-    cluster: Cluster, kind: Kind, read: type[T], note: Note, unreadable: list[Unreadable]
+    cluster: Cluster,
+    kind: Kind,
+    read: type[T],
+    note: Note,
+    unreadable: list[Unreadable],
+    left_out: set[str] | None = None,
 ) -> AsyncIterator[T]:
     """Yield all objects of a kind, or none and note why. Those that cannot be read are added to `unreadable`."""
     if kind.resource in MANDATORY:  # page by page: these are the many
-        async for item in _list_pages(cluster, kind, read, unreadable):
-            yield item
+        try:
+            async for item in _list_pages(cluster, kind, read, unreadable):
+                yield item
+        except Denied as error:
+            if error.reason != "Forbidden":
+                raise
+            problem = f"not allowed to list {kind.resource.plural}, without which there is no answer: {error}"
+            raise Denied(f"{problem}. `wukong manifests reader` has the rights.", reason=error.reason) from None
         return
     try:
         items = [item async for item in _list_pages(cluster, kind, read, unreadable)]
@@ -101,6 +119,8 @@ async def _list_kind(
             raise
         if not is_not_installed(kind, error):
             note(f"{kind.resource.plural} were left out: {error}")
+            if left_out is not None:
+                left_out.add(kind.group_kind)
         return
     for item in items:
         yield item

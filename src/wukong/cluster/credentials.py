@@ -192,11 +192,20 @@ class Credentials:
 
 def load(file: str = "", context: str = "", env: Mapping[str, str] = os.environ) -> Credentials:
     """Return the credentials of --kubeconfig `file` and --context `context`; "" where the option is absent."""
+    return Credentials(find_login(file, context, env), env)
+
+
+def find_namespace(file: str = "", context: str = "", env: Mapping[str, str] = os.environ) -> str:
+    """Return the namespace of the context, or of the pod; "default" where neither says one."""
+    return find_login(file, context, env).namespace or "default"
+
+
+def find_login(file: str, context: str, env: Mapping[str, str]) -> Login:
     config = read_kubeconfig(file, env)
     if config is not None:
-        return Credentials(kubeconfig.resolve(config, context), env)
+        return kubeconfig.resolve(config, context)
     if not context and env.get("KUBERNETES_SERVICE_HOST"):
-        return Credentials(read_service_account(env), env)
+        return read_service_account(env)
     searched_path = env.get("KUBECONFIG") or "~/.kube/config"
     raise InputError(f"{searched_path}: there is no kubeconfig, and this is no pod. Name one with --kubeconfig.")
 

@@ -31,7 +31,10 @@ from wukong.cluster.checks import add_defaults, find_oversized_numbers, problems
 from wukong.cluster.interning import Interner
 from wukong.errors import InputError, nearest
 
-SNAPSHOT_COMMAND = "kubectl get nodes,pods,ns,svc,rc,rs,sts,deploy,ds,pdb,pc,pvc,pv -A -o json"
+SNAPSHOT_COMMAND = (
+    "kubectl get nodes,pods,ns,svc,rc,rs,sts,deploy,ds,pdb,pc,pvc,pv,sc,csinodes,csidrivers,csistoragecapacities,"
+    "volumeattachments -A -o json"
+)
 STANDARD_INPUT = "-"
 MOST_BYTES = 2 << 30  # of a snapshot or a scenario
 MOST_SETTINGS_BYTES = 4 << 20  # of a file that people write: a kubeconfig, a policy, a table of prices
@@ -63,9 +66,12 @@ def read_objects(path: str, skipped: Tally[str] | None = None) -> Objects:
     return objects
 
 
-def read_manifests(path: str, skipped: Tally[str]) -> Objects:
-    """Read objects as people write them, unchecked. Validating them is left to the caller."""
-    return _Reader(skipped, lambda subject, thorough: []).read(path)
+def read_manifests(path: str, skipped: Tally[str], set_namespace: Callable[[Object], None]) -> Objects:
+    """Read objects as people write them, unchecked. Validating them is left to the caller.
+
+    `set_namespace` gets every object first: one that is written without a namespace has none.
+    """
+    return _Reader(skipped, lambda subject, thorough: [], set_namespace).read(path)
 
 
 def read_text(path: str, most_bytes: int = MOST_BYTES) -> bytes | bytearray:
@@ -139,8 +145,13 @@ def pause_garbage_collector() -> Iterator[None]:
 class _Reader:
     """Collects the objects and the problems of several files."""
 
-    def __init__(self, skipped: Tally[str], check: Callable[[Object, bool], list[str]]) -> None:
-        self._skipped, self._check = skipped, check
+    def __init__(
+        self,
+        skipped: Tally[str],
+        check: Callable[[Object, bool], list[str]],
+        set_namespace: Callable[[Object], None] | None = None,
+    ) -> None:
+        self._skipped, self._check, self._set_namespace = skipped, check, set_namespace
         self._objects = Objects()
         self._problems: list[str] = []
         self._places: dict[str, dict[str, str]] = {}  # group and kind → key → file
@@ -161,7 +172,10 @@ class _Reader:
             self._problems += error.problems
             return
         try:
-            for subject in decode_objects(data, skipped=self._skipped):
+            namespace = "default" if self._set_namespace is None else ""
+            for subject in decode_objects(data, skipped=self._skipped, namespace=namespace):
+                if self._set_namespace is not None:
+                    self._set_namespace(subject)
                 self._add(subject, name)
         except InputError as error:
             self._problems += error.at(name).problems

@@ -11,11 +11,20 @@ from sys import intern
 
 import msgspec
 
-from wukong.api.core import Node, Pod, PodSpec, PodStatus, Volume
+from wukong.api.core import Node, PersistentVolume, PersistentVolumeClaim, Pod, PodSpec, PodStatus, Volume
 from wukong.api.meta import Object, ObjectMeta, OwnerReference
+from wukong.api.storage import StorageClass
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
 from wukong.placement.pods.mark import MARK
+from wukong.semantics.volume_claims import READ_ANNOTATIONS
 
+_READ: dict[type[Object], tuple[str, ...]] = {  # annotations that placement reads
+    Node: (NOTICE,),
+    Pod: (MARK,),
+    PersistentVolumeClaim: READ_ANNOTATIONS,
+    PersistentVolume: READ_ANNOTATIONS,
+    StorageClass: READ_ANNOTATIONS,
+}
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -30,9 +39,9 @@ class Interner:
 
         Raises OverflowError for an object with a number beyond 64 bits.
         """
-        read = NOTICE if isinstance(subject, Node) else MARK if isinstance(subject, Pod) else ""
-        text = subject.metadata.annotations.get(read)
-        subject.metadata.annotations = {read: intern(text)} if text is not None else {}
+        read = _READ.get(type(subject), ())
+        annotations = subject.metadata.annotations
+        subject.metadata.annotations = {key: intern(annotations[key]) for key in read if key in annotations}
         if isinstance(subject, Pod):
             return self._intern_pod(subject)
         if isinstance(subject, Node):

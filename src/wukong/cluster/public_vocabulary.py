@@ -25,6 +25,7 @@ from wukong.placement.pods.mark import MARK
 from wukong.placement.price_table import find_list_price
 from wukong.placement.prices import PRICE_LABEL, TYPE_LABELS
 from wukong.placement.rules import BUILT_IN
+from wukong.semantics.volume_claims import READ_ANNOTATIONS as VOLUME_ANNOTATIONS
 
 
 def _read_words(text: str) -> frozenset[str]:
@@ -51,6 +52,17 @@ RESOURCES = _read_words(
     devices.kubevirt.io/tun devices.kubevirt.io/vhost-net
     """
 )
+# What quotas count, by their own names for it.
+QUOTA_RESOURCES = _read_words(
+    """
+    requests.cpu requests.memory requests.storage requests.ephemeral-storage limits.cpu limits.memory
+    limits.ephemeral-storage services services.nodeports services.loadbalancers persistentvolumeclaims
+    resourcequotas replicationcontrollers secrets configmaps count/pods count/services count/configmaps
+    count/secrets count/persistentvolumeclaims count/replicationcontrollers count/resourcequotas
+    count/deployments.apps count/replicasets.apps count/statefulsets.apps count/daemonsets.apps count/jobs.batch
+    count/cronjobs.batch
+    """
+)
 LABELS = _read_words(
     """
     kubernetes.io/hostname kubernetes.io/os kubernetes.io/arch kubernetes.io/metadata.name beta.kubernetes.io/os
@@ -68,7 +80,9 @@ LABELS = _read_words(
     testbed.wukong/hollow placement.novasphere.dev/interruption-percent kubevirt.io kubevirt.io/created-by
     kubevirt.io/domain kubevirt.io/nodeName kubevirt.io/schedulable kubevirt.io/drain vm.kubevirt.io/name
     vmi.kubevirt.io/id kubevirt.io/migrationJobUID kubevirt.io/migrationTargetNodeName kubevirt.io/vmi-name
-    cpumanager node-labeller.kubevirt.io/obsolete-host-model
+    cpumanager node-labeller.kubevirt.io/obsolete-host-model pod-security.kubernetes.io/enforce
+    pod-security.kubernetes.io/enforce-version pod-security.kubernetes.io/audit
+    pod-security.kubernetes.io/audit-version pod-security.kubernetes.io/warn pod-security.kubernetes.io/warn-version
     """
 ) | {
     *(*SPOT_LABELS, *TYPE_LABELS, PRICE_LABEL, NAME_LABEL),
@@ -85,7 +99,7 @@ TAINTS = _read_words(
 ) | {*leaving_nodes.TAINTS}
 ANNOTATIONS = frozenset(
     {
-        leaving_nodes.NOTICE, MARK,
+        leaving_nodes.NOTICE, MARK, *VOLUME_ANNOTATIONS,
         "controller.kubernetes.io/pod-deletion-cost", "deprecated.daemonset.template.generation",
         *(f"deployment.kubernetes.io/{name}" for name in (
             "revision", "revision-history", "desired-replicas", "max-replicas",
@@ -103,6 +117,9 @@ VALUES = _read_words(
     True False Unknown In NotIn Exists DoesNotExist Gt Lt Equal NoSchedule PreferNoSchedule NoExecute TCP UDP
     SCTP Always OnFailure Never PreemptLowerPriority RollingUpdate Recreate OnDelete OrderedReady Parallel
     Indexed NonIndexed ReadWriteOnce ReadOnlyMany ReadWriteMany ReadWriteOncePod Filesystem Block metadata.name
+    Immediate WaitForFirstConsumer Retain Delete yes kubernetes.io/no-provisioner kubernetes.io/aws-ebs
+    kubernetes.io/gce-pd kubernetes.io/azure-disk kubernetes.io/cinder ebs.csi.aws.com pd.csi.storage.gke.io
+    disk.csi.azure.com cinder.csi.openstack.org
     replace Pending Running Succeeded Failed Active Terminating Bound Available Released Lost Ready
     MemoryPressure DiskPressure PIDPressure NetworkUnavailable VMEventScheduled PodScheduled Initialized
     ContainersReady PodReadyToStartContainers DisruptionTarget PodResizePending PodResizeInProgress Progressing
@@ -125,6 +142,13 @@ VALUES = _read_words(
     NotPaused FailedPvcNotFound DisksNotLiveMigratable InterfaceNotLiveMigratable HostDeviceNotLiveMigratable
     NodeUnresponsive kubevirt.io/virtual-machine-unpaused kubevirt.io/foregroundDeleteVirtualMachine
     kubevirt.io/virtualMachineControllerFinalize kubevirt.io/migrationJobFinalize
+    Container PersistentVolumeClaim NotTerminating BestEffort NotBestEffort PriorityClass CrossNamespacePodAffinity
+    privileged baseline restricted latest Resource ContainerResource Object External Utilization AverageValue Value
+    Pods Percent Max Min Disabled AbleToScale ScalingActive ScalingLimited SucceededGetScale FailedGetScale
+    SucceededRescale FailedUpdateScale ReadyForNewScale ScaleDownStabilized ScaleUpStabilized ScalingDisabled
+    ValidMetricFound FailedGetResourceMetric FailedGetContainerResourceMetric FailedGetPodsMetric
+    FailedGetObjectMetric FailedGetExternalMetric InvalidSelector DesiredWithinRange TooManyReplicas TooFewReplicas
+    ScaleUpLimit ScaleDownLimit ClusterIP NodePort LoadBalancer ExternalName IPv4 IPv6 None http https
     """
 ) | {
     *(*STRATEGIES, *FALLBACKS, *MODES, *APPLIES, *RULE_TYPES, *PREEMPTION_POLICIES),
@@ -132,7 +156,7 @@ VALUES = _read_words(
 }
 KINDS_OF_OTHERS = _read_words(
     """
-    List CronJob HorizontalPodAutoscaler StorageClass Lease
+    List CronJob HorizontalPodAutoscaler Lease
     """
 )
 # Names of fields that no struct has: of what a snapshot keeps whole.
@@ -144,6 +168,7 @@ FIELDS = _read_words(
     numberAvailable numberMisscheduled numberReady numberUnavailable updatedNumberScheduled active ready
     succeeded failed terminating startTime completionTime completedIndexes failedIndexes currentHealthy
     desiredHealthy expectedPods disruptionsAllowed start conditionType timeAdded deletionGracePeriodSeconds
+    desiredReplicas lastScaleTime currentMetrics current averageValue averageUtilization
     blockOwnerDeletion state waiting reason restartPolicy phase $patch wukongSnapshot version takenAt items
     """
 )
@@ -204,7 +229,18 @@ def collect_vocabulary() -> Vocabulary:
 @cache
 def _collect(group_kinds: tuple[str, ...]) -> Vocabulary:
     kinds = [KINDS[group_kind] for group_kind in group_kinds]
-    words = {*NAMES, *ADDRESSES, *RESOURCES, *LABELS, *TAINTS, *ANNOTATIONS, *VALUES, *KINDS_OF_OTHERS, *BUILT_IN}
+    words = {
+        *NAMES,
+        *ADDRESSES,
+        *RESOURCES,
+        *QUOTA_RESOURCES,
+        *LABELS,
+        *TAINTS,
+        *ANNOTATIONS,
+        *VALUES,
+        *KINDS_OF_OTHERS,
+        *BUILT_IN,
+    }
     fields = {*FIELDS, *MACHINE_FIELDS}
     for kind in kinds:
         words |= {kind.resource.kind, kind.resource.api_version}

@@ -2,7 +2,7 @@
 
     kept      the fields of our structs; statuses of workloads; what containers wait for; a few annotations
     dropped   environments, arguments, commands, probes, all other annotations, who manages which field; of volumes
-              everything but their kind, claim and image: secrets' names, attributes of drivers, templates of claims
+              everything but their kind, claim, image, and which disk they are: secrets' names, attributes of drivers
     hidden    in virtual machines: what their guests are told (guest_data.py)
 
 Called by `wukong snapshot`, and for a change that is compared with a snapshot. Pure.
@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from wukong.api.core import PodTemplateSpec, Volume
+from wukong.api.core import PodTemplateSpec
 from wukong.api.decode import decode_one
 from wukong.api.kinds import KINDS, NODES, PODS
 from wukong.api.kubevirt import KUBEVIRT_GROUP
@@ -23,30 +23,32 @@ from wukong.cluster.guest_data import hide_guest_data
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
 from wukong.placement.pods.mark import MARK
 from wukong.ports import Document
+from wukong.semantics.volume_claims import READ_ANNOTATIONS as VOLUME_ANNOTATIONS
 
 _ANNOTATIONS = (
     NOTICE,
     MARK,
+    "placement.novasphere.dev/policy",  # of a budget: the policy that it is of
     "deployment.kubernetes.io/",
     "controller.kubernetes.io/pod-deletion-cost",
     "deprecated.daemonset.template.generation",
+    "argocd.argoproj.io/tracking-id",  # who keeps the object: a plan warns of it
+    "meta.helm.sh/release-name",
     "sim.novasphere.dev/",
     "testbed.wukong/",  # the former prefix of those
     "vm.sim.novasphere.dev/",
+    *VOLUME_ANNOTATIONS,
     "kubevirt.io/domain",
     "kubevirt.io/vm-generation",
     "kubevirt.io/migrationJobName",
     "kubevirt.io/evacuationMigration",
     "kubevirt.io/allow-pod-bridge-network-live-migration",
 )
+_POD_SPECS = ("spec", "spec.template.spec", "data.spec.template.spec")
 _MACHINE_VOLUMES = (  # whose contents are kept, those of cloud-init hidden
     *("name", "persistentVolumeClaim", "dataVolume", "containerDisk", "cloudInitNoCloud", "cloudInitConfigDrive"),
 )
-_VOLUMES_BY_KIND = frozenset(
-    spelling
-    for spelling in Volume.__struct_encode_fields__
-    if spelling not in ("name", "persistentVolumeClaim", "image")
-)
+_VOLUMES_BY_KIND = frozenset({"csi"})  # of which placement reads only that there is one
 
 
 def reduce_document(document: Document) -> Document:
@@ -76,7 +78,15 @@ def reduce_document(document: Document) -> Document:
     if kind.resource == PODS and "volumes" in reduced["spec"]:  # most carry only a name, another one in every pod
         reduced["spec"]["volumes"] = [volume for volume in reduced["spec"]["volumes"] if volume.keys() != {"name"}]
     reduced.get("metadata", {}).pop("resourceVersion", None)
+    restore_omitted_fields(reduced)
     return reduced
+
+
+def restore_omitted_fields(document: Document) -> None:
+    """In place: write out what our structs omit because it is their default, and the API has no default for."""
+    for path in _POD_SPECS:
+        for constraint in (_value_at(document, path) or {}).get("topologySpreadConstraints") or ():
+            constraint.setdefault("whenUnsatisfiable", "DoNotSchedule")
 
 
 def _reduce_metadata(meta: Document) -> Document:
@@ -92,8 +102,8 @@ def _reduce_template(template: Document) -> Document:
 
 
 def _reduce_volumes(reduced: Document) -> None:
-    """Of what is inside a volume placement reads the claim's name and the image; of others only that there is one."""
-    for path in ("spec", "spec.template.spec", "data.spec.template.spec"):
+    """Of what is inside a volume of a driver placement reads nothing: only that there is one."""
+    for path in _POD_SPECS:
         for volume in (_value_at(reduced, path) or {}).get("volumes") or ():
             volume.update({name: {} for name in volume if name in _VOLUMES_BY_KIND})
 

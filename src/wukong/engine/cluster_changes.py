@@ -1,18 +1,17 @@
 """Counterfactuals that change the cluster, not the pod: uncordon a node, relax another workload's rule, add a node.
 
-Called by fixes.py. Each is tried on a fork of the snapshot.
+Called by fixes.py. Each is tried on a fork of the snapshot; new nodes are those of new_nodes.py.
 """
 
 from __future__ import annotations
 
-from collections import Counter as Tally
 from collections.abc import Iterator
 
 import msgspec
 
 from wukong.api.core import Pod, PodAffinity
 from wukong.engine.arrays import ALL
-from wukong.engine.nodes import NodeRow
+from wukong.engine.new_nodes import NewNode, add_new_node, list_new_nodes
 from wukong.engine.plugin import Load
 from wukong.engine.plugins.inter_pod_affinity import EXISTING
 from wukong.engine.scheduler import Scheduler
@@ -21,8 +20,7 @@ from wukong.engine.template import Template
 from wukong.engine.view import View
 
 replace = msgspec.structs.replace
-_AFTER_ALL_NAMES = "~new"  # the rows of all other nodes stay where they are
-_MOST_SHAPES = 8
+_MOST_NEW_NODES = 8  # named; every shape of node is tried
 _MOST_NODES = 16
 _MOST_WORKLOADS = 8
 
@@ -96,18 +94,35 @@ def _without_terms(
 
 
 def _try_adding_node(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
-    """One more node, empty, like one there is: the most common kinds first."""
-    examples: dict[tuple[object, ...], NodeRow] = {}
-    counts: Tally[tuple[object, ...]] = Tally()
-    for row in scheduler.snapshot.rows:
-        if row.is_unschedulable:
+    """One more node like one there is, with its daemons and nobody else: the commonest first, one of each type."""
+    types: set[tuple[str, ...]] = set()
+    for new_node in _list_fitting_nodes(scheduler, pod):
+        if new_node.type in types:
             continue
-        shape = row.shape()
-        examples.setdefault(shape, row)
-        counts[shape] += 1
-    for shape, _ in counts.most_common(_MOST_SHAPES):
-        example = examples[shape]
         fork = scheduler.snapshot.fork()
-        fork.put_row(example.copy(name=_AFTER_ALL_NAMES))
+        add_new_node(fork, new_node)
         if count := _count_fitting(scheduler, fork, pod):
-            yield "node", f"add one node like {example.name}", 5.0, count
+            types.add(new_node.type)
+            yield "node", f"add one node like {new_node.example.name}", 5.0, count
+        if len(types) == _MOST_NEW_NODES:
+            return
+
+
+def _list_fitting_nodes(scheduler: Scheduler, pod: Pod) -> list[NewNode]:
+    """The new nodes on which the pod would fit, all asked about in one go, and again without those that fit.
+
+    A plugin may want no other node where a better one has come too, as spot-first does.
+    """
+    fitting: list[NewNode] = []
+    rest = list_new_nodes(scheduler.snapshot)
+    while rest:
+        fork = scheduler.snapshot.fork()
+        names = add_new_node(fork, *rest)
+        view = View(fork, fork.table.intern(pod), scheduler.profile, scheduler.plugins)
+        view.sync()
+        takes = [bool(view.feasible[fork.row_of[name]]) for name in names]
+        if not any(takes):
+            break
+        fitting += [new_node for new_node, takes_pod in zip(rest, takes, strict=True) if takes_pod]
+        rest = [new_node for new_node, takes_pod in zip(rest, takes, strict=True) if not takes_pod]
+    return fitting

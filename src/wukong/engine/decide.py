@@ -70,7 +70,10 @@ def _decide_unschedulable(view: View, ties: Ties) -> Decision:
         return Decision(message=NO_NODES)
     named = NodeAffinity.named_nodes(view) if "NodeAffinity" in view.profile.filters else None
     if named is not None and not named:
-        return _decide_conflicting_names(view, count)
+        return _decide_before_nodes(view, count, "NodeAffinity", CONFLICT)
+    for plugin, part in view.filters:
+        if problem := part.find_problem():
+            return _decide_before_nodes(view, count, plugin, problem)
     refusals = find_refusals(view)
     reasons = format_histogram(reason for refusal in refusals.values() for reason in refusal.reasons)
     attempt = preempt(view, refusals, ties) if view.profile.has_preemption else None
@@ -90,17 +93,17 @@ def _format_preemption(view: View, preemption: Preemption) -> str:
     return f" preemption: found a potential placement for pod on node {node}, preempting {victims} victims"
 
 
-def _decide_conflicting_names(view: View, count: int) -> Decision:
-    """The required terms name no node in common: refused before any node is looked at.
+def _decide_before_nodes(view: View, count: int, plugin: str, problem: str) -> Decision:
+    """A plugin refused the pod before any node was looked at (PreFilter).
 
     DynamicResources then fails for want of its PreFilter state, so preemption is not tried.
     """
-    refusals = {row.name: Refusal("NodeAffinity", (CONFLICT,), is_final=True) for row in view.snapshot.rows}
-    if "DynamicResources" in view.profile.zero_scores:
+    refusals = {row.name: Refusal(plugin, (problem,), is_final=True) for row in view.snapshot.rows}
+    if view.profile.has_resource_claims:
         tail = " not found"
     else:
         tail = _format_post_filter(view, Attempt() if view.profile.has_preemption else None, count)
-    return Decision(refusals=refusals, message=f"0/{count} nodes are available: {CONFLICT}.{tail}")
+    return Decision(refusals=refusals, message=f"0/{count} nodes are available: {problem}.{tail}")
 
 
 def _format_post_filter(view: View, attempt: Attempt | None, count: int) -> str:

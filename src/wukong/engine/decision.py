@@ -25,7 +25,8 @@ class Preemption:
     node: str
     victims: tuple[str, ...]
     candidates: dict[str, tuple[str, ...]]
-    violations: int  # budgets violated on the chosen node
+    violations: int  # victims on the chosen node that a budget protects
+    budgets: tuple[str, ...] = ()  # namespace/name of the budgets that their loss breaks
 
 
 @dataclass(frozen=True)

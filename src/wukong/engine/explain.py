@@ -5,32 +5,51 @@ Called by `wukong explain` and by forecasts. Reads a scheduler and a pod, change
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from wukong.api.core import Pod, Volume
+from wukong.api.core import Pod
 from wukong.engine.arrays import ALL
 from wukong.engine.decision import Decision, Preemption
 from wukong.engine.fixes import Fix, find_fixes
 from wukong.engine.plugin import Load
+from wukong.engine.refusal_detail import GroupDetail, RefusalDetail, merge_details
 from wukong.engine.scheduler import Scheduler
 from wukong.engine.view import View
+
+NodeDetails = list[tuple[str, list[RefusalDetail]]]  # by plugin, of one node
 
 
 @dataclass(frozen=True)
 class NodeGroup:
-    """Nodes that every plugin judged alike."""
+    """Nodes that every plugin judged alike, and refused for the same causes."""
 
     nodes: tuple[str, ...]  # by name
     refusals: dict[str, tuple[str, ...]]  # filter plugin → its reasons; empty: the pod fits here
     points: dict[str, int]  # score plugin → weighted points
     total: int | None  # None: the pod does not fit here, or fits only here
     is_best: bool
+    details: tuple[GroupDetail, ...] = ()  # what the refusals are about, beside kube-scheduler's own words
 
     @property
     def is_feasible(self) -> bool:
         return not self.refusals
+
+    def split(self) -> Iterator[NodeGroup]:
+        """Each node by itself."""
+        for node in self.nodes:
+            details = tuple(detail.select_node(node) for detail in self.details)
+            yield replace(self, nodes=(node,), details=details)
+
+    def list_reasons(self) -> list[str]:
+        """Why the pod does not fit here: the details of each plugin that gives some, else its own words."""
+        reasons = []
+        for plugin, texts in self.refusals.items():
+            details = [detail.describe() for detail in self.details if detail.plugin == plugin]
+            reasons += details or [text.removeprefix("node(s) ") for text in texts]
+        return reasons
 
 
 @dataclass(frozen=True)
@@ -51,13 +70,13 @@ class Explanation:
 def explain(scheduler: Scheduler, pod: Pod) -> Explanation:
     view = scheduler.view_of(pod)
     decision = scheduler.decide(pod)
-    groups = _group_nodes(view, decision)
+    groups = group_nodes(view, decision)
     is_stuck = not decision.feasible
     return Explanation(
         pod=pod.key,
         nodes=len(scheduler.snapshot.rows),
         filters=tuple(name for name in view.profile.filters if any(name in group.refusals for group in groups)),
-        scores=tuple((name, weight) for name, weight in view.profile.scores if name in decision.scores),
+        scores=tuple((name, weight) for name, weight in view.profile.scores if _is_scored(name, view, decision)),
         groups=groups,
         winner=decision.best[0] if decision.feasible and not decision.error else "",
         message=decision.message,
@@ -68,10 +87,16 @@ def explain(scheduler: Scheduler, pod: Pod) -> Explanation:
     )
 
 
-def _group_nodes(view: View, decision: Decision) -> tuple[NodeGroup, ...]:
-    """Nodes with the same reasons from every filter and the same points from every score belong together."""
+def _is_scored(name: str, view: View, decision: Decision) -> bool:
+    """Whether a plugin scored the pod; some appear with 0 for every pod that is not their business."""
+    points = decision.scores.get(name)
+    return points is not None and (name not in view.profile.zero_scores or bool(points.any()))
+
+
+def group_nodes(view: View, decision: Decision) -> tuple[NodeGroup, ...]:
+    """Nodes with the same reasons and causes from every filter and the same points from every score belong together."""
     names = [row.name for row in view.snapshot.rows]
-    refusals = _find_all_refusals(view)
+    refusals, details = _find_all_refusals(view)
     position = {name: index for index, name in enumerate(decision.feasible)}
     columns = [(plugin, points.tolist()) for plugin, points in decision.scores.items()]
     best = set(decision.best)
@@ -79,12 +104,22 @@ def _group_nodes(view: View, decision: Decision) -> tuple[NodeGroup, ...]:
     for number, name in enumerate(names):
         index = position.get(name)
         points = () if index is None else tuple(column[index] for _, column in columns)
-        members.setdefault((refusals[number], points), []).append(name)
+        causes = tuple((plugin, *(entry[:2] for entry in entries)) for plugin, entries in details[number])
+        members.setdefault((refusals[number], causes, points), []).append(name)
     row_of = view.snapshot.row_of
-    groups = [
-        _make_group(tuple(nodes), refusals[row_of[nodes[0]]], decision, position, best) for nodes in members.values()
-    ]
+    groups = []
+    for nodes in members.values():
+        group = _make_group(tuple(nodes), refusals[row_of[nodes[0]]], decision, position, best)
+        groups.append(group if group.is_feasible else _add_details(group, [details[row_of[node]] for node in nodes]))
     return tuple(sorted(groups, key=_sort_key))
+
+
+def _add_details(group: NodeGroup, details: list[NodeDetails]) -> NodeGroup:
+    merged: list[GroupDetail] = []
+    for number, (plugin, _) in enumerate(details[0]):
+        by_node = {node: entries[number][1] for node, entries in zip(group.nodes, details, strict=True)}
+        merged += merge_details(plugin, by_node)
+    return replace(group, details=tuple(merged))
 
 
 def _make_group(
@@ -116,9 +151,11 @@ def _sort_key(group: NodeGroup) -> tuple[object, ...]:
     )
 
 
-def _find_all_refusals(view: View) -> list[tuple[tuple[str, tuple[str, ...]], ...]]:
-    """[node] every filter that refuses it, not only the first, with its reasons."""
+def _find_all_refusals(view: View) -> tuple[list[tuple[tuple[str, tuple[str, ...]], ...]], list[NodeDetails]]:
+    """[node] every filter that refuses it, not only the first, with its reasons; and with what these are about."""
+    view.sync()  # deciding may have taken pods away on trial, and put them back
     load = Load(view.snapshot.load)
+    details: list[NodeDetails] = [[] for _ in view.snapshot.rows]
     refusals: list[list[tuple[str, tuple[str, ...]]]] = [[] for _ in view.snapshot.rows]
     for plugin, part in view.filters:
         failing = part.failing(ALL, load)
@@ -129,14 +166,18 @@ def _find_all_refusals(view: View) -> list[tuple[tuple[str, tuple[str, ...]], ..
             code: tuple(reason.text for bit, (reason, _) in enumerate(failing) if code >> bit & 1)
             for code in np.unique(codes).tolist()
         }
-        for number in np.flatnonzero(codes).tolist():
+        refused_rows = np.flatnonzero(codes).tolist()
+        descriptions = part.describe(refused_rows)
+        for number in refused_rows:
             refusals[number].append((plugin, texts[int(codes[number])]))
-    return [tuple(entries) for entries in refusals]
+            if entries := descriptions.get(number):
+                details[number].append((plugin, entries))
+    return [tuple(entries) for entries in refusals], details
 
 
 def list_unmodelled(pod: Pod) -> list[str]:
     """What the engine does not model about this pod, so that nobody takes the answer for more than it is."""
-    notes = [note for volume in pod.spec.volumes for note in _volume_notes(volume)]
+    notes = []
     if pod.spec.resource_claims:
         notes.append("resource claims (DynamicResources) are not modelled: treated as satisfied everywhere")
     if pod.spec.scheduling_gates:
@@ -145,23 +186,3 @@ def list_unmodelled(pod: Pod) -> list[str]:
     if pod.spec.runtime_class_name and not pod.spec.overhead:
         notes.append(f"runtimeClass {pod.spec.runtime_class_name} may add overhead that the manifest does not show")
     return notes
-
-
-def _volume_notes(volume: Volume) -> list[str]:
-    if volume.persistent_volume_claim is not None:
-        claim = volume.persistent_volume_claim.claim_name
-        return [
-            f"volume {volume.name}: of claim {claim} only the node affinity of its bound volume is modelled "
-            "(not binding, capacity, access modes, attach limits)"
-        ]
-    kinds = {
-        "ephemeral": volume.ephemeral,
-        "gcePersistentDisk": volume.gce_persistent_disk,
-        "awsElasticBlockStore": volume.aws_elastic_block_store,
-        "rbd": volume.rbd,
-        "iscsi": volume.iscsi,
-        "csi": volume.csi,
-    }
-    return [
-        f"volume {volume.name}: {kind} volumes are not modelled" for kind, value in kinds.items() if value is not None
-    ]

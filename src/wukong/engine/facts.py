@@ -5,12 +5,15 @@ An immutable value, replaced as a whole when one of these objects changes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from wukong.api.apps import ReplicaSet, StatefulSet
-from wukong.api.core import NodeSelector, ReplicationController
+from wukong.api.apps import PodDisruptionBudget, ReplicaSet, StatefulSet
+from wukong.api.core import ReplicationController
 from wukong.api.objects import Objects
+from wukong.engine.layered_dict import LayeredDict
 from wukong.engine.template import Template
+from wukong.engine.volume_facts import VolumeFacts, read_volume_facts
 from wukong.semantics.selectors import Selector, compile_selector, require_labels, selects
 
 Owner = ReplicationController | ReplicaSet | StatefulSet
@@ -25,17 +28,16 @@ class Budget:
     selector: Selector | None
     allowed: int
     disrupted: frozenset[str]
+    name: str = ""
 
 
 @dataclass(frozen=True)
 class Facts:
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)  # name → labels
     services: dict[str, list[Selector]] = field(default_factory=dict)  # namespace → selectors
-    owners: dict[OwnerKey, Selector | None] = field(default_factory=dict)
+    owners: LayeredDict[OwnerKey, Selector | None] = field(default_factory=LayeredDict)
     budgets: tuple[Budget, ...] = ()
-    volumes: dict[tuple[str, str], NodeSelector | None] = field(
-        default_factory=dict
-    )  # bound claim → its PV's node affinity
+    volumes: VolumeFacts = field(default_factory=VolumeFacts)
 
     def labels_of(self, namespace: str) -> dict[str, str]:
         return self.namespaces.get(namespace, {})
@@ -61,16 +63,21 @@ def read_facts(objects: Objects) -> Facts:
         namespaces={entry.metadata.name: entry.metadata.labels for entry in objects.namespaces},
         services=services,
         owners=_read_owners(objects),
-        budgets=tuple(
-            Budget(
-                entry.metadata.namespace,
-                compile_selector(entry.spec.selector),
-                entry.status.disruptions_allowed,
-                frozenset(entry.status.disrupted_pods),
-            )
-            for entry in objects.pod_disruption_budgets
-        ),
-        volumes=_read_volumes(objects),
+        budgets=read_budgets(objects.pod_disruption_budgets),
+        volumes=read_volume_facts(objects),
+    )
+
+
+def read_budgets(budgets: Iterable[PodDisruptionBudget]) -> tuple[Budget, ...]:
+    return tuple(
+        Budget(
+            entry.metadata.namespace,
+            compile_selector(entry.spec.selector),
+            entry.status.disruptions_allowed,
+            frozenset(entry.status.disrupted_pods),
+            entry.metadata.name,
+        )
+        for entry in budgets
     )
 
 
@@ -88,18 +95,6 @@ def owner_selector_of(owner: Owner) -> Selector | None:
     return compile_selector(owner.spec.selector)
 
 
-def _read_owners(objects: Objects) -> dict[OwnerKey, Selector | None]:
+def _read_owners(objects: Objects) -> LayeredDict[OwnerKey, Selector | None]:
     owners: tuple[Owner, ...] = (*objects.replication_controllers, *objects.replica_sets, *objects.stateful_sets)
-    return {owner_key_of(owner): owner_selector_of(owner) for owner in owners}
-
-
-def _read_volumes(objects: Objects) -> dict[tuple[str, str], NodeSelector | None]:
-    affinity = {
-        volume.metadata.name: volume.spec.node_affinity.required if volume.spec.node_affinity else None
-        for volume in objects.persistent_volumes
-    }
-    return {
-        (claim.metadata.namespace, claim.metadata.name): affinity[claim.spec.volume_name]
-        for claim in objects.persistent_volume_claims
-        if claim.spec.volume_name in affinity
-    }
+    return LayeredDict((owner_key_of(owner), owner_selector_of(owner)) for owner in owners)

@@ -37,6 +37,14 @@ class LayeredDict(MutableMapping[Key, Value]):
         self._added = len(self._own)  # entries of `_own` that take no place of a shared one
         self._build_get()
 
+    @classmethod
+    def over(cls, entries: dict[Key, Value]) -> Self:
+        """One that holds these entries, and shares them: nobody may change them from now on."""
+        layered = cls()
+        layered._shared = entries
+        layered._build_get()
+        return layered
+
     def fork(self) -> Self:
         """An independent copy."""
         if not self._shared or len(self._own) + len(self._gone) > _FEW:

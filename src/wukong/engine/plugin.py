@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from wukong.engine.arrays import ALL, Index, Ints, Mask, Rows
+from wukong.engine.refusal_detail import RefusalDetail
 
 if TYPE_CHECKING:
     from wukong.engine.snapshot import Snapshot
+    from wukong.engine.template import Template
     from wukong.engine.view import View
 
 MAX_SCORE = 100
@@ -68,6 +70,18 @@ class FilterPart:
         self.refresh()
         rows = np.array([row], dtype=np.intp)
         return not any(mask[0] for _, mask in self.failing(rows, Load(snapshot.load[:, rows])))
+
+    def describe(self, rows: list[int]) -> dict[int, list[RefusalDetail]]:
+        """What exactly keeps the pod off each of these nodes, all of which are refused. Beside the reasons, for people;
+        nothing about a node: the reason says it all."""
+        return {}
+
+    def find_problem(self) -> str:
+        """Why the pod goes nowhere, whatever the node (PreFilter): then every node fails. "" if there is no such."""
+        return ""
+
+    def count_trial(self, template: Template, row: int, change: int) -> None:
+        """Hear of a placed pod that preemption takes away on trial (-1) or puts back (+1), after the snapshot has."""
 
     def refresh(self) -> Index | slice | None:
         """CLUSTER scope: rows whose answer may have changed since the last call (ALL: any; None: none)."""

@@ -20,13 +20,16 @@ from wukong.api.core import (
     Toleration,
     WeightedPodAffinityTerm,
 )
-from wukong.api.meta import LabelSelector
 from wukong.engine.nodes import NodeRow
 from wukong.engine.plugins.taint_toleration import is_tolerated
+from wukong.engine.refusal_detail import describe_pod_term, describe_requirement, describe_taint
 from wukong.semantics.tolerations import HARD_EFFECTS
 
 replace = msgspec.structs.replace
 _MOST_TAINTS = 16
+# A taint of Kubernetes' own says that something is wrong with the node: mend that, or take another node, first.
+_CONDITION_PREFIX = "node.kubernetes.io/"
+_TOLERATE, _TOLERATE_CONDITION = 2.0, 5.5
 
 
 class PodChange(NamedTuple):
@@ -57,7 +60,7 @@ def _list_inter_pod_changes(pod: Pod) -> Iterator[PodChange]:
         for number, term in enumerate(rules.required if rules else []):
             assert rules is not None
             rest = [*rules.required[:number], *rules.required[number + 1 :]]
-            label = f"required {word}[{number}] ({_describe_selector(term.label_selector)} per {term.topology_key})"
+            label = f"required {word}[{number}] ({describe_pod_term(term)})"
             soft = [*rules.preferred, WeightedPodAffinityTerm(weight=100, pod_affinity_term=term)]
             softened = replace(affinity, **{side: replace(rules, required=rest, preferred=soft)})
             yield PodChange(
@@ -65,16 +68,6 @@ def _list_inter_pod_changes(pod: Pod) -> Iterator[PodChange]:
             )
             dropped = replace(affinity, **{side: replace(rules, required=rest)})
             yield PodChange("drop", f"drop {label}", 3.0, _with_spec(pod, affinity=dropped))
-
-
-def _describe_selector(selector: LabelSelector | None) -> str:
-    if selector is None:
-        return "no pods"
-    parts = [f"{key}={value}" for key, value in sorted(selector.match_labels.items())]
-    for entry in selector.match_expressions:
-        values = f" ({', '.join(entry.values)})" if entry.values else ""
-        parts.append(f"{entry.key} {entry.operator}{values}")
-    return ", ".join(parts) or "all pods"
 
 
 def _list_spread_changes(pod: Pod) -> Iterator[PodChange]:
@@ -98,9 +91,9 @@ def _list_taint_changes(pod: Pod, rows: list[NodeRow]) -> Iterator[PodChange]:
     }
     for key, value, effect in list(taints)[:_MOST_TAINTS]:
         extra = Toleration(key=key, operator="Equal" if value else "Exists", value=value, effect=effect)
-        taint = f"{key}={value}:{effect}" if value else f"{key}:{effect}"
         tolerating = _with_spec(pod, tolerations=[*pod.spec.tolerations, extra])
-        yield PodChange("tolerate", f"tolerate the taint {taint}", 2.0, tolerating)
+        size = _TOLERATE_CONDITION if key.startswith(_CONDITION_PREFIX) else _TOLERATE
+        yield PodChange("tolerate", f"tolerate the taint {describe_taint(key, value, effect)}", size, tolerating)
 
 
 def _list_node_changes(pod: Pod) -> Iterator[PodChange]:
@@ -119,8 +112,8 @@ def _list_node_changes(pod: Pod) -> Iterator[PodChange]:
             if not less.match_expressions and not less.match_fields:
                 continue  # an empty term matches nothing
             terms = [*required.node_selector_terms[:number], less, *required.node_selector_terms[number + 1 :]]
-            values = f" ({', '.join(entry.values)})" if entry.values else ""
-            sentence = f"drop {entry.key} {entry.operator}{values} from required nodeAffinity term {number}"
+            requirement = describe_requirement(entry.key, entry.operator, entry.values)
+            sentence = f"drop {requirement} from required nodeAffinity term {number}"
             yield PodChange(
                 "drop", sentence, 3.0, _with_node_affinity(pod, affinity, NodeSelector(node_selector_terms=terms))
             )

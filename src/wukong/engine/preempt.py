@@ -13,7 +13,6 @@ import numpy as np
 
 from wukong.engine.decision import Preemption, Refusal
 from wukong.engine.plugin import Load, Scope
-from wukong.engine.plugins.pod_topology_spread import SpreadFilter
 from wukong.engine.snapshot import PlacedPod
 from wukong.engine.ties import FIRST_BY_NAME, Ties
 from wukong.engine.view import View
@@ -42,6 +41,7 @@ class _Candidate:
     node: str
     victims: tuple[tuple[str, PlacedPod], ...]  # in the order in which sparing them was given up
     violations: int
+    budgets: tuple[str, ...]  # that are broken
 
     def rank(self) -> tuple[object, ...]:
         """Lower is better: budgets broken, highest victim, sum of priorities, number of victims; then the latest."""
@@ -81,7 +81,7 @@ def preempt(view: View, refusals: dict[str, Refusal], ties: Ties = FIRST_BY_NAME
     equals = {view.snapshot.row_of[candidate.node]: candidate for candidate in candidates if candidate.rank() == least}
     best = equals[ties.choose(np.array(sorted(equals), dtype=np.intp))]
     victims_of = {candidate.node: tuple(key for key, _ in candidate.victims) for candidate in candidates}
-    return Attempt(Preemption(best.node, victims_of[best.node], victims_of, best.violations))
+    return Attempt(Preemption(best.node, victims_of[best.node], victims_of, best.violations, best.budgets))
 
 
 def _filter_candidates(view: View, candidates: list[_Candidate]) -> list[_Candidate]:
@@ -119,17 +119,16 @@ class _Trial:
         self._order = dict(self.snapshot.on_row[row])
         self._ports = dict(self.snapshot.ports.get(row, {}))
         self._changing = [part for _, part in view.filters if part.scope is not Scope.NODE]
-        self._spreads = [part for _, part in view.filters if isinstance(part, SpreadFilter)]
 
     def remove(self, key: str) -> None:
         placed = self.removed[key] = self.snapshot.forget(key)
-        for part in self._spreads:
+        for part in self._changing:
             part.count_trial(placed.template, self.row, -1)
 
     def restore(self, key: str) -> None:
         placed = self.removed.pop(key)
         self.snapshot.assume_template(key, placed.template, self.row, placed.start)
-        for part in self._spreads:
+        for part in self._changing:
             part.count_trial(placed.template, self.row, 1)
 
     def undo(self) -> None:
@@ -153,6 +152,7 @@ class _Trial:
         by_importance = sorted(self.removed, key=lambda key: _importance_of(self.removed[key]))
         protected = _find_budget_breakers(self.view, [(key, self.removed[key]) for key in by_importance])
         victims: list[tuple[str, PlacedPod]] = []
+        broken: dict[str, None] = {}
         violations = 0
         for key in sorted(by_importance, key=lambda key: key not in protected):  # stable: importance is kept
             placed = self.removed[key]
@@ -161,7 +161,8 @@ class _Trial:
                 self.remove(key)
                 victims.append((key, placed))
                 violations += key in protected
-        return _Candidate(node, tuple(victims), violations)
+                broken |= dict.fromkeys(protected.get(key, ()))
+        return _Candidate(node, tuple(victims), violations, tuple(broken))
 
 
 def _importance_of(placed: PlacedPod) -> tuple[int, str]:
@@ -169,10 +170,10 @@ def _importance_of(placed: PlacedPod) -> tuple[int, str]:
     return -placed.template.priority, placed.start or _NOT_STARTED
 
 
-def _find_budget_breakers(view: View, pods: list[tuple[str, PlacedPod]]) -> set[str]:
-    """Those whose loss, in this order, exceeds what their disruption budgets allow."""
+def _find_budget_breakers(view: View, pods: list[tuple[str, PlacedPod]]) -> dict[str, list[str]]:
+    """Those whose loss, in this order, exceeds what their disruption budgets allow, and which budgets."""
     left = [budget.allowed for budget in view.snapshot.facts.budgets]
-    breakers: set[str] = set()
+    breakers: dict[str, list[str]] = {}
     for key, placed in pods:
         template = placed.template
         for number, budget in enumerate(view.snapshot.facts.budgets):
@@ -181,7 +182,7 @@ def _find_budget_breakers(view: View, pods: list[tuple[str, PlacedPod]]) -> set[
                 continue
             left[number] -= 1
             if left[number] < 0:
-                breakers.add(key)
+                breakers.setdefault(key, []).append(f"{budget.namespace}/{budget.name}")
                 if view.profile.version.budgets_stop_at_first_broken:
                     break
     return breakers

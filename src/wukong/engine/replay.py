@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice, permutations
 
 import msgspec
 
@@ -21,6 +22,7 @@ from wukong.engine.decision import Decision
 from wukong.engine.scheduler import Scheduler
 from wukong.engine.snapshot import Snapshot
 
+_MOST_ORDERS = 5040  # all of seven budgets: as many as any recording has
 FILTER, MESSAGE, PREEMPTION, FINAL, OUTCOME = "Filter", "Message", "Preemption", "Final", "Outcome"
 
 
@@ -144,7 +146,31 @@ def _compare(scheduler: Scheduler, pod: Pod, attempt: RecordedAttempt, compared:
     if attempt.outcome == "bound":
         yield from _compare_bound(decision, attempt, compared)
     else:
-        yield from _compare_unschedulable(decision, attempt, compared)
+        compared["messages"] += 1
+        compared["candidateLists"] += 1
+        if attempt.preemption is not None and decision.preemption is not None:
+            compared["candidates"] += len(attempt.preemption.candidates)
+        differences = list(_compare_unschedulable(decision, attempt))
+        if differences and not _is_like_another_order(scheduler, pod, attempt):
+            yield from differences
+
+
+def _is_like_another_order(scheduler: Scheduler, pod: Pod, attempt: RecordedAttempt) -> bool:
+    """Whether the recording is what one of the other orders of the budgets leads to, in a version that draws the order.
+
+    Where a victim is charged up to the first budget that it breaks, their order decides, and it is that of a Go map.
+    """
+    if not scheduler.profile.version.budgets_stop_at_first_broken:
+        return False
+    snapshot, facts = scheduler.snapshot, scheduler.snapshot.facts
+    try:
+        for budgets in islice(permutations(facts.budgets), _MOST_ORDERS):
+            snapshot.facts = replace(facts, budgets=budgets)
+            if not any(_compare_unschedulable(scheduler.decide(pod), attempt)):
+                return True
+    finally:
+        snapshot.facts = facts
+    return False
 
 
 def _compare_bound(decision: Decision, attempt: RecordedAttempt, compared: Tally[str]) -> Iterator[Difference]:
@@ -165,18 +191,15 @@ def _compare_bound(decision: Decision, attempt: RecordedAttempt, compared: Tally
         yield OUTCOME, attempt.node, f"one of {list(decision.best)}"
 
 
-def _compare_unschedulable(decision: Decision, attempt: RecordedAttempt, compared: Tally[str]) -> Iterator[Difference]:
-    compared["messages"] += 1
+def _compare_unschedulable(decision: Decision, attempt: RecordedAttempt) -> Iterator[Difference]:
     if decision.message != attempt.message:
         yield MESSAGE, attempt.message, decision.message
-    compared["candidateLists"] += 1
     recorded, decided = attempt.preemption, decision.preemption
     if recorded is None or decided is None:
         if (recorded is None) != (decided is None):
             yield PREEMPTION, recorded, decided
         return
     lists = {node: list(victims) for node, victims in decided.candidates.items()}
-    compared["candidates"] += len(recorded.candidates)
     if lists != recorded.candidates:
         yield PREEMPTION, recorded.candidates, lists
     if sorted(decided.victims) != sorted(recorded.victims):  # deleted in parallel: their order means nothing

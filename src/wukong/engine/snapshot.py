@@ -12,7 +12,8 @@ nobody has room: anybody may name thousands of resources in one pod, and each li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace as replace_fields
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ from wukong.engine.layered_dict import LayeredDict
 from wukong.engine.nodes import Column, NodeRow, label_column, row_column
 from wukong.engine.oversized_loads import OversizedLoads, cap, is_oversized
 from wukong.engine.template import Template, TemplateTable
+from wukong.engine.volume_facts import VolumeFacts
+from wukong.engine.volume_use import VolumeUse
 from wukong.semantics.host_ports import HostPort
 
 if TYPE_CHECKING:
@@ -65,6 +68,7 @@ class Snapshot:
         )  # node → its pods' keys, in the order they came
         self.ports: CopyOnWriteDicts[int, HostPort, None] = CopyOnWriteDicts()  # node → host ports in use
         self.placed: CopyOnWriteDicts[int, int, int] = CopyOnWriteDicts()  # template → node → how many
+        self.volume_use = VolumeUse()
         self._placed_in: CopyOnWriteDicts[str, int, None] = CopyOnWriteDicts()  # namespace → the templates of `placed`
         self._by_number: dict[int, Template] = {}  # shared with forks, for numbers are never given twice
         # Topology keys used by placed pods' required anti-affinity, and by their other inter-pod rules. Only ever grow.
@@ -106,6 +110,7 @@ class Snapshot:
         self.views: dict[tuple[int, int, str], View] = {}  # by template, profile and node asked for
         self.counters: list[DomainCounter] = []
         self.contributions: dict[int, list[tuple[DomainCounter, int, int]]] = {}  # template → counters its pods add to
+        self.volume_use.log.clear()
         self.log: list[int] = []  # rows whose pods changed, oldest first; views read it from where they stopped
 
     # ---- nodes
@@ -183,6 +188,7 @@ class Snapshot:
         self.placed = CopyOnWriteDicts(
             {number: {new_of[row]: count for row, count in counts.items()} for number, counts in self.placed.items()}
         )
+        self.volume_use.move(new_of)
         moved = ((key, placed._replace(row=new_of[placed.row])) for key, placed in self.pods.items())
         self.pods = LayeredDict(moved)
 
@@ -259,6 +265,10 @@ class Snapshot:
         self.facts = facts
         self._forget_compiled()
 
+    def set_volumes(self, volumes: VolumeFacts) -> None:
+        """Replace what is known of claims and volumes. Only pods that have volumes are looked at again."""
+        self.facts = replace_fields(self.facts, volumes=volumes)
+
     # ---- pods
 
     def assume(self, key: str, pod: Pod, node_name: str, start: str | None = None) -> None:
@@ -279,6 +289,8 @@ class Snapshot:
             for port in template.ports:
                 used.pop(port, None)  # a set, as in kube-scheduler: the first of two holders to go frees the port
             self.ports.drop_if_empty(row)
+        if template.has_volumes:
+            self.volume_use.remove(key, template, row)
         for counter, weight, hits in self.contributions_of(template):
             counter.add(row, -weight, -hits)
         self.log.append(row)
@@ -308,6 +320,8 @@ class Snapshot:
         for key, row in zip(keys, rows, strict=True):
             self.on_row.own(row)[key] = None
             self.pods[key] = PlacedPod(template, row, "")
+            if template.has_volumes:
+                self._use_volumes(key, template, row)
         self.log.extend(numbers.tolist())
 
     def _assume(self, key: str, template: Template, row: int, start: str) -> None:
@@ -319,9 +333,15 @@ class Snapshot:
         self._count_placed(template, row, 1)
         if template.ports:
             self.ports.own(row).update(dict.fromkeys(template.ports))
+        if template.has_volumes:
+            self._use_volumes(key, template, row)
         for counter, weight, hits in self.contributions_of(template):
             counter.add(row, weight, hits)
         self.log.append(row)
+
+    def _use_volumes(self, key: str, template: Template, row: int) -> None:
+        node = self.rows[row]
+        self.volume_use.add(key, template, row, node.name, node.labels, self.facts.volumes)
 
     def _add_load(self, row: int, template: Template, count: int) -> None:
         """Count so many more pods of this template on a node; less where it is negative."""
@@ -356,8 +376,10 @@ class Snapshot:
             self._count_placed(template, row, 1)
             if template.ports:
                 self.ports.own(row).update(dict.fromkeys(template.ports))
+            if template.has_volumes:
+                self._use_volumes(key, template, row)
 
-    def restore_row(self, row: int, order: dict[str, None], ports: dict[HostPort, None]) -> None:
+    def restore_row(self, row: int, order: Mapping[str, None], ports: Mapping[HostPort, None]) -> None:
         """After a trial: the same pods as before are back on the node; put their order and its ports back too."""
         self.on_row.put(row, order)
         self.ports.put(row, ports)
@@ -440,6 +462,7 @@ class Snapshot:
         copy.load, copy._oversized = self.load.copy(), self._oversized.fork()
         copy.pods, copy.pending, copy.stray = self.pods.fork(), dict(self.pending), dict(self.stray)
         copy.on_row, copy.ports, copy.placed = self.on_row.fork(), self.ports.fork(), self.placed.fork()
+        copy.volume_use = self.volume_use.fork()
         copy._placed_in, copy._by_number = self._placed_in.fork(), self._by_number
         copy.anti_affinity_keys, copy.preference_keys = dict(self.anti_affinity_keys), dict(self.preference_keys)
         copy._forget_compiled()
@@ -452,6 +475,7 @@ class Snapshot:
         self.counters.clear()
         self.contributions.clear()
         self.log.clear()
+        self.volume_use.log.clear()
 
     def drop_unused_templates(self) -> None:
         """Forget the templates of which no pod is placed, and what was compiled: what is asked for is made again."""

@@ -24,7 +24,7 @@ from wukong.api.core import (
 from wukong.api.meta import controller_of
 from wukong.engine.arrays import Ints
 from wukong.engine.requests import Requests, is_resize_infeasible, read_requests
-from wukong.semantics.host_ports import host_ports_of
+from wukong.semantics.host_ports import host_ports_in_both_lists
 from wukong.semantics.pod_affinity import compile_pod_term
 from wukong.semantics.selectors import Selector, compile_selector, require_labels
 
@@ -52,10 +52,10 @@ class Template:
         "affinity",
         "affinity_terms",
         "anti_affinity_terms",
-        "claims",
         "hard_spreads",
         "has_own_spreads",
         "has_terms",
+        "has_volumes",
         "image_volumes",
         "images",
         "is_oversized",
@@ -92,12 +92,10 @@ class Template:
         self.tolerations: list[Toleration] = spec.tolerations
         self.node_selector: Selector = require_labels(spec.node_selector)
         self.affinity: Affinity = spec.affinity or Affinity()
-        self.ports = host_ports_of(pod)
+        self.ports = host_ports_in_both_lists(pod)
         self.images = [container.image for container in (*spec.init_containers, *spec.containers)]
         self.image_volumes = [volume.image.reference for volume in spec.volumes if volume.image is not None]
-        self.claims = [
-            volume.persistent_volume_claim.claim_name for volume in spec.volumes if volume.persistent_volume_claim
-        ]
+        self.has_volumes = any(_binds(volume) for volume in spec.volumes)
         owner = controller_of(pod.metadata)
         self.owner = (owner.api_version, owner.kind, owner.name) if owner else None
         self._read_terms()
@@ -211,8 +209,21 @@ class TemplateTable:
         }
 
 
+def _binds(volume: Volume) -> bool:
+    """Whether it may keep a pod from a node: all that a struct reads of others is a name, or an image."""
+    return volume.image is None and volume != Volume(name=volume.name)
+
+
 def _matters(volume: Volume) -> bool:
-    return volume.persistent_volume_claim is not None or volume.image is not None
+    return volume.image is not None or _binds(volume)
+
+
+def _own_names_of(pod: Pod) -> tuple[str, ...]:
+    """What tells pods apart whose ephemeral volumes have claims of their own: name and uid."""
+    for volume in pod.spec.volumes:
+        if volume.ephemeral is not None:
+            return pod.metadata.name, pod.metadata.uid
+    return ()
 
 
 def _is_resized(pod: Pod) -> bool:
@@ -231,7 +242,8 @@ def _list_parts(pod: Pod) -> tuple[tuple[object, ...], tuple[object, ...]]:
         *(meta.labels, meta.owner_references, spec.containers, spec.init_containers, spec.affinity, spec.tolerations),
         *(spec.topology_spread_constraints, spec.node_selector, spec.overhead, spec.resources, spec.volumes),
     )
-    return parts, (meta.namespace, meta.deletion_timestamp is not None, spec.priority, spec.preemption_policy)
+    values = (meta.namespace, meta.deletion_timestamp is not None, spec.priority, spec.preemption_policy)
+    return parts, (*values, *_own_names_of(pod)) if spec.volumes else values
 
 
 def _signature_of(pod: Pod) -> bytes:
@@ -254,7 +266,8 @@ def _signature_of(pod: Pod) -> bytes:
             spec.preemption_policy,
             spec.overhead,
             spec.resources,
-            [(volume.persistent_volume_claim, volume.image) for volume in spec.volumes if _matters(volume)],
+            [volume for volume in spec.volumes if _matters(volume)],
+            _own_names_of(pod),
             resized,
             bool(resized) and is_resize_infeasible(pod),
         )

@@ -249,8 +249,7 @@ class View:
             else:
                 points[entry.name] = entry.part.raw(ALL, load) * entry.weight
         zeros = np.zeros(len(self.snapshot.rows), dtype=np.int64)
-        points.update(dict.fromkeys(self.profile.zero_scores, zeros))
-        return points
+        return points | {name: zeros for name in self.profile.zero_scores if name not in points}
 
     def count_feasible(self) -> int:
         """On how many nodes the pod fits now."""

@@ -7,6 +7,7 @@ ask for more. Called by replies.extender.verbs and `wukong explain`. A policy wi
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -24,9 +25,10 @@ Labels = Mapping[str, str]
 NO_POLICY = "no policy"  # the name of the plan that holds where there is none
 MOST_NAMED = 3  # of policies just as specific
 _MOST_KNOWN = 4096  # pods, by namespace and labels, of which the answer is kept
-_MOST_LABELS = 32  # a pod with more is looked up each time: its labels would fill the memory
+_MOST_LABELS = 32  # that selectors ask about; a pod with more is looked up each time, or it would fill the memory
 _PER_SLICE = 64  # policies compared with a pod at a time
 _OF_CLUSTER = ""  # the namespace of policies that belong to none
+_NO_KEYS: Mapping[str, int] = {}
 
 
 class Match(NamedTuple):
@@ -64,7 +66,8 @@ class Policies:
         self._namespaces = dict(namespaces)
         self._by_key: dict[tuple[bool, Key], _Candidate] = {}
         self._candidates: dict[str, list[_Candidate]] = {}  # by namespace, in order
-        self._known: dict[str, dict[frozenset[tuple[str, str]], Match]] = {}  # by namespace and labels
+        self._label_keys: dict[str, Counter[str]] = {}  # by namespace: those that selectors of its policies ask about
+        self._known: dict[str, dict[frozenset[tuple[str, str]], Match]] = {}  # by namespace and such labels
         self._known_count = 0
         for policy in policies:
             self.put(policy)
@@ -84,6 +87,7 @@ class Policies:
             return old_plan
         candidate = _Candidate(rank_of(policy), *_selectors_of(policy), plan)
         insort(self._candidates.setdefault(key.namespace, []), candidate, key=_rank_of)
+        self._label_keys.setdefault(key.namespace, Counter()).update(_label_keys_of(candidate))
         self._by_key[is_of_cluster, key] = candidate
         return old_plan
 
@@ -98,8 +102,9 @@ class Policies:
             return None
         candidates = self._candidates[key.namespace]
         del candidates[bisect_left(candidates, candidate.rank, key=_rank_of)]
+        self._label_keys[key.namespace] -= Counter(_label_keys_of(candidate))  # drops what nobody asks about any more
         if not candidates:
-            del self._candidates[key.namespace]
+            del self._candidates[key.namespace], self._label_keys[key.namespace]
         return candidate.plan
 
     def put_namespace(self, name: str, labels: Labels | None) -> None:
@@ -125,15 +130,16 @@ class Policies:
     # ---- questions
 
     def find(self, pod: Pod) -> Match:
-        """The policy that holds for this pod. Pods with the same labels and namespace are looked up once."""
+        """The policy that holds for this pod. Pods that no selector tells apart are looked up once."""
         return finish(self.find_in_slices(pod))
 
     def find_in_slices(self, pod: Pod) -> Slices[Match]:
         """The same. What changes between two slices does not count."""
         namespace, labels = pod.metadata.namespace, pod.metadata.labels
-        if len(labels) > _MOST_LABELS:
+        asked, asked_everywhere = self._label_keys.get(namespace, _NO_KEYS), self._label_keys.get(_OF_CLUSTER, _NO_KEYS)
+        key = frozenset(label for label in labels.items() if label[0] in asked or label[0] in asked_everywhere)
+        if len(key) > _MOST_LABELS:
             return (yield from self._find(pod))
-        key = frozenset(labels.items())
         known = self._known.get(namespace)
         match = None if known is None else known.get(key)
         if match is not None:
@@ -193,3 +199,8 @@ def _selectors_of(policy: Policy) -> tuple[Selector, Selector]:
 
 def _rank_of(candidate: _Candidate) -> tuple[bool, int, str]:
     return candidate.rank
+
+
+def _label_keys_of(candidate: _Candidate) -> set[str]:
+    """The labels of pods that its selector asks about."""
+    return {key for key, _, _ in candidate.selector}

@@ -21,7 +21,7 @@ from wukong.placement.free_labels import free_amount, free_label_of
 from wukong.placement.percent import parse_percent
 from wukong.ports import Document
 
-_PARTS = ("matchExpressions", "matchFields")
+PARTS = ("matchExpressions", "matchFields")
 
 
 def cross_terms(terms: Sequence[Document], alternatives: Sequence[Document]) -> list[Document]:
@@ -36,19 +36,19 @@ def cross_terms(terms: Sequence[Document], alternatives: Sequence[Document]) -> 
 
 
 def _cross_term(term: Document, alternatives: Sequence[Document]) -> list[Document]:
-    is_empty = not any(term.get(part) for part in _PARTS)
+    is_empty = not any(term.get(part) for part in PARTS)
     if is_empty or any(_contains(term, alternative) for alternative in alternatives):
         return [term]
     return [_merge_terms(term, alternative) for alternative in alternatives]
 
 
 def _contains(term: Document, alternative: Document) -> bool:
-    return all(entry in (term.get(part) or ()) for part in _PARTS for entry in alternative.get(part) or ())
+    return all(entry in (term.get(part) or ()) for part in PARTS for entry in alternative.get(part) or ())
 
 
 def _merge_terms(term: Document, alternative: Document) -> Document:
     merged = dict(term)
-    for part in _PARTS:
+    for part in PARTS:
         own_entries = term.get(part) or []
         if entries := [entry for entry in alternative.get(part) or () if entry not in own_entries]:
             merged[part] = [*own_entries, *entries]

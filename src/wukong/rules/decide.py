@@ -13,7 +13,7 @@ from wukong.api.core import Pod
 from wukong.api.profile import Profile
 from wukong.rules import scores as scoring
 from wukong.rules.cluster import Cluster, NodeInfo
-from wukong.rules.filters import Filters
+from wukong.rules.filters import Filters, find_problem
 from wukong.rules.message import (
     NO_CLAIMS,
     NO_NODES,
@@ -54,7 +54,10 @@ def decide(cluster: Cluster, pod: Pod, profile: Profile, nominated: str | None =
         return Decision(message=NO_NODES)
     names = find_named_nodes(pod) if "NodeAffinity" in profile.filters else None
     if names == set():
-        return _decide_contradiction(cluster, profile)
+        return _decide_before_nodes(cluster, profile, "NodeAffinity", NAMES_CONFLICT)
+    problem = find_problem(cluster, pod, profile)
+    if problem is not None:
+        return _decide_before_nodes(cluster, profile, *problem)
     filters = Filters(cluster, pod, profile)
     if nominated in cluster.nodes and filters.reject(cluster.nodes[nominated]) is None:
         return Decision(feasible=[nominated])
@@ -106,14 +109,14 @@ def _decide_unschedulable(
     return Decision(verdicts, message=add_post_filter(message, [*messages, f"preemption: {outcome}"]))
 
 
-def _decide_contradiction(cluster: Cluster, profile: Profile) -> Decision:
-    """The required terms name no node in common, so no node is looked at and nobody is evicted.
+def _decide_before_nodes(cluster: Cluster, profile: Profile, plugin: str, problem: str) -> Decision:
+    """A PreFilter plugin refused the pod, so no node is looked at and nobody is evicted.
 
     kube-scheduler's message ends in "not found" then: DynamicResources looks for state that its PreFilter never wrote.
     """
-    verdicts = dict.fromkeys(cluster.nodes, Verdict("NodeAffinity", (NAMES_CONFLICT,), unresolvable=True))
-    message = format_prefilter_error(len(cluster.nodes), NAMES_CONFLICT)
-    if "DynamicResources" in profile.zero_scores:
+    verdicts = dict.fromkeys(cluster.nodes, Verdict(plugin, (problem,), unresolvable=True))
+    message = format_prefilter_error(len(cluster.nodes), problem)
+    if profile.has_resource_claims:
         return Decision(verdicts, message=add_post_filter(message, ["not found"]))
     if not profile.has_preemption:
         return Decision(verdicts, message=message)

@@ -9,12 +9,37 @@ from collections.abc import Callable
 
 from wukong.api.core import Pod
 from wukong.api.profile import Profile
-from wukong.rules import fit, node_affinity, ports, taints, volumes
+from wukong.rules import (
+    fit,
+    node_affinity,
+    ports,
+    taints,
+    volume_binding,
+    volume_limits,
+    volume_restrictions,
+    volume_zone,
+)
 from wukong.rules.cluster import Cluster, NodeInfo
 from wukong.rules.inter_pod import InterPodFilter
 from wukong.rules.resources import Amounts, placed_requests_of
 from wukong.rules.spread import SpreadFilter
 from wukong.rules.verdict import Rejection, Verdict
+from wukong.rules.volume_restrictions import RestrictionsFilter
+
+_PREFILTERS = {
+    "VolumeRestrictions": volume_restrictions.find_problem,
+    "VolumeBinding": volume_binding.find_problem,
+    "VolumeZone": volume_zone.find_problem,
+}
+
+
+def find_problem(cluster: Cluster, pod: Pod, profile: Profile) -> tuple[str, str] | None:
+    """The first plugin that refuses the pod before any node is looked at (PreFilter), and why."""
+    for plugin in profile.filters if pod.spec.volumes else ():
+        problem = _PREFILTERS[plugin](cluster, pod) if plugin in _PREFILTERS else ""
+        if problem:
+            return plugin, problem
+    return None
 
 
 class Filters:
@@ -33,6 +58,8 @@ class Filters:
         self.cluster, self.pod, self.profile, self.requests_of = cluster, pod, profile, requests_of
         self.spread = SpreadFilter(cluster, pod, profile) if "PodTopologySpread" in profile.filters else None
         self.inter_pod = InterPodFilter(cluster, pod, profile) if "InterPodAffinity" in profile.filters else None
+        has_restrictions = "VolumeRestrictions" in profile.filters and bool(pod.spec.volumes)
+        self.restrictions = RestrictionsFilter(cluster, pod, profile.version) if has_restrictions else None
 
     def reject(self, info: NodeInfo) -> Verdict | None:
         """The first plugin that rejects the node; the ones after it are not asked."""
@@ -47,12 +74,16 @@ class Filters:
         for counts in (self.spread, self.inter_pod):
             if counts is not None:
                 counts.remove_pod(placed_pod, info.node)
+        if self.restrictions is not None:
+            self.restrictions.remove_pod(placed_pod)
 
     def add_pod(self, placed_pod: Pod, info: NodeInfo) -> None:
         info.add(placed_pod)
         for counts in (self.spread, self.inter_pod):
             if counts is not None:
                 counts.add_pod(placed_pod, info.node)
+        if self.restrictions is not None:
+            self.restrictions.add_pod(placed_pod)
 
     def copy(self) -> Filters:
         copy = Filters.__new__(Filters)
@@ -60,6 +91,7 @@ class Filters:
         copy.requests_of = self.requests_of
         copy.spread = self.spread.copy() if self.spread is not None else None
         copy.inter_pod = self.inter_pod.copy() if self.inter_pod is not None else None
+        copy.restrictions = self.restrictions.copy() if self.restrictions is not None else None
         return copy
 
     def _run_plugin(self, plugin: str, info: NodeInfo) -> Rejection | None:
@@ -70,15 +102,24 @@ class Filters:
             case "NodeName":
                 return node_affinity.reject_other_name(pod, node)
             case "TaintToleration":
-                return taints.reject_tainted(pod, node)
+                return taints.reject_tainted(pod, node, names_taint=profile.version.taint_named_in_reason)
             case "NodeAffinity":
                 return node_affinity.reject(pod, node, profile.added_affinity)
             case "NodePorts":
-                return ports.reject(pod, info.used_ports)
+                if profile.version.sidecars_hold_ports:
+                    return ports.reject(pod, info.used_ports)
+                return ports.reject_without_sidecars(pod, info.used_container_ports)
             case "NodeResourcesFit":
-                return fit.reject(pod, info, profile.fit, self.requests_of)
+                rejection = fit.reject(pod, info, profile.fit, self.requests_of)
+                return rejection if profile.version.too_small_is_final else fit.make_resolvable(rejection)
+            case "VolumeRestrictions":
+                return self.restrictions.reject(info) if self.restrictions is not None else None
+            case "NodeVolumeLimits":
+                return volume_limits.reject(self.cluster, pod, info, profile.version) if pod.spec.volumes else None
             case "VolumeBinding":
-                return volumes.reject(self.cluster, pod, node)
+                return volume_binding.reject(self.cluster, pod, node) if pod.spec.volumes else None
+            case "VolumeZone":
+                return volume_zone.reject(self.cluster, pod, node) if pod.spec.volumes else None
             case "PodTopologySpread":
                 assert self.spread is not None, "counted where the profile has it"
                 return self.spread.reject(node)

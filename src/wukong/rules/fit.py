@@ -48,13 +48,18 @@ def reject(
 
     `requests_of` gives what a placed pod takes, for those who remember it.
     """
-    offered, taken = allocatable_of(info.node), add_all(map(requests_of, info.pods))
+    offered, taken = allocatable_of(info.node), info.sum_requests(requests_of)
     wanted = _wanted_amounts_of(pod, arguments)
     short = [name for name in wanted if wanted[name] > offered.get(name, 0) - taken.get(name, 0)]
-    reasons = [TOO_MANY_PODS] if len(info.pods) + 1 > count_allowed_pods(info.node) else []
+    reasons = [TOO_MANY_PODS] if info.pod_count + 1 > count_allowed_pods(info.node) else []
     reasons += [f"Insufficient {name}" for name in short]
     is_too_small = any(wanted[name] > offered.get(name, 0) for name in short)
     return Rejection(tuple(reasons), is_too_small) if reasons else None
+
+
+def make_resolvable(rejection: Rejection | None) -> Rejection | None:
+    """As before 1.34, which took every node that is short for a candidate of preemption, however small it is."""
+    return rejection and Rejection(rejection.reasons, unresolvable=False)
 
 
 def score(pod: Pod, info: NodeInfo, arguments: FitArguments) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from wukong.api.core import Pod
+from wukong.api.core import Container, Pod
 from wukong.rules.resources import is_sidecar
 from wukong.rules.verdict import Rejection, build_rejection
 
@@ -24,7 +24,16 @@ class HostPort(NamedTuple):
 
 def host_ports_of(pod: Pod) -> set[HostPort]:
     """The host ports of containers and sidecars. Other init containers are gone before they could collide."""
-    containers = [container for container in pod.spec.init_containers if is_sidecar(container)] + pod.spec.containers
+    sidecars = [container for container in pod.spec.init_containers if is_sidecar(container)]
+    return _collect_ports(sidecars + pod.spec.containers)
+
+
+def container_ports_of(pod: Pod) -> set[HostPort]:
+    """The host ports that count where those of sidecars do not."""
+    return _collect_ports(pod.spec.containers)
+
+
+def _collect_ports(containers: list[Container]) -> set[HostPort]:
     return {
         HostPort(port.host_ip or EVERY_IP, port.protocol or "TCP", port.host_port)
         for container in containers
@@ -34,7 +43,15 @@ def host_ports_of(pod: Pod) -> set[HostPort]:
 
 
 def reject(pod: Pod, used: AbstractSet[HostPort]) -> Rejection | None:
-    has_conflict = any(_conflict(wanted, taken) for wanted in host_ports_of(pod) for taken in used)
+    return _reject(host_ports_of(pod), used)
+
+
+def reject_without_sidecars(pod: Pod, used: AbstractSet[HostPort]) -> Rejection | None:
+    return _reject(container_ports_of(pod), used)
+
+
+def _reject(wanted_ports: set[HostPort], used: AbstractSet[HostPort]) -> Rejection | None:
+    has_conflict = any(_conflict(wanted, taken) for wanted in wanted_ports for taken in used)
     return build_rejection(REASON) if has_conflict else None
 
 

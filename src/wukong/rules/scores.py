@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from wukong.api.core import Pod
 from wukong.api.profile import Profile
-from wukong.rules import balance, fit, images, inter_pod_score, node_affinity, spread_score, taints
+from wukong.rules import balance, fit, images, inter_pod_score, node_affinity, spread_score, taints, volume_binding
 from wukong.rules.cluster import Cluster, NodeInfo
 
 Scores = dict[str, int]  # node → points
@@ -46,4 +46,6 @@ def _run_plugin(plugin: str, cluster: Cluster, pod: Pod, profile: Profile, feasi
             return {info.name: balance.score(pod, info, profile) for info in feasible}
         case "ImageLocality":
             return {info.name: images.score(cluster, pod, info.node, profile.version) for info in feasible}
+        case "VolumeBinding":
+            return {info.name: volume_binding.score(cluster, pod, info.node) for info in feasible}
     raise AssertionError(f"the profile names a score nobody wrote: {plugin}")

@@ -25,14 +25,25 @@ def reject_unschedulable(pod: Pod, node: Node) -> Rejection | None:
     return build_unresolvable(UNSCHEDULABLE)
 
 
-def reject_tainted(pod: Pod, node: Node) -> Rejection | None:
-    return None if tolerates_node(pod, node) else build_unresolvable(UNTOLERATED)
+def reject_tainted(pod: Pod, node: Node, *, names_taint: bool = False) -> Rejection | None:
+    """`names_taint`: the reason says which taint it is, as up to 1.33."""
+    untolerated = _list_untolerated(pod, node)
+    if not untolerated:
+        return None
+    taint = untolerated[0]
+    return build_unresolvable(
+        f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}" if names_taint else UNTOLERATED
+    )
 
 
 def tolerates_node(pod: Pod, node: Node) -> bool:
     """Whether every taint that keeps pods out is tolerated."""
+    return not _list_untolerated(pod, node)
+
+
+def _list_untolerated(pod: Pod, node: Node) -> list[Taint]:
     hard = [taint for taint in node.spec.taints if taint.effect in HARD_EFFECTS]
-    return all(is_tolerated(taint, pod.spec.tolerations) for taint in hard)
+    return [taint for taint in hard if not is_tolerated(taint, pod.spec.tolerations)]
 
 
 def score(pod: Pod, nodes: list[Node]) -> dict[str, int]:

@@ -18,6 +18,7 @@ from wukong.state import Change, State
 from wukong.state.controller import Controller, KeysOf, own_key
 
 HearingTime = Callable[[str, float], float]  # a controller, and the moment of a change → when it takes the change up
+WAITING_SECONDS = 660.0  # how long one counts there that waits for something else before it is bound
 ASSUMED_SECONDS = 60.0  # how long a pod counts on its node if nobody knows whether we have bound it
 
 
@@ -74,11 +75,11 @@ class Dispatch:
                     self.queue.add(Item(name, key), now if self.hearing_time is None else self.hearing_time(name, now))
 
     def _queue_keys(self, change: Change, watchers: Iterable[tuple[str, KeysOf]], now: float) -> None:
+        state, hearing_time = self.state, self.hearing_time
         for name, keys in watchers:
-            concerned_keys = (change.key,) if keys is own_key else keys(change, self.state)
+            concerned_keys = (change.key,) if keys is own_key else keys(change, state)
             for key in concerned_keys:
-                at = now if self.hearing_time is None else self.hearing_time(name, now)
-                self.queue.add(Item(name, key), at)
+                self.queue.add(Item(name, key), now if hearing_time is None else hearing_time(name, now))
 
     def observe_list(self, group_kind: str, now: float) -> None:
         """Queue every key whose own write to this kind may have been undone unseen. Called after a list's changes.
@@ -99,6 +100,10 @@ class Dispatch:
         for item in self._pending_writes.expire(now):
             self.queue.finish(item)
 
+    def is_due(self, now: float) -> bool:
+        """Whether there may be something to do: never False where there is."""
+        return self.queue.may_have_due(now) or self._pending_writes.has_expired(now) or self.state.has_expired(now)
+
     def next_due(self) -> float | None:
         """When there is something to do next; None: only when something changes."""
         earliest = self.queue.next_due()
@@ -113,6 +118,8 @@ class Dispatch:
         for action in outcome.actions:
             if isinstance(action, Bind):
                 self._assume(action, now)
+        for placement in outcome.assumed:
+            self._assume(placement, now, WAITING_SECONDS)
         return outcome
 
     def confirm(self, performed: Iterable[Action]) -> None:
@@ -173,7 +180,8 @@ class Dispatch:
             self.queue.add_after(item, error.again_seconds, now)
             return error.again_seconds
         retry_after = error.retry_after or 0.0 if isinstance(error, TooManyRequests) else 0.0
-        return self.queue.retry(item, now, jitter, at_least=retry_after)
+        backoff: Backoff | None = getattr(self.controllers[item.controller], "backoff", None)
+        return self.queue.retry(item, now, jitter, at_least=retry_after, backoff=backoff)
 
     def abandon(self, item: Item, now: float, undone: Sequence[Action] = ()) -> None:
         """We stopped in the middle, for reasons of our own: whoever leads next looks again. Nobody failed."""
@@ -191,9 +199,9 @@ class Dispatch:
         mirrored = self.state.objects.get(write.group_kind, {}).get(write.key)
         return mirrored is not None and mirrored.metadata.resource_version == write.version
 
-    def _assume(self, action: Bind, now: float) -> None:
+    def _assume(self, action: Bind, now: float, seconds: float = ASSUMED_SECONDS) -> None:
         try:
-            self.state.assume(action.key, action.node, now, ASSUMED_SECONDS)
+            self.state.assume(action.key, action.node, now, seconds)
         except KeyError:
             return  # it went while the controller thought about it: the API server will say so, too
 

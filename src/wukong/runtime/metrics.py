@@ -117,6 +117,13 @@ class AdmissionMetrics:
             registry=metrics.registry,
         )
 
+        self._of_webhook: dict[str, Histogram] = {}  # to look up a series takes as long as to count
+        self._of_result: dict[str, Counter] = {}
+
     def record_answer(self, webhook: str, result: str, seconds: float) -> None:
-        self.seconds.labels(webhook).observe(seconds)
-        self.requests.labels(result).inc()
+        histogram, counter = self._of_webhook.get(webhook), self._of_result.get(result)
+        if histogram is None or counter is None:
+            histogram = self._of_webhook[webhook] = self.seconds.labels(webhook)
+            counter = self._of_result[result] = self.requests.labels(result)
+        histogram.observe(seconds)
+        counter.inc()

@@ -103,6 +103,10 @@ class PendingWrites(Generic[Item]):
         items = [item for place in places for item in self._overdue.pop(place).values()]
         return list(dict.fromkeys(items))
 
+    def has_expired(self, now: float) -> bool:
+        """Whether `expire` would return any."""
+        return bool(self._until) and any(until <= now for until in self._until.values())
+
     def next_expiry(self) -> float | None:
         return next(iter(self._until.values()), None)
 

@@ -89,6 +89,10 @@ class Queue(Generic[Item]):
         if again is not None and again <= now:
             self._in_flight[item] = None
 
+    def may_have_due(self, now: float) -> bool:
+        """Whether an item's time has come; also where it was asked for and is not waiting any longer."""
+        return bool(self._heap) and self._heap[0][0] <= now
+
     def next_due(self) -> float | None:
         heap, waiting = self._heap, self._waiting
         while heap:
@@ -104,13 +108,16 @@ class Queue(Generic[Item]):
         if again is not None:
             self._add_at(item, again)
 
-    def retry(self, item: Item, now: float, jitter: float, at_least: float = 0.0) -> float:
+    def retry(
+        self, item: Item, now: float, jitter: float, at_least: float = 0.0, backoff: Backoff | None = None
+    ) -> float:
         """It failed: ask for it again after a backoff, or after what the server said; gives the seconds.
 
-        A server, or a proxy before it, may say anything: it is believed up to five minutes.
+        `backoff` is that of the item's controller, if it has one of its own. A server, or a proxy before it, may say
+        anything: it is believed up to five minutes.
         """
         self._failures[item] = self._failures.get(item, 0) + 1
-        delay = max(self.backoff.delay(self._failures[item], jitter), min(at_least, _LONGEST_WISH))
+        delay = max((backoff or self.backoff).delay(self._failures[item], jitter), min(at_least, _LONGEST_WISH))
         self._add_at(item, now + delay)
         return delay
 

@@ -10,6 +10,7 @@ import asyncio
 import errno
 import socket
 import ssl
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from aiohttp import web
@@ -17,6 +18,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from wukong.errors import InputError
 from wukong.serve.connections import Connections, Listener
+from wukong.serve.direct import HANDLERS, DirectServer
 
 KEEP_ALIVE_SECONDS = 120.0  # longer than Go keeps an idle connection (90 s), or it would write into a closing one
 HANDSHAKE_SECONDS = 10.0
@@ -49,6 +51,11 @@ async def serve(
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
     assert runner.server is not None
+    build_connection: Callable[[], asyncio.BaseProtocol] = runner.server
+    if handlers := app.get(HANDLERS):
+        direct = DirectServer(handlers, runner.server, connections, KEEP_ALIVE_SECONDS)
+        stack.push_async_callback(direct.shut_down, SHUTDOWN_SECONDS)
+        build_connection = direct
     loop = asyncio.get_running_loop()
     listening = port
     try:
@@ -56,7 +63,7 @@ async def serve(
             stack.callback(listener.close)
             handshake_seconds = HANDSHAKE_SECONDS if tls else None
             server = await loop.create_server(
-                runner.server, sock=listener, ssl=tls, ssl_handshake_timeout=handshake_seconds, backlog=_BACKLOG
+                build_connection, sock=listener, ssl=tls, ssl_handshake_timeout=handshake_seconds, backlog=_BACKLOG
             )
             stack.callback(server.close)
             listening = listener.getsockname()[1]

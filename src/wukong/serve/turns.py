@@ -12,8 +12,22 @@ _TURN_SECONDS = 0.01
 T = TypeVar("T")
 
 
+class Unfinished:
+    """There is more to do, after others had a turn."""
+
+
+UNFINISHED = Unfinished()
+
+
 async def take_turns(slices: Slices[T]) -> T:
     """Work to the end, and let others have a turn after every slice that went on for too long."""
+    while isinstance(result := work_for_a_turn(slices), Unfinished):
+        await asyncio.sleep(0)
+    return result
+
+
+def work_for_a_turn(slices: Slices[T]) -> T | Unfinished:
+    """Work until it is others' turn; gives the result if there is one by then."""
     began = time.perf_counter()
     while True:
         try:
@@ -22,5 +36,4 @@ async def take_turns(slices: Slices[T]) -> T:
             result: T = end.value
             return result
         if time.perf_counter() - began > _TURN_SECONDS:
-            await asyncio.sleep(0)
-            began = time.perf_counter()
+            return UNFINISHED

@@ -48,9 +48,10 @@ def each_side_unless(is_alike: Callable[[Object, Object], bool]) -> Callable[[Ke
 
         def keys_of_different(change: Change, state: State) -> Iterable[Key]:
             _, _, _, old, new = change
-            if old is not None and new is not None and is_alike(old, new):
-                return keys(new, state)
-            return keys_of_both(change, state)
+            if new is None or old is None:
+                subject = old if new is None else new
+                return keys(subject, state) if subject is not None else ()
+            return keys(new, state) if is_alike(old, new) else keys_of_both(change, state)
 
         return keys_of_different
 
@@ -109,12 +110,21 @@ class PodRight(Enum):
     EVICT_FROM_WHOLE = "evicts a pod whose owner has all the pods that it asks for, the others ready: one at a time"
 
 
+class NodeRight(Enum):
+    """By what right a controller asks for, creates or deletes nodes. Declared and judged like a PodRight."""
+
+    REQUEST_OF_GROUP = "asks for nodes of a group, no more than the group may have"
+    CREATE_REQUESTED = "creates nodes that were asked for"
+    DELETE_EMPTY = "deletes nodes of a group that all pods have left but daemons, not below the group's minimum"
+
+
 class Controller(Protocol):
     """One that creates, evicts or deletes pods also declares by what right, as a class attribute:
 
         pod_rights: ClassVar[frozenset[PodRight]]
 
-    Others declare nothing: see `pod_rights_of`.
+    One that does so to nodes declares `node_rights`, others nothing: see `pod_rights_of`. One that comes back after a
+    failure sooner or later than others has a class attribute `backoff` (runtime/queue.py).
     """
 
     @property
@@ -142,4 +152,10 @@ def copy_memory(source: Controller, target: Controller, state: State) -> None:
 def pod_rights_of(controller: Controller) -> frozenset[PodRight]:
     """The rights that a controller declares; none where it declares nothing."""
     rights: frozenset[PodRight] = getattr(controller, "pod_rights", frozenset())
+    return rights
+
+
+def node_rights_of(controller: Controller) -> frozenset[NodeRight]:
+    """The rights to nodes that a controller declares; none where it declares nothing."""
+    rights: frozenset[NodeRight] = getattr(controller, "node_rights", frozenset())
     return rights

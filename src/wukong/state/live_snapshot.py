@@ -15,6 +15,9 @@ from msgspec.structs import replace
 
 from wukong.api.core import Node, Pod
 from wukong.api.kinds import (
+    CSI_DRIVERS,
+    CSI_NODES,
+    CSI_STORAGE_CAPACITIES,
     NAMESPACES,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
@@ -25,14 +28,18 @@ from wukong.api.kinds import (
     REPLICATION_CONTROLLERS,
     SERVICES,
     STATEFUL_SETS,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
 )
 from wukong.api.meta import Object
 from wukong.api.objects import Objects
 from wukong.api.resources import Key, key_of
 from wukong.engine import Snapshot
-from wukong.engine.facts import Owner, OwnerKey, owner_key_of, owner_selector_of, read_facts
+from wukong.engine.facts import Owner, OwnerKey, owner_key_of, owner_selector_of, read_budgets, read_facts
+from wukong.engine.layered_dict import LayeredDict
 from wukong.engine.nodes import NodeRow
 from wukong.engine.template import Template
+from wukong.engine.volume_facts import TABLES as VOLUME_TABLES
 from wukong.semantics.selectors import Selector
 
 Mirrored = Mapping[str, Mapping[Key, Object]]  # group and kind → key → object
@@ -49,13 +56,29 @@ FACTS: dict[str, Callable[[Any], object]] = {
         subject.status.disruptions_allowed,
         subject.status.disrupted_pods,
     ),
-    PERSISTENT_VOLUMES.group_kind: lambda subject: subject.spec.node_affinity,
-    PERSISTENT_VOLUME_CLAIMS.group_kind: lambda subject: subject.spec.volume_name,
+    PERSISTENT_VOLUMES.group_kind: lambda subject: (subject.spec, subject.status, _head_of(subject)),
+    PERSISTENT_VOLUME_CLAIMS.group_kind: lambda subject: (
+        *(subject.spec, subject.status, _head_of(subject), subject.metadata.owner_references),
+    ),
+    STORAGE_CLASSES.group_kind: lambda subject: (
+        *(subject.provisioner, subject.volume_binding_mode, subject.allowed_topologies),
+    ),
+    CSI_NODES.group_kind: lambda subject: subject.spec,
+    CSI_DRIVERS.group_kind: lambda subject: subject.spec,
+    CSI_STORAGE_CAPACITIES.group_kind: lambda subject: (
+        *(subject.storage_class_name, subject.node_topology, subject.capacity, subject.maximum_volume_size),
+    ),
+    VOLUME_ATTACHMENTS.group_kind: lambda subject: subject.spec,
 }
 _OWNERS = {REPLICATION_CONTROLLERS.group_kind, REPLICA_SETS.group_kind, STATEFUL_SETS.group_kind}
 _READ_AT_EACH_DECISION = POD_DISRUPTION_BUDGETS.group_kind  # nothing compiled depends on budgets
 _LONGEST_LOG = 1 << 20
 _SPARE_TEMPLATES = 1 << 12  # of pods that are gone; each weighs some kilobytes
+
+
+def _head_of(subject: Object) -> tuple[object, ...]:
+    meta = subject.metadata
+    return meta.uid, meta.labels, meta.annotations, meta.deletion_timestamp
 
 
 class LiveSnapshot:
@@ -65,6 +88,7 @@ class LiveSnapshot:
         self._nodes: dict[str, None] = {}  # names of nodes that came, went or changed since the last batch
         self._facts: dict[str, None] = {}  # kinds of facts that changed since
         self._owners: dict[OwnerKey, tuple[str, Key]] = {}  # those of them that own pods → group and kind, and key
+        self._volumes: dict[str, dict[Key, None]] = {}  # claims, volumes and the like: group and kind → those changed
         self._latest: tuple[Pod, Template] | None = None
 
     def current(self) -> Snapshot:
@@ -73,6 +97,8 @@ class LiveSnapshot:
             self._bring_nodes()
         if self._facts:
             self._bring_facts()
+        if self._volumes:
+            self._bring_volumes()
         if len(self._snapshot.log) > _LONGEST_LOG:
             self._snapshot.drop_views()
         return self._snapshot
@@ -84,6 +110,9 @@ class LiveSnapshot:
         if group_kind == NODES.group_kind:
             self._nodes[subject.metadata.name] = None
         elif (reads := FACTS.get(group_kind)) and (old is None or new is None or reads(old) != reads(new)):
+            if group_kind in VOLUME_TABLES:
+                self._volumes.setdefault(group_kind, {})[key_of(subject)] = None
+                return
             self._facts[group_kind] = None
             for owner in (old, new):
                 if isinstance(owner, Owner):
@@ -174,10 +203,16 @@ class LiveSnapshot:
                 snapshot.stray[key] = (_unbound(own if isinstance(own, Pod) else template.pod), name)
 
     def _bring_facts(self) -> None:
-        if self._facts.keys() <= _OWNERS:
-            facts = replace_fields(self._snapshot.facts, owners=self._update_owners())
+        if self._facts.keys() <= _OWNERS | {_READ_AT_EACH_DECISION}:
+            facts = self._snapshot.facts
+            if self._owners:
+                facts = replace_fields(facts, owners=self._update_owners())
+            if _READ_AT_EACH_DECISION in self._facts:
+                budgets = in_order(self.objects, [_READ_AT_EACH_DECISION]).pod_disruption_budgets
+                facts = replace_fields(facts, budgets=read_budgets(budgets))
         else:
-            facts = read_facts(in_order(self.objects, FACTS))
+            kinds = (group_kind for group_kind in FACTS if group_kind not in VOLUME_TABLES)
+            facts = replace_fields(read_facts(in_order(self.objects, kinds)), volumes=self._snapshot.facts.volumes)
         self._owners.clear()
         if list(self._facts) == [_READ_AT_EACH_DECISION]:
             self._snapshot.facts = facts
@@ -185,9 +220,18 @@ class LiveSnapshot:
             self._snapshot.set_facts(facts)
         self._facts.clear()
 
-    def _update_owners(self) -> dict[OwnerKey, Selector | None]:
+    def _bring_volumes(self) -> None:
+        """Bring in the claims and volumes that changed: a cluster has thousands, and binds them one by one."""
+        changes = {
+            group_kind: {key: self.objects.get(group_kind, {}).get(key) for key in keys}
+            for group_kind, keys in self._volumes.items()
+        }
+        self._volumes.clear()
+        self._snapshot.set_volumes(self._snapshot.facts.volumes.with_changes(changes))
+
+    def _update_owners(self) -> LayeredDict[OwnerKey, Selector | None]:
         """What is known of those that own pods, where only some of them changed: a cluster has thousands."""
-        owners = dict(self._snapshot.facts.owners)
+        owners = self._snapshot.facts.owners.fork()
         for owner_key, (group_kind, key) in self._owners.items():
             owner = self.objects.get(group_kind, {}).get(key)
             if isinstance(owner, Owner) and owner_key_of(owner) == owner_key:

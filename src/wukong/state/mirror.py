@@ -309,6 +309,11 @@ class State:
                 changes.append(Change("MODIFIED", _PODS, key, pod, pod))
         return changes
 
+    def has_expired(self, now: float) -> bool:
+        """Whether there is an assumed placement whose time is up."""
+        until = self.placements.next_expiry()
+        return until is not None and until <= now
+
     def _count(self, key: Key) -> None:
         """Tell the live snapshot where this pod is: where the watch saw it, else where it is assumed to be."""
         pod, assumed = self.get(Pod, key), self.placements.get(key)

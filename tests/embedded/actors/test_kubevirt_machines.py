@@ -20,7 +20,14 @@ from embedded.actors.machine_world import (
     run_machine,
     word_of,
 )
-from wukong.api.kinds import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES
+from wukong.api.kinds import (
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    VIRTUAL_MACHINE_INSTANCES,
+    VIRTUAL_MACHINES,
+)
 from wukong.api.resources import Key
 from wukong.embedded.actors.kubevirt.launcher_resources import build_resources
 from wukong.errors import Invalid
@@ -309,12 +316,16 @@ def test_a_machine_made_anew_under_its_old_name_waits_for_the_old_instance_to_go
     assert (word_of(world), len(launchers_of(world))) == ("Running", 1)
 
 
+def a_claim(mode: str, **spec: str) -> Document:
+    size = {"requests": {"storage": "1Gi"}}
+    return {"metadata": {"name": "data"}, "spec": {"accessModes": [mode], "resources": size, **spec}}
+
+
 def test_a_claim_that_is_not_there_is_waited_for() -> None:
     volumes = [{"name": "root", "persistentVolumeClaim": {"claimName": "data"}}]
     world = run_machine(volumes=volumes)
     assert (word_of(world), launchers_of(world)) == ("ErrorPvcNotFound", [])
-    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
-    world.server.create(PERSISTENT_VOLUME_CLAIMS, claim, NAMESPACE)
+    world.server.create(PERSISTENT_VOLUME_CLAIMS, a_claim("ReadWriteOnce"), NAMESPACE)
     world.run(seconds=10)
     assert len(launchers_of(world)) == 1
 
@@ -420,8 +431,10 @@ DATA_VOLUME = {"volumes": [{"name": "root", "dataVolume": {"name": "data"}}]}
 def test_whether_a_machine_can_migrate_follows_from_its_spec_and_claims(spec: Document, mode: str, reason: str) -> None:
     world = a_machine_world()
     if mode:
-        claim = {"metadata": {"name": "data"}, "spec": {"accessModes": [mode]}}
-        world.server.create(PERSISTENT_VOLUME_CLAIMS, claim, NAMESPACE)
+        reference, size = {"namespace": NAMESPACE, "name": "data"}, {"storage": "1Gi"}
+        volume = {"accessModes": [mode], "capacity": size, "claimRef": reference}
+        world.server.create(PERSISTENT_VOLUMES, {"metadata": {"name": "disk"}, "spec": volume})
+        world.server.create(PERSISTENT_VOLUME_CLAIMS, a_claim(mode, storageClassName=""), NAMESPACE)
     add_machine(world, **spec)
     world.run(seconds=5)
     condition = condition_of(instance_of(world), "LiveMigratable")

@@ -38,7 +38,8 @@ def stateful_sets(draw: st.DrawFn) -> Document:
         },
     }
     if draw(st.booleans()):
-        spec["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": {}}]
+        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        spec["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": claim}]
     if draw(st.booleans()):
         spec["ordinals"] = {"start": draw(st.integers(0, 2))}
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"partition": draw(st.integers(0, 3))}}

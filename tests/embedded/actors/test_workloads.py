@@ -83,6 +83,21 @@ def test_a_budget_counts_as_kubernetes_does(spec: Any, expected: int, desired: i
     assert counts["conditions"][0]["reason"] == ("SufficientPods" if allowed else "InsufficientPods")
 
 
+def test_a_budget_is_counted_again_when_its_workload_is_scaled_and_not_for_other_news_of_it() -> None:
+    world = a_world()
+    world.server.create(DEPLOYMENTS, a_workload(replicas=3), NAMESPACE)
+    create_budget(world, maxUnavailable=1)
+    counted: list[Key] = []
+    world.listen_to_decisions(lambda _, item, __: counted.append(item.key) if item.controller == "disruption" else None)
+    merge(world, DEPLOYMENTS, "web", {"metadata": {"annotations": {"team": "shop"}}})
+    world.run()
+    assert counted == []
+    merge(world, DEPLOYMENTS, "web", {"spec": {"replicas": 4}})
+    world.run()
+    assert counted
+    assert status_of(world, BUDGETS)["desiredHealthy"] == 3
+
+
 def test_an_eviction_is_charged_until_the_replacement_is_ready() -> None:
     world = a_world()
     world.server.create(DEPLOYMENTS, a_workload(replicas=3), NAMESPACE)

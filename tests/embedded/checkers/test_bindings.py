@@ -28,6 +28,7 @@ BESIDE_WEB = {
         ]
     }
 }
+WITH_PORT = [{"name": "main", "image": "a", "ports": [{"containerPort": 80, "hostPort": 80}]}]
 # Decides every millisecond, and is answered after five.
 SCHEDULER_LATENCY = {
     "scheduler": Latency(Spread(1, 1, 1, 1, 1), Spread(5, 5, 5, 5, 5), deciding=1, workers=1, writes_aside=True)
@@ -84,8 +85,9 @@ def test_a_node_that_does_not_take_the_pod(node: dict[str, Any], pod: dict[str, 
         ({"affinity": KEEPS_OFF}, {}, "didn't satisfy existing pods anti-affinity rules"),
         ({}, {"topologySpreadConstraints": SPREAD}, "PodTopologySpread says"),
         ({"cpu": "3"}, {"cpu": "2"}, "Insufficient cpu"),
+        ({"containers": WITH_PORT}, {"containers": WITH_PORT}, "NodePorts says"),
     ],
-    ids=["anti-affinity", "theirs", "spread", "capacity"],
+    ids=["anti-affinity", "theirs", "spread", "capacity", "port"],
 )
 def test_a_node_whose_pods_leave_no_place(first: dict[str, Any], second: dict[str, Any], text: str) -> None:
     cluster = a_cluster()

@@ -134,6 +134,17 @@ def test_what_a_budget_allows_after_a_pod_left_that_had_turned_unready_unseen_is
     assert cluster.findings() == []
 
 
+def test_what_a_budget_allows_after_an_eviction_of_a_pod_that_was_deleted_unseen_is_no_finding() -> None:
+    """Nobody charges the budget for it, as tests/live/test_late_budgets.py shows on a real cluster."""
+    cluster = Leaders("leader")
+    cluster.delay("leader", "Pod")
+    cluster.server.delete(PODS, Key(BUDGET.namespace, "web-0"))
+    cluster.evict("web-0")
+    assert cluster.status()["disruptionsAllowed"] == 1
+    cluster.evict("web-1")
+    assert cluster.findings() == []
+
+
 def test_pods_that_left_at_a_charge_do_not_count_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Leaders("leader")
     cluster.delay("leader", "Pod")

@@ -11,6 +11,7 @@ from embedded.checkers.checked_cluster import CheckedCluster
 from wukong.actions import DONE, Outcome
 from wukong.api.kinds import PODS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES, WUKONGS
 from wukong.api.resources import Key
+from wukong.embedded.store.deletion import DeleteOptions
 from wukong.ports import Document, PatchBody
 from wukong.state import State
 from wukong.state.controller import Watch
@@ -69,6 +70,14 @@ def test_two_pods_of_one_machine_run_only_while_it_migrates(first: Any, second: 
     a_launcher(cluster, "two", "n1", **second)
     findings = [text for text in cluster.findings() if "its guest is there twice" in text]
     assert len(findings) == is_found
+
+
+def test_a_pod_that_was_removed_at_once_runs_no_more() -> None:
+    cluster = a_cluster()
+    a_launcher(cluster, "one", "n0")
+    cluster.server.delete(PODS, Key("default", "one"), DeleteOptions(grace_seconds=0))
+    a_launcher(cluster, "two", "n1")
+    assert [text for text in cluster.findings() if "its guest is there twice" in text] == []
 
 
 def test_a_third_pod_of_a_machine_is_found_even_while_it_migrates() -> None:

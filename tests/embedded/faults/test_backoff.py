@@ -38,7 +38,10 @@ until: 1h
 def test_writes_about_one_key_grow_rare_while_they_are_refused_or_get_lost(
     fault: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """0.5 s doubling: about 0, 0.5, 1.5, 3.5, 7.5, 15.5 and 30 s. A lost request is repeated at once, TRIES times."""
+    """0.5 s doubling: about 0, 0.5, 1.5, 3.5, 7.5, 15.5 and 30 s. A lost request is repeated at once, TRIES times.
+
+    Kubernetes' own controllers that begin with client-go's 5 ms try six times more until then.
+    """
     written: Counter[tuple[str, Item]] = Counter()
     write = FaultyTransport._write
 
@@ -52,4 +55,6 @@ def test_writes_about_one_key_grow_rare_while_they_are_refused_or_get_lost(
     assert counts is not None
     assert counts.injected[fault] > 0
     assert story.settled
-    assert max(written.values()) <= most, written
+    ours = {place: number for place, number in written.items() if place[1].controller != "deployment"}
+    assert 0 < max(ours.values()) <= most, written
+    assert max(written.values()) <= most * 13 // 7, written

@@ -103,3 +103,16 @@ def test_a_pod_heard_of_before_its_maker_counts_from_then_on() -> None:
     rollout.scale("late", 1)
     rollout.now = 2.0
     assert rollout.peak() == 1
+
+
+def test_pods_of_a_replica_set_that_is_gone_do_not_count_and_nothing_of_it_is_kept() -> None:
+    rollout = Rollout(0.0)
+    rollout.scale("old", 2)
+    rollout.create_pods("old", "a", "b")
+    gone = Change("DELETED", "ReplicaSet.apps", Key("", "old"), a_set("old", 2), None)
+    rollout.peak_pods.hear_owner("web", gone)
+    assert "web" not in rollout.peak_pods._limits
+    rollout.now = 60.0
+    rollout.scale("new", 1)
+    rollout.create_pods("new", "c")
+    assert len(rollout.peak_pods._levels["web"]) == 1

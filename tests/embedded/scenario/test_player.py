@@ -112,6 +112,9 @@ def test_a_drain_that_a_budget_never_allows_is_stuck_and_says_so() -> None:
     (reason,) = story.stuck
     assert reason.startswith("node n1: drain: pod default/web-")
     assert "would violate the pod's disruption budget" in reason
+    (detail,) = story.stuck_details
+    assert (f"{detail.subject}: {detail.reason}", detail.budget) == (reason, "default/web")
+    assert detail.text == "budget default/web (minAvailable 2) lets 0 more pods go just now"
     assert story.workloads["default/web"].min_available == 2
 
 
@@ -189,6 +192,12 @@ def test_a_pod_of_higher_priority_takes_the_place_of_another() -> None:
     assert not story.settled
     assert (story.workloads["default/web"].restarts, story.workloads["default/web"].available) == (1, 1)
     assert "pending: 0/2 nodes are available: 2 Insufficient cpu" in "\n".join(story.stuck)
+    (detail,) = story.stuck_details
+    assert f"{detail.subject}: {detail.reason}" in story.stuck
+    (group,) = detail.nodes
+    assert (group.nodes, group.refusals) == (["n1", "n2"], {"NodeResourcesFit": ["Insufficient cpu"]})
+    assert group.reasons == [group.details[0]["text"]]
+    assert (group.details[0]["resource"], group.details[0]["missing"].keys()) == ("cpu", {"n1", "n2"})
 
 
 SPOT = "nodes: [{name: a-steady, spot: false}, {name: b-spot, spot: true}]\n"
@@ -242,6 +251,53 @@ def test_time_that_is_up_is_not_settled() -> None:
     story = play("{at: 10s, notReady: n1}", until="2m")
     assert not story.settled
     assert story.virtual_seconds == 120
+
+
+ZONES = """
+nodes:
+  - {namePrefix: a, count: 2, labels: {topology.kubernetes.io/zone: a, pool: spot}}
+  - {namePrefix: b, count: 2, labels: {topology.kubernetes.io/zone: b, pool: spot}}
+  - {name: c, labels: {topology.kubernetes.io/zone: c}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "nodes", "texts"),
+    [
+        ("cordon: {zone: a}", ["a1", "a2"], ["cordoned"]),
+        ("drain: {zone: a}", ["a1", "a2"], ["cordoned", "drain begins"]),
+        ("kill: {selector: {matchLabels: {pool: spot}}}", ["a1", "a2", "b1", "b2"], ["gone"]),
+        ("lose: {zone: b}", ["b1", "b2"], ["gone"]),
+        ("lose: {selector: {matchExpressions: [{key: pool, operator: DoesNotExist}]}}", ["c"], ["gone"]),
+        ("notReady: {selector: {matchLabels: {topology.kubernetes.io/zone: c}}}", ["c"], ["not ready"]),
+    ],
+)
+def test_what_is_done_to_selected_nodes_is_done_to_each_of_them(entry: str, nodes: list[str], texts: list[str]) -> None:
+    story = play(f"{{at: 10s, {entry}}}", start=ZONES + WEB)
+    told = [(event.subject, event.text) for event in story.events if event.subject.startswith("node ")]
+    expected = {(f"node {node}", text) for node in nodes for text in texts}
+    assert {event for event in told if event[1] != "added"} == expected
+
+
+def test_selected_nodes_are_all_cordoned_before_the_first_is_emptied_and_a_drain_ends_for_all() -> None:
+    entries = ("{at: 10s, drain: {selector: {matchLabels: {pool: spot}}}}", "{at: 20s, uncordon: {selector: {}}}")
+    story = play(*entries, "{at: 30s, drain: c}", start=ZONES + WEB)
+    texts = [event.text for event in story.events if event.subject.startswith("node ") and event.text != "added"]
+    assert texts == [*["cordoned"] * 4, *["drain begins"] * 4, *["uncordoned"] * 4, "cordoned", "drain begins"]
+    web = story.workloads["default/web"]
+    assert (story.settled, web.available, web.restarts) == (True, 2, 4)
+    assert "c" not in web.per_node
+
+
+def test_nodes_are_selected_by_what_they_are_when_it_happens() -> None:
+    patch = "patch: {kind: Node, name: c, patch: {metadata: {labels: {pool: spot}}}}"
+    kill = "kill: {selector: {matchLabels: {pool: spot}}}"
+    story = play("{at: 5s, kill: a1}", f"{{at: 10s, {patch}}}", f"{{at: 20s, {kill}}}", start=ZONES + WEB)
+    assert (story.nodes.start, story.nodes.end) == (5, 0)
+    with pytest.raises(InputError) as caught:
+        play("{at: 5s, lose: {zone: a}}", "{at: 10s, drain: {zone: a}}", start=ZONES + WEB)
+    expected = "$.timeline[1].drain: there is no node in zone a. Name labels that a node has by then."
+    assert str(caught.value) == expected
 
 
 @pytest.mark.parametrize(

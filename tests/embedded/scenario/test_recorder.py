@@ -72,7 +72,7 @@ def test_workloads_of_two_groups_with_one_kind_and_name_are_told_apart() -> None
     cluster.add(FLEETS, a_workload("fleet", 2))
     for name in ("a", "b"):
         cluster.add(PODS, a_pod(name))
-    recorder.finish()
+    recorder.finish(recorder.cluster.clock.now())
     assert {name: summary.replicas for name, summary in recorder.workloads.items()} == {
         "default/web": 3,
         "default/web.deployment": 2,
@@ -88,5 +88,5 @@ def test_a_deployment_of_another_group_may_make_its_pods_itself() -> None:
     for name in ("a", "b"):
         cluster.add(PODS, a_pod(name))
     cluster.clock.move_to(cluster.clock.now() + 1.0)
-    recorder.finish()
+    recorder.finish(recorder.cluster.clock.now())
     assert recorder.workloads["default/web"].max_pods == 2

@@ -14,7 +14,7 @@ from wukong.api.resources import Key
 from wukong.app.embedded import Settings, build_world
 from wukong.embedded.actors.pods import is_ready
 from wukong.embedded.checkers import Checkers
-from wukong.embedded.scenario.format.fields import NodeGroup
+from wukong.embedded.scenario.format.fields import NodeEntry
 from wukong.embedded.scenario.play import steps
 from wukong.embedded.store import Server
 from wukong.embedded.world.clock import VirtualClock
@@ -37,7 +37,7 @@ def a_deployment(name: str, replicas: int) -> Document:
 
 def a_cluster(*deployments: Document, seed: int = 0, takes_time: bool = True) -> World:
     world = build_world(Settings(seed, takes_time=takes_time), steps.Drains())
-    actions = steps.create_nodes([NodeGroup(name_prefix="n", count=3)])
+    actions = steps.create_nodes([NodeEntry(name_prefix="n", count=3)])
     for action in (*actions, *steps.apply_documents(deployments, frozenset({"default"}))):
         perform(world.server, action)
     return world

@@ -472,13 +472,14 @@ def test_nulls_are_read_as_absent_and_left_where_they_are() -> None:
     assert spec["nodeSelector"] is None
 
 
-def test_what_is_added_is_the_pods_own() -> None:
-    """Whoever changes the pod afterwards changes no other."""
-    plan = a_plan(scheduling=BLOCK, capacity={"strategy": "spot-only"})
-    first = build_pod(a_document(), plan, "", CLASSES).document
-    expected = deepcopy(build_pod(a_document(), plan, "", CLASSES).document)
-    for term in node_terms(first):
-        term["matchExpressions"].clear()
-    first["spec"]["tolerations"][0]["key"] = "changed"
-    first["spec"]["affinity"]["podAffinity"][REQUIRED][0]["labelSelector"].clear()
+def test_building_a_pod_changes_nobody_elses_parts() -> None:
+    """What is added belongs to the plan, and the rest to whoever gave it."""
+    plan = a_plan(scheduling=BLOCK, capacity={"strategy": "spot-only"}, versionAntiAffinity={"required": True})
+    given = a_document()
+    first = build_pod(given, plan, "", CLASSES).document
+    expected = deepcopy(first)
+    for pod in (given, expected):  # the second has all of it already, and more than one term
+        build_pod(pod, plan, "spot", CLASSES)
+    assert given == a_document()
+    assert first == expected
     assert build_pod(a_document(), plan, "", CLASSES).document == expected

@@ -15,7 +15,7 @@ from wukong.api.meta import ObjectMeta
 from wukong.api.objects import Objects
 from wukong.api.vm import Wukong
 from wukong.placement.rules import BUILT_IN
-from wukong.placement.vm.contradictions import find_impossible_key
+from wukong.placement.term_conflicts import find_impossible_key
 from wukong.placement.vm.finding import Finding
 from wukong.placement.vm.lint import lint_wukongs
 from wukongs import a_wukong

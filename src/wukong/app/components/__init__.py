@@ -11,6 +11,7 @@ from wukong.app.components.kube_scheduler import KUBE_SCHEDULER
 from wukong.app.components.load import LOAD
 from wukong.app.components.policy import POLICY
 from wukong.app.components.scheduler import SCHEDULER
+from wukong.app.components.spot import SPOT
 from wukong.app.components.usage import USAGE
 from wukong.app.components.vm import VM
 from wukong.app.components.wukongs import WUKONG_SETTINGS
@@ -25,6 +26,7 @@ COMPONENTS: dict[str, Component[Any]] = {
         POLICY,
         ADMISSION,
         VM,
+        SPOT,
         SCHEDULER,
         KUBE_SCHEDULER,
     )

@@ -11,9 +11,12 @@ from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 
+from wukong.api.core import Node
 from wukong.api.kinds import KINDS, NAMESPACES, NODES
 from wukong.api.resources import Key, Resource
-from wukong.embedded.scenario.format.fields import Scenario, Target, document_resource
+from wukong.embedded.scenario.format.durations import FIELDS
+from wukong.embedded.scenario.format.fields import Scenario, Target, TimelineEntry, document_resource
+from wukong.embedded.scenario.play.node_selection import selection_of
 from wukong.embedded.scenario.play.steps import key_of, target_key
 from wukong.errors import InputError, NotFound
 from wukong.ports import Cluster, Document
@@ -59,6 +62,7 @@ async def make_plan(cluster: Cluster, scenario: Scenario, *, makes_nodes: bool) 
     nodes = _names_of(scenario, "Node") | {name for group in scenario.nodes for name in group.names()}
     present_namespaces = {name: await find_object(cluster, NAMESPACES, Key("", name)) for name in sorted(namespaces)}
     present_nodes = {name: await find_object(cluster, NODES, Key("", name)) for name in sorted(nodes)}
+    labels_by_node = await _read_labels(cluster) if any(selection_of(entry)[1] for entry in scenario.timeline) else {}
     plan = Plan(
         documents=documents,
         namespaces=frozenset(namespaces),
@@ -75,11 +79,17 @@ async def make_plan(cluster: Cluster, scenario: Scenario, *, makes_nodes: bool) 
         ),
         *[problem async for problem in _check_documents(cluster, plan)],
         *_check_nodes(plan, scenario, present_nodes),
-        *_check_timeline(plan, scenario),
+        *_check_timeline(plan, scenario, labels_by_node),
     ]
     if problems:
         raise InputError(*problems)
     return plan
+
+
+async def _read_labels(cluster: Cluster) -> dict[str, dict[str, str]]:
+    """Of every node that is there."""
+    page = await cluster.list(NODES, Node)
+    return {node.metadata.name: node.metadata.labels for node in page.items}
 
 
 def describe_name(name: ObjectName) -> str:
@@ -131,12 +141,17 @@ def _check_nodes(plan: Plan, scenario: Scenario, present: dict[str, Document | N
                 yield f"node {name} lacks the label {', '.join(lacking)} that the scenario gives it. Label it so."
 
 
-def _check_timeline(plan: Plan, scenario: Scenario) -> Iterator[str]:
+def _check_timeline(plan: Plan, scenario: Scenario, labels_by_node: dict[str, dict[str, str]]) -> Iterator[str]:
     """Only what can be taken back."""
     if scenario.components:
         yield "$.components: a scenario runs components only in embedded clusters. Leave it out, and use wukong run."
     if scenario.options:
         yield "$.options: components of a real cluster have options of their own. Leave it out, and tell wukong run."
+    for field, attribute in FIELDS.items():
+        if getattr(scenario, attribute):
+            yield f"$.{field}: pods of a real cluster take the time they take. Leave it out."
+    if scenario.node_groups:
+        yield "$.nodeGroups: a real cluster has an autoscaler of its own, or none. Leave it out."
     for index, entry in enumerate(scenario.timeline):
         place = f"$.timeline[{index}]"
         if entry.fault is not None:
@@ -146,12 +161,30 @@ def _check_timeline(plan: Plan, scenario: Scenario) -> Iterator[str]:
         for target in (entry.patch, entry.delete, entry.scale):
             if target is not None and not _is_ours(plan, target):
                 yield f"{place}: {target.kind} {target.name} is not of the scenario's making. Name one that is."
-        for name in filter(None, (entry.cordon, entry.uncordon, entry.drain)):
-            if name not in plan.nodes:
-                yield f'{place}: node "{name}" is not among the scenario\'s nodes. List it there.'
-        for name in filter(None, (entry.kill, entry.not_ready, entry.ready)):
-            if not plan.makes_nodes or name not in plan.nodes:
-                yield f'{place}: node "{name}" would be lost for real. Play it on hollow nodes: --create-nodes.'
+        yield from _check_node_action(plan, entry, place, labels_by_node)
+
+
+def _check_node_action(
+    plan: Plan, entry: TimelineEntry, place: str, labels_by_node: dict[str, dict[str, str]]
+) -> Iterator[str]:
+    """`labels_by_node` are those of the nodes that the cluster has."""
+    _, selection = selection_of(entry)
+    if selection is not None:
+        others = [
+            name for name, labels in labels_by_node.items() if name not in plan.nodes and selection.selects(labels)
+        ]
+        if others:
+            yield f'{place}: selects node "{others[0]}", which is not among the scenario\'s nodes. List it there.'
+        if not plan.makes_nodes and any((entry.kill, entry.not_ready, entry.ready, entry.lose)):
+            hint = "Play it on hollow nodes: --create-nodes."
+            yield f"{place}: nodes {selection.describe()} would be lost for real. {hint}"
+        return
+    for name in filter(None, (entry.cordon, entry.uncordon, entry.drain)):
+        if name not in plan.nodes:
+            yield f'{place}: node "{name}" is not among the scenario\'s nodes. List it there.'
+    for name in filter(None, (entry.kill, entry.not_ready, entry.ready)):
+        if not plan.makes_nodes or name not in plan.nodes:
+            yield f'{place}: node "{name}" would be lost for real. Play it on hollow nodes: --create-nodes.'
 
 
 def _is_ours(plan: Plan, target: Target) -> bool:

@@ -1,4 +1,4 @@
-"""The options of a verb that asks the extender once, and the files they name. Used by explain.py."""
+"""The options of a verb that asks the extender once, and the files they name. Used by explain.py and capacity.py."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from wukong.app.options import options_of
 from wukong.app.policy_documents import choose_good_policies
 from wukong.app.rules import load_rules
 from wukong.cli.inputs.flags import build_flag
+from wukong.cli.inputs.namespaces import Namespace
 from wukong.cli.inputs.node_usage import measure
+from wukong.cli.inputs.options import refuse_stdin_twice
 from wukong.cli.inputs.policies import read_policies
 from wukong.cli.inputs.source import Source
 from wukong.cli.views.console import note
@@ -48,6 +50,11 @@ class PlacingOptions(NamedTuple):
     critical_priority: int = ExtenderOptions().critical_priority
     default_strategy: str = ExtenderOptions().default_strategy
     resource_affinity: ResourceAffinityMode = WukongOptions().resource_affinity
+
+    def refuse_stdin_twice(self, **files: str | None) -> None:
+        """Refuse `-` where two of these files, or of those the options name, are to be read from standard input."""
+        policy = "-" if "-" in self.policies else None
+        refuse_stdin_twice(**files, prices=self.prices, latencies=self.latencies, policy=policy)
 
 
 def placing_options(command: F) -> F:
@@ -87,9 +94,17 @@ _OPTIONS = (
 
 
 def read_extender_question(
-    placing: PlacingOptions, source: Source, objects: Objects, profile: Profile, pod: Pod, without: str
+    placing: PlacingOptions,
+    source: Source,
+    objects: Objects,
+    profile: Profile,
+    pod: Pod,
+    *,
+    namespace: Namespace,
+    without: str = "",
 ) -> ExtenderQuestion | None:
-    """None where the scheduler asks no extender. `without` is a pod to leave out, by its key."""
+    """None where the scheduler asks no extender. `without` is a pod to leave out, by its key; `namespace` that of
+    policies of files that name none."""
     options = ExtenderOptions(
         critical_priority=placing.critical_priority,
         default_strategy=placing.default_strategy,
@@ -97,7 +112,7 @@ def read_extender_question(
         latencies=placing.latencies,
     )
     rules = load_rules()
-    policies = _read_policies(placing, objects, rules)
+    policies = _read_policies(placing, objects, rules, namespace)
     judges_resources = WukongOptions(resource_affinity=placing.resource_affinity).is_judged
     settings = settings_of(options, judges_wukong_resources=judges_resources)
     inputs = ExtenderInputs(policies, rules, settings, prices_of(options), latencies_of(options), placing.weight)
@@ -120,10 +135,10 @@ def read_extender_question(
     return question
 
 
-def _read_policies(placing: PlacingOptions, objects: Objects, rules: Rules) -> list[Policy]:
+def _read_policies(placing: PlacingOptions, objects: Objects, rules: Rules, namespace: Namespace) -> list[Policy]:
     """Those of the files where some are named, else the good ones of the cluster."""
     if placing.policies:
-        return read_policies(placing.policies, rules)
+        return read_policies(placing.policies, rules, namespace)
     policies, notes = choose_good_policies(objects, rules)
     for text in notes:
         note(text)

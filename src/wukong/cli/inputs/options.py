@@ -23,6 +23,13 @@ snapshot = click.option(
 )
 kubeconfig = click.option("--kubeconfig", default="", metavar="FILE", help="Instead of $KUBECONFIG or ~/.kube/config.")
 context = click.option("--context", default="", metavar="NAME", help="Instead of the kubeconfig's current context.")
+namespace = click.option(
+    "-n",
+    "--namespace",
+    metavar="NAME",
+    help="Of what is named or written without one.  [default: the context's; default with a snapshot]",
+)
+all_namespaces = click.option("-A", "--all-namespaces", is_flag=True, help="Look in all namespaces.")
 output = click.option(
     "-o", "--output", type=click.Choice(OUTPUTS), help="A document for programs, or a table that leaves nothing out."
 )

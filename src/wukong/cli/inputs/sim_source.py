@@ -1,6 +1,6 @@
-"""What `wukong sim run` plays: a scenario's file, a snapshot to begin with (-s), manifests to apply to it (-f).
+"""What `wukong sim run` plays: a scenario's file, a cluster to begin with (-s or the context), manifests (-f).
 
-Reads and checks files, says what had to be left out or taken for granted; plays nothing.
+Reads and checks files, lists a live cluster, says what had to be left out or taken for granted; plays nothing.
 """
 
 from __future__ import annotations
@@ -13,19 +13,24 @@ from typing import Any, TypeVar
 import click
 
 from wukong.app.snapshots import load
-from wukong.cli.inputs.source import note_skipped
-from wukong.cli.views.console import busy, count, note
+from wukong.cli.inputs.namespaces import Namespace, NamespaceWriter
+from wukong.cli.inputs.source import UNMODELLED_KINDS, Source, note_skipped
+from wukong.cli.inputs.unknown_fields import warn_of_unknown_fields
+from wukong.cli.views.console import busy, count, note, progress
 from wukong.cluster import place_name, read_text
 from wukong.cluster.reduction import reduce_document
-from wukong.cluster.snapshot_documents import read_documents
+from wukong.cluster.snapshot_documents import Documents, read_documents
 from wukong.embedded.scenario import Scenario, Story, read_scenario
+from wukong.embedded.scenario.format.fields import as_list
 from wukong.embedded.scenario.format.read import parse_all, read_manifests
 from wukong.embedded.snapshot.load import LoadedSnapshot
 from wukong.embedded.store.documents import parse_time
+from wukong.embedded.store.limits.pod_security import ENFORCE
 from wukong.errors import InputError
 from wukong.ports import Document
 
 F = TypeVar("F", bound=Callable[..., Any])
+ChooseNamespace = Callable[[], Namespace]
 
 
 def add_files_option(command: F) -> F:
@@ -58,7 +63,8 @@ def read_scenario_file(path: str, files_below: str | None = None) -> Scenario:
     ]
     if problems:
         raise InputError(*problems)
-    scenario.manifests = [*_read_manifest_files([str(folder / file) for file in scenario.files]), *scenario.manifests]
+    warn_of_unknown_fields(name, scenario.documents)
+    scenario.manifests = [*read_manifest_files([str(folder / file) for file in scenario.files]), *scenario.manifests]
     return scenario
 
 
@@ -70,48 +76,107 @@ def _is_below(file: Path, folders: Sequence[str]) -> bool:
         return False
 
 
-def read_start(path: str, scenario: Scenario, changes: Sequence[str]) -> LoadedSnapshot:
-    """The snapshot made fit to be played on; `scenario` gets what -f names before its own manifests."""
-    skipped: Tally[str] = Tally()
-    with busy(f"Reading {place_name(path)} …"):
-        snapshot = read_documents(path, skipped)
+def read_start(source: Source, scenario: Scenario, changes: Sequence[str], choose: ChooseNamespace) -> LoadedSnapshot:
+    """The cluster made fit to be played on; `scenario` gets what -f names before its own manifests."""
+    place, namespaces = source.place, list[str]()
+    manifests = read_manifest_files(changes, choose)  # first: a mistake there is said before a cluster is asked
+    snapshot = read_live_documents(source) if source.snapshot is None else _read_snapshot(source.snapshot)
+    with busy(f"Loading {place} …"):
+        documents = list(snapshot.items)
+        if snapshot.is_reduced:
+            documents = [_without_pod_security(document, namespaces) for document in documents]
         try:
-            start = load(snapshot.items, parse_time(snapshot.taken_at) if snapshot.taken_at else None)
+            start = load(documents, parse_time(snapshot.taken_at) if snapshot.taken_at else None)
         except InputError as error:
-            raise error.at(place_name(path)) from None
-    note_skipped(path, skipped)
+            raise error.at(place) from None
     for remark in start.notes:
-        note(f"{place_name(path)}: {remark}")
-    manifests = _read_manifest_files(changes)
-    if snapshot.is_reduced and (detailed := [manifest for manifest in manifests if _has_more_details(manifest)]):
+        note(f"{place}: {remark}")
+    if namespaces:
+        note(
+            f"{place} keeps no security contexts: whether Pod Security Standards refuse new pods in "
+            f"{', '.join(sorted(namespaces)[:3])} is not known; taken as if none did. kubectl get -o json keeps all."
+        )
+    applied = [*manifests, *scenario.documents]
+    if snapshot.is_reduced and (detailed := [manifest for manifest in applied if _has_more_details(manifest)]):
         names = ", ".join(f"{manifest['kind']} {manifest['metadata']['name']}" for manifest in detailed[:3])
         note(
-            f"{place_name(path)} keeps only what decides placement: whether environment, arguments, probes or "
+            f"{place} keeps only what decides placement: whether environment, arguments, probes or "
             f"annotations of {names} change is not known; taken as unchanged. kubectl get -o json keeps all."
         )
-    scenario.manifests = [*(map(reduce_document, manifests) if snapshot.is_reduced else manifests), *scenario.manifests]
+    scenario.manifests = [*manifests, *scenario.manifests]
+    if snapshot.is_reduced:
+        _reduce(scenario)
     return start
 
 
-def add_changes(scenario: Scenario, changes: Sequence[str]) -> None:
+def _read_snapshot(path: str) -> Documents:
+    skipped: Tally[str] = Tally()
+    with busy(f"Reading {place_name(path)} …"):
+        snapshot = read_documents(path, skipped)
+    note_skipped(path, skipped)
+    return snapshot
+
+
+def read_live_documents(source: Source) -> Documents:
+    """All that the cluster of the context holds and a forecast loads, whole: nothing of it leaves this process."""
+    import asyncio
+    from datetime import UTC, datetime
+
+    from wukong.cluster.capture import capture_documents
+    from wukong.cluster.credentials import load as load_credentials
+    from wukong.cluster.kube import Kube
+
+    async def read() -> list[Document]:
+        with progress("Reading the cluster") as report_progress:
+            async with Kube(load_credentials(source.kubeconfig, source.context)) as kube:
+                documents = capture_documents(kube, report_progress, note, keep=lambda document: document)
+                return [document async for document in documents]
+
+    items = asyncio.run(read())
+    return Documents(items=items, taken_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def _reduce(scenario: Scenario) -> None:
+    """In place: leave out of every manifest what the snapshot leaves out of its objects; else it would be a change."""
+    scenario.manifests = [reduce_document(document) for document in scenario.manifests]
+    for entry in scenario.timeline:
+        if entry.apply is not None:
+            entry.apply = [reduce_document(document) for document in as_list(entry.apply)]
+
+
+def _without_pod_security(document: Document, namespaces: list[str]) -> Document:
+    """A Namespace without the labels by which pods are refused; `namespaces` gets its name if it has some."""
+    labels = (document.get("metadata") or {}).get("labels") or {}
+    if document.get("kind") != "Namespace" or labels.get(ENFORCE, "privileged") == "privileged":
+        return document
+    namespaces.append(document["metadata"]["name"])
+    kept = {name: value for name, value in labels.items() if not name.startswith(ENFORCE)}
+    return {**document, "metadata": {**document["metadata"], "labels": kept}}
+
+
+def add_changes(scenario: Scenario, changes: Sequence[str], choose: ChooseNamespace) -> None:
     """What -f names is applied first, to a cluster that is empty but for the scenario's nodes."""
-    scenario.manifests = [*_read_manifest_files(changes), *scenario.manifests]
+    scenario.manifests = [*read_manifest_files(changes, choose), *scenario.manifests]
 
 
-def note_unrest(path: str, story: Story) -> None:
-    """Whether the snapshot showed a cluster in the middle of something."""
+def note_unrest(place: str, story: Story) -> None:
+    """Whether the cluster was in the middle of something."""
     before = story.before
     if before is None:
         return
     if before.changes:
         took = f"{count(before.changes, 'change')} in {before.virtual_seconds:g} s"
-        note(f"{place_name(path)} was not at rest: what was under way was played to its end first ({took}).")
+        note(f"{place} was not at rest: what was under way was played to its end first ({took}).")
     for reason in before.stuck:
-        note(f"{place_name(path)}, before the change: {reason}")
+        note(f"{place}, before the change: {reason}")
 
 
-def _read_manifest_files(paths: Sequence[str]) -> list[Document]:
-    manifests: list[Document] = []
+def read_manifest_files(paths: Sequence[str], choose: ChooseNamespace | None = None) -> list[Document]:
+    """The manifests of these files that can be played; where they name no namespace, in the one that is chosen.
+
+    It is chosen once all can be read. Notes what is left out. Raises InputError with every problem.
+    """
+    manifests: list[tuple[str, list[Document]]] = []
     problems: list[str] = []
     skipped: Tally[str] = Tally()
     for path in paths:
@@ -121,15 +186,31 @@ def _read_manifest_files(paths: Sequence[str]) -> list[Document]:
             problems += error.problems
             continue
         try:
-            manifests += read_manifests(data, skipped)
+            documents = read_manifests(data, skipped)
+            warn_of_unknown_fields(place_name(path), documents)
+            manifests.append((path, documents))
         except InputError as error:
             hint = InputError("expected manifests, got a scenario. Give it without -f.")
             problems += (hint if _is_scenario(data) else error).at(place_name(path)).problems
     if problems:
         raise InputError(*problems)
-    if skipped:
-        note(f"left out of the files, for they do not decide placement: {', '.join(sorted(skipped))}.")
-    return manifests
+    unmodelled = sorted(kind for kind in skipped if kind in UNMODELLED_KINDS | {"CronJob"})
+    if irrelevant := sorted(skipped.keys() - set(unmodelled)):
+        note(f"left out of the files, for they do not decide placement: {', '.join(irrelevant)}.")
+    if unmodelled:
+        kinds = ", ".join(unmodelled)
+        note(f"left out of the files, for they are not modelled, though pods may depend on them: {kinds}.")
+    if choose is not None and paths:
+        namespace = choose()
+        manifests = [(path, _fill_namespaces(documents, namespace, path)) for path, documents in manifests]
+    return [document for _, documents in manifests for document in documents]
+
+
+def _fill_namespaces(documents: list[Document], namespace: Namespace, path: str) -> list[Document]:
+    writer = NamespaceWriter(namespace, path)
+    filled = [writer.fill_document(document) for document in documents]
+    writer.finish()
+    return filled
 
 
 def _is_manifest(data: bytes) -> bool:

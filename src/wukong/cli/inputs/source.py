@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections import Counter as Tally
 from typing import NamedTuple
 
-from wukong.api.kinds import KINDS
+from wukong.api.kinds import KINDS, STORAGE_CLASSES
 from wukong.api.objects import Objects
+from wukong.api.profile import Profile, count_sampled_nodes
 from wukong.cli.inputs.scheduler import Profiles, guess_version, read_version
 from wukong.cli.views.console import note, progress
 from wukong.cluster import place_name, read_objects
 from wukong.engine import Scheduler, Snapshot
+
+# Kinds that may decide which pods are made, or where they go, and that nobody here reads.
+UNMODELLED_KINDS = frozenset({
+    "RuntimeClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass", "VolumeAttributesClass",
+    "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+})  # fmt: skip
 
 
 class Source(NamedTuple):
@@ -30,6 +38,7 @@ class SourceCluster(NamedTuple):
 
     objects: Objects
     version: str = ""  # what a live server calls itself; "" for a snapshot
+    left_out: frozenset[str] = frozenset()  # kinds that could not be listed, and were noted
 
 
 def read_source(source: Source) -> SourceCluster:
@@ -42,7 +51,13 @@ def read_source(source: Source) -> SourceCluster:
         skipped: Tally[str] = Tally()
         cluster = SourceCluster(read_objects(source.snapshot, skipped))
         note_skipped(source.snapshot, skipped)
-    missing_kinds = [kind.resource.plural for kind in cluster.objects.missing_kinds() if kind.is_built_in]
+    missing_kinds = [
+        kind.resource.plural
+        for kind in cluster.objects.missing_kinds()
+        if kind.is_built_in
+        and kind.resource.group != STORAGE_CLASSES.group  # many clusters have none of those
+        and kind.group_kind not in cluster.left_out
+    ]
     if missing_kinds:
         note(f"{source.place} holds no {', '.join(missing_kinds)}; decided as if the cluster had none.")
     return cluster
@@ -56,15 +71,21 @@ async def read_live(source: Source) -> SourceCluster:
 
     with progress("Reading the cluster") as report_progress:
         async with Kube(load(source.kubeconfig, source.context)) as kube:
-            return SourceCluster(await capture(kube, report_progress, note), await kube.version())
+            left_out = set[str]()
+            objects = await capture(kube, report_progress, note, left_out)
+            return SourceCluster(objects, await kube.version(), frozenset(left_out))
 
 
 def note_skipped(path: str, skipped: Tally[str]) -> None:
     simulated_kinds = {kind.resource.kind for kind in KINDS if kind.loads and not kind.decides}  # those are for sim run
-    irrelevant = {kind: count for kind, count in skipped.items() if kind not in simulated_kinds}
+    unmodelled = {kind: count for kind, count in skipped.items() if kind in UNMODELLED_KINDS}
+    irrelevant = {kind: count for kind, count in skipped.items() if kind not in simulated_kinds | unmodelled.keys()}
     if irrelevant:
         counts = ", ".join(f"{count} {kind}" for kind, count in sorted(irrelevant.items()))
         note(f"{place_name(path)}: left out what does not decide placement: {counts}.")
+    if unmodelled:
+        counts = ", ".join(f"{count} {kind}" for kind, count in sorted(unmodelled.items()))
+        note(f"{place_name(path)}: left out what is not modelled, though pods may depend on it: {counts}.")
 
 
 def make_scheduler(
@@ -77,4 +98,16 @@ def make_scheduler(
         version = read_version(cluster.version, "the cluster's version")
     else:
         version = guess_version(cluster.objects.nodes)
-    return Scheduler(Snapshot.of(cluster.objects), profiles.of(version))
+    profile = profiles.of(version)
+    _note_sampling(len(cluster.objects.nodes), profile)
+    return Scheduler(Snapshot.of(cluster.objects), profile)
+
+
+def _note_sampling(nodes: int, profile: Profile) -> None:
+    """Managed control planes cannot be told to look at all nodes: a real choice may be another one."""
+    sampled = count_sampled_nodes(nodes, profile.percentage_of_nodes_to_score)
+    if sampled < nodes:
+        note(
+            f"of {nodes} nodes kube-scheduler looks at as many as it takes to find {sampled} that fit, and picks among "
+            "those; here all are looked at."
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -9,16 +10,18 @@ import msgspec
 
 from wukong.api.core import Pod
 from wukong.api.kinds import WUKONGS
+from wukong.api.meta import Object
 from wukong.api.objects import Objects
 from wukong.api.vm import Wukong
 from wukong.app.extender_question import ExtenderQuestion
 from wukong.cli.inputs import options
 from wukong.cli.inputs.extender import PlacingOptions, placing_options, read_extender_question
 from wukong.cli.inputs.manifest import read_manifest
+from wukong.cli.inputs.namespaces import Namespace, choose_namespace
 from wukong.cli.inputs.scheduler import note_other_scheduler
 from wukong.cli.inputs.source import Source, make_scheduler, read_source
-from wukong.cli.views.console import name_some
 from wukong.cli.views.results import show_explanation
+from wukong.cli.views.table import name_some
 from wukong.cluster import pause_garbage_collector
 from wukong.engine import Scheduler
 from wukong.engine.explain import Explanation, explain
@@ -37,10 +40,20 @@ class Target(NamedTuple):
     runs_on: str = ""
 
 
+class Name(NamedTuple):
+    """A name of the command line."""
+
+    kind: str  # the word for it
+    namespace: str  # "": any
+    name: str
+
+
 @click.command("explain")
-@click.argument("pod", required=False, metavar="[pod/NAMESPACE/NAME|wk/NAMESPACE/NAME]")
+@click.argument("pod", required=False, metavar="[pod/[NAMESPACE/]NAME|wk/[NAMESPACE/]NAME]")
 @options.snapshot
 @options.manifest(required=False)
+@options.namespace
+@options.all_namespaces
 @options.kubeconfig
 @options.context
 @options.kubernetes
@@ -51,6 +64,8 @@ def command(
     pod: str | None,
     snapshot: str | None,
     manifest: str | None,
+    namespace: str | None,
+    all_namespaces: bool,
     kubeconfig: str,
     context: str,
     kubernetes: str | None,
@@ -60,7 +75,8 @@ def command(
 ) -> None:
     """Show how every node fares for a pod, rule by rule.
 
-    The pod is one of the snapshot (pod/NAMESPACE/NAME) or a manifest (-f). A pod that runs already is placed again,
+    The pod is one of the cluster (pod/NAMESPACE/NAME, or pod/NAME in the namespace of -n or the context; with -A the
+    only one of that name) or a manifest (-f). A pod that runs already is placed again,
     as if it were not there. For a pod that fits nowhere: the reasons, and each single change that would make it fit.
     Of a Wukong (wk/NAMESPACE/NAME) it is the pod of a virtual machine that has no node, or else of the first: the one
     that is there, or the one that KubeVirt would make.
@@ -77,27 +93,30 @@ def command(
       wukong explain -s cluster.json -f web.yaml --policy policy.yaml
     """
     placing_options = PlacingOptions(**placing)
-    options.refuse_stdin_twice(
-        snapshot=snapshot,
-        filename=manifest,
-        scheduler_config=scheduler_config,
-        prices=placing_options.prices,
-        latencies=placing_options.latencies,
-        policy="-" if "-" in placing_options.policies else None,
-    )
+    placing_options.refuse_stdin_twice(snapshot=snapshot, filename=manifest, scheduler_config=scheduler_config)
     if (pod is None) == (manifest is None):
-        raise click.UsageError("Name one pod: pod/NAMESPACE/NAME or wk/NAMESPACE/NAME of the snapshot, or -f FILE.")
+        raise click.UsageError("Name one pod: pod/NAME or wk/NAME of the cluster, or -f FILE.")
+    if all_namespaces and (manifest or namespace):
+        raise click.UsageError("--all-namespaces is about names: leave out --namespace and --filename.")
     with pause_garbage_collector():
         source = Source(snapshot, kubeconfig, context)
+        chosen = choose_namespace(namespace, source)
+        name = None if pod is None else _parse_name(pod, chosen, all_namespaces=all_namespaces)
         cluster = read_source(source)
         target = (
-            _from_manifest(manifest, cluster.objects)
-            if manifest
-            else _from_cluster(pod or "", cluster.objects, source.place)
+            _from_manifest(manifest or "", cluster.objects, chosen)
+            if name is None
+            else _from_cluster(name, cluster.objects, source.place)
         )
         scheduler = make_scheduler(cluster, kubernetes, scheduler_config, takes_extenders=True)
         question = read_extender_question(
-            placing_options, source, cluster.objects, scheduler.profile, target.pod, target.key
+            placing_options,
+            source,
+            cluster.objects,
+            scheduler.profile,
+            target.pod,
+            namespace=chosen,
+            without=target.key,
         )
         note_other_scheduler(target.pod)
         explanation, report = _explain(_without(scheduler, target.key), target.pod, question)
@@ -115,16 +134,16 @@ def _explain(
     return explanation, build_report(plugin, extended.view_of(pod), pod, alone)
 
 
-def _from_manifest(path: str, objects: Objects) -> Target:
-    question = read_manifest(path, objects)
+def _from_manifest(path: str, objects: Objects, namespace: Namespace) -> Target:
+    question = read_manifest(path, objects, namespace)
     return Target(question.pod, question.name)
 
 
-def _from_cluster(text: str, objects: Objects, place: str) -> Target:
+def _from_cluster(name: Name, objects: Objects, place: str) -> Target:
     """The pod with this name, or of the Wukong with it, as it was before it got its node."""
-    kind, key = _parse_key(text)
-    if kind in WUKONG_WORDS:
-        return _from_wukong(key, objects, place)
+    if name.kind in WUKONG_WORDS:
+        return _from_wukong(_find_key(name, objects.of(WUKONGS.group_kind), "Wukong", place), objects, place)
+    key = _find_key(name, objects.pods, "pod", place)
     placed_pod = next((pod for pod in objects.pods if pod.key == key), None)
     if placed_pod is None:
         raise InputError(f"{place}: no pod {key} there.{_suggest_pods(key, objects)}")
@@ -164,13 +183,30 @@ def _suggest_pods(key: str, objects: Objects) -> str:
     return nearest(key, neighbours) if neighbours else f" The namespace {namespace} has no pods."
 
 
-def _parse_key(text: str) -> tuple[str, str]:
-    """The word for the kind, and namespace/name."""
+def _parse_name(text: str, namespace: Namespace, *, all_namespaces: bool) -> Name:
+    """What `pod/NAME` or `pod/NAMESPACE/NAME` names."""
     kind, *names = text.split("/")
     if kind not in (*POD_WORDS, *WUKONG_WORDS) or len(names) not in (1, 2) or not all(names):
-        expected = "pod/NAMESPACE/NAME or wk/NAMESPACE/NAME, or pod/NAME or wk/NAME in the namespace default"
+        expected = "pod/NAMESPACE/NAME or wk/NAMESPACE/NAME, or pod/NAME or wk/NAME in that of -n or the context"
         raise InputError(f"{text}: expected {expected}.")
-    return kind, "/".join(names if len(names) == 2 else ["default", *names])
+    if len(names) == 1:
+        return Name(kind, "" if all_namespaces else namespace.name, names[0])
+    if namespace.is_required and names[0] != namespace.name:
+        raise InputError(f"{text}: --namespace says {namespace.name}. Leave one of them out.")
+    return Name(kind, *names)
+
+
+def _find_key(name: Name, objects: Sequence[Object], kind: str, place: str) -> str:
+    """Namespace/name; without a namespace that of the only one there is."""
+    if name.namespace:
+        return f"{name.namespace}/{name.name}"
+    keys = [entry.key for entry in objects if entry.metadata.name == name.name]
+    if len(keys) == 1:
+        return keys[0]
+    if keys:
+        raise InputError(f"{place}: {name.name} is the name of {name_some(sorted(keys))}. Name one of them.")
+    names = {entry.metadata.name for entry in objects}
+    raise InputError(f"{place}: no {kind} {name.name} in any namespace there.{nearest(name.name, names)}")
 
 
 def _without(scheduler: Scheduler, key: str) -> Scheduler:

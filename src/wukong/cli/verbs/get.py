@@ -12,6 +12,7 @@ import click
 from wukong.api.vm import Wukong
 from wukong.cli.inputs import options
 from wukong.cli.inputs.machine_source import KINDS_READ, follow_machines, read_machines
+from wukong.cli.inputs.namespaces import choose_namespace
 from wukong.cli.inputs.source import Source
 from wukong.cli.views.console import Part, note, redraw, show, show_document
 from wukong.cli.views.machine_tree import TreeEntry, build_document, build_tree, build_view, list_names
@@ -27,8 +28,8 @@ Trees = list[tuple[Wukong, TreeEntry]]
 @click.command("get")
 @click.argument("kind", metavar="wk")
 @click.argument("name", required=False, metavar="[NAME]")
-@click.option("-n", "--namespace", default="default", show_default=True, help="Whose Wukongs.")
-@click.option("-A", "--all-namespaces", is_flag=True, help="Those of all namespaces.")
+@options.namespace
+@options.all_namespaces
 @click.option("-w", "--watch", is_flag=True, help="Show it again whenever something changes, until interrupted.")
 @options.snapshot
 @options.kubeconfig
@@ -37,7 +38,7 @@ Trees = list[tuple[Wukong, TreeEntry]]
 def command(
     kind: str,
     name: str | None,
-    namespace: str,
+    namespace: str | None,
     all_namespaces: bool,
     watch: bool,
     snapshot: str | None,
@@ -66,7 +67,7 @@ def command(
     if watch and (snapshot is not None or output in ("json", "yaml", "name")):
         raise click.UsageError("--watch shows a table of a live cluster: leave out --snapshot and --output.")
     source = Source(snapshot, kubeconfig, context)
-    chosen_namespace = "" if all_namespaces else namespace
+    chosen_namespace = "" if all_namespaces else choose_namespace(namespace, source).name
 
     if watch:
         asyncio.run(

@@ -10,6 +10,7 @@ from wukong.api.vm import Wukong
 from wukong.app.rules import load_rules
 from wukong.app.wukong_documents import read_wukongs
 from wukong.cli.inputs import options
+from wukong.cli.inputs.namespaces import Namespace, NamespaceWriter, choose_namespace
 from wukong.cli.inputs.source import Source, read_source
 from wukong.cli.views.console import note
 from wukong.cli.views.findings import show_findings
@@ -38,7 +39,7 @@ from wukong.placement.vm.settings import ResourceAffinityMode, VmSettings
 )
 @options.kubeconfig
 @options.context
-@click.option("-n", "--namespace", default="default", metavar="NAME", help="Of Wukongs that name none.")
+@options.namespace
 @click.option(
     "--resource-affinity",
     type=click.Choice(get_args(ResourceAffinityMode)),
@@ -51,7 +52,7 @@ def command(
     snapshot: str | None,
     kubeconfig: str,
     context: str,
-    namespace: str,
+    namespace: str | None,
     resource_affinity: str,
     output: str | None,
 ) -> int:
@@ -72,10 +73,9 @@ def command(
     options.refuse_stdin_twice(snapshot=snapshot, filename="-" if "-" in paths else None)
     if paths.count("-") > 1:
         raise InputError("--filename: standard input can be read only once. Put the other into a file.")
-    wukongs, findings = read_wukong_files(paths, namespace)
-    objects = None
-    if snapshot or kubeconfig or context:
-        objects = read_source(Source(snapshot, kubeconfig, context)).objects
+    source = Source(snapshot, kubeconfig, context) if snapshot or kubeconfig or context else None
+    wukongs, findings = read_wukong_files(paths, choose_namespace(namespace, source))
+    objects = None if source is None else read_source(source).objects
     settings = VmSettings(resource_affinity=cast(ResourceAffinityMode, resource_affinity))
     findings += lint_wukongs(wukongs, load_rules(), objects=objects, settings=settings)
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
@@ -83,15 +83,17 @@ def command(
     return 1 if any(finding.severity == "error" for finding in findings) else 0
 
 
-def read_wukong_files(paths: tuple[str, ...], namespace: str) -> tuple[list[Wukong], list[Finding]]:
+def read_wukong_files(paths: tuple[str, ...], namespace: Namespace) -> tuple[list[Wukong], list[Finding]]:
     """The Wukongs that can be read, and what is wrong with the others. Raises InputError for files that hold none."""
     wukongs: list[Wukong] = []
     findings: list[Finding] = []
     for path in paths:
+        writer = NamespaceWriter(namespace, path)
         try:
-            read, problems, other_kinds = read_wukongs(read_settings(path), namespace)
+            read, problems, other_kinds = read_wukongs(read_settings(path), writer.choose)
         except InputError as error:
             raise error.at(place_name(path)) from None
+        writer.finish()
         if other_kinds:
             note(f"{place_name(path)}: left out what is no Wukong: {', '.join(sorted(set(other_kinds)))}.")
         wukongs += read

@@ -17,7 +17,11 @@ PARTS: dict[str, Verb] = {
     "extender": Verb(
         "wukong.cli.verbs.manifests_extender", "Print the scheduler extender: workload, rights, certificates."
     ),
+    "reader": Verb("wukong.cli.verbs.manifests_reader", "Print the rights of who only asks: a role that reads."),
     "scheduler": Verb("wukong.cli.verbs.manifests_scheduler", "Print our scheduler: kinds, workload, rights."),
+    "spot": Verb(
+        "wukong.cli.verbs.manifests_spot", "Print who moves pods away from leaving nodes: kind, workload, rights."
+    ),
     "vm": Verb("wukong.cli.verbs.manifests_vm", "Print the controller of Wukongs: kind, workload, rights."),
 }
 

@@ -8,8 +8,9 @@ import click
 
 from wukong.app.component_choice import choose_components, split_names
 from wukong.app.components.vm.component import VmOptions
-from wukong.app.components.vm.install import VmInstallation, build_manifests, check_installation
+from wukong.app.components.vm.install import make_installation
 from wukong.app.components.wukongs import WukongOptions
+from wukong.app.install.controller import build_manifests, check_installation
 from wukong.app.install.installation import NAMESPACE
 from wukong.app.install.text import as_yaml
 from wukong.app.options import options_of
@@ -75,7 +76,7 @@ def command(
         "priority_namespaces": "",
     }
     flags = {option.field: option.flag for struct in (VmOptions, WukongOptions) for option in options_of(struct)}
-    installation = VmInstallation(
+    installation = make_installation(
         image=image,
         components=tuple(choose_components(split_names(components), "--components")),
         namespace=namespace,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -14,7 +16,8 @@ from wukong.app.soak import SoakResult, soak
 from wukong.cli.inputs.seeds import read_seeds
 from wukong.cli.inputs.sim_source import add_files_option, read_scenario_file
 from wukong.cli.main import INTERRUPTED
-from wukong.cli.views.console import Part, Table, count, progress, show, show_document
+from wukong.cli.views.console import Part, count, progress, show, show_document
+from wukong.cli.views.table import Table
 from wukong.cluster import place_name
 from wukong.embedded.faults import TYPES, read_types
 from wukong.errors import InputError
@@ -38,7 +41,7 @@ def command(
 
     Each seed draws its own faults; they end some time after the timeline, and then the cluster must come to rest, with
     every workload complete, every mirror current, and nothing for the checkers to find. Ends with 1 if a seed failed,
-    or if a type of fault that was asked for never made a difference.
+    or if a type of fault that was asked for never made a difference. SIGINT and SIGTERM end it with what it has.
 
     \b
     Example:
@@ -47,7 +50,7 @@ def command(
     content, types, chosen_seeds = read_scenario_file(scenario, files_below), read_types(faults), read_seeds(seeds)
     if "extender" in types and faults == "all" and not asks_extender(content):
         types.remove("extender")  # nobody is asked
-    with progress("seeds") as report:
+    with progress("seeds") as report, _end_on_signals():
         try:
             result = soak(
                 content,
@@ -67,6 +70,18 @@ def command(
     if result.was_interrupted:
         return INTERRUPTED
     return FAILED if result.has_failed else 0
+
+
+@contextmanager
+def _end_on_signals() -> Iterator[None]:
+    """Let SIGTERM interrupt what is done in here as SIGINT does, and SIGINT also where it was ignored before, as by a
+    shell that put us into the background: a soak takes hours, and what it has found by then should not be lost."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _render(result: SoakResult, requested: int, replay: str) -> Iterable[Part]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 from collections import Counter as Tally
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -13,14 +12,13 @@ import click
 import msgspec
 
 from wukong.cli.inputs import options
-from wukong.cli.views.console import count, note, progress, show_json
+from wukong.cli.views.console import note, progress, show_json
 from wukong.cluster import pause_garbage_collector
 from wukong.cluster.anonymize import anonymize_documents
 from wukong.cluster.capture import capture_documents
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
-from wukong.cluster.snapshot_documents import MARK
-from wukong.cluster.whole_file import write_whole_file
+from wukong.cluster.snapshot_file import encode_snapshot, summarize, write_snapshot
 from wukong.ports import Document
 
 _T = TypeVar("_T")
@@ -61,9 +59,8 @@ def command(kubeconfig: str, context: str, output: str | None, is_anonymous: boo
     if output is None:
         show_json(text)
         return
-    write_whole_file(output, gzip.compress(text) if output.endswith(".gz") else text)
-    kinds = ", ".join(f"{numbers[kind]:,} {kind}" for kind in ("Node", "Pod"))
-    note(f"wrote {output}: {kinds} and {count(numbers.total(), 'object')} in all.")
+    write_snapshot(output, text)
+    note(f"wrote {output}: {summarize(numbers)}.")
 
 
 async def capture_objects(
@@ -84,7 +81,5 @@ def encode_document(document: Document) -> msgspec.Raw:
 
 
 def encode_list(documents: Sequence[Document | msgspec.Raw]) -> bytes:
-    """Return a List, as kubectl would print it, marked as a snapshot with the time it was taken."""
-    taken_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    head = {"apiVersion": "v1", "kind": "List", MARK: {"version": 1, "takenAt": taken_at}}
-    return msgspec.json.encode({**head, "items": documents}) + b"\n"
+    """Return the text of a snapshot that is taken now."""
+    return encode_snapshot(documents, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))

@@ -10,22 +10,20 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 
 import click
 import yaml
-from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from wukong.cli.views.escaping import escape, escape_json, escape_line, has_harmful
+from wukong.cli.views.table import Table
 
 _PATIENCE_SECONDS = 0.5
-_MOST_NAMES = 3
 _TEXT_TAG = "tag:yaml.org,2002:str"
-_MOST_FOLDED_ROWS = 500  # folding thousands of rows takes seconds
 
 ReportProgress = Callable[[int, int], None]
 
@@ -54,39 +52,6 @@ class SafeConsole(Console):
                 yield Segment(escape(segment.text), segment.style)
 
 
-class Table:
-    """A table without lines, as kubectl prints it: capital headings, `numbers` right-aligned, `whole` never folded."""
-
-    def __init__(self, *headings: str, numbers: Sequence[str] = (), whole: Sequence[str] = ()) -> None:
-        self.headings, self.numbers, self.whole = headings, frozenset(numbers), frozenset([*numbers, *whole])
-        self.rows: list[tuple[tuple[str, ...], str]] = []  # cells, style
-
-    def add_row(self, *cells: str, style: str = "") -> None:
-        self.rows.append((tuple(map(escape_line, cells)), style))
-
-    def lines(self) -> Iterator[str]:
-        """Yield the table as plain text: what a program reads, and fast for thousands of rows."""
-        texts = [self.headings, *(cells for cells, _ in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-        shape = [
-            (width, ">" if name in self.numbers else "<") for name, width in zip(self.headings, widths, strict=True)
-        ]
-        for cells in texts:
-            padded = (f"{cell:{side}{width}}" for cell, (width, side) in zip(cells, shape, strict=True))
-            yield "  ".join(padded).rstrip()
-
-    def __rich__(self) -> RichTable:
-        """Return the table for a terminal: in colour, long cells folded."""
-        table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        for heading in self.headings:
-            is_number = heading in self.numbers
-            justify: JustifyMethod = "right" if is_number else "left"
-            table.add_column(heading, justify=justify, no_wrap=heading in self.whole, overflow="fold")
-        for cells, style in self.rows:
-            table.add_row(*cells, style=style)
-        return table
-
-
 Part = str | Text | Table
 
 
@@ -99,10 +64,23 @@ def show(*parts: Part) -> None:
         return
     console = SafeConsole(stderr=False)
     for part in parts:
-        if isinstance(part, Table) and len(part.rows) > _MOST_FOLDED_ROWS:
-            console.print("\n".join(part.lines()), soft_wrap=True)
+        if isinstance(part, Table):
+            for text in lay_out(part, console.width):
+                console.print(text, soft_wrap=True)
         else:
-            console.print(part, soft_wrap=not isinstance(part, Table))
+            console.print(part, soft_wrap=True)
+
+
+def lay_out(table: Table, width: int) -> Iterator[Text]:
+    """Yield the lines of a table for a terminal, and what there was no room for."""
+    if table.is_wide:
+        for number, line in enumerate(table.lines()):
+            yield Text(line, style="bold" if not number else table.rows[number - 1][1])
+        return
+    layout = table.fit(width)
+    yield from (Text(line, style=style) for line, style in layout.lines)
+    if layout.dropped:
+        yield Text(f"No room for {', '.join(layout.dropped)}: {table.elsewhere}.", style="dim")
 
 
 def redraw(*parts: Part) -> None:
@@ -150,12 +128,6 @@ _Dumper.add_representer(str, _represent_text)
 def count(number: int, singular: str, plural: str = "") -> str:
     """Return `1 node`, `5,000 nodes`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
-
-
-def name_some(names: Sequence[str]) -> str:
-    """Return the first few names, and how many more there are."""
-    rest = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def is_terminal() -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from wukong.cli.views.console import Part, Table, count, show, show_document
+from wukong.cli.views.console import Part, count, show, show_document
+from wukong.cli.views.table import Table
 from wukong.placement.vm.finding import SEVERITIES, Finding
 
 _STYLES = {"error": "red", "warning": "yellow", "note": ""}
@@ -23,7 +24,7 @@ def show_findings(findings: Sequence[Finding], wukongs: int, output: str | None)
 
 def _build_view(findings: Sequence[Finding], wukongs: int) -> Iterable[Part]:
     if findings:
-        table = Table("SEVERITY", "WUKONG", "PATH", "FINDING", whole=["SEVERITY"])
+        table = Table("SEVERITY", "WUKONG", "PATH", "FINDING", whole=["SEVERITY"], names=["WUKONG"])
         for finding in findings:
             text = f"{finding.text} {finding.fix}".strip()
             table.add_row(finding.severity, finding.subject, finding.path, text, style=_STYLES[finding.severity])

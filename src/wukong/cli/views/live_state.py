@@ -16,6 +16,8 @@ from typing import Literal, NamedTuple
 from wukong.api.core import Node, Pod
 from wukong.api.kinds import REPLICA_SETS
 from wukong.api.meta import Object
+from wukong.api.resources import Key
+from wukong.cli.views.recent_changes import RecentChanges
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.actors.deployment import revisions
 from wukong.embedded.scenario.play.player import WorldPlayer
@@ -42,6 +44,7 @@ class WorkloadState(NamedTuple):
     old: int
     stopping: int
     is_complete: bool
+    change: int = 0  # the later it changed the higher; 0: not yet
 
 
 class PodState(NamedTuple):
@@ -55,6 +58,7 @@ class NodeState(NamedTuple):
     is_spot: bool
     remarks: tuple[str, ...]
     pods: list[PodState]
+    change: int = 0  # as of workloads
 
 
 class LiveState(NamedTuple):
@@ -69,28 +73,47 @@ class LiveState(NamedTuple):
 
 
 def read_live_state(
-    player: WorldPlayer, pending_pods: Mapping[str, tuple[str, str]], seconds: float, most_rows: int
+    player: WorldPlayer,
+    pending_pods: Mapping[str, tuple[str, str]],
+    seconds: float,
+    most_rows: int,
+    changes: RecentChanges | None = None,
 ) -> LiveState:
-    """`pending_pods`: uid of a pod → its workload and the scheduler's message. At most so many workloads, and nodes."""
-    state = player.world.state
-    workloads = list(workload_status.top_level_workloads(state))
+    """`pending_pods`: uid of a pod → its workload and the scheduler's message. At most so many workloads, and nodes:
+    those that are not complete, or that changed last."""
+    state, changes = player.world.state, changes or RecentChanges()
+    workloads = sorted(workload_status.top_level_workloads(state), key=lambda workload: workload.key)
     if len(workloads) > most_rows:
-        workloads.sort(key=lambda workload: (workload_status.count_replicas(workload).is_complete, workload.key))
-    else:
-        workloads.sort(key=lambda workload: workload.key)
+        workloads.sort(
+            key=lambda workload: (
+                workload_status.count_replicas(workload).is_complete,
+                -changes.rank_workload(workload.key),
+            )
+        )
     node_objects = state.objects.get("Node", {})
-    nodes = nsmallest(most_rows, node_objects.values(), key=lambda node: split_numbers(node.metadata.name))
+    nodes = _choose_nodes(node_objects, most_rows, changes)
     versions = _latest_versions(state, workloads)
     return LiveState(
         seconds=seconds,
         total_nodes=len(node_objects),
         total_pods=len(state.objects.get("Pod", {})),
         writes=player.world.server.database.version - player.first_version,
-        workloads=[_read_workload(state, workload) for workload in workloads[:most_rows]],
+        workloads=[_read_workload(state, workload, changes) for workload in workloads[:most_rows]],
         total_workloads=len(workloads),
-        nodes=[_read_node(player, node, versions) for node in nodes if isinstance(node, Node)],
+        nodes=[_read_node(player, node, versions, changes) for node in nodes if isinstance(node, Node)],
         reasons=[*_list_pending(pending_pods), *_list_failures(workloads), *_list_refused_drains(player)],
     )
+
+
+def _choose_nodes(nodes: Mapping[Key, Object], most: int, changes: RecentChanges) -> list[Object]:
+    """By name; of too many those that changed last, and then the first."""
+    chosen: dict[Key, Object] = {}
+    if len(nodes) > most:
+        keys = (Key("", name) for name in changes.list_nodes())
+        chosen = dict([(key, nodes[key]) for key in keys if key in nodes][:most])
+    others = ((key, node) for key, node in nodes.items() if key not in chosen)
+    chosen |= dict(nsmallest(most - len(chosen), others, key=lambda entry: split_numbers(entry[0].name)))
+    return sorted(chosen.values(), key=lambda node: split_numbers(node.metadata.name))
 
 
 @lru_cache(maxsize=100_000)
@@ -99,7 +122,7 @@ def split_numbers(name: str) -> list[tuple[int, str]]:
     return [(int(part) if part.isascii() and part.isdigit() else -1, part) for part in _SHORT_NUMBER.split(name)]
 
 
-def _read_workload(state: State, workload: Object) -> WorkloadState:
+def _read_workload(state: State, workload: Object, changes: RecentChanges) -> WorkloadState:
     count = workload_status.count_replicas(workload)
     status = workload_status.document_of(workload).get("status") or {}
     present = status.get("replicas", status.get("currentNumberScheduled", 0))
@@ -120,6 +143,7 @@ def _read_workload(state: State, workload: Object) -> WorkloadState:
         old=max(0, present - updated),
         stopping=status.get("terminatingReplicas") or 0,
         is_complete=count.is_complete,
+        change=changes.rank_workload(workload.key),
     )
 
 
@@ -140,7 +164,7 @@ def _latest_versions(state: State, workloads: list[Object]) -> dict[str, str]:
     return versions
 
 
-def _read_node(player: WorldPlayer, node: Node, versions: Mapping[str, str]) -> NodeState:
+def _read_node(player: WorldPlayer, node: Node, versions: Mapping[str, str], changes: RecentChanges) -> NodeState:
     remarks = []
     if node.spec.unschedulable:
         remarks.append("cordoned")
@@ -150,7 +174,8 @@ def _read_node(player: WorldPlayer, node: Node, versions: Mapping[str, str]) -> 
         remarks.append("leaving")
     pods = [pod for pod in player.world.state.pods_on(node.metadata.name) if not pod.is_finished]
     pod_states = sorted(_read_pod(player, pod, versions) for pod in pods)
-    return NodeState(node.metadata.name, is_spot(node.metadata.labels), tuple(remarks), pod_states)
+    name = node.metadata.name
+    return NodeState(name, is_spot(node.metadata.labels), tuple(remarks), pod_states, changes.rank_node(name))
 
 
 def _read_pod(player: WorldPlayer, pod: Pod, versions: Mapping[str, str]) -> PodState:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import TypeVar
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
@@ -20,13 +21,15 @@ from wukong.cli.views.console import count
 from wukong.cli.views.escaping import escape_line
 from wukong.cli.views.live_state import LiveState, NodeState, WorkloadState
 from wukong.cli.views.story import Row, format_clock
+from wukong.cli.views.table import shorten
 
 LEAST_WORKLOADS, LEAST_NODES, LEAST_EVENTS, MOST_WAITING = 3, 4, 4, 3
-_BAR, _SMALL = 24, 16
+_BAR, _SMALL, _LEAST_NAME = 24, 16, 15
 _COLOURS = ("cyan", "magenta", "blue", "bright_green", "bright_yellow", "bright_cyan", "bright_magenta", "bright_blue")
 _BLOCKS = {"ready": "■", "starting": "□", "stopping": "×"}
 _PLAIN = {"ready": "#", "starting": "o", "stopping": "x"}
 Cell = list[tuple[str, str]]  # texts and their styles
+S = TypeVar("S", WorkloadState, NodeState)
 
 
 class LiveView:
@@ -40,13 +43,18 @@ class LiveView:
         """How many workloads, or nodes, there could be room for."""
         return max(LEAST_NODES, self.console.height)
 
+    @property
+    def _longest_name(self) -> int:
+        """Characters of a name: longer ones are shortened in the middle."""
+        return max(_LEAST_NAME, self.console.width * 3 // 8)
+
     def render(self, live_state: LiveState, rows: Sequence[Row]) -> RenderableType:
         workloads, nodes, events, waiting = self._share_lines(live_state, rows)
         lines = [self._render_heading(live_state), *self._render_workloads(live_state, workloads)]
         if live_state.nodes:
             lines += [[], *self._render_nodes(live_state, nodes)]
         if events:
-            lines += [[], *_render_events(rows[-events:])]
+            lines += [[], *_render_events(rows[-events:], self._longest_name)]
         is_cut = self.console.height <= _SMALL
         reasons = live_state.reasons[:waiting]
         if len(live_state.reasons) > waiting:
@@ -102,7 +110,7 @@ class LiveView:
     def _render_workloads(self, live_state: LiveState, most: int) -> list[Cell]:
         table = [
             (
-                [(workload.name, self._colour_of(workload.name))],
+                [(shorten(workload.name, self._longest_name), self._colour_of(workload.name))],
                 self._render_bar(workload),
                 [
                     (
@@ -112,7 +120,7 @@ class LiveView:
                 ],
                 [(_describe(workload), "")],
             )
-            for workload in live_state.workloads[:most]
+            for workload in _select(live_state.workloads, most)
         ]
         return [*_align(table), *_render_rest(live_state.total_workloads - most, "more workload")]
 
@@ -134,9 +142,9 @@ class LiveView:
     def _render_nodes(self, live_state: LiveState, most: int) -> list[Cell]:
         has_spot = any(node.is_spot for node in live_state.nodes)
         table = []
-        for node in live_state.nodes[:most]:
+        for node in _select(live_state.nodes, most):
             word = "spot" if node.is_spot else "on-demand" if has_spot else ""
-            name = [(node.name, "strike" if node.remarks else "")]
+            name = [(shorten(node.name, self._longest_name), "strike" if node.remarks else "")]
             kind = [(word, "yellow" if node.is_spot else "dim")]
             table.append((name, kind, self._render_pods(node), [(", ".join(node.remarks), "bold red")]))
         return [*_align(table), *_render_rest(live_state.total_nodes - most, "more node")]
@@ -167,8 +175,24 @@ def _describe(workload: WorkloadState) -> str:
     return ", ".join(parts) or ("complete" if workload.is_complete else "")
 
 
-def _render_events(rows: Sequence[Row]) -> list[Cell]:
-    return _align([([(format_clock(second), "dim")], [(subject, "")], [(text, "")]) for second, subject, text in rows])
+def _render_events(rows: Sequence[Row], longest: int) -> list[Cell]:
+    return _align([
+        ([(format_clock(second), "dim")], [(shorten(subject, longest), "")], [(text, "")])
+        for second, subject, text in rows
+    ])  # fmt: skip
+
+
+def _select(states: Sequence[S], most: int) -> Sequence[S]:
+    """All where there is room for them, by name; else what is under way and what changed last, in this order."""
+    if len(states) <= most:
+        return states
+    return sorted(states, key=lambda state: (_is_at_rest(state), -state.change))[:most]
+
+
+def _is_at_rest(state: WorkloadState | NodeState) -> bool:
+    if isinstance(state, WorkloadState):
+        return state.is_complete
+    return not state.remarks and all(pod.stage == "ready" and not pod.is_old for pod in state.pods)
 
 
 def _render_rest(number: int, what: str) -> list[Cell]:

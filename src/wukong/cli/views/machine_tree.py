@@ -13,7 +13,8 @@ from wukong.api.core import Pod, PodCondition
 from wukong.api.kubevirt import VirtualMachineInstance, VirtualMachineInstanceMigration, find_condition
 from wukong.api.resources import key_of
 from wukong.api.vm import Wukong, vm_names_of
-from wukong.cli.views.console import Part, Table
+from wukong.cli.views.console import Part
+from wukong.cli.views.table import Table
 from wukong.controllers.vm.machines import Machine, find_machine, is_leaving, list_owned_names
 from wukong.controllers.vm.pending_changes import find_pending_changes
 from wukong.controllers.vm.vm_status import find_trouble
@@ -129,8 +130,8 @@ def _is_refusal(condition: PodCondition) -> bool:
 
 def build_view(trees: Iterable[tuple[Wukong, TreeEntry]], *, all_namespaces: bool, is_wide: bool) -> list[Part]:
     """A table of all trees, one line for each object."""
-    headings = ("NAME", "READY", "STATUS", "REASON", "MESSAGE")
-    table = Table(*(("NAMESPACE",) if all_namespaces else ()), *headings, whole=["NAME"])
+    headings = (*(("NAMESPACE",) if all_namespaces else ()), "NAME", "READY", "STATUS", "REASON", "MESSAGE")
+    table = Table(*headings, whole=["READY"], names=["NAMESPACE", "NAME"], is_wide=is_wide)
     for wukong, tree in trees:
         for prefix, entry in _walk(tree, "", ""):
             message = entry.message.partition("\n")[0]

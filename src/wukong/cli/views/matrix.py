@@ -1,22 +1,29 @@
 """Shows an explanation: nodes by plugins, the winner first; and for a pod that fits nowhere, what would help.
 
-Called by results.py. One column per plugin that had something to say: points where the pod fits, a cross where the
-plugin refuses the node. Nodes judged alike share a row.
+Called by results.py. Nodes judged alike share a row: those that fit with a column of points for each plugin, the others
+with what keeps the pod off them. In -o wide every node has a row, and every plugin that had something to say a column:
+points where the pod fits, a cross where the plugin refuses the node.
 """
 
 from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.text import Text
 
-from wukong.cli.views.console import Part, Table, count, name_some
+from wukong.cli.views.console import Part, count
 from wukong.cli.views.policy import build_policy_document, build_policy_view
-from wukong.engine.decision import Preemption
+from wukong.cli.views.refusals import (
+    build_preemption_document,
+    build_refusal_fields,
+    build_refusal_table,
+    describe_preemption,
+    list_names,
+)
+from wukong.cli.views.table import Cell, Table
 from wukong.engine.explain import Explanation, NodeGroup
 from wukong.replies.extender.plugin import NAME as EXTENDER
 from wukong.replies.extender.policy_report import PolicyReport
@@ -29,7 +36,10 @@ _SHORT = {
     "NodeAffinity": "AFFINITY",
     "NodePorts": "PORTS",
     "NodeResourcesFit": "FIT",
+    "VolumeRestrictions": "DISK",
+    "NodeVolumeLimits": "ATTACH",
     "VolumeBinding": "VOLUME",
+    "VolumeZone": "VOLZONE",
     "PodTopologySpread": "SPREAD",
     "InterPodAffinity": "INTERPOD",
     "NodeResourcesBalancedAllocation": "BALANCE",
@@ -37,6 +47,7 @@ _SHORT = {
     EXTENDER: "EXT",
 }
 BEST, PASSED, REFUSED = "★", "✓", "✗"
+_ELSEWHERE = "-o wide shows every column and node"
 
 
 def build_explanation_document(
@@ -57,7 +68,7 @@ def build_explanation_document(
                 "best": group.is_best,
                 "total": group.total,
                 "points": group.points,
-                "refusals": {plugin: list(reasons) for plugin, reasons in group.refusals.items()},
+                **build_refusal_fields(group),
             }
             for group in explanation.groups
         ],
@@ -67,17 +78,11 @@ def build_explanation_document(
             {"nodes": number, "plugin": plugin, "reason": reason}
             for number, plugin, reason in count_refusals(explanation)
         ],
-        "preemption": _build_preemption_document(explanation.preemption),
+        "preemption": build_preemption_document(explanation.preemption),
         "fixes": [{"kind": fix.kind, "change": fix.sentence, "nodes": fix.nodes} for fix in explanation.fixes],
         "notes": list(explanation.notes),
         "policy": None if report is None else build_policy_document(report),
     }
-
-
-def _build_preemption_document(preemption: Preemption | None) -> dict[str, object] | None:
-    if preemption is None:
-        return None
-    return {"node": preemption.node, "victims": list(preemption.victims), "budgetsBroken": preemption.violations}
 
 
 def build_explanation_view(
@@ -87,7 +92,8 @@ def build_explanation_view(
     if not _count_feasible(explanation) and explanation.nodes:
         yield from ("", _build_histogram(explanation))
     if explanation.groups:
-        yield from ("", *_build_matrix(explanation, runs_on, every_node))
+        whole = [_build_whole_matrix(explanation, runs_on)] if every_node else []
+        yield from ("", *(whole or _build_matrix(explanation, runs_on)))
     if report is not None:
         yield from ("", *build_policy_view(report, explanation.groups, explanation.winner))
     if explanation.fixes:
@@ -131,33 +137,62 @@ def _build_histogram(explanation: Explanation) -> Table:
     return table
 
 
-def _build_matrix(explanation: Explanation, runs_on: str, every_node: bool) -> Iterator[Part]:
-    groups = list(_split_groups(explanation.groups)) if every_node else _select_groups(explanation.groups)
-    columns = list(_build_columns(explanation, runs_on, every_node))
-    numbers = [column.heading for column in columns if column.is_number]
-    table = Table(*(column.heading for column in columns), numbers=numbers)
-    for group in groups:
-        style = "green" if group.is_best else "" if group.is_feasible else "dim"
-        table.add_row(*(column.cell(group) for column in columns), style=style)
-    yield table
+def _build_matrix(explanation: Explanation, runs_on: str) -> Iterator[Part]:
+    """Nodes that fit with their points, then nodes that do not with the reasons."""
+    groups = _select_groups(explanation.groups)
+    if fitting := [group for group in groups if group.is_feasible]:
+        scores = [_SHORT.get(plugin, plugin.upper()) for plugin in _list_scores(explanation)]
+        drops = [heading for heading in reversed(scores) if heading != _SHORT[EXTENDER]]
+        yield _build_table(fitting, list(_build_columns(explanation, runs_on)), drops=drops, elsewhere=_ELSEWHERE)
+    if refused := [group for group in groups if not group.is_feasible]:
+        yield from ("",) if fitting else ()
+        yield build_refusal_table(refused, runs_on)
     hidden = explanation.nodes - sum(len(group.nodes) for group in groups)
     if hidden:
         kinds = count(len(explanation.groups) - len(groups), "more group")
         yield f"… and {kinds} with {count(hidden, 'node')}; -o wide shows every node."
 
 
+def _build_whole_matrix(explanation: Explanation, runs_on: str) -> Table:
+    """A line for every node, a column for every plugin."""
+    groups = [node for group in explanation.groups for node in group.split()]
+    return _build_table(groups, list(_build_whole_columns(explanation, runs_on)), is_wide=True)
+
+
+def _build_table(groups: Sequence[NodeGroup], columns: Sequence[_Column], **options: Any) -> Table:
+    numbers = [column.heading for column in columns if column.is_number]
+    table = Table(*(column.heading for column in columns), numbers=numbers, whole=[""], names=["NODES"], **options)
+    for group in groups:
+        style = "green" if group.is_best else "" if group.is_feasible else "dim"
+        table.add_row(*(column.cell(group) for column in columns), style=style)
+    return table
+
+
 class _Column(NamedTuple):
     heading: str
-    cell: Callable[[NodeGroup], str]
+    cell: Callable[[NodeGroup], Cell]
     is_number: bool = True
 
 
-def _build_columns(explanation: Explanation, runs_on: str, every_node: bool) -> Iterator[_Column]:
+def _build_columns(explanation: Explanation, runs_on: str) -> Iterator[_Column]:
     if explanation.winner:
         yield _Column("", lambda group: BEST if group.is_best else "", is_number=False)
-    yield _Column("NODE" if every_node else "NODES", lambda group: _format_names(group, runs_on), is_number=False)
-    if not every_node:
-        yield _Column("COUNT", lambda group: f"{len(group.nodes):,}")
+    yield _Column("NODES", lambda group: list_names(group, runs_on), is_number=False)
+    yield _Column("COUNT", lambda group: f"{len(group.nodes):,}")
+    if explanation.scores:
+        yield _Column("TOTAL", lambda group: "" if group.total is None else f"{group.total:,}")
+    for plugin in _list_scores(explanation):
+        yield _Column(_SHORT.get(plugin, plugin.upper()), partial(_format_cell, plugin=plugin, passed=""))
+
+
+def _list_scores(explanation: Explanation) -> list[str]:
+    return sorted((plugin for plugin, _ in explanation.scores), key=lambda plugin: plugin == EXTENDER)
+
+
+def _build_whole_columns(explanation: Explanation, runs_on: str) -> Iterator[_Column]:
+    if explanation.winner:
+        yield _Column("", lambda group: BEST if group.is_best else "", is_number=False)
+    yield _Column("NODE", lambda group: str(list_names(group, runs_on)), is_number=False)
     if explanation.scores:
         yield _Column("TOTAL", lambda group: "" if group.total is None else f"{group.total:,}")
     plugins = dict.fromkeys((*explanation.filters, *(plugin for plugin, _ in explanation.scores)))
@@ -165,7 +200,7 @@ def _build_columns(explanation: Explanation, runs_on: str, every_node: bool) -> 
         passed = PASSED if plugin in explanation.filters else ""
         yield _Column(_SHORT.get(plugin, plugin.upper()), partial(_format_cell, plugin=plugin, passed=passed))
     if explanation.filters:
-        yield _Column("WHY NOT", _format_reasons, is_number=False)
+        yield _Column("WHY NOT", lambda group: "; ".join(group.list_reasons()), is_number=False)
 
 
 def _format_cell(group: NodeGroup, plugin: str, passed: str) -> str:
@@ -181,26 +216,6 @@ def _select_groups(groups: Sequence[NodeGroup]) -> list[NodeGroup]:
     fitting = [group for group in groups if group.is_feasible]
     refused = [group for group in groups if not group.is_feasible]
     return fitting[:_MOST_ROWS] + sorted(refused, key=lambda group: -len(group.nodes))[:_MOST_ROWS]
-
-
-def _split_groups(groups: Sequence[NodeGroup]) -> Iterator[NodeGroup]:
-    for group in groups:
-        yield from (replace(group, nodes=(node,)) for node in group.nodes)
-
-
-def _format_names(group: NodeGroup, runs_on: str) -> str:
-    if runs_on not in group.nodes:
-        return name_some(group.nodes)
-    return name_some([f"{runs_on} (now)", *(node for node in group.nodes if node != runs_on)])
-
-
-def _format_reasons(group: NodeGroup) -> str:
-    return "; ".join(reason.removeprefix("node(s) ") for reasons in group.refusals.values() for reason in reasons)
-
-
-def describe_preemption(who: str, preemption: Preemption) -> str:
-    budgets = ", breaking a disruption budget" if preemption.violations else ""
-    return f"{who} would evict {name_some(preemption.victims)} from {preemption.node} to fit{budgets}."
 
 
 def _count_feasible(explanation: Explanation) -> int:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
-from wukong.cli.views.console import Part, Table, count
+from wukong.cli.views.console import Part, count
+from wukong.cli.views.table import Table
 from wukong.engine.explain import NodeGroup
 from wukong.placement.matching import NO_POLICY
 from wukong.placement.price_table import AS_OF, SPOT_SHARE
@@ -95,7 +96,14 @@ def _build_headline(report: PolicyReport) -> str:
 
 def _build_breakdown(report: PolicyReport, nodes: Sequence[str]) -> Table:
     """Return a table with a line for each term and a column for each node, the best first; the sums below."""
-    table = Table("TERM", "WEIGHT", *nodes, numbers=["WEIGHT", *nodes])
+    table = Table(
+        *("TERM", "WEIGHT", *nodes),
+        numbers=["WEIGHT", *nodes],
+        whole=["TERM"],
+        name_headings=nodes,
+        drops=nodes[:0:-1],
+        elsewhere="-o json has every node",
+    )
     for term in report.terms:
         table.add_row(term.name, str(term.weight), *(f"{term.points[node]:.1f}" for node in nodes))
     table.add_row("points", "", *(f"{report.points[node]:.2f}" for node in nodes), style="dim")

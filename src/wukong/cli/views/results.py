@@ -5,18 +5,26 @@ Explanations have a module of their own, matrix.py. How things get onto the scre
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.text import Text
 
-from wukong.cli.views.console import Part, Table, count, name_some, show, show_document
-from wukong.cli.views.matrix import build_explanation_document, build_explanation_view, describe_preemption
+from wukong.cli.views.console import Part, count, show, show_document
+from wukong.cli.views.matrix import build_explanation_document, build_explanation_view
+from wukong.cli.views.refusals import (
+    build_preemption_document,
+    build_refusal_fields,
+    build_refusal_table,
+    describe_preemption,
+)
+from wukong.cli.views.table import Names, Table
 from wukong.engine.capacity import Capacity
-from wukong.engine.explain import Explanation
+from wukong.engine.explain import Explanation, NodeGroup
 from wukong.engine.replay import Mismatch, Report
 from wukong.replies.extender.policy_report import PolicyReport
 
 _MOST_MISMATCHES = 3
+_MOST_GROUPS = 12  # of nodes that are refused alike
 _COMPARISONS = {  # in the order in which they are shown; `wukong replay` prints further ones as they are called
     "feasibleSets": "feasible sets",
     "scoreCells": "score cells",
@@ -125,9 +133,13 @@ def _build_capacity_document(capacity: Capacity, name: str) -> dict[str, object]
         "perNode": capacity.per_node,
         "reason": capacity.reason,
         "limited": capacity.is_limited,
+        "groups": [
+            {"nodes": list(group.nodes), "count": len(group.nodes), **build_refusal_fields(group)}
+            for group in capacity.refusals
+        ],
     }
     if capacity.preemption is not None:
-        document["preemption"] = {"node": capacity.preemption.node, "victims": list(capacity.preemption.victims)}
+        document["preemption"] = build_preemption_document(capacity.preemption)
     return document
 
 
@@ -139,12 +151,26 @@ def _build_capacity_view(capacity: Capacity, name: str, every_node: bool) -> Ite
     if capacity.per_node:
         yield from ("", _build_node_table(capacity) if every_node else _build_count_table(capacity), "")
     yield f"Why no more: {capacity.reason}"
+    if capacity.refusals:
+        yield from ("", *_build_refusals(capacity.refusals, every_node=every_node))
     if capacity.preemption is not None:
         yield describe_preemption("The next one", capacity.preemption)
 
 
+def _build_refusals(groups: Sequence[NodeGroup], *, every_node: bool) -> Iterable[Part]:
+    """The largest groups; -o wide has a line for every node."""
+    largest = sorted(groups, key=lambda group: -len(group.nodes))
+    if every_node:
+        yield build_refusal_table([node for group in largest for node in group.split()], is_wide=True)
+        return
+    shown = largest[:_MOST_GROUPS]
+    yield build_refusal_table(shown)
+    if hidden := sum(len(group.nodes) for group in largest[len(shown) :]):
+        yield f"… and {count(hidden, 'more node')}; -o wide shows them."
+
+
 def _build_node_table(capacity: Capacity) -> Table:
-    table = Table("NODE", "PODS", numbers=["PODS"])
+    table = Table("NODE", "PODS", numbers=["PODS"], is_wide=True)
     for node, number in capacity.per_node.items():
         table.add_row(node, f"{number:,}")
     return table
@@ -155,7 +181,7 @@ def _build_count_table(capacity: Capacity) -> Table:
     groups: dict[int, list[str]] = {}
     for node, number in capacity.per_node.items():
         groups.setdefault(number, []).append(node)
-    table = Table("PODS EACH", "NODES", "NAMES", numbers=["PODS EACH", "NODES"])
+    table = Table("PODS EACH", "NODES", "NAMES", numbers=["PODS EACH", "NODES"], names=["NAMES"])
     for number, nodes in groups.items():
-        table.add_row(f"{number:,}", f"{len(nodes):,}", name_some(nodes))
+        table.add_row(f"{number:,}", f"{len(nodes):,}", Names(nodes))
     return table

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from wukong.cli.views.console import SafeConsole, say
 from wukong.cli.views.live_state import read_live_state
 from wukong.cli.views.live_view import LiveView
+from wukong.cli.views.recent_changes import RecentChanges
 from wukong.cli.views.story import format_clock, rows_of
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.scenario.play.player import Interrupted
@@ -61,6 +62,7 @@ class LiveSpectator:
         self._live = _make_live(console) if is_live else None
         # uid of a pending pod → its workload, the scheduler's message
         self._pending_pods: dict[str, tuple[str, str]] = {}
+        self._changes = RecentChanges()
         self._started_at = self._next_frame_at = 0.0
         self._printed_events = 0
 
@@ -97,6 +99,9 @@ class LiveSpectator:
     def _hear(self, change: Change) -> None:
         self._raise_if_interrupted()
         changed = change.new or change.old
+        if self._view is not None:
+            workload = self.player.recorder.workload_of(changed.metadata.uid) if isinstance(changed, Pod) else ""
+            self._changes.note(change.old, change.new, workload)
         if isinstance(changed, Pod):
             self._note_pending(change.new if isinstance(change.new, Pod) else None, changed.metadata.uid)
         if self._view is not None and time.monotonic() >= self._next_frame_at:
@@ -144,7 +149,7 @@ class LiveSpectator:
         if not self._live.is_started:
             self._live.start()
         live_state = read_live_state(
-            self.player, self._pending_pods, now - self.player.started_at, self._view.most_rows
+            self.player, self._pending_pods, now - self.player.started_at, self._view.most_rows, self._changes
         )
         rows = rows_of(self.player.recorder.events[-_LAST_EVENTS:])
         self._live.update(self._view.render(live_state, rows), refresh=True)

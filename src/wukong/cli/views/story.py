@@ -6,13 +6,18 @@ from bisect import bisect_left
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
 from rich.text import Text
 
-from wukong.cli.views.console import Part, Table, count
-from wukong.embedded.scenario.record.story import Event, Move, Story, WorkloadSummary
+from wukong.cli.views.console import Part, count
+from wukong.cli.views.table import Cell, Names, Table
+from wukong.embedded.scenario.expectations import list_unmet_expectations
+from wukong.embedded.scenario.record.story import Event, Move, RefusingNodes, Story, StuckDetail, WorkloadSummary
 
 Row = tuple[int, str, str]  # second, subject, what happened
-_MOST_NODES, _MOST_ROWS, _MOST_MOVES = 6, 40, 10
+_MOST_NODES, _MOST_ROWS, _MOST_MOVES, _MOST_GROUPS = 6, 40, 10, 6
+_INDENT = "    "
+_DROPS = ("NODES", "KIND", "MAX PODS", "EVICTED", "SHORT", "MIN")  # where a terminal is too narrow
 _FEW = 4  # so many nodes or pods have a line each
 _STEPS = ((1, ""), (10, "10 s"), (60, "a minute"), (600, "10 minutes"), (3600, "an hour"))
 _COUNTED = (
@@ -40,15 +45,20 @@ def render_story(story: Story, unmet: list[str]) -> Iterable[Part]:
     took = f"{count(story.writes, 'write')} in {format_clock(story.virtual_seconds)} of virtual time"
     yield f"{took}; digest {story.digest[:16]}."
     yield from _show_verdict(story)
-    if unmet:
-        yield Text(f"{count(len(unmet), 'expectation')} not met:", style="bold red")
-    for difference in unmet:
+    if story.findings:
+        yield Text("Found to be wrong, whatever was expected:", style="bold red")
+        yield from (f"  {finding}" for finding in story.findings)
+    unmet_expectations = list_unmet_expectations(unmet, [*story.stuck, *story.findings])
+    if unmet_expectations:
+        yield Text(f"{count(len(unmet_expectations), 'expectation')} not met:", style="bold red")
+    for difference in unmet_expectations:
         yield f"  {difference}"
 
 
 def _show_verdict(story: Story) -> Iterator[Part]:
     if story.settled:
-        yield Text("Settled: every workload is as it should be.", style="bold green")
+        text = "the change makes nothing worse" if story.stuck_before else "every workload is as it should be"
+        yield Text(f"Settled: {text}.", style="bold green")
     elif story.interrupted:
         yield Text(
             f"Interrupted at {format_clock(story.virtual_seconds)}: this is the story so far.", style="bold yellow"
@@ -57,6 +67,32 @@ def _show_verdict(story: Story) -> Iterator[Part]:
         yield Text("Not settled:" if story.stuck else "Not settled when time was up.", style="bold red")
     for reason in story.stuck:
         yield f"  {reason}"
+        yield from _show_details(reason, story.stuck_details)
+    if story.stuck_before:
+        yield Text("Wrong before, and no worse now:", style="dim")
+    for reason in story.stuck_before:
+        yield Text(f"  {reason}", style="dim")
+
+
+def _show_details(reason: str, details: Sequence[StuckDetail]) -> Iterator[Part]:
+    """What a reason is about, below it: the nodes that refuse the pod, the budget that refuses the drain."""
+    for detail in details:
+        if reason == f"{detail.subject}: {detail.reason}":
+            if detail.text:
+                yield f"    {detail.text}"
+            if detail.nodes:
+                yield _build_node_table(detail.nodes[:_MOST_GROUPS])
+            if hidden := sum(group.count for group in detail.nodes[_MOST_GROUPS:]):
+                yield f"    … and {count(hidden, 'more node')}; -o json has them."
+
+
+def _build_node_table(groups: Sequence[RefusingNodes]) -> Table:
+    """Why a pod fits on none of these nodes, below the reason."""
+    table = Table(f"{_INDENT}NODES", "COUNT", "WHY NOT", numbers=["COUNT"], names=[f"{_INDENT}NODES"])
+    for group in groups:
+        first, *others = group.nodes
+        table.add_row(Names([f"{_INDENT}{first}", *others]), f"{group.count:,}", "; ".join(group.reasons))
+    return table
 
 
 def format_clock(seconds: float) -> str:
@@ -106,7 +142,7 @@ def _show_timeline(story: Story) -> Iterator[Part]:
     step, step_name, rows = _choose_step(story.events)
     left_out = max(0, len(rows) - _MOST_ROWS)
     head = rows[: _MOST_ROWS // 2] if left_out else rows
-    table = Table("TIME", "WHAT", "AVAILABLE", "HAPPENED", whole=("TIME", "AVAILABLE"))
+    table = Table("TIME", "WHAT", "AVAILABLE", "HAPPENED", whole=("TIME", "AVAILABLE"), names=["WHAT"])
     for row in head:
         table.add_row(*_row_cells(story, row, step))
     if left_out:
@@ -172,33 +208,48 @@ def _find_affected(story: Story) -> dict[str, WorkloadSummary]:
         return story.workloads
     subjects = {event.subject for event in story.events}
     return {
-        name: summary
-        for name, summary in story.workloads.items()
-        if name in subjects or summary.available < summary.replicas
+        name: summary for name, summary in story.workloads.items() if name in subjects or summary.is_short_of_before
     }
 
 
 def _show_workloads(workloads: dict[str, WorkloadSummary]) -> Table:
-    """The kind is shown where they are not all Deployments: there is little room in 80 columns."""
-    numbers = ("AVAILABLE", "MIN", "MAX PODS", "RESTARTS", "SHORT")
+    """The kind is shown where they are not all Deployments, and how many are up to date where not all are: there is
+    little room in 80 columns.
+    """
     has_kinds = any(summary.kind != "Deployment" for summary in workloads.values())
+    has_old = any(summary.up_to_date < summary.replicas for summary in workloads.values())
+    numbers = ("AVAILABLE", *(["UP TO DATE"] if has_old else []), "MIN", "MAX PODS", "EVICTED", "SHORT")
     table = Table(
-        "WORKLOAD", *(["KIND"] if has_kinds else []), *numbers, "NODES", numbers=numbers, whole=("WORKLOAD", "KIND")
+        *("WORKLOAD", *(["KIND"] if has_kinds else []), *numbers, "NODES"),
+        numbers=numbers,
+        whole=["KIND"],
+        names=("WORKLOAD", "NODES"),
+        drops=_DROPS,
+        elsewhere="a wider terminal shows them, and -o json",
     )
     for name, summary in workloads.items():
         kind = [summary.kind] if has_kinds else []
-        table.add_row(name, *kind, *_format_numbers(summary), _format_nodes(summary.per_node))
+        up_to_date = [f"{summary.up_to_date}/{summary.replicas}"] if has_old else []
+        cells = (_format_available_change(summary), *up_to_date, *_format_numbers(summary))
+        table.add_row(name, *kind, *cells, _format_nodes(summary.per_node))
     return table
 
 
+def _format_available_change(summary: WorkloadSummary) -> str:
+    """`15/15 → 1/1` where a story changed it, else as it is."""
+    now, before = f"{summary.available}/{summary.replicas}", summary.before
+    was = now if before is msgspec.UNSET else f"{before.available}/{before.replicas}"
+    return now if was == now else f"{was} → {now}"
+
+
 def _format_numbers(summary: WorkloadSummary) -> tuple[str, ...]:
-    counts = (f"{summary.available}/{summary.replicas}", summary.min_available, summary.max_pods, summary.restarts)
+    counts = (summary.min_available, summary.max_pods, summary.restarts)
     return (*map(str, counts), f"{summary.unavailable_seconds:g} s")
 
 
-def _format_nodes(per_node: dict[str, int]) -> str:
+def _format_nodes(per_node: dict[str, int]) -> Cell:
     """By name while they are few; of many, how many and how full."""
     if len(per_node) <= _MOST_NODES:
-        return ", ".join(f"{node} {number}" for node, number in per_node.items())
+        return Names((f"{node} {number}" for node, number in per_node.items()), most=_MOST_NODES)
     least, most = min(per_node.values()), max(per_node.values())
     return f"{count(len(per_node), 'node')}, {least if least == most else f'{least} to {most}'} each"

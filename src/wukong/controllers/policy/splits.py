@@ -6,7 +6,7 @@ Keys are policies. Of each owner one pod is evicted at a time, and of all owners
     its youngest pod was made less than PAUSE_SECONDS ago         ─► wait: no two evictions within that time
     no node of the right kind takes the replacement               ─► wait
     a budget allows none, or there are two                        ─► wait
-    MOST_EVICTIONS that did not lower the number of wrong pods    ─► held: the condition SplitHeld says so
+    MOST_EVICTIONS that left as many pods wrong as there were     ─► held: the condition SplitHeld says so
     else                                                          ─► note the pod on the policy's status, then evict it
 
 What was done is on the status, written at the version that was read and before the eviction: whoever decides on an old
@@ -265,9 +265,9 @@ class PolicySplits:
             return Step(repair, wait=group.created_at + pause - now)
         pod = next((pod for pod in group.pods if repair is not None and pod.metadata.uid == repair.pod), None)
         if pod is None:
-            is_better = repair is None or len(wrong) < repair.misplaced
-            evictions = 0 if is_better or repair is None else repair.evictions
-            fewest = len(wrong) if is_better or repair is None else repair.misplaced
+            # Fewer: the last eviction helped. More: others did that, nodes that were lost say, for ours never adds one.
+            is_another = repair is None or len(wrong) != repair.misplaced
+            evictions = 0 if is_another or repair is None else repair.evictions
             if evictions >= MOST_EVICTIONS:
                 return Step(msgspec.structs.replace(repair, held=True) if repair is not None else None)
             pod = wrong[-1]
@@ -275,7 +275,7 @@ class PolicySplits:
                 owner=group.title,
                 version=version,
                 pod=pod.metadata.uid,
-                misplaced=fewest,
+                misplaced=len(wrong),
                 evictions=evictions + 1,
             )
         elif pod in wrong:

@@ -23,25 +23,26 @@ from typing import ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from wukong.actions import DONE, Action, Outcome
-from wukong.api.core import Pod
+from wukong.actions import DONE, Action, Bind, Outcome
+from wukong.api.core import PersistentVolume, PersistentVolumeClaim, Pod
 from wukong.api.kinds import KINDS, NODES, PODS
 from wukong.api.meta import Object
 from wukong.api.profile import Profile, default_profile
 from wukong.api.resources import Key, Resource, key_of
-from wukong.controllers.scheduler import writes
+from wukong.controllers.scheduler import volume_waits, writes
 from wukong.controllers.scheduler.choice import Choice, Chooser, Extension
 from wukong.controllers.scheduler.queue import Entry, Queue
 from wukong.controllers.scheduler.queueing_hints import matters, may_help
-from wukong.controllers.scheduler.unmodelled import VOLUME_BINDING, find_unmodelled
+from wukong.controllers.scheduler.unmodelled import find_unmodelled
 from wukong.engine import FIRST_BY_NAME, Ties
 from wukong.state import Change, State
 from wukong.state.controller import PodRight, Watch
 from wukong.state.live_snapshot import FACTS
 
 DEFAULT_NAME = "default-scheduler"
-# What decisions read. Pods and nodes come and go; of the others only volumes make room for a pod that waits.
+# What decisions read. Pods and nodes come and go; of the others only those of storage make room for a pod that waits.
 READS = (NODES, *(KINDS[group_kind].resource for group_kind in FACTS), PODS)
+NOT_MODELLED = "DynamicResources"  # the plugin that would refuse such a pod: no change helps that we hear of
 Result = Literal["scheduled", "unschedulable", "error", "not-modelled"]  # of one attempt
 
 
@@ -90,6 +91,7 @@ class Scheduler:
         self._state: State | None = None  # whose pods the queue holds
         self._decided: dict[Key, Entry] = {}  # key of a reconcile → the pod decided in it
         self._requeue: Requeue | None = None
+        self._waits: dict[Key, volume_waits.Wait] = {}  # pods that have a node and wait for their volumes
 
     # ---- deciding
 
@@ -99,14 +101,25 @@ class Scheduler:
         if self._requeue is not None and (self._requeue.key == key or self._requeue.at < now):
             self._requeue = None
         self._check_last_decision(key, state, now)
+        finished = self._finish_wait(state, now) if self._waits else None
+        if finished is not None:
+            entry, actions = finished
+            return self._build_outcome(key, entry, actions, now)
         turn = self._take_next(state, now)
         if turn is None:
             return Outcome(requeue_after=self._seconds_to_wait(key, now)) if len(self._queue) else DONE
         entry, pod = turn
         actions = self._decide(entry, pod, state, now)
+        wait = self._waits.get(entry.key)
+        assumed = (Bind(entry.key, wait.promise.node, entry.uid),) if wait is not None else ()
+        return self._build_outcome(key, entry, actions, now, assumed)
+
+    def _build_outcome(
+        self, key: Key, entry: Entry, actions: tuple[Action, ...], now: float, assumed: tuple[Bind, ...] = ()
+    ) -> Outcome:
         self._forget_decision(entry)
         self._decided[key], entry.decided_on = entry, key
-        return Outcome(actions, requeue_after=self._seconds_to_wait(key, now))
+        return Outcome(actions, self._seconds_to_wait(key, now), assumed)
 
     def _take_next(self, state: State, now: float) -> tuple[Entry, Pod] | None:
         while (entry := self._queue.pop(now)) is not None:
@@ -117,9 +130,9 @@ class Scheduler:
         return None
 
     def _decide(self, entry: Entry, pod: Pod, state: State, now: float) -> tuple[Action, ...]:
-        problem = find_unmodelled(pod, state) if self._refuses_unmodelled else ""
+        problem = find_unmodelled(pod) if self._refuses_unmodelled else ""
         if problem:
-            self._queue.park(entry, frozenset({VOLUME_BINDING}), now)
+            self._queue.park(entry, frozenset({NOT_MODELLED}), now)
             self._record_result("not-modelled")
             return writes.refuse_unmodelled(pod, problem)
         choice = self._choosers[_scheduler_name_of(pod)].choose(pod, state, self._queue.nominated, now)
@@ -128,12 +141,41 @@ class Scheduler:
 
     def _build_actions(self, entry: Entry, pod: Pod, choice: Choice, state: State, now: float) -> tuple[Action, ...]:
         if choice.node:
-            return writes.bind(pod, choice.node)
+            promise = volume_waits.find_promise(pod, choice.node, state)
+            if promise is None:
+                return writes.bind(pod, choice.node)
+            self._waits[entry.key] = volume_waits.start_wait(pod, promise, now)
+            return volume_waits.build_writes(promise, state)
         if choice.error:
             self._queue.back_off_after_error(entry, now)
             return writes.refuse(pod, writes.ERROR, choice.error, None, now)
         self._queue.park(entry, choice.refused_by, now)
         return self._refuse(entry, pod, choice, state, now)
+
+    def _finish_wait(self, state: State, now: float) -> tuple[Entry, tuple[Action, ...]] | None:
+        """Bind the first pod whose volumes are bound, or give it up if that went wrong."""
+        for key, wait in list(self._waits.items()):
+            if not wait.is_changed and now < wait.due:
+                continue
+            entry, pod = self._queue.entries.get(key), state.get(Pod, key)
+            if entry is None or pod is None or pod.metadata.uid != wait.uid or not self._wants_node(pod):
+                self._stop_wait(key, state)
+                continue
+            result = volume_waits.look(wait, state, now)
+            if result is None:
+                continue
+            node = wait.promise.node
+            self._stop_wait(key, state)
+            if not result:
+                return entry, writes.bind(pod, node)
+            self._queue.back_off_after_error(entry, now)
+            return entry, writes.refuse(pod, writes.ERROR, result, None, now)
+        return None
+
+    def _stop_wait(self, key: Key, state: State) -> None:
+        """Let a pod that waits count nowhere. Whoever binds it now has it counted again."""
+        if self._waits.pop(key, None) is not None:
+            state.forget(key)
 
     def _refuse(self, entry: Entry, pod: Pod, choice: Choice, state: State, now: float) -> tuple[Action, ...]:
         """Record that no node fits. Where preemption helps, nominate the node before deleting the victims."""
@@ -168,6 +210,11 @@ class Scheduler:
         pod = state.get(Pod, entry.key)
         if pod is None or not self._wants_node(pod):
             return
+        if entry.key in self._waits:
+            if state.attempts.get(self.name, key) is not None:  # what its volumes need could not be written
+                self._stop_wait(entry.key, state)
+                self._queue.back_off_after_error(entry, now)
+            return
         was_binding = entry.is_popped
         if was_binding and state.placements.get(entry.key) is None:
             self._queue.back_off_after_error(entry, now)
@@ -179,7 +226,10 @@ class Scheduler:
 
     def _seconds_to_wait(self, key: Key, now: float) -> float | None:
         """Return the seconds until a pod is due; None if only a change can help, or another key comes in time."""
-        due = self._queue.next_due(now)
+        times = [wait.due for wait in self._waits.values()]
+        if (next_due := self._queue.next_due(now)) is not None:
+            times.append(next_due)
+        due = min(times, default=None)
         if due is None or (self._requeue is not None and self._requeue.at <= due):
             return None
         self._requeue = Requeue(key, due)
@@ -191,7 +241,7 @@ class Scheduler:
         """Fill the queue from a state we have not seen before: at the start, or after a fork."""
         if state is self._state:
             return
-        self._state, self._queue, self._decided, self._requeue = state, Queue(), {}, None
+        self._state, self._queue, self._decided, self._requeue, self._waits = state, Queue(), {}, None, {}
         for pod in state.pods_on(""):
             if self._wants_node(pod) and state.placements.get(key_of(pod)) is None:
                 self._queue.add(pod)
@@ -202,6 +252,7 @@ class Scheduler:
         self._state, self._requeue = state, source._requeue
         self._queue, copy_of = source._queue.fork()
         self._decided = {key: copy_of(entry) for key, entry in source._decided.items()}
+        self._waits = {key: msgspec.structs.replace(wait) for key, wait in source._waits.items()}
 
     def _keys_of(self, change: Change, state: State) -> Iterable[Key]:
         """Return the keys of the pods that this change may help."""
@@ -211,7 +262,17 @@ class Scheduler:
         if change.old is change.new:  # its binding was not confirmed in time: treat the pod as new
             change = change._replace(old=None)
         own_keys = self._update_queue(change.old, change.new, state) if isinstance(pod, Pod) else ()
-        return (*own_keys, *self._wake_pods(change, state))
+        waiting_keys = self._note_volume(pod) if self._waits else ()
+        return (*own_keys, *waiting_keys, *self._wake_pods(change, state))
+
+    def _note_volume(self, subject: Object | None) -> list[Key]:
+        """Have those looked at that wait for this claim or volume. Return their keys."""
+        if not isinstance(subject, PersistentVolume | PersistentVolumeClaim):
+            return []
+        keys = [key for key, wait in self._waits.items() if wait.concerns(subject)]
+        for key in keys:
+            self._waits[key].is_changed = True
+        return keys
 
     def _update_queue(self, old: Object | None, new: Object | None, state: State) -> tuple[Key, ...]:
         """Update the queue for one pod. Return its key if it may be decided now."""
@@ -250,6 +311,7 @@ class Scheduler:
         return woken_keys
 
     def _remove(self, key: Key) -> None:
+        self._waits.pop(key, None)
         if (entry := self._queue.entries.get(key)) is not None:
             self._forget_decision(entry)
             self._queue.remove(key)

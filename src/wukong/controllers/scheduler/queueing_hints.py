@@ -5,7 +5,7 @@ where kube-scheduler is exact and we are not, we say yes. So a pod's end may hel
 away (1.36 does this, 1.35 waits), and whatever changes may help a pod that an extender refused. A scheduler that stands
 for the stock one gives its `Version`, and is answered by stock_hints.py: its pods wait as they would there.
 
-A pod counts as gone when it is finished. Not modelled: storage classes, CSI and device classes, resizing in place.
+A pod counts as gone when it is finished. Not modelled: device classes, resizing in place.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ from wukong.controllers.scheduler.stock_hints import (
     pod_may_help,
     required_terms,
     term_selects,
+)
+from wukong.controllers.scheduler.volume_hints import (
+    VOLUME_PLUGINS,
+    deleted_pod_may_help,
+    volume_change_may_help,
 )
 from wukong.engine.nodes import NodeRow
 from wukong.semantics.host_ports import has_conflict, host_ports_of
@@ -46,7 +51,7 @@ def may_help(pod: Pod, refused_by: Set[str], change: Change, state: State, stock
         if _is_nomination_below(old, new, pod.spec.priority or 0):
             return False
         return _pod_helps(pod, refused_by, _as_placed_pod(old), _as_placed_pod(new), state)
-    return "VolumeBinding" in refused_by and new is not None
+    return not refused_by.isdisjoint(VOLUME_PLUGINS) and volume_change_may_help(pod, refused_by, old, new)
 
 
 def matters(change: Change) -> bool:
@@ -80,9 +85,10 @@ def _node_helps(pod: Pod, plugins: Set[str], old: Node | None, new: Node | None)
         return True
     if "InterPodAffinity" in plugins and _changes_domains(pod, old, new):
         return True
-    if "VolumeBinding" in plugins and (old is None or old.metadata.labels != new.metadata.labels):
+    has_new_labels = old is None or old.metadata.labels != new.metadata.labels
+    if has_new_labels and plugins & {"VolumeBinding", "VolumeZone"}:
         return True
-    return old is None and bool(plugins & {"NodePorts", "NodeName"})
+    return old is None and bool(plugins & {"NodePorts", "NodeName", *VOLUME_PLUGINS})
 
 
 def _changes_spread(pod: Pod, old: Node | None, new: Node | None) -> bool:
@@ -126,6 +132,8 @@ def _pod_helps(pod: Pod, plugins: Set[str], old: Pod | None, new: Pod | None, st
         and "NodePorts" in plugins
         and has_conflict(host_ports_of(pod), host_ports_of(old))
     ):
+        return True
+    if old is not None and new is None and deleted_pod_may_help(pod, plugins, old):
         return True
     if "PodTopologySpread" in plugins and _counts_differ(pod, old, new):
         return True

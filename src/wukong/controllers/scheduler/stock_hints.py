@@ -9,7 +9,7 @@ yes, for every plugin that hears of new nodes and not of taints. So a cordon, wh
 into a taint, gives another turn to pods that ports, resources, affinity or other pods kept out.
 
 Pods that have ended count as deleted. A pod that is terminating is no event. Not modelled: what the waiting pod itself
-may change, storage classes, CSI and device classes, resizing in place.
+may change, device classes, resizing in place. What changes of volumes is in volume_hints.py.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from wukong.api.core import Node, Pod, PodAffinityTerm, TopologySpreadConstraint
 from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.api.versions import Version
+from wukong.controllers.scheduler.volume_hints import deleted_pod_may_help
 from wukong.engine.nodes import NodeRow
 from wukong.engine.requests import read_requests
 from wukong.semantics.host_ports import has_conflict, host_ports_of
@@ -80,6 +81,8 @@ def pod_may_help(
         if "NodeResourcesFit" in refused_by:
             return True
         if "NodePorts" in refused_by and has_conflict(host_ports_of(pod), host_ports_of(old)):
+            return True
+        if deleted_pod_may_help(pod, refused_by, old):
             return True
     if old is not None and new is not None and old.metadata.labels == new.metadata.labels:
         return False
@@ -188,7 +191,9 @@ NODE_REGISTRATIONS: dict[str, NodeRegistration] = {
     "NodeName": NodeRegistration(_ADD, _always),
     "NodePorts": NodeRegistration(_ADD, _always),
     "NodeResourcesFit": NodeRegistration(_ADD | NodeEvent.ALLOCATABLE, has_more_room),
+    "VolumeRestrictions": NodeRegistration(_ADD, _always),
     "VolumeBinding": NodeRegistration(_ADD | _LABELS, _always),
+    "VolumeZone": NodeRegistration(_ADD | _LABELS, _always),
     "PodTopologySpread": NodeRegistration(_ADD | NodeEvent.DELETE | _LABELS | _TAINTS, _changes_spread_domains),
     "InterPodAffinity": NodeRegistration(_ADD | _LABELS, _changes_affinity_domains),
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wukong.actions import Delete, Note
+from wukong.actions import Action, Create, Delete, Note
 from wukong.api.core import Pod as AnyPod
 from wukong.api.kinds import PODS
 from wukong.api.meta import Object
@@ -18,6 +18,7 @@ from wukong.embedded.actors.owned_pods import OwnedPodsIndex
 from wukong.embedded.actors.pods import delete_pod
 from wukong.embedded.world.objects import Pod
 from wukong.state import State
+from wukong.state.attempts import Attempt
 
 
 def note_about(resource: Resource, subject: Object, reason: str, text: str, *, is_warning: bool = False) -> Note:
@@ -38,6 +39,22 @@ def delete_pods(resource: Resource, owner: Object, pods: Iterable[Pod]) -> list[
             note_about(resource, owner, "SuccessfulDelete", f"Deleted pod: {pod.metadata.name}"),
         )
     ]
+
+
+def find_creation_failure(attempt: Attempt | None, actions: Iterable[Action]) -> Attempt | None:
+    """The failure that an owner had when it last asked for pods, if it asks for some again."""
+    creates = any(isinstance(action, Create) and action.resource == PODS for action in actions)
+    return attempt if creates else None
+
+
+def message_of(failure: Attempt) -> str:
+    """What the API server answered, without our name of the error."""
+    return failure.error.partition(": ")[2]
+
+
+def note_failed_create(resource: Resource, owner: Object, failure: Attempt) -> Note:
+    text = f"Error creating: {message_of(failure)}"
+    return note_about(resource, owner, "FailedCreate", text, is_warning=True)
 
 
 class CreatedPods:

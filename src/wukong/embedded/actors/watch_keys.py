@@ -14,7 +14,7 @@ from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key, Resource, key_of, refers_to
 from wukong.embedded.actors.adoption import may_own
 from wukong.state import Change, State
-from wukong.state.controller import KeysOf, each_side
+from wukong.state.controller import KeysOf, each_side_unless
 
 
 def keys_on_node(change: Change, state: State) -> list[Key]:
@@ -36,7 +36,8 @@ def has_same_node(old: Object, new: Object) -> bool:
 
 
 def has_same_labels(old: Object, new: Object) -> bool:
-    return old.metadata.labels == new.metadata.labels
+    labels = old.metadata.labels
+    return labels is new.metadata.labels or labels == new.metadata.labels
 
 
 def has_same_owners(old: Object, new: Object) -> bool:
@@ -51,7 +52,7 @@ def keys_of_controller(resource: Resource) -> KeysOf:
         key = controller_key(owned, resource)
         return (key,) if key is not None else ()
 
-    return each_side(find_keys)
+    return each_side_unless(has_same_owners)(find_keys)
 
 
 def keys_of_owners(struct: type[Workload]) -> KeysOf:
@@ -67,4 +68,8 @@ def keys_of_owners(struct: type[Workload]) -> KeysOf:
                 return (Key(owned.metadata.namespace, owner.name),) if is_ours else ()
         return tuple(key_of(workload) for workload in state.all(struct) if may_own(workload, owned))
 
-    return each_side(find_keys)
+    return each_side_unless(_is_owned_alike)(find_keys)
+
+
+def _is_owned_alike(old: Object, new: Object) -> bool:
+    return has_same_owners(old, new) and has_same_labels(old, new)

@@ -6,6 +6,7 @@
     pod_creations  no controller creates a pod without the right to, or more pods than are wanted
     pod_deletions  no controller deletes a pod without the right to, or without a reason
     machines       no virtual machine runs twice, is lost, or leaves something behind
+    moves          every surge of a workload is taken back; no node stays closed without a notice
     counts         created less removed is what is there; at rest statuses say what is there, and nothing is lost
     own_writes     no key is decided on a mirror that lacks its own last write
     mirrors        at rest, every process has seen everything

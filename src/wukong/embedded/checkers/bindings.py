@@ -6,7 +6,8 @@ is or as it was at the decision, with all that this process had bound itself by 
 must know. What it tried to bind may have failed since (tests/live/test_bindings_in_flight.py shows that in Kubernetes).
 Rules that only the target node and its pods decide are asked about every binding; those about pods elsewhere (inter-pod
 rules, spread) about every one up to a hundred pods, and the more rarely the more pods there are, for each look then
-costs more. What people bind is their own.
+costs more. What people bind is their own. A pod with claims may have waited for its volumes since it was decided: of it
+only is asked whether the node reaches them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from wukong.actions import Action, Bind
 from wukong.api.core import Node, Pod
 from wukong.api.kinds import (
     NAMESPACES,
+    PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
@@ -31,21 +33,25 @@ from wukong.api.profile import default_profile
 from wukong.api.resources import Key
 from wukong.embedded.checkers.acting_controller import ActingController, Decision, acting_controller
 from wukong.embedded.checkers.findings import Findings
+from wukong.embedded.checkers.node_loads import NodeLoads, SummedNode
 from wukong.embedded.checkers.placed_requests import PlacedRequests
 from wukong.embedded.world.process import Process
 from wukong.rules.cluster import Cluster
 from wukong.rules.filters import Filters
+from wukong.rules.ports import host_ports_of
 from wukong.runtime.dispatch import Item
 from wukong.state import Change, State
 
 FEW = 50  # up to so many pods every binding is checked in full, up to twice as many every other …
 _FACTS = tuple(
-    resource.group_kind
-    for resource in (NAMESPACES, SERVICES, REPLICATION_CONTROLLERS, REPLICA_SETS, STATEFUL_SETS, PERSISTENT_VOLUMES)
+    resource.group_kind for resource in (NAMESPACES, SERVICES, REPLICATION_CONTROLLERS, REPLICA_SETS, STATEFUL_SETS)
 )
+_STORAGE = (PERSISTENT_VOLUME_CLAIMS.group_kind, PERSISTENT_VOLUMES.group_kind)
 _LOCAL = frozenset(
     {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"}
 )
+_NOBODY_ELSE = Cluster(Objects())  # what rules about one node ask of other nodes
+_OF_VOLUMES = frozenset({"VolumeBinding", "VolumeZone"})
 replace = msgspec.structs.replace
 MOST_DECISIONS = 4096  # remembered: many more than are under way at the same time
 
@@ -70,6 +76,8 @@ class Bindings:
         self.profile = default_profile()
         local_filters = tuple(name for name in self.profile.filters if name in _LOCAL)
         self.local_profile = replace(self.profile, filters=local_filters)
+        volume_filters = tuple(name for name in self.profile.filters if name in _OF_VOLUMES)
+        self.volume_profile = replace(self.profile, filters=volume_filters)
         self._bound_pods: dict[Process, dict[str, BoundPod]] = {}  # process → uid of a pod that it bound
         self._known: dict[Decision, KnownPlacements] = {}  # of decisions to bind
         self._bindings = 0
@@ -83,6 +91,7 @@ class Bindings:
         copy = Bindings.__new__(Bindings)
         copy.findings, copy.world = findings, findings.world
         copy.profile, copy.local_profile, copy._requests = self.profile, self.local_profile, self._requests
+        copy.volume_profile = self.volume_profile
         copy._bindings, copy._exclusive = self._bindings, set(self._exclusive)
         copies = dict(zip(self.world.processes, copy.world.processes, strict=True))
         copy._bound_pods = {copies[process]: dict(pods) for process, pods in self._bound_pods.items()}
@@ -102,7 +111,7 @@ class Bindings:
         actor = acting_controller(self.world)
         if actor is None:
             return
-        self._check(change.key, old, new.spec.node_name, actor)
+        self._check(change.key, old, new, actor)
         bound_pods = self._bound_pods.setdefault(actor.process, {})
         bound_pods[new.metadata.uid] = BoundPod(new.spec.node_name, self._bindings)
 
@@ -119,16 +128,27 @@ class Bindings:
         for bound_pods in self._bound_pods.values():
             bound_pods.pop(uid, None)
 
-    def _check(self, key: Key, pod: Pod, node: str, actor: ActingController) -> None:
+    def _check(self, key: Key, pod: Pod, bound: Pod, actor: ActingController) -> None:
         self._bindings += 1
-        state = self.world.state
+        state, node = self.world.state, bound.spec.node_name
         is_sampled = self._bindings % max(1, len(state.of(Pod)) // FEW) == 0
         is_whole = is_sampled and (bool(self._exclusive) or _depends_on_other_nodes(pod))
+        if not is_whole and self._fits_by_sums(state, pod, bound):
+            return
         reason = self._refusal(state, key, pod, node, {}, is_whole=is_whole)
         if not reason:
             return
         if not self._was_right(key, pod, node, actor, is_whole=is_whole):
             self.findings.report(f"pod {key}", f"bound to {node} although {reason}")
+
+    def _fits_by_sums(self, state: State, pod: Pod, bound: Pod) -> bool:
+        """Whether the rules that only the node and its pods decide take the pod where it is bound now; False also where
+        sums do not tell."""
+        node = state.get(Node, Key("", bound.spec.node_name))
+        if node is None or host_ports_of(pod) or _has_claims(pod):
+            return False
+        info = SummedNode(node, state.index_of(NodeLoads).without(bound))
+        return Filters(_NOBODY_ELSE, pod, self.local_profile).reject(info) is None
 
     def _was_right(self, key: Key, pod: Pod, node: str, actor: ActingController, *, is_whole: bool) -> bool:
         """Whether the pod fits there by what the process knows, or knew when it decided."""
@@ -157,8 +177,14 @@ class Bindings:
             return "there is no such node"
         cluster = _build_cluster(state, key, node, bound_nodes, is_whole=is_whole)
         profile = self.profile if is_whole else self.local_profile
+        if _has_claims(pod):
+            profile = self.volume_profile
         verdict = Filters(cluster, pod, profile, self._requests.of).reject(cluster.nodes[node_name])
         return f"{verdict.plugin} says: {', '.join(verdict.reasons)}" if verdict is not None else None
+
+
+def _has_claims(pod: Pod) -> bool:
+    return any(volume.persistent_volume_claim or volume.ephemeral for volume in pod.spec.volumes)
 
 
 def _build_cluster(state: State, key: Key, node: Node, bound_nodes: Mapping[str, str], *, is_whole: bool) -> Cluster:
@@ -169,6 +195,8 @@ def _build_cluster(state: State, key: Key, node: Node, bound_nodes: Mapping[str,
     if is_whole:
         for kind in _FACTS:
             objects.of(kind).extend(state.objects.get(kind, {}).values())
+    for kind in _STORAGE:
+        objects.of(kind).extend(state.objects.get(kind, {}).values())
     return Cluster(objects)
 
 

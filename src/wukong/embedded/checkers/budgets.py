@@ -2,9 +2,10 @@
 
 A budget is kept by a controller that counts late: pods may become unready, be deleted or be asked for between its last
 count and an eviction, in any cluster. So an eviction is right if enough healthy pods are left without it, either now or
-by what that controller saw when it decided on the status that it wrote last; those that were ready when they were
-evicted since never count. An unready one leaves without a charge, so the controller's count holds as it was. Pods that
-have not started, and unready ones under AlwaysAllow, count for no budget; two budgets on one pod the server refuses.
+by what that controller saw when it decided on the status that it wrote last; those that were evicted at a charge since
+never count. One that is unready, or is being deleted already, leaves without a charge, so the controller's count holds
+as it was. Pods that have not started, and unready ones under AlwaysAllow, count for no budget; two budgets on one pod
+the server refuses.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from wukong.embedded.checkers.pods import EVICTED, is_disrupted, is_ready, repli
 from wukong.embedded.checkers.uid_sets import UidSet
 from wukong.embedded.store.documents import parse_time
 from wukong.embedded.world.process import Process
+from wukong.engine.layered_dict import LayeredDict
 from wukong.rules.selectors import Requirements, requirements, selects
 from wukong.runtime.dispatch import Item
 from wukong.state import Change, State
@@ -48,14 +50,14 @@ class BudgetCount(NamedTuple):
 class Budgets:
     def __init__(self, findings: Findings) -> None:
         self.findings, self.world = findings, findings.world
-        self._selectors: dict[Key, Requirements] = {}
-        self._last_counts: dict[Key, BudgetCount] = {}  # by what its controller saw when it last wrote
+        self._selectors: LayeredDict[Key, Requirements] = LayeredDict()
+        self._last_counts: LayeredDict[Key, BudgetCount] = LayeredDict()  # when its controller last wrote
         # By what the controller of a process saw when it decided on a status that it has not written yet.
         self._decided_counts: dict[tuple[Process, Key], BudgetCount] = {}
         self._evicted: set[str] = set()
         self._evicted_since: dict[
             Key, set[str]
-        ] = {}  # budget → those evicted, while ready, since its controller last wrote
+        ] = {}  # budget → those evicted at a charge since its controller last wrote
         for key, budget in self.world.state.of(PodDisruptionBudget).items():
             if isinstance(budget, PodDisruptionBudget):
                 self._selectors[key] = requirements(budget.spec.selector)
@@ -63,7 +65,7 @@ class Budgets:
     def fork(self, findings: Findings) -> Budgets:
         copy = Budgets.__new__(Budgets)
         copy.findings, copy.world = findings, findings.world
-        copy._selectors, copy._last_counts = dict(self._selectors), dict(self._last_counts)
+        copy._selectors, copy._last_counts = self._selectors.fork(), self._last_counts.fork()
         copies = dict(zip(self.world.processes, copy.world.processes, strict=True))
         copy._decided_counts = {(copies[process], key): count for (process, key), count in self._decided_counts.items()}
         copy._evicted = set(self._evicted)
@@ -94,7 +96,8 @@ class Budgets:
         if is_disrupted(new, EVICTED) and not is_disrupted(old, EVICTED):
             self._check(change.key, old)
             self._evicted.add(new.metadata.uid)
-            for evicted in self._evicted_since.values() if is_ready(old) else ():
+            is_charged = is_ready(old) and not old.is_terminating
+            for evicted in self._evicted_since.values() if is_charged else ():
                 evicted.add(new.metadata.uid)
 
     def _observe_budget(self, change: Change) -> None:

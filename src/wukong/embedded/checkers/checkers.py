@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wukong.embedded.checkers import counts, machines, mirrors
+from wukong.embedded.checkers import counts, machines, mirrors, moves
 from wukong.embedded.checkers.active_pods import ActivePods
 from wukong.embedded.checkers.bindings import Bindings
 from wukong.embedded.checkers.budgets import Budgets
@@ -11,18 +11,21 @@ from wukong.embedded.checkers.daemon_pods import DaemonPods
 from wukong.embedded.checkers.findings import Finding, Findings
 from wukong.embedded.checkers.histories import Histories
 from wukong.embedded.checkers.machines import Machines
+from wukong.embedded.checkers.moves import Surges
+from wukong.embedded.checkers.node_changes import NodeChanges
+from wukong.embedded.checkers.node_loads import NodeLoads
 from wukong.embedded.checkers.object_writes import ObjectWrites
 from wukong.embedded.checkers.ordinals import OrdinalPods
 from wukong.embedded.checkers.own_writes import OwnWrites
 from wukong.embedded.checkers.pod_creations import PodCreations
 from wukong.embedded.checkers.pod_deletions import PodDeletions
-from wukong.embedded.checkers.touched_objects import TouchedObjects
+from wukong.embedded.checkers.touched_objects import BudgetsByNamespace, TouchedObjects
 from wukong.embedded.checkers.unseen_nodes import UnseenNodes
 from wukong.embedded.faults import Faults
 from wukong.embedded.world.world import World
 from wukong.state import Change
 
-CHECKERS = (Histories, PodCreations, PodDeletions, Machines, ObjectWrites)  # that judge every change
+CHECKERS = (Histories, PodCreations, PodDeletions, Machines, NodeChanges, ObjectWrites, Surges)  # judge every change
 
 
 class Checkers:
@@ -30,7 +33,7 @@ class Checkers:
         self._world, self._findings = world, Findings(world)
         self._pod_count, self._touched = counts.PodCount(world), TouchedObjects()
         self._unseen_nodes = UnseenNodes(world)
-        for index in (ActivePods, CoveredPodsIndex, DaemonPods, OrdinalPods):
+        for index in (ActivePods, BudgetsByNamespace, CoveredPodsIndex, DaemonPods, NodeLoads, OrdinalPods):
             world.state.index_of(index)  # made now, so that a fork of the world has it
         self._touched.include((kind, objects) for kind, objects in world.state.objects.items())
         self._budgets, self._bindings = Budgets(self._findings), Bindings(self._findings)
@@ -75,6 +78,7 @@ class Checkers:
             mirrors.check(self._findings, self._checked_version)
             counts.check(self._findings, self._touched, self._unseen_nodes)
             machines.check(self._findings, self._touched)
+            moves.check(self._findings, self._touched)
             self._touched.clear()
             if len(self._world.processes) == 1:
                 self._checked_version = self._world.server.database.version

@@ -22,6 +22,8 @@ from wukong.rules.selectors import Requirements, requirements, selects
 from wukong.state import State
 
 Reference = tuple[str, str, str, str]  # kind, apiVersion, name and uid of a controller
+Labels = frozenset[tuple[str, str]]
+_MOST_REMEMBERED = 4096  # namespaces and labels
 
 
 class CoveredPod(NamedTuple):
@@ -71,6 +73,7 @@ class CoveredPodsIndex:
     def __init__(self) -> None:
         self._covered: CopyOnWriteEntries[Key, CoveredPods] = CopyOnWriteEntries()  # by budget
         self._budgets: CopyOnWriteDicts[str, Key, None] = CopyOnWriteDicts()  # by namespace, those of the above
+        self._covering: dict[tuple[str, Labels], list[Key]] = {}  # namespace and labels of a pod → those that cover it
 
     def of(self, budget: PodDisruptionBudget, state: State) -> CoveredPods:
         """The pods of this budget in the mirror that this is an index of."""
@@ -79,6 +82,7 @@ class CoveredPodsIndex:
         if covered is None or covered.selector != selector:
             covered = self._covered[key] = CoveredPods(selector)
             self._budgets.own(key.namespace)[key] = None
+            self._covering.clear()
             for pod_key in state.pods.list_matching(budget.metadata.namespace, budget.spec.selector):
                 covered.put(pod_key, _describe(state.get(Pod, pod_key)))
         return covered
@@ -88,28 +92,61 @@ class CoveredPodsIndex:
             if new is None and self._covered.pop(key, None) is not None:
                 del self._budgets.own(key.namespace)[key]
                 self._budgets.drop_if_empty(key.namespace)
+                self._covering.clear()
             return
-        budgets = self._budgets.get(key.namespace)
-        if not budgets:
+        if key.namespace not in self._budgets:
             return
-        pod, is_labelled_alike = _describe(new), old is not None and new is not None and _has_same_labels(old, new)
-        if is_labelled_alike and pod == _describe(old):
+        is_labelled_alike = old is not None and new is not None and _has_same_labels(old, new)
+        if is_labelled_alike and _counts_alike(old, new):
             return
-        for budget in budgets:
-            covered = self._covered[budget]
-            is_covered = new is not None and selects(covered.selector, new.metadata.labels)
-            covered_pod = pod if is_covered else None
-            if covered.pods.get(key) != covered_pod:
-                self._covered.own(budget).put(key, covered_pod)
+        covering = self._find_covering(new)
+        pod = _describe(new) if covering else None
+        for budget in covering:
+            if self._covered[budget].pods.get(key) != pod:
+                self._covered.own(budget).put(key, pod)
+        if not is_labelled_alike:
+            for budget in self._find_covering(old):
+                if budget not in covering and key in self._covered[budget].pods:
+                    self._covered.own(budget).put(key, None)
+
+    def _find_covering(self, pod: Object | None) -> list[Key]:
+        """The budgets that select a pod. The answer for the same labels is remembered."""
+        if pod is None:
+            return []
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels
+        place = (namespace, frozenset(labels.items()))
+        covering = self._covering.get(place)
+        if covering is None:
+            if len(self._covering) >= _MOST_REMEMBERED:
+                self._covering.clear()
+            budgets = self._budgets.get(namespace, ())
+            covering = [budget for budget in budgets if selects(self._covered[budget].selector, labels)]
+            self._covering[place] = covering
+        return covering
 
     def fork(self) -> CoveredPodsIndex:
         copy = CoveredPodsIndex()
         copy._covered, copy._budgets = self._covered.fork(), self._budgets.fork()
+        copy._covering = dict(self._covering)
         return copy
 
 
 def _has_same_labels(old: Object, new: Object) -> bool:
-    return old.metadata.labels == new.metadata.labels
+    labels = old.metadata.labels
+    return labels is new.metadata.labels or labels == new.metadata.labels
+
+
+def _counts_alike(old: Object | None, new: Object | None) -> bool:
+    """Whether two versions of a pod are the same to a budget that covers both: most changes are."""
+    return (
+        isinstance(old, Pod)
+        and isinstance(new, Pod)
+        and old.metadata.uid == new.metadata.uid
+        and old.metadata.owner_references is new.metadata.owner_references
+        and old.is_terminating == new.is_terminating
+        and old.is_finished == new.is_finished
+        and is_ready(old) == is_ready(new)
+    )
 
 
 def _describe(pod: Object | None) -> CoveredPod | None:

@@ -7,16 +7,41 @@ depends on the pods of its workload, a pod's place on its node.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import Pod
-from wukong.api.kinds import KINDS, NODES
+from wukong.api.kinds import KINDS, NODES, POD_DISRUPTION_BUDGETS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
+from wukong.engine.copy_on_write import CopyOnWriteDicts
 from wukong.state import Change, State
 
 O = TypeVar("O", bound=Object)  # noqa: E741
+
+
+class BudgetsByNamespace:
+    """The keys of budgets. A derived index of the mirror: those of other namespaces are not looked at."""
+
+    kinds: ClassVar[frozenset[str]] = frozenset({POD_DISRUPTION_BUDGETS.group_kind})
+
+    def __init__(self) -> None:
+        self._keys: CopyOnWriteDicts[str, Key, None] = CopyOnWriteDicts()
+
+    def of(self, namespace: str) -> Iterable[Key]:
+        return self._keys.get(namespace, ())
+
+    def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
+        if old is None:
+            self._keys.own(key.namespace)[key] = None
+        elif new is None:
+            del self._keys.own(key.namespace)[key]
+            self._keys.drop_if_empty(key.namespace)
+
+    def fork(self) -> BudgetsByNamespace:
+        copy = BudgetsByNamespace()
+        copy._keys = self._keys.fork()
+        return copy
 
 
 class TouchedObjects:
@@ -32,7 +57,11 @@ class TouchedObjects:
 
     def observe(self, change: Change) -> None:
         self._add(change.group_kind, change.key)
-        for subject in (change.old, change.new):
+        old, new = change.old, change.new
+        is_owned_alike = (
+            old is not None and new is not None and old.metadata.owner_references is new.metadata.owner_references
+        )
+        for subject in (new,) if is_owned_alike else (old, new):
             owner = controller_of(subject.metadata) if subject is not None else None
             if owner is not None:
                 owner_kind = KINDS.group_kind_named(owner.kind, owner.api_version)
@@ -71,7 +100,8 @@ class TouchedObjects:
     def _find_keys(self, struct: type[Object], state: State) -> set[Key]:
         keys = self._keys.get(KINDS.group_kinds[struct], set())
         if struct is PodDisruptionBudget:  # any pod of its namespace may count for it
-            return {key for key in state.of(struct) if key.namespace in self._namespaces}
+            budgets = state.index_of(BudgetsByNamespace)
+            return {key for namespace in self._namespaces for key in budgets.of(namespace)}
         if struct is Pod:
             nodes = self._keys.get(NODES.group_kind, ())
             return keys.union(*(state.pods.on_node(node.name) for node in nodes))

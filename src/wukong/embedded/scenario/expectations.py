@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
 from typing import Any
 
@@ -12,6 +12,7 @@ from wukong.embedded.scenario.format.fields import ExpectedEvent, ExpectedStory,
 from wukong.embedded.scenario.record.story import Story
 from wukong.errors import nearest
 
+NOT_SETTLED = "it does not settle"  # which is expected of every story, though the scenario does not say so
 _MOST_TIMES = 6
 
 
@@ -22,13 +23,21 @@ def find_differences(expected: ExpectedStory, story: Story) -> list[str]:
 
 def find_differences_under_faults(expected: ExpectedStory, story: Story) -> list[str]:
     """Under faults a story must come to rest, if that is expected, and leave checkers nothing to find; no more."""
-    is_unsettled = expected.settled and not story.settled
-    return [*story.findings, *(["it does not settle", *story.stuck] if is_unsettled else [])]
+    is_unsettled = expected.settled is not False and not story.settled
+    return [*story.findings, *([NOT_SETTLED, *story.stuck] if is_unsettled else [])]
+
+
+def list_unmet_expectations(differences: Iterable[str], unwritten: Iterable[str]) -> list[str]:
+    """The differences from what somebody wrote: not that it does not settle and why, and not what checkers found."""
+    others = {NOT_SETTLED, *unwritten}
+    return [difference for difference in differences if difference not in others]
 
 
 def _compare_stories(expected: ExpectedStory, story: Story) -> Iterator[str]:
     yield from story.findings  # whatever was expected: these must not be
-    if story.settled != expected.settled:
+    if expected.settled is None and not story.settled:
+        yield NOT_SETTLED
+    elif expected.settled is not None and story.settled != expected.settled:
         yield f"settled: expected {_format(expected.settled)}, got {_format(story.settled)}"
     for text in [expected.stuck] if isinstance(expected.stuck, str) else expected.stuck:
         if not any(text in reason for reason in story.stuck):
@@ -40,9 +49,10 @@ def _compare_stories(expected: ExpectedStory, story: Story) -> Iterator[str]:
             hint = nearest(name, story.workloads) or f" There are: {', '.join(story.workloads) or 'none'}."
             yield f"workloads.{name}: expected this workload, found none.{hint}"
         else:
-            yield from _compare(
-                msgspec.to_builtins(expected_workload), document["workloads"][name], f"workloads.{name}"
-            )
+            counts = msgspec.to_builtins(expected_workload)
+            evicted = counts.pop("restarts")
+            counts["evicted"] = evicted if counts["evicted"] is None else counts["evicted"]
+            yield from _compare(counts, document["workloads"][name], f"workloads.{name}")
     yield from _compare(msgspec.to_builtins(expected.nodes), document["nodes"], "nodes")
     yield from _compare({"virtualSeconds": expected.virtual_seconds}, document, "")
     for index, expected_event in enumerate(expected.events):

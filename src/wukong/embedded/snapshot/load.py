@@ -13,10 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from wukong.api.field_types import type_of
 from wukong.api.kind_table import Kind
 from wukong.api.kinds import (
     CONTROLLER_REVISIONS,
     DEPLOYMENTS,
+    JOBS,
     KINDS,
     NAMESPACES,
     NODES,
@@ -26,12 +28,12 @@ from wukong.api.kinds import (
 )
 from wukong.api.resources import Resource
 from wukong.cluster.document_shapes import find_time_problems, is_time
+from wukong.cluster.reduction import restore_omitted_fields
 from wukong.embedded.actors.kubelet.behaviour import SILENT
 from wukong.embedded.snapshot import machines, pods, revisions
 from wukong.embedded.snapshot.revisions import DocumentsByKind
-from wukong.embedded.store import defaults
 from wukong.embedded.store.documents import condition_of, format_time, meta_of, parse_time, value_at, without_fields
-from wukong.embedded.store.normalize import normalize
+from wukong.embedded.store.stored_form import store_form_of
 from wukong.embedded.world.clock import START
 from wukong.errors import ClusterError, InputError
 from wukong.ports import Document
@@ -54,6 +56,7 @@ def load_snapshot(documents: Iterable[Document], now: float | None = None) -> Lo
     by_kind: DocumentsByKind = {kind.group_kind: [] for kind in KINDS if kind.loads}
     for document in documents:
         kind = kind_of(document)
+        restore_omitted_fields(document)  # older snapshots lack them
         by_kind[kind.group_kind].append(_complete_head(document, kind.resource))
     taken = max([*_list_times(by_kind), now or 0.0]) or START  # never before what it shows
     now = taken + 1.0  # the API's times are whole seconds: what was just then is past
@@ -209,7 +212,7 @@ def _owner_kind_of(owner: Document) -> str:
 
 def _fill_in(by_kind: DocumentsByKind, now: float) -> None:
     """Objects written by hand, or reduced, get what the API server gives those it stores."""
-    completion = pods.PodCompletion(lambda pod: _with_defaults(PODS.kind, pod))
+    completion = pods.PodCompletion(lambda pod: _with_defaults(PODS, pod))
     for group_kind, documents in by_kind.items():
         kind = KINDS[group_kind]
         for index, document in enumerate(documents):
@@ -217,23 +220,23 @@ def _fill_in(by_kind: DocumentsByKind, now: float) -> None:
             if kind.resource == PODS:
                 documents[index] = completion.complete(document, now)
                 continue
-            has_defaults = kind.is_built_in and kind.decides
-            stored = documents[index] = _with_defaults(kind.resource.kind, document) if has_defaults else document
+            has_defaults = kind.is_built_in and (kind.decides or kind.resource == JOBS)
+            stored = documents[index] = _with_defaults(kind.resource, document) if has_defaults else document
             has_template = kind.resource == CONTROLLER_REVISIONS and value_at(stored, "data.spec.template")
             if has_template:  # it is compared with the templates of workloads, which have defaults
-                whole = _with_defaults("StatefulSet", {"spec": {"template": _without_directive(stored)}})
+                whole = _with_defaults(STATEFUL_SETS, {"spec": {"template": _without_directive(stored)}})
                 stored["data"] = {"spec": {"template": whole["spec"]["template"]}}
             if kind.resource == NODES:
                 _complete_node(stored, now)
 
 
-def _with_defaults(kind: str, document: Document) -> Document:
+def _with_defaults(resource: Resource, document: Document) -> Document:
+    type_ = type_of(resource)
+    assert type_ is not None, f"{resource.kind} is none of Kubernetes' kinds"
     try:
-        stored = normalize(document)
-        defaults.fill(kind, stored)
+        return store_form_of(type_, document)
     except ClusterError as error:
-        raise InputError(f"{kind} {name_of(document)}: {error}") from None
-    return stored
+        raise InputError(f"{resource.kind} {name_of(document)}: {error}") from None
 
 
 def _without_directive(revision: Document) -> Document:

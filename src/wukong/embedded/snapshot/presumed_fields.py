@@ -4,7 +4,9 @@ Apply removes fields that its manager applied before and no longer applies. Snap
 
     annotation last-applied-configuration    that was applied before
     nothing of the kind                      all of the spec was, but for replicas, which an autoscaler may own, and
-                                             annotations of the template, which `kubectl rollout restart` adds
+                                             annotations of the template, which `kubectl rollout restart` adds;
+                                             of pods and Jobs only what is applied now: servers and controllers write
+                                             much of their specs, and next to nothing of them can change
 
 Called by app/snapshots.py before a change is played.
 """
@@ -12,9 +14,12 @@ Called by app/snapshots.py before a change is played.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+from wukong.api.field_types import LIST, STRUCT, Field, Type
 from wukong.api.json_values import check_depth, load_json
 from wukong.api.resources import Key
+from wukong.api.unknown_fields import drop_unknown_fields
 from wukong.embedded.snapshot.load import kind_of
 from wukong.embedded.store import Server
 from wukong.embedded.store.documents import copy_document, meta_of, value_at, without_fields
@@ -34,9 +39,44 @@ def presume_fields(server: Server, documents: Iterable[Document], manager: str) 
         live = server.database.get(kind.name, Key(namespace, meta["name"]))
         if live is not None:
             before = _read_last_applied(live) or _presume_applied(live, document)
+            if kind.type is not None:
+                before = _with_replaced_parts(before, live, document, kind.type)
             server.database.put(
                 kind.name, claim_fields(kind, live, before, Writer(manager, "Apply"), server.clock.now())
             )
+
+
+def _with_replaced_parts(before: Any, live: Any, wanted: Any, type_: Type) -> Any:
+    """Return what was applied before, and with it all that `kubectl apply` replaces where the manifest says something.
+
+    Of a volume, or a strategy, it keeps no field that the manifest does not name: their fields exclude each other, and
+    defaults that nobody applied (a strategy's rollingUpdate) would stand in the way of another kind.
+    """
+    if type_.shape != STRUCT or not all(isinstance(value, dict) for value in (live, wanted)):
+        return before
+    result = dict(before) if isinstance(before, dict) else {}
+    for name in wanted.keys() & live.keys():
+        field = type_.fields.get(name)
+        if field is None:
+            continue
+        values = result.get(name), live[name], wanted[name]
+        if field.retains_keys:
+            part: Any = _replaced_part(*values, field)
+        elif field.type.shape == LIST:
+            part = values[0]
+        else:
+            part = _with_replaced_parts(*values, field.type)
+        if part is not None:
+            result[name] = part
+    return result
+
+
+def _replaced_part(before: Any, live: Any, wanted: Any, field: Field) -> Any:
+    if field.merge_key is None:
+        return live
+    names = {item.get(field.merge_key) for item in wanted if isinstance(item, dict)}
+    applied = [item for item in before or () if item.get(field.merge_key) not in names]
+    return [*applied, *(item for item in live if item.get(field.merge_key) in names)]
 
 
 def _read_last_applied(live: Document) -> Document | None:
@@ -50,6 +90,8 @@ def _read_last_applied(live: Document) -> Document | None:
 
 
 def _presume_applied(live: Document, wanted: Document) -> Document:
+    if live["kind"] in ("Pod", "Job"):
+        return drop_unknown_fields(without_fields(wanted, "status"))
     presumed = copy_document(without_fields(live, "status", "metadata"))
     if value_at(wanted, "spec.replicas") is None and isinstance(presumed.get("spec"), dict):
         presumed["spec"].pop("replicas", None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from typing import NamedTuple
 
 from wukong.api.resources import Key
@@ -151,7 +151,7 @@ class Database:
         self._log(name, Change(self.version, "DELETED", key, removed, before))
         return removed
 
-    def _own(self, name: str, namespace: str) -> dict[str, Document]:
+    def _own(self, name: str, namespace: str) -> MutableMapping[str, Document]:
         by_namespace = self._objects.get(name)
         if by_namespace is None:
             by_namespace = self._objects[name] = CopyOnWriteDicts()
@@ -211,6 +211,11 @@ class Database:
     def follow(self, follower: Callable[[str, Change], None]) -> None:
         """Call `follower` with every change before any listener: for indexes that other modules keep."""
         self._followers.append(follower)
+
+    def close(self) -> None:
+        """Call nobody any more."""
+        self._listeners.clear()
+        self._followers.clear()
 
     def _log(self, name: str, change: Change) -> None:
         log = self._logs.setdefault(name, [])

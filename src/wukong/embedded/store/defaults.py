@@ -1,7 +1,9 @@
-"""The defaults that the API server fills in, for pods, pod templates, workloads and the few other kinds we write.
+"""The defaults that the API server fills in, as a table: struct → field → value; and those that it computes.
 
-Called by writes.py on every create and update of a built-in kind, with a copy that may be changed. What decides
-placement in a new pod (resources, ports, priority, tolerations) is filled in by `wukong.admission` instead.
+Types and the defaults that Kubernetes declares beside them are in api/field_types.py; here are those of its code.
+stored_form.py calls both functions for every struct of a document, from the innermost out, after zeros were left out:
+a field is absent where Go has nil, "" or 0. What decides placement in a new pod (requests, host ports, priority,
+tolerations) is filled in by `wukong.admission` instead.
 """
 
 from __future__ import annotations
@@ -11,64 +13,98 @@ from typing import Any
 
 from wukong.ports import Document
 
-_WITH_POD_TEMPLATE = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"})
-_POD_SPEC_DEFAULTS: Document = {
-    "restartPolicy": "Always",
-    "terminationGracePeriodSeconds": 30,
-    "dnsPolicy": "ClusterFirst",
-    "schedulerName": "default-scheduler",
+_FILE_MODE: Document = {"defaultMode": 0o644}
+_CONTAINER: Document = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
+DEFAULTS: dict[str, Document] = {
+    "PodSpec": {
+        "restartPolicy": "Always",
+        "terminationGracePeriodSeconds": 30,
+        "dnsPolicy": "ClusterFirst",
+        "schedulerName": "default-scheduler",
+        "securityContext": {},
+    },
+    "Container": _CONTAINER,
+    "EphemeralContainer": _CONTAINER,
+    "Probe": {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3},
+    "HTTPGetAction": {"path": "/", "scheme": "HTTP"},
+    "ObjectFieldSelector": {"apiVersion": "v1"},
+    "SecretVolumeSource": _FILE_MODE,
+    "ConfigMapVolumeSource": _FILE_MODE,
+    "DownwardAPIVolumeSource": _FILE_MODE,
+    "ProjectedVolumeSource": _FILE_MODE,
+    "ServiceAccountTokenProjection": {"expirationSeconds": 3600},
+    "HostPathVolumeSource": {"type": ""},
+    "PersistentVolumeClaimSpec": {"volumeMode": "Filesystem"},
+    "PersistentVolumeClaimStatus": {"phase": "Pending"},
+    "PersistentVolumeSpec": {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"},
+    "PersistentVolumeStatus": {"phase": "Pending"},
+    "Secret": {"type": "Opaque"},
+    "NamespaceStatus": {"phase": "Active"},
+    "DeploymentSpec.apps": {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600},
+    "ReplicaSetSpec.apps": {"replicas": 1},
+    "DaemonSetSpec.apps": {"revisionHistoryLimit": 10},
+    "StatefulSetSpec.apps": {
+        "replicas": 1,
+        "revisionHistoryLimit": 10,
+        "podManagementPolicy": "OrderedReady",
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+    },
+    "StatefulSetPersistentVolumeClaimRetentionPolicy.apps": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+    "JobSpec.batch": {"completionMode": "NonIndexed", "suspend": False, "manualSelector": False},
+    "PodFailurePolicyOnPodConditionsPattern.batch": {"status": "True"},
+    "CronJobSpec.batch": {
+        "concurrencyPolicy": "Allow",
+        "suspend": False,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
+    },
+    "StorageClass.storage.k8s.io": {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
+    "PriorityClass.scheduling.k8s.io": {"preemptionPolicy": "PreemptLowerPriority"},
 }
-_PROBE_DEFAULTS = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+# Fields of features that are off unless somebody turns them on: the server drops them.
+DISABLED: dict[str, tuple[str, ...]] = {
+    "PodSpec": ("workloadRef",),
+    "Lifecycle": ("stopSignal",),
+    "VolumeProjection": ("podCertificate", "clusterTrustBundle"),
+    "RollingUpdateStatefulSetStrategy.apps": ("maxUnavailable",),
+}
 
 
-def fill(kind: str, document: Document) -> None:
-    """Fill in the defaults of a document of this kind, in place."""
-    if kind in _WITH_POD_TEMPLATE:
-        template = document.setdefault("spec", {}).get("template")
-        if isinstance(template, dict):
-            template.setdefault("metadata", {})
-            _fill_pod_spec(template.setdefault("spec", {}))
-    if kind in _BY_KIND:
-        _BY_KIND[kind](document)
+def has_more(name: str) -> bool:
+    """Whether there is anything to fill in, to drop or to compute in structs of this name."""
+    return name in DEFAULTS or name in DISABLED or name in _COMPUTED
+
+
+def fill_fields(name: str, value: Document) -> None:
+    """Fill in what the table has for a struct of this name, in place; drop the fields of features that are off."""
+    for field, default in DEFAULTS.get(name, _NONE).items():
+        if field not in value:
+            value[field] = dict(default) if isinstance(default, dict) else default
+    for field in DISABLED.get(name, ()):
+        value.pop(field, None)
+
+
+def compute_fields(name: str, value: Document) -> None:
+    """Fill in the fields that depend on others, in place; what is in the struct has its own defaults already."""
+    if name in _COMPUTED:
+        _COMPUTED[name](value)
+
+
+_NONE: Document = {}
 
 
 def _fill_pod(pod: Document) -> None:
-    spec = pod.setdefault("spec", {})
-    _fill_pod_spec(spec)
-    spec.setdefault("enableServiceLinks", True)
+    pod["spec"].setdefault("enableServiceLinks", True)
 
 
 def _fill_pod_spec(spec: Document) -> None:
-    for name, value in _POD_SPEC_DEFAULTS.items():
-        spec.setdefault(name, value)
-    spec.setdefault("securityContext", {})
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:  # the second is the first's old name
         spec["serviceAccountName"] = spec["serviceAccount"] = account
-    for container in [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]:
-        _fill_container(container)
-    for volume in spec.get("volumes") or []:
-        _fill_volume(volume)
 
 
 def _fill_container(container: Document) -> None:
-    container.setdefault("resources", {})
-    container.setdefault("terminationMessagePath", "/dev/termination-log")
-    container.setdefault("terminationMessagePolicy", "File")
     container.setdefault("imagePullPolicy", "Always" if _is_latest(container.get("image", "")) else "IfNotPresent")
-    for port in container.get("ports") or []:
-        port.setdefault("protocol", "TCP")
-    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
-        if isinstance(probe := container.get(name), dict):
-            for field, value in _PROBE_DEFAULTS.items():
-                probe.setdefault(field, value)
-            if isinstance(http_get := probe.get("httpGet"), dict):
-                http_get.setdefault("path", "/")
-                http_get.setdefault("scheme", "HTTP")
-    for variable in container.get("env") or []:
-        reference = (variable.get("valueFrom") or {}).get("fieldRef")
-        if isinstance(reference, dict):
-            reference.setdefault("apiVersion", "v1")
 
 
 def _is_latest(image: str) -> bool:
@@ -77,118 +113,143 @@ def _is_latest(image: str) -> bool:
 
 
 def _fill_volume(volume: Document) -> None:
-    """Make a volume without a source an emptyDir, and set the mode of files from an object."""
-    if set(volume) == {"name"}:
+    """A volume without a source is an emptyDir; an image is pulled like a container's."""
+    if volume.keys() <= {"name"}:
         volume["emptyDir"] = {}
-    for name in ("configMap", "secret", "projected", "downwardAPI"):
-        if isinstance(source := volume.get(name), dict):
-            source.setdefault("defaultMode", 420)
+    if (image := volume.get("image")) is not None and "pullPolicy" not in image:
+        policy = "Always" if _is_latest(image.get("reference", "")) else "IfNotPresent"
+        volume["image"] = {**image, "pullPolicy": policy}
 
 
-def _fill_deployment(deployment: Document) -> None:
-    spec = deployment["spec"]
-    spec.setdefault("replicas", 1)
-    spec.setdefault("revisionHistoryLimit", 10)
-    spec.setdefault("progressDeadlineSeconds", 600)
-    _fill_rolling_update(spec.setdefault("strategy", {}), {"maxUnavailable": "25%", "maxSurge": "25%"})
+def _fill_deployment_strategy(strategy: Document) -> None:
+    _fill_rolling_update(strategy, {"maxUnavailable": "25%", "maxSurge": "25%"})
 
 
-def _fill_daemon_set(daemon_set: Document) -> None:
-    spec = daemon_set["spec"]
-    spec.setdefault("revisionHistoryLimit", 10)
-    _fill_rolling_update(spec.setdefault("updateStrategy", {}), {"maxUnavailable": 1, "maxSurge": 0})
-
-
-def _fill_stateful_set(stateful_set: Document) -> None:
-    spec = stateful_set["spec"]
-    spec.setdefault("replicas", 1)
-    spec.setdefault("revisionHistoryLimit", 10)
-    spec.setdefault("podManagementPolicy", "OrderedReady")
-    retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
-    for event in ("whenDeleted", "whenScaled"):
-        retention.setdefault(event, "Retain")
-    strategy = spec.setdefault("updateStrategy", {})
-    if "type" not in strategy:
-        strategy.setdefault("rollingUpdate", {})
-    strategy.setdefault("type", "RollingUpdate")
-    if strategy["type"] == "RollingUpdate" and isinstance(strategy.get("rollingUpdate"), dict):
-        strategy["rollingUpdate"].setdefault("partition", 0)
+def _fill_daemon_set_strategy(strategy: Document) -> None:
+    _fill_rolling_update(strategy, {"maxUnavailable": 1, "maxSurge": 0})
 
 
 def _fill_rolling_update(strategy: Document, parameters: dict[str, Any]) -> None:
-    strategy.setdefault("type", "RollingUpdate")
-    if strategy["type"] == "RollingUpdate":
-        rolling_update = strategy.setdefault("rollingUpdate", {})
-        for name, value in parameters.items():
-            rolling_update.setdefault(name, value)
+    if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
+        parameters_given = strategy.get("rollingUpdate", {})
+        if not parameters.keys() <= parameters_given.keys():
+            strategy["rollingUpdate"] = {**parameters, **parameters_given}
 
 
-def _fill_replicas(workload: Document) -> None:
-    workload["spec"].setdefault("replicas", 1)
+def _fill_stateful_set_strategy(strategy: Document) -> None:
+    if "type" not in strategy:
+        strategy["type"] = "RollingUpdate"
+        strategy.setdefault("rollingUpdate", {})
+    if strategy["type"] == "RollingUpdate" and "partition" not in strategy.get("rollingUpdate", {"partition": 0}):
+        strategy["rollingUpdate"] = {"partition": 0, **strategy["rollingUpdate"]}
+
+
+def _fill_stateful_set(spec: Document) -> None:
+    head = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+    claims = spec.get("volumeClaimTemplates") or ()
+    if not all(head.items() <= claim.items() for claim in claims):
+        spec["volumeClaimTemplates"] = [{**claim, **head} for claim in claims]
+
+
+def _fill_job_spec(spec: Document) -> None:
+    if "completions" not in spec and "parallelism" not in spec:
+        spec["completions"] = 1
+    spec.setdefault("parallelism", 1)
+    spec.setdefault("backoffLimit", 2**31 - 1 if "backoffLimitPerIndex" in spec else 6)
+    spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")
+
+
+def _fill_job(job: Document) -> None:
+    _take_labels(job, job["spec"]["template"]["metadata"].get("labels"))
 
 
 def _fill_replication_controller(controller: Document) -> None:
-    _fill_replicas(controller)
     labels = ((controller["spec"].get("template") or {}).get("metadata") or {}).get("labels")
-    if labels:
-        controller["spec"].setdefault("selector", labels)
-        controller["metadata"].setdefault("labels", labels)
+    if labels and not controller["spec"].get("selector"):
+        controller["spec"]["selector"] = dict(labels)
+    _take_labels(controller, labels)
 
 
-def _fill_service(service: Document) -> None:
-    spec = service.setdefault("spec", {})
-    spec.setdefault("type", "ClusterIP")
-    spec.setdefault("sessionAffinity", "None")
-    spec.setdefault("internalTrafficPolicy", "Cluster")
-    for port in spec.get("ports") or []:
-        port.setdefault("protocol", "TCP")
-        port.setdefault("targetPort", port.get("port"))
+def _take_labels(document: Document, labels: Document | None) -> None:
+    """An object without labels takes those of its template, as the same object: generated_fields.py can tell."""
+    if labels and not document["metadata"].get("labels"):
+        document["metadata"] = {**document["metadata"], "labels": labels}
 
 
-def _fill_priority_class(priority: Document) -> None:
-    priority.setdefault("preemptionPolicy", "PreemptLowerPriority")
-    priority.setdefault("value", 0)
+def _fill_service_spec(spec: Document) -> None:
+    kind = spec.setdefault("type", "ClusterIP")
+    if spec.setdefault("sessionAffinity", "None") == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif (spec.get("sessionAffinityConfig") or {}).get("clientIP", {}).get("timeoutSeconds") is None:
+        spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": 10800}}
+    if kind != "ExternalName":
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+    if kind in ("NodePort", "LoadBalancer") or (kind == "ClusterIP" and spec.get("externalIPs")):
+        spec.setdefault("externalTrafficPolicy", "Cluster")
+    if kind == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+    if not all(port.get("targetPort") for port in spec.get("ports") or ()):
+        spec["ports"] = [{**port, "targetPort": port.get("targetPort") or port["port"]} for port in spec["ports"]]
 
 
 def _fill_namespace(namespace: Document) -> None:
     """Label a namespace with its name, so that it can be selected by it."""
     meta = namespace["metadata"]
-    meta["labels"] = {**(meta.get("labels") or {}), "kubernetes.io/metadata.name": meta.get("name", "")}
+    labels = {**(meta.get("labels") or {}), "kubernetes.io/metadata.name": meta.get("name", "")}
+    if labels != meta.get("labels"):
+        namespace["metadata"] = {**meta, "labels": labels}
 
 
-def _fill_node(node: Document) -> None:
-    node.setdefault("spec", {})
-    status = node.setdefault("status", {})
+def _fill_node_status(status: Document) -> None:
     if "capacity" in status:
         status.setdefault("allocatable", dict(status["capacity"]))
 
 
-def _fill_volume_claim(claim: Document) -> None:
-    claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+def _fill_autoscaler(spec: Document) -> None:
+    """At least one replica, 80 % of cpu; a behavior has all its rules, but for the window in which it scales down."""
+    spec.setdefault("minReplicas", 1)
+    if not spec.get("metrics"):
+        target = {"type": "Utilization", "averageUtilization": 80}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    if "behavior" in spec:
+        up = {"stabilizationWindowSeconds": 0, **_scaling_rules(("Pods", 4), ("Percent", 100))}
+        down = _scaling_rules(("Percent", 100))
+        behavior = spec["behavior"]
+        spec["behavior"] = {
+            "scaleUp": {**up, **(behavior.get("scaleUp") or {})},
+            "scaleDown": {**down, **(behavior.get("scaleDown") or {})},
+        }
 
 
-def _fill_persistent_volume(volume: Document) -> None:
-    spec = volume.setdefault("spec", {})
-    spec.setdefault("volumeMode", "Filesystem")
-    spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
+def _scaling_rules(*policies: tuple[str, int]) -> Document:
+    listed = [{"type": type_, "value": value, "periodSeconds": 15} for type_, value in policies]
+    return {"selectPolicy": "Max", "policies": listed}
 
 
-def _fill_secret(secret: Document) -> None:
-    secret.setdefault("type", "Opaque")
+def _fill_limit_range_item(item: Document) -> None:
+    """Of containers: what is limited to a maximum has that as its default limit, which is the default request, too."""
+    if item.get("type") == "Container":
+        limits = {**(item.get("max") or {}), **(item.get("default") or {})}
+        requests = {**(item.get("min") or {}), **limits, **(item.get("defaultRequest") or {})}
+        item |= {name: amounts for name, amounts in (("default", limits), ("defaultRequest", requests)) if amounts}
 
 
-_BY_KIND: dict[str, Callable[[Document], None]] = {
+_COMPUTED: dict[str, Callable[[Document], None]] = {
     "Pod": _fill_pod,
-    "Deployment": _fill_deployment,
-    "DaemonSet": _fill_daemon_set,
-    "StatefulSet": _fill_stateful_set,
-    "ReplicaSet": _fill_replicas,
+    "PodSpec": _fill_pod_spec,
+    "Container": _fill_container,
+    "EphemeralContainer": _fill_container,
+    "Volume": _fill_volume,
+    "DeploymentStrategy.apps": _fill_deployment_strategy,
+    "DaemonSetUpdateStrategy.apps": _fill_daemon_set_strategy,
+    "StatefulSetUpdateStrategy.apps": _fill_stateful_set_strategy,
+    "StatefulSetSpec.apps": _fill_stateful_set,
+    "JobSpec.batch": _fill_job_spec,
+    "Job.batch": _fill_job,
     "ReplicationController": _fill_replication_controller,
-    "Service": _fill_service,
-    "PriorityClass": _fill_priority_class,
+    "ServiceSpec": _fill_service_spec,
     "Namespace": _fill_namespace,
-    "Node": _fill_node,
-    "PersistentVolumeClaim": _fill_volume_claim,
-    "PersistentVolume": _fill_persistent_volume,
-    "Secret": _fill_secret,
+    "NodeStatus": _fill_node_status,
+    "HorizontalPodAutoscalerSpec.autoscaling": _fill_autoscaler,
+    "LimitRangeItem": _fill_limit_range_item,
 }

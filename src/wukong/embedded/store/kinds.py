@@ -12,13 +12,13 @@ from functools import cached_property
 import msgspec
 
 from wukong.api.crds import Schema
+from wukong.api.field_types import Type, type_of
 from wukong.api.kind_table import Kind, MergeKeys
 from wukong.api.kinds import KINDS, PODS
 from wukong.api.resources import Resource, group_kind, group_of
 from wukong.embedded.store.api_errors import no_such_kind
 from wukong.ports import Document
 
-OwnKeys = tuple[tuple[str, tuple[str, ...]], ...]  # merge keys of one built-in kind alone: fields and their keys
 _NAME_AND_NAMESPACE = frozenset({"metadata.name", "metadata.namespace"})
 
 
@@ -31,13 +31,17 @@ class ServedKind(msgspec.Struct, frozen=True, dict=True):
     has_generation: bool = True
     fields: frozenset[str] = _NAME_AND_NAMESPACE
     schema: Schema | None = None  # of a CustomResourceDefinition
-    merge_keys: OwnKeys = ()
     since: int = 0  # the version before which no watch of this kind can begin
 
     @cached_property
     def name(self) -> str:
         """`pods`, `deployments.apps`: as in messages, and as the key of its objects."""
         return store_name(self.resource)
+
+    @cached_property
+    def type(self) -> Type | None:
+        """The fields of one of Kubernetes' own kinds. None for custom kinds, which have a schema, and internal ones."""
+        return type_of(self.resource) if self.schema is None else None
 
     @property
     def title(self) -> str:
@@ -125,7 +129,6 @@ def _serve(entry: Kind) -> ServedKind:
         has_generation=entry.has_generation,
         fields=_NAME_AND_NAMESPACE.union(entry.field_selectors),
         schema=_schema_of_anything(entry.merge_keys) if entry.origin == "foreign" else None,
-        merge_keys=tuple(entry.merge_keys.items()),
     )
 
 

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from wukong.api.quantity import parse_quantity
+from wukong.api.quantity import milli, parse_quantity
 from wukong.embedded.store.api_errors import bad_request
 from wukong.errors import InputError
 from wukong.ports import Document
 
-QUANTITIES = frozenset({"limits", "requests", "capacity", "allocatable", "overhead", "allocatedResources", "hard"})
+QUANTITIES = frozenset({
+    "limits", "requests", "capacity", "allocatable", "overhead", "allocatedResources", "hard", "used",
+    "default", "defaultRequest", "min", "max", "maxLimitRequestRatio",
+})  # fmt: skip
+QuantityForm = Literal["binary", "decimal", "exponential"]
 _TEXT_MAPS = frozenset({
     "labels", "annotations", "matchLabels", "nodeSelector", "data", "binaryData", "stringData", "disruptedPods",
     "volumeAttributes", "parameters",
@@ -32,11 +36,13 @@ ZERO_IS_ABSENT = frozenset({  # plain booleans and numbers; those that are point
     "sizeBytes",
 })  # fmt: skip
 OPAQUE = frozenset({"managedFields", "openAPIV3Schema"})  # documents of another kind, whose names mean other things
+EMPTY_TEXT_STAYS = frozenset({"storageClassName"})  # of a claim: none at all, not the default one
 EMPTY_LIST_STAYS = frozenset({"nodeSelectorTerms"})
 _BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL = ("k", "M", "G", "T", "P", "E")
 _FRACTIONAL = ("m", "u", "n")
 _NANO = 10**9
+_MILLI_NANOS = 10**6
 # Values that `normalize` may change, as JSON text has them: always, or in fields of certain names. Found in text that
 # means something else, it only costs time.
 _MAY_CHANGE = re.compile(rb'":(?:(null|""|\[\])|(\{)|(?:-?0|false))')
@@ -115,7 +121,7 @@ def _normalize_field(name: str, value: Any, known: Any) -> Any:
         items = [normalize(item) if isinstance(item, dict) and id(item) not in shared else item for item in value]
         return items if items or name in EMPTY_LIST_STAYS else None
     if value == "":
-        return None
+        return value if name in EMPTY_TEXT_STAYS else None
     if name in ZERO_IS_ABSENT and not value:
         return None
     return value
@@ -142,18 +148,38 @@ def _normalize_quantity(value: Any, place: str) -> Any:
 @lru_cache(4096, typed=True)
 def format_quantity(quantity: str | int | float) -> str:
     """Format a quantity in Kubernetes' canonical form: 1000m is 1, 0.5 is 500m, 1024Mi is 1Gi, 1024 stays 1024."""
-    nanos = parse_quantity(quantity)
+    return format_nanos(parse_quantity(quantity), form_of(quantity))
+
+
+def form_of(quantity: str | int | float) -> QuantityForm:
+    """The form in which a quantity is written, which sums keep."""
     text = str(quantity).strip()
-    if text.endswith("i") and (nanos % _NANO == 0) and abs(nanos) >= 1024 * _NANO:
+    if text.endswith("i"):
+        return "binary"
+    return "exponential" if "e" in text.lower() and not text.endswith("E") else "decimal"
+
+
+def format_nanos(nanos: int, form: QuantityForm) -> str:
+    """Format so many billionths. What is no whole number, or below 1024, has no binary form."""
+    if form == "binary" and nanos % _NANO == 0 and abs(nanos) >= 1024 * _NANO:
         number, suffix = _divide_out(nanos // _NANO, 1024, _BINARY)
         return f"{number}{suffix}"
-    if "e" in text.lower() and not text.endswith("E"):
+    if form == "exponential":
         return _format_exponential(nanos)
     if nanos % _NANO == 0:
         number, suffix = _divide_out(nanos // _NANO, 1000, _DECIMAL)
         return f"{number}{suffix}"
     power = next(index for index in (1, 2, 3) if nanos % (_NANO // 1000**index) == 0)
     return f"{nanos // (_NANO // 1000**power)}{_FRACTIONAL[power - 1]}"
+
+
+@lru_cache(4096, typed=True)
+def format_stored_quantity(quantity: str | int | float, is_rounded: bool) -> str:
+    """Format a quantity as it is stored. Lists of resources are rounded up to thousandths, other quantities are not."""
+    nanos = parse_quantity(quantity)
+    if is_rounded and nanos % _MILLI_NANOS:
+        return format_quantity(f"{milli(nanos)}m")
+    return format_quantity(quantity)
 
 
 def _divide_out(number: int, base: int, suffixes: tuple[str, ...]) -> tuple[int, str]:

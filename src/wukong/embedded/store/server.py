@@ -35,9 +35,10 @@ from wukong.embedded.store.kinds import Kinds, ServedKind
 from wukong.embedded.store.ownership import field_managers
 from wukong.embedded.store.ownership.field_managers import Writer
 from wukong.embedded.store.patch.patch import apply_patch
+from wukong.embedded.store.stored_form import find_unknown_path
 from wukong.embedded.store.validation.objects import refuse_wrong_types
 from wukong.embedded.store.writes import ObjectWriter
-from wukong.errors import Gone
+from wukong.errors import Gone, ServerFailed
 from wukong.ports import EVERYTHING, Clock, Document, PatchBody, Selection
 
 FIRST_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -220,6 +221,11 @@ class Server:
         configuration = {**head, **patch.body, "metadata": {name: value for name, value in metadata.items() if value}}
         if live is None and subresource:
             raise not_found(kind.name, key)
+        if kind.type is not None and (unknown := find_unknown_path(kind.type, configuration)):
+            subject = f"{key.namespace}/{key.name}; {kind.resource.api_version}, Kind={kind.resource.kind}"
+            raise ServerFailed(
+                f"failed to create typed patch object ({subject}): {unknown}: field not declared in schema"
+            )
         with refuse_wrong_types(kind):
             applied = field_managers.apply_configuration(kind, live, configuration, writer, force=patch.force, now=now)
         if live is None:

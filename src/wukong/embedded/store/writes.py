@@ -1,6 +1,6 @@
 """Creating and updating objects: what happens between a request and the database, in the API server's order.
 
-    create: metadata, name, namespace ─► defaults ─► admission ─► validation ─► status reset, generation ─► stored
+    create: metadata, name, namespace ─► defaults ─► admission ─► validation ─► status reset ─► limits ─► stored
     update: metadata kept ─► defaults ─► spec or status, not both ─► validation ─► generation ─► stored, or removed
 
 Called by server.py. Never looks at a clock: `now` is an argument.
@@ -11,16 +11,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from wukong.api.kinds import DEPLOYMENTS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES
+from wukong.api.field_types import struct_named
+from wukong.api.kinds import (
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    JOBS,
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    PRIORITY_CLASSES,
+    SERVICES,
+)
 from wukong.api.resources import Key
-from wukong.embedded.store import defaults
 from wukong.embedded.store.admission import (
     Mutator,
     add_not_ready_taint,
+    admit_claim,
     admit_pod,
     admit_pod_update,
+    charge_quotas,
+    check_limit_ranges,
+    check_pod_security,
+    check_resize,
     mutate,
+    normalize_sources,
     prepare_pod_for_create,
+    protect,
 )
 from wukong.embedded.store.api_errors import (
     already_exists,
@@ -42,13 +60,17 @@ from wukong.embedded.store.documents import (
     with_metadata,
     without_fields,
 )
+from wukong.embedded.store.generated_fields import add_job_selector, count_template
 from wukong.embedded.store.kinds import Kinds, ServedKind
 from wukong.embedded.store.kubevirt import admission as kubevirt_admission
+from wukong.embedded.store.limits.limit_ranges import ANNOTATION
 from wukong.embedded.store.normalize import normalize
 from wukong.embedded.store.ownership.field_managers import Writer
 from wukong.embedded.store.ownership.managed_fields import note_write
 from wukong.embedded.store.patch.patch import apply_patch, apply_plain_patch
 from wukong.embedded.store.pod_cache import PodCache
+from wukong.embedded.store.semantic_equality import is_semantically_equal
+from wukong.embedded.store.stored_form import complete_parts, store_form_of
 from wukong.embedded.store.validation import custom_schemas
 from wukong.embedded.store.validation.objects import (
     check_new,
@@ -62,7 +84,8 @@ from wukong.errors import Invalid, ServerFailed
 from wukong.ports import Document, PatchBody
 
 _SET_ON_CREATE = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
-_DEFAULTED_OUTSIDE_SPEC = frozenset({"Node", "Namespace", "ReplicationController"})  # see defaults.py
+_METADATA = struct_named("ObjectMeta.meta")
+_DEFAULTED_OUTSIDE_SPEC = frozenset({"Node", "Namespace", "ReplicationController", "Job"})  # see defaults.py
 _MAX_PREFIX_LENGTH = 63 - 5
 _NAME_ATTEMPTS = 8
 
@@ -97,15 +120,26 @@ class ObjectWriter:
         self._check_namespace(kind, key)
         if kind.resource == PODS:
             return self._create_pod(kind, document, writer, now, is_applied=is_applied)
-        document = self._normalize_and_default(kind, copy_document(document))
+        document = self._complete(kind, copy_document(document))
         if kind.resource == NODES:
             document = mutate(kind.resource, add_not_ready_taint(document), self.mutators)
         elif self.mutators:
-            document = self._normalize_and_default(kind, mutate(kind.resource, document, self.mutators))
+            document = self._complete(kind, mutate(kind.resource, document, self.mutators))
+        if kind.resource == JOBS:
+            document = add_job_selector(document)
+        elif kind.resource == DAEMON_SETS:
+            document = count_template(None, document)
+        if kind.resource == PERSISTENT_VOLUME_CLAIMS:
+            document = normalize_sources(admit_claim(document, self.database))
+        document = protect(kind, document)
         if kubevirt_admission.is_webhooks_business(kind):
             document = kubevirt_admission.admit_new(kind, document, self.database)
+        if kind.is_custom:  # their strategy takes the status away before anybody looks at it
+            document = _with_initial_status(kind, document)
         check_new(kind, document)
         document = _with_initial_status(kind, document)
+        check_limit_ranges(kind, document, self.database)
+        charge_quotas(kind, None, document, self.database)
         if kind.has_generation:
             document = with_metadata(document, generation=1)
         if not is_applied:
@@ -119,6 +153,8 @@ class ObjectWriter:
             admitted = self._admit_pod(kind, document, self._admitted_pod_cache, self._admit_first)
             document = without_fields(mutate(kind.resource, admitted, self.mutators), "status")
         document = self._admit_pod(kind, document, self._pod_cache, self._admit_finally)
+        check_pod_security(document, self.database)
+        charge_quotas(kind, None, document, self.database)
         document = with_metadata(document, generation=1)
         if not is_applied:
             document = note_write(kind, None, document, writer, now)
@@ -130,11 +166,13 @@ class ObjectWriter:
         """What admission makes of a pod; of one like an earlier one, what became of that."""
         cached = cache.find(request)
         if cached is not None:
-            meta = normalize(copy_document({"metadata": request["metadata"]}))
-            check_types(kind, meta)
+            meta = {"metadata": store_form_of(_METADATA, copy_document(request["metadata"]))}
             check_new_metadata(kind, meta)
+            if cached.annotation:
+                annotations = {**(meta["metadata"].get("annotations") or {}), ANNOTATION: cached.annotation}
+                meta = with_metadata(meta, annotations=annotations)
             return {**request, **meta, "spec": cached.spec, "status": cached.status}
-        document = admit(kind, self._normalize_and_default(kind, copy_document(request)))
+        document = admit(kind, self._complete(kind, copy_document(request)))
         cache.add(request, document)
         return document
 
@@ -145,6 +183,7 @@ class ObjectWriter:
     def _admit_finally(self, kind: ServedKind, document: Document) -> Document:
         document = admit_pod(document, self.database)
         check_new(kind, document)
+        check_limit_ranges(kind, document, self.database)
         return prepare_pod_for_create(document)
 
     def complete_restored(self, kind: ServedKind, document: Document, now: float) -> Document:
@@ -203,15 +242,19 @@ class ObjectWriter:
             detail = f"unable to create new content in namespace {key.namespace} because it is being terminated"
             raise forbidden(kind.name, key.name, detail)
 
-    def _normalize_and_default(self, kind: ServedKind, document: Document, known: Document | None = None) -> Document:
-        """Return the document normalized and with its defaults. What it shares with `known` is so already."""
+    def _complete(self, kind: ServedKind, document: Document, known: Document | None = None) -> Document:
+        """Return the document as it is stored, with its defaults. What it shares with `known` is so already.
+
+        Raises Invalid where a field has the wrong type.
+        """
         if kind.schema is not None:
-            meta = normalize({"metadata": document["metadata"]})
+            meta = {"metadata": store_form_of(_METADATA, document["metadata"])}
             return custom_schemas.prune_and_default({**document, **meta}, kind.schema)
-        document = normalize(document, known)
-        document.setdefault("metadata", {})
-        _check_types_and_default(kind, document, known)
-        return document
+        if kind.type is None:
+            document = {"metadata": {}, **normalize(document, known)}
+            check_types(kind, document)
+            return document
+        return store_form_of(kind.type, document, known)
 
     # Update --------------------------------------------------------------------------------------------------------
 
@@ -227,7 +270,10 @@ class ObjectWriter:
             return before
         after = _keep_head(kind, before, after)
         with _refuse_as_patch():
-            _check_types_and_default(kind, after, before)
+            if _has_all_defaults(kind, before, after):
+                after = _complete_changed_parts(kind, before, after)
+            else:
+                after = self._complete(kind, after, before)
         return self._store_update(kind, before, after, writer, now, is_known=True)
 
     def _is_normal(self, kind: ServedKind, document: Document) -> bool:
@@ -252,7 +298,7 @@ class ObjectWriter:
         after = _keep_head(kind, before, after)
         known = None if before["metadata"]["uid"] in self._unchecked_uids else before
         with _refuse_as_patch():
-            after = self._normalize_and_default(kind, after, known)
+            after = self._complete(kind, after, known)
         return self._store_update(kind, before, after, writer, now, is_known=known is not None, is_applied=is_applied)
 
     def _store_update(
@@ -275,13 +321,22 @@ class ObjectWriter:
             if writer.subresource == "status"
             else _keep_status(kind, before, after)
         )
+        if kind.resource == DAEMON_SETS:
+            after = count_template(before, after)
+        is_claim = kind.resource == PERSISTENT_VOLUME_CLAIMS and not writer.subresource
+        if is_claim:
+            after = normalize_sources(after, before)
         check_update(kind, before, after, is_known=is_known)
+        if is_claim:
+            check_resize(before, after, self.database)
         if writer.subresource != "status":  # the Deployment controller writes its revision with the status
             after = _bump_generation(kind, before, after)
         if not is_applied:
             after = _keep_managed_fields(before, after)
         if after == before:
             return before
+        if _may_take_more(kind, before, after, writer):
+            charge_quotas(kind, before, after, self.database)
         if not is_applied:
             after = note_write(kind, before, after, writer, now)
         self._unchecked_uids.pop(before["metadata"]["uid"], None)
@@ -289,6 +344,16 @@ class ObjectWriter:
             self.database.remove(kind.name, key_of(after))
             return after
         return self.database.put(kind.name, after)
+
+
+def _may_take_more(kind: ServedKind, before: Document, after: Document, writer: Writer) -> bool:
+    """Whether a change may count for more of a quota: of a Service, a claim, or a pod that gets a deadline."""
+    if kind.resource not in (PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS) or writer.subresource:
+        return False
+    if kind.resource == PODS:
+        deadlines = [(document.get("spec") or {}).get("activeDeadlineSeconds") for document in (before, after)]
+        return (deadlines[0] is None) != (deadlines[1] is None)
+    return before.get("spec") is not after.get("spec")
 
 
 def _check_names(kind: ServedKind, meta: object) -> None:
@@ -307,26 +372,17 @@ def _refuse_as_patch() -> Iterator[None]:
         raise unprocessable_patch(str(error)) from None
 
 
-def _check_types_and_default(kind: ServedKind, document: Document, known: Document | None) -> None:
-    """Fill in the defaults of a normalized document, in place. What it shares with `known` has its defaults already.
+def _has_all_defaults(kind: ServedKind, before: Document, after: Document) -> bool:
+    """Whether a change of a stored document leaves all that has defaults as it was."""
+    return kind.resource.kind not in _DEFAULTED_OUTSIDE_SPEC and has_same_desired_state(before, after)
 
-    Raises Invalid where a field has the wrong type.
-    """
-    if (
-        known is not None
-        and kind.resource.kind not in _DEFAULTED_OUTSIDE_SPEC
-        and has_same_desired_state(known, document)
-    ):
-        changed: Document = {
-            name: document[name]
-            for name in ("metadata", "status")
-            if name in document and document[name] is not known.get(name)
-        }
-        check_types(kind, changed)
-        return
-    check_types(kind, document)
-    with refuse_wrong_types(kind):
-        defaults.fill(kind.resource.kind, document)
+
+def _complete_changed_parts(kind: ServedKind, before: Document, after: Document) -> Document:
+    """Return the document with its metadata and status as they are stored, where they changed; the rest did not."""
+    if kind.type is None:
+        check_types(kind, after)
+        return after
+    return complete_parts(kind.type, after, before, ("metadata", "status"))
 
 
 def _body_of(document: Document) -> Document:
@@ -338,6 +394,8 @@ def _with_initial_status(kind: ServedKind, document: Document) -> Document:
     if kind.resource == NAMESPACES:
         spec = {**(document.get("spec") or {}), "finalizers": ["kubernetes"]}
         return {**document, "spec": spec, "status": {"phase": "Active"}}
+    if kind.resource in (PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES):
+        return {**document, "status": {"phase": "Pending"}}
     if kind.resource == NODES or not kind.has_status:
         return document
     rest = without_fields(document, "status")
@@ -349,10 +407,10 @@ def _keep_head(kind: ServedKind, before: Document, after: Document) -> Document:
 
     Raises Invalid where it names another object, and Conflict where it names another version.
     """
-    _check_names(kind, meta_of(after))
     old, new = meta_of(before), meta_of(after)
     if old is new and after.get("kind") == before["kind"] and after.get("apiVersion") == kind.resource.api_version:
         return after
+    _check_names(kind, new)
     key = Key(old.get("namespace", ""), old["name"])
     for field in ("name", "namespace"):
         if new.get(field, old.get(field)) != old.get(field):
@@ -402,7 +460,10 @@ def _bump_generation(kind: ServedKind, before: Document, after: Document) -> Doc
     """Count a change of the desired state. A Deployment's annotations belong to it: its ReplicaSets get them."""
     if not kind.has_generation or kind.resource == PRIORITY_CLASSES:
         return after
-    is_same = _desired_state_of(kind, before) == _desired_state_of(kind, after)
+    if kind.type is not None and "spec" in kind.type.fields:
+        is_same = is_semantically_equal(kind.type.fields["spec"].type, before.get("spec"), after.get("spec"))
+    else:
+        is_same = _desired_state_of(kind, before) == _desired_state_of(kind, after)
     if kind.resource == DEPLOYMENTS:
         is_same = is_same and meta_of(before).get("annotations") == meta_of(after).get("annotations")
     return after if is_same else with_metadata(after, generation=meta_of(before).get("generation", 0) + 1)

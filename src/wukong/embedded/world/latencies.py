@@ -48,6 +48,8 @@ MANY = 1_000_000  # workers: as many as there is work
 SCHEDULING = Latency(Spread(1, 2, 10, 25, 45), Spread(1, 6, 16, 34, 37), deciding=1, workers=1, writes_aside=True)
 
 LATENCIES: dict[str, Latency] = {
+    "cloud-provider": ANY._replace(workers=MANY, is_apart=True),
+    "cluster-autoscaler": ANY._replace(workers=1),
     "daemonset": ANY._replace(workers=2),
     "deployment": Latency(Spread(1, 2, 9, 30, 74), Spread(1, 5, 20, 45, 95)),
     "disruption": Latency(Spread(1, 4, 18, 48, 50), Spread(1, 5, 17, 51, 59), workers=1),
@@ -55,6 +57,7 @@ LATENCIES: dict[str, Latency] = {
     "garbage": ANY._replace(workers=20),
     "kubelet": Latency(Spread(1, 5, 15, 37, 93), WRITING, workers=MANY, is_apart=True),
     "namespace": ANY._replace(workers=10),
+    "node-removal": ANY._replace(workers=MANY),  # evicts all pods of a node side by side
     "nodelifecycle": Latency(Spread(2, 4, 9, 14, 15), Spread(2, 3, 7, 12, 26), workers=8),
     "podgc": ANY._replace(workers=1),
     "replicaset": Latency(Spread(1, 2, 14, 38, 100), Spread(1, 6, 20, 64, 100)),

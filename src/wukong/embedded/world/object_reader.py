@@ -28,6 +28,7 @@ _WRITTEN_BY_STORE = frozenset(
 class ObjectReader:
     def __init__(self) -> None:
         self._specs: dict[int, tuple[Document, PodSpec]] = {}  # by the id of the spec's document, which is kept with it
+        self._latest: ObjectMeta | None = None  # of the pod that was read last
 
     def read(
         self, group_kind: str, document: Document, struct: type[Object] | None = None, before: Object | None = None
@@ -38,7 +39,9 @@ class ObjectReader:
             if subject is not None:
                 return subject
         elif group_kind == "Pod":
-            return self._read_new_pod(document)
+            pod = self._read_new_pod(document)
+            self._share_head(pod.metadata)
+            return pod
         return objects.read(group_kind, document, struct)
 
     def _read_new_pod(self, document: Document) -> Object:
@@ -55,6 +58,14 @@ class ObjectReader:
         if isinstance(pod, Pod):
             pod.spec, pod.document = known[1], document
         return pod
+
+    def _share_head(self, meta: ObjectMeta) -> None:
+        """Share labels and owners with the pod before: pods come by the dozen, and are looked at once."""
+        latest = self._latest
+        if latest is None or meta.labels != latest.labels or meta.owner_references != latest.owner_references:
+            self._latest = meta
+        else:
+            meta.labels, meta.owner_references = latest.labels, latest.owner_references
 
 
 class _Part(NamedTuple):

@@ -142,6 +142,12 @@ class Process:
         copy.skew, copy.latest, copy.turns, copy.was_due = self.skew, self.latest, self.turns, self.was_due
         return copy
 
+    def close(self) -> None:
+        """Hear of nothing any more. A controller that watches by methods of its own refers to itself by them."""
+        self.use_workers(None)
+        for controller in self.dispatch.controllers.values():
+            vars(controller).pop("watches", None)
+
     @property
     def now(self) -> float:
         return self.clock.now() + self.skew
@@ -154,6 +160,14 @@ class Process:
         if next_decision is None or next_write is None:
             return next_write if next_decision is None else next_decision
         return min(next_decision, next_write)
+
+    def is_due(self) -> bool:
+        """Whether it may have something to do now. Asked of every process at every moment, so it does not look twice:
+        what is due may turn out to have been taken back."""
+        now = self.clock.now()
+        if self.workers is not None and self.workers.has_due(now):
+            return True
+        return self.dispatch.is_due(now + self.skew)
 
     def list_due(self) -> Iterator[tuple[Item, float]]:
         """What it will decide or go on with, and when, by everybody's clock."""

@@ -84,6 +84,9 @@ class Workers:
     def next_due(self) -> float | None:
         return self._heap[0][0] if self._heap else None
 
+    def has_due(self, now: float) -> bool:
+        return bool(self._heap) and self._heap[0][0] <= now
+
     def list_due(self) -> Iterator[tuple[Item, float]]:
         """The items that workers are busy with, and when they go on. Those that wait for a worker follow them."""
         for at, _, due in self._heap:

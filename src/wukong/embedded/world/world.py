@@ -19,6 +19,7 @@ from functools import partial
 from typing import Literal, NamedTuple, Protocol
 
 from wukong.actions import Action
+from wukong.api.meta import Object
 from wukong.api.profile import SYSTEM_DEFAULT_CONSTRAINTS
 from wukong.api.resources import Key
 from wukong.api.unreadable import Unreadable
@@ -124,6 +125,7 @@ class World:
             self._only_process = self._make_process(role, state, Workers(timing) if timing is not None else None)
             self.state, self.processes = self._only_process.state, [self._only_process]
         self._watches = self._watches_of_truth()
+        self._structs = _structs_of(self._watches)
         self._begin()
 
     def fork(self, make: MakeControllers, seed: int | None = None) -> World:
@@ -156,8 +158,18 @@ class World:
         )
         process.transport = DirectTransport(copy.server)
         copy._only_process, copy.processes, copy._watches = process, [process], process.watches
+        copy._structs = _structs_of(process.watches)
         copy.server.database.listen(copy._follow)
         return copy
+
+    def close(self) -> None:
+        """Let go of whoever listens and of the processes: a world whose story is told goes as soon as nobody holds it,
+        and its memory serves the next. Else it would stay until the garbage collector comes by."""
+        self.server.database.close()
+        self._listeners.clear()
+        self._decision_listeners.clear()
+        for process in self.processes:
+            process.close()
 
     def prepare_fork(self) -> None:
         """Work out now what every fork would have to work out for itself."""
@@ -264,6 +276,8 @@ class World:
 
     def _decide(self) -> bool:
         for process in self.processes:
+            if not process.is_due():
+                continue
             self.acting = process
             try:
                 if process.step():
@@ -383,11 +397,11 @@ class World:
         if name not in self._watches:
             return
         watch = self._watches[name]
-        kind = watch.resource.group_kind
+        kind, struct = watch.resource.group_kind, self._structs[name]
         for change in self.server.database.changes_since(name, self._seen_versions[name]):
             self._seen_versions[name] = change.version
             before = self.state.objects.get(kind, {}).get(change.key)
-            subject = self._reader.read(kind, change.document, watch.struct, before)
+            subject = self._reader.read(kind, change.document, struct, before)
             if event_type := selected_type(self.server, watch, change):
                 self._observe(self.state.apply(event_type, subject, kind))
                 if self._only_process is not None and isinstance(subject, Unreadable):
@@ -407,6 +421,11 @@ class World:
 class _Watcher(NamedTuple):
     name: str
     watches: tuple[Watch, ...]
+
+
+def _structs_of(watches: WatchesByKind) -> dict[str, type[Object]]:
+    """The struct that the objects of each kind are read into."""
+    return {name: watch.struct for name, watch in watches.items()}
 
 
 def _whole(watches: Iterable[Watch]) -> tuple[Watch, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from wukong.api.core import PodAffinity, PodAffinityTerm
 from wukong.engine.arrays import ALL, Index, Ints, Mask, Rows
 from wukong.engine.domain_counter import DomainCounter
 from wukong.engine.plugin import (
@@ -21,6 +22,7 @@ from wukong.engine.plugin import (
     between_lowest_and_highest,
     count_nodes,
 )
+from wukong.engine.refusal_detail import RefusalDetail, describe_pod_term, describe_selector, find_barring_pods
 from wukong.engine.snapshot import Snapshot
 from wukong.engine.template import Template
 from wukong.engine.view import View
@@ -170,6 +172,62 @@ class InterPodFilter(FilterPart):
         is_first = self.is_first_allowed and not any(counter.hits for counter in self.near.values())
         return is_first or all(counter.count_at(row) > 0 for counter in self.near.values())
 
+    def describe(self, rows: list[int]) -> dict[int, list[RefusalDetail]]:
+        """As with reasons only the first counts: affinity, anti-affinity, that of others."""
+        details: dict[int, list[RefusalDetail]] = {row: [] for row in rows}
+        for describe in (self._describe_near, self._describe_avoided, self._describe_avoiding):
+            describe({row: entries for row, entries in details.items() if not entries})
+        return details
+
+    def _describe_avoided(self, details: dict[int, list[RefusalDetail]]) -> None:
+        placed_templates = self.view.snapshot.list_placed_templates()
+        for number, term in enumerate(self.anti_affinity_terms):
+            pod_term = self._list_required("pod_anti_affinity")[number]
+            barring = [placed for placed in placed_templates if term.selects(placed)]
+            self._describe_term(details, "podAntiAffinity", f"its podAntiAffinity[{number}]", pod_term, barring)
+
+    def _describe_avoiding(self, details: dict[int, list[RefusalDetail]]) -> None:
+        own, barring_by_term = self.view.template, dict[str, tuple[PodAffinityTerm, list[Template]]]()
+        labels = self.view.snapshot.facts.labels_of(own.namespace)
+        for placed in self.view.snapshot.list_placed_templates():
+            rules = placed.affinity.pod_anti_affinity
+            for pod_term, compiled in zip(rules.required if rules else [], placed.anti_affinity_terms, strict=True):
+                if compiled.selects(own.namespace, own.labels, labels):
+                    barring_by_term.setdefault(describe_pod_term(pod_term), (pod_term, []))[1].append(placed)
+        for pod_term, barring in barring_by_term.values():
+            self._describe_term(details, "podAntiAffinityOfOthers", "podAntiAffinity of others", pod_term, barring)
+
+    def _describe_near(self, details: dict[int, list[RefusalDetail]]) -> None:
+        is_first = self.is_first_allowed and not any(counter.hits for counter in self.near.values())
+        for number, term in enumerate(self._list_required("pod_affinity")):
+            counter, cause = self.near[term.topology_key], f"its podAffinity[{number}] ({describe_pod_term(term)})"
+            for row, entries in details.items():
+                is_unlabelled = counter.column.numbers[row] < 0
+                if is_unlabelled or (not is_first and counter.count_at(row) <= 0):
+                    value = "it has no such label" if is_unlabelled else "no such pod there"
+                    domain = self.view.snapshot.rows[row].labels.get(term.topology_key)
+                    fields = _list_term_fields(term)
+                    entries.append(RefusalDetail("podAffinity", cause, fields, value=value, actual=domain))
+
+    def _describe_term(
+        self,
+        details: dict[int, list[RefusalDetail]],
+        kind: str,
+        whose: str,
+        term: PodAffinityTerm,
+        barring: list[Template],
+    ) -> None:
+        column = self.view.snapshot.column(term.topology_key)
+        pods = find_barring_pods(self.view.snapshot, column, barring)
+        for row, entries in details.items():
+            if (pod := pods.get(column.numbers[row])) is not None:
+                cause = f"{whose} ({describe_pod_term(term)})"
+                entries.append(RefusalDetail(kind, cause, _list_term_fields(term), pod=pod))
+
+    def _list_required(self, side: str) -> list[PodAffinityTerm]:
+        rules: PodAffinity | None = getattr(self.view.template.affinity, side)
+        return rules.required if rules else []
+
     def blocks_itself(self) -> bool | None:
         own = self.view.template
         if any(counter.weigh(own)[1] for counter in self.near.values()):
@@ -264,6 +322,10 @@ class InterPodScore(ScorePart):
 
     def depends_on_own_pods(self) -> bool:
         return any(True for _ in self._list_weights(self.view.template))
+
+
+def _list_term_fields(term: PodAffinityTerm) -> tuple[tuple[str, object], ...]:
+    return ("selector", describe_selector(term.label_selector)), ("topologyKey", term.topology_key)
 
 
 def _counts_at(counter: DomainCounter, rows: Rows) -> Ints:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from wukong.api.profile import FitArguments, ShapePoint
+from wukong.api.quantity import format_amount
 from wukong.engine.arrays import Ints, Mask, Rows, select_lines
-from wukong.engine.plugin import MAX_SCORE, FilterPart, Load, Plugin, Reason, Scope, ScorePart
+from wukong.engine.plugin import MAX_SCORE, FilterPart, Load, Plugin, Reason, Scope, ScorePart, count_nodes
+from wukong.engine.refusal_detail import RefusalDetail
 from wukong.engine.requests import is_counted
 from wukong.engine.snapshot import NONZERO_CPU, NONZERO_MEMORY, PODS, Snapshot
 from wukong.engine.view import View
@@ -18,7 +22,7 @@ class NodeResourcesFit(Plugin):
     name = "NodeResourcesFit"
 
     def filter(self, view: View) -> FilterPart:
-        return ResourceFilter(view.snapshot, list_needed_lines(view))
+        return ResourceFilter(view.snapshot, list_needed_lines(view), view.profile.version.too_small_is_final)
 
     def score(self, view: View) -> ScorePart:
         return AllocationScore(view.snapshot, view.profile.fit, view.template.requests.scored)
@@ -47,8 +51,9 @@ def _is_ignored(name: str, arguments: FitArguments) -> bool:
 class ResourceFilter(FilterPart):
     scope = Scope.LOAD
 
-    def __init__(self, snapshot: Snapshot, needed: list[tuple[str, int, int]]) -> None:
+    def __init__(self, snapshot: Snapshot, needed: list[tuple[str, int, int]], too_small_is_final: bool) -> None:
         self.snapshot = snapshot
+        self.too_small_is_final = too_small_is_final
         self.lines = np.array([PODS, *(line for _, line, _ in needed)], dtype=np.intp)
         self.amounts = np.array([1, *(amount for _, _, amount in needed)], dtype=np.int64)[:, None]
         self.names = [name for name, _, _ in needed]
@@ -67,8 +72,26 @@ class ResourceFilter(FilterPart):
         left = snapshot.room[self.lines, row] - snapshot.load[self.lines, row]
         return bool((left >= self.amounts[:, 0]).all())
 
+    def describe(self, rows: list[int]) -> dict[int, list[RefusalDetail]]:
+        return {row: list(self._describe_node(row)) for row in rows}
+
+    def _describe_node(self, row: int) -> Iterator[RefusalDetail]:
+        room, load = self.snapshot.room[self.lines, row].tolist(), self.snapshot.load[self.lines, row].tolist()
+        if load[0] + 1 > room[0]:
+            yield RefusalDetail("podLimit", "runs as many pods as it may", value=f"{room[0]}", actual=room[0])
+        amounts = self.amounts[1:, 0].tolist()
+        for name, amount, has, used in zip(self.names, amounts, room[1:], load[1:], strict=True):
+            if used + amount > has:
+                fields = (("resource", name), ("requested", format_amount(name, amount)))
+                if has:
+                    yield RefusalDetail("resource", f"lacks {name}", fields, missing=used + amount - has)
+                else:
+                    yield RefusalDetail("resource", f"has no {name}", fields)
+
     def find_unresolvable(self, rows: Rows, load: Load) -> Mask:
         """A node that is too small even when empty: no preemption helps there."""
+        if not self.too_small_is_final:
+            return np.zeros(count_nodes(rows, load), dtype=np.bool_)
         too_small = self.amounts[1:] > select_lines(self.snapshot.room, self.lines[1:], rows)
         unresolvable: Mask = np.logical_or.reduce(too_small, axis=0)
         return unresolvable

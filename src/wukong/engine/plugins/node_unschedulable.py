@@ -7,6 +7,7 @@ import numpy as np
 from wukong.engine.arrays import Mask, Rows
 from wukong.engine.plugin import FilterPart, Load, Plugin, Reason
 from wukong.engine.plugins.taint_toleration import is_tolerated
+from wukong.engine.refusal_detail import RefusalDetail
 from wukong.engine.view import View
 
 REASON = Reason("node(s) were unschedulable")
@@ -29,3 +30,6 @@ class UnschedulableFilter(FilterPart):
 
     def failing(self, rows: Rows, load: Load) -> list[tuple[Reason, Mask]]:
         return [(REASON, self.cordoned[rows])]
+
+    def describe(self, rows: list[int]) -> dict[int, list[RefusalDetail]]:
+        return {row: [RefusalDetail("cordon", "cordoned")] for row in rows}

@@ -7,6 +7,7 @@ default ones when a service or workload selects them.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from wukong.engine.nodes import HOSTNAME
 from wukong.engine.plugin import MAX_SCORE, FeasibleScorePart, FilterPart, Load, Plugin, Reason, Scope, ScorePart
 from wukong.engine.plugins.node_affinity import match_required_affinity
 from wukong.engine.plugins.taint_toleration import find_untolerated
+from wukong.engine.refusal_detail import RefusalDetail
 from wukong.engine.snapshot import Snapshot
 from wukong.engine.template import Spread, Template, compile_spreads
 from wukong.engine.view import View
@@ -129,6 +131,24 @@ class SpreadFilter(FilterPart):
             skewed = over
         assert skewed is not None
         return [(SKEW, skewed)] if missing is None else [(MISSING_LABEL, missing), (SKEW, skewed)]
+
+    def describe(self, rows: list[int]) -> dict[int, list[RefusalDetail]]:
+        return {row: list(self._describe_node(row)) for row in rows}
+
+    def _describe_node(self, row: int) -> Iterator[RefusalDetail]:
+        for number, spread in enumerate(self.spreads):
+            counter, key = self.counters[number], spread.topology_key
+            cause, kind = f"topologySpreadConstraints ({key}, maxSkew {spread.max_skew})", "topologySpread"
+            fields = (("topologyKey", key), ("maxSkew", spread.max_skew))
+            if counter.column.numbers[row] < 0:
+                yield RefusalDetail(kind, cause, fields, value="it has no such label")
+                continue
+            pods, lowest = counter.count_at(row), self._count_lowest(number)
+            if pods + self.own_counts[number] - lowest > spread.max_skew:
+                domain = self.view.snapshot.rows[row].labels[key]
+                value = f"{domain} has {pods} of them, another {lowest}"
+                actual = {"domain": domain, "pods": pods, "least": lowest}
+                yield RefusalDetail(kind, cause, fields, value=value, actual=actual)
 
     def allows(self, row: int, snapshot: Snapshot) -> bool:
         for number, spread in enumerate(self.spreads):

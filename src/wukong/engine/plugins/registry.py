@@ -11,9 +11,12 @@ from wukong.engine.plugins.node_name import NodeName
 from wukong.engine.plugins.node_ports import NodePorts
 from wukong.engine.plugins.node_resources_fit import NodeResourcesFit
 from wukong.engine.plugins.node_unschedulable import NodeUnschedulable
+from wukong.engine.plugins.node_volume_limits import NodeVolumeLimits
 from wukong.engine.plugins.pod_topology_spread import PodTopologySpread
 from wukong.engine.plugins.taint_toleration import TaintToleration
 from wukong.engine.plugins.volume_binding import VolumeBinding
+from wukong.engine.plugins.volume_restrictions import VolumeRestrictions
+from wukong.engine.plugins.volume_zone import VolumeZone
 
 PLUGINS: dict[str, Plugin] = {
     plugin.name: plugin
@@ -24,7 +27,10 @@ PLUGINS: dict[str, Plugin] = {
         NodeAffinity(),
         NodePorts(),
         NodeResourcesFit(),
+        VolumeRestrictions(),
+        NodeVolumeLimits(),
         VolumeBinding(),
+        VolumeZone(),
         PodTopologySpread(),
         InterPodAffinity(),
         BalancedAllocation(),

@@ -3,14 +3,16 @@
 What the author wrote stays to the letter. Required node terms are alternatives, so a required rule of ours is ANDed
 into every one of them; wishes, pod (anti-)affinity, tolerations and spread are appended. What is there already is not
 added again, so a second call on its own output changes nothing, also where another webhook changed the pod in between.
-The result is checked as the API server would: where it is not sure to be accepted, the pod stays as it was.
+What the author wrote and what is added are checked as the API server would, each by itself, for no check of it is about
+both: where the pod is not sure to be accepted, it stays as it was.
 Called by whoever admits pods. Never raises for what a pod or a policy says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,14 +26,7 @@ from wukong.placement.limits import MOST_NODE_TERMS
 from wukong.placement.node_terms import cross_terms
 from wukong.placement.pods.mark import MARK, Mark, format_mark, is_of_policy, read_mark
 from wukong.placement.pods.priority import CRITICAL_PRIORITY
-from wukong.placement.pods.rules import (
-    CapacityRules,
-    Choice,
-    PodRules,
-    build_capacity_rules,
-    build_version_rules,
-    compile_pod_rules,
-)
+from wukong.placement.pods.rules import AddedRules, PodRules, build_added_rules, compile_pod_rules
 from wukong.placement.vm.affinity import PREFERRED, REQUIRED
 from wukong.ports import Document
 
@@ -43,13 +38,19 @@ VERSION_KEYS: dict[str, tuple[str, ...]] = {
     "DaemonSet": ("controller-revision-hash",),
 }
 _LONGEST_REASON = 512
+_MOST_KEPT = 4096  # plans of which it is known whether what they add is valid
 
 
 class PodChange(NamedTuple):
-    """The pod as it shall be created, and what of the policy could not be applied, each with its reason."""
+    """The pod as it shall be created, and what of the policy could not be applied, each with its reason.
+
+    Parts of the document are the given one's, others the plan's: whoever wants to change it copies it before.
+    `capacity` is what the pod was marked for, if it was changed; "" for any.
+    """
 
     document: Document
     skipped: tuple[str, ...] = ()
+    capacity: str = ""
 
 
 def build_pod(
@@ -65,7 +66,7 @@ def build_pod(
 
     `classes` are the PriorityClasses that exist, by name; `is_counted` says of one whether a ResourceQuota counts its
     pods, and so might refuse this one. The document given is never changed, and is given back where
-    nothing is to be done; parts of the two may be the same objects.
+    nothing is to be done.
     """
     if plan.spec is None:
         return PodChange(pod)
@@ -78,10 +79,16 @@ def build_pod(
     document = builder.build(capacity, critical_priority)
     if document is pod:
         return PodChange(pod, tuple(builder.skipped))
-    problem = _find_problem(document)
+    problem = _find_problem(subject) or builder.find_problem()
     if problem:
         return PodChange(pod, (f"the pod would be refused: {problem}",))
-    return PodChange(document, tuple(builder.skipped))
+    return PodChange(document, tuple(builder.skipped), builder.capacity)
+
+
+def find_pod_problem(pod: Document) -> str:
+    """Why a pod cannot be read, or would be refused as its author wrote it; "" for one that is in order."""
+    subject = _read_pod(pod)
+    return subject if isinstance(subject, str) else _find_problem(subject)
 
 
 class _PodBuilder:
@@ -98,57 +105,56 @@ class _PodBuilder:
         self.pod, self.subject, self.plan, self.classes, self._is_counted = pod, subject, plan, classes, is_counted
         self.rules = compile_pod_rules(plan)
         self.skipped: list[str] = []
+        self.capacity = ""
         self._controller = controller_of(subject.metadata)
+        self._added = AddedRules(plan)
 
     def build(self, capacity: str, critical_priority: int) -> Document:
-        plan, rules = self.plan, self.rules
+        plan = self.plan
         mark = read_mark(self.subject.metadata.annotations)
         if mark is not None and is_of_policy(mark, plan):
             capacity = mark.capacity
         spec = self._set_priority(self.pod["spec"])
-        goes_to_its_node = self._controller is not None and self._controller.kind == "DaemonSet"
-        if goes_to_its_node:
-            capacity, of_capacity = "", CapacityRules()
-            rules = rules._replace(required=(), preferred=())
+        version_key = self._find_version_key()
+        if self._controller is not None and self._controller.kind == "DaemonSet":
+            capacity, self._added = "", AddedRules(plan, version_key, has_nodes=False)
+            if self.rules.required or plan.strategy or plan.split is not None:
+                self.skipped.append("nodes and capacity: a DaemonSet's pod goes to its node")
         else:
             strategy = _strategy_of(plan, self._priority_of(spec), critical_priority)
-            of_capacity = build_capacity_rules(plan, capacity, strategy)
-        if goes_to_its_node and (self.rules.required or plan.strategy or plan.split is not None):
-            self.skipped.append("nodes and capacity: a DaemonSet's pod goes to its node")
-        spec = self._add_affinity(spec, rules, of_capacity)
-        spec = _append(spec, "tolerations", (*rules.tolerations, *of_capacity.tolerations))
-        spec = self._add_constraints(spec)
+            self._added = AddedRules(plan, version_key, capacity, strategy)
+        spec = self._add_rules(spec, build_added_rules(self._added))
         if spec is self.pod["spec"] and not capacity:
             return self.pod
+        self.capacity = capacity
         return _add_mark({**self.pod, "spec": spec}, self.pod, Mark(plan.name, plan.generation, capacity))
 
-    # ---- affinity
+    def find_problem(self) -> str:
+        """The first thing for which the API server would refuse what is added, to any pod; "" if there is none."""
+        return _find_problem_of(self._added)
 
-    def _add_affinity(self, spec: Document, rules: PodRules, of_capacity: CapacityRules) -> Document:
+    def _add_rules(self, spec: Document, rules: PodRules) -> Document:
         affinity: Document = spec.get("affinity") or {}
         nodes: Document = affinity.get("nodeAffinity") or {}
-        changed_nodes = self._require_nodes(nodes, rules, of_capacity)
-        changed_nodes = _append(changed_nodes, PREFERRED, (*of_capacity.preferred, *rules.preferred))
         near, apart = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
-        changed_apart = _append_terms(_append_terms(apart, rules.pod_anti_affinity), self._build_version_rules())
         changes = {
-            "nodeAffinity": (nodes, changed_nodes),
+            "nodeAffinity": (nodes, _append(self._require_nodes(nodes, rules), PREFERRED, rules.preferred)),
             "podAffinity": (near, _append_terms(near, rules.pod_affinity)),
-            "podAntiAffinity": (apart, changed_apart),
+            "podAntiAffinity": (apart, _append_terms(apart, rules.pod_anti_affinity)),
         }
+        if not self._added.version_key and self.plan.spec is not None and self.plan.spec.version_anti_affinity:
+            self.skipped.append("versionAntiAffinity: the pod has no label of its controller that tells its version")
         changed = {name: after for name, (before, after) in changes.items() if after is not before}
-        return {**spec, "affinity": {**affinity, **changed}} if changed else spec
+        spec = {**spec, "affinity": {**affinity, **changed}} if changed else spec
+        return self._add_constraints(_append(spec, "tolerations", rules.tolerations), rules.constraints)
 
-    def _require_nodes(self, nodes: Document, rules: PodRules, of_capacity: CapacityRules) -> Document:
+    def _require_nodes(self, nodes: Document, rules: PodRules) -> Document:
         """The cross product of the author's terms with ours, rule by rule; one that makes too many is skipped."""
-        choices = rules.required
-        if of_capacity.required:
-            choices = (Choice("capacity", of_capacity.required), *choices)
         before: Sequence[Document] = (nodes.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
         if nodes.get(REQUIRED) is not None and not before:
             return nodes  # the API server refuses it, and shall
         terms = before
-        for choice in choices:
+        for choice in rules.required:
             crossed = cross_terms(terms, choice.alternatives)
             if len(crossed) > max(MOST_NODE_TERMS, len(terms)):
                 self.skipped.append(f"{choice.name}: {len(crossed)} node terms, more than {MOST_NODE_TERMS}")
@@ -156,28 +162,26 @@ class _PodBuilder:
                 terms = crossed
         if terms is before:
             return nodes
-        return {**nodes, REQUIRED: {**(nodes.get(REQUIRED) or {}), "nodeSelectorTerms": copy_plain(terms)}}
+        return {**nodes, REQUIRED: {**(nodes.get(REQUIRED) or {}), "nodeSelectorTerms": terms}}
 
-    def _build_version_rules(self) -> Document:
-        spec = self.plan.spec
-        if spec is None or spec.version_anti_affinity is None:
-            return {}
+    def _find_version_key(self) -> str:
+        """The label that tells the pod's version, where the policy asks for versions apart; "" where none does."""
+        if self.plan.spec is None or self.plan.spec.version_anti_affinity is None:
+            return ""
         labels = self.subject.metadata.labels
         keys = VERSION_KEYS.get(self._controller.kind, ()) if self._controller is not None else ()
-        key = next((key for key in keys if key in labels), None)
-        if key is None:
-            self.skipped.append("versionAntiAffinity: the pod has no label of its controller that tells its version")
-            return {}
-        return build_version_rules(spec, key)
+        return next((key for key in keys if key in labels), "")
 
     # ---- the rest
 
-    def _add_constraints(self, spec: Document) -> Document:
+    def _add_constraints(self, spec: Document, constraints: Sequence[Document]) -> Document:
         """Two of the same topologyKey and whenUnsatisfiable are refused: the author's stays."""
+        if not constraints:
+            return spec
         present = spec.get("topologySpreadConstraints") or []
         taken = {(entry.get("topologyKey"), entry.get("whenUnsatisfiable")) for entry in present}
         added = []
-        for constraint in self.rules.constraints:
+        for constraint in constraints:
             kind = constraint["topologyKey"], constraint["whenUnsatisfiable"]
             if kind not in taken:
                 added.append(constraint)
@@ -217,11 +221,12 @@ def _strategy_of(plan: Plan, priority: int, critical_priority: int) -> str:
 
 def _append(document: Document, field: str, entries: Sequence[Document]) -> Document:
     """The document with these at the end of a list of it, but for those that are in the list: the same if all are."""
-    present = document.get(field) or []
-    added: list[Document] = []
-    for entry in entries:
-        if entry not in present and entry not in added:
-            added.append(copy_plain(entry))
+    if not entries:
+        return document
+    present = document.get(field)
+    if not present:
+        return {**document, field: list(entries)}
+    added = [entry for entry in entries if entry not in present]
     return {**document, field: [*present, *added]} if added else document
 
 
@@ -257,16 +262,17 @@ def _read_pod(pod: Document) -> Pod | str:
         return "it is nested too deeply"
 
 
-def _find_problem(document: Document) -> str:
-    """The first thing for which the API server would refuse the pod; "" if there is none."""
-    subject = _read_pod(document)
+@lru_cache(maxsize=_MOST_KEPT)
+def _find_problem_of(added: AddedRules) -> str:
+    """The first thing for which the API server would refuse a pod that has what is added, and nothing else."""
+    blank: Document = {"spec": {"containers": [{"name": "main", "image": "main"}]}}
+    builder = _PodBuilder(blank, Pod(), added.plan, {}, lambda name: False)
+    subject = _read_pod({"spec": builder._add_rules(blank["spec"], build_added_rules(added))})
     if isinstance(subject, str):
         return subject
+    return _find_problem(subject)
+
+
+def _find_problem(subject: Pod) -> str:
+    """The first thing for which the API server would refuse it; "" if there is none."""
     return next(iter(find_pod_problems(subject)), "")[:_LONGEST_REASON]
-
-
-def copy_plain(value: Any) -> Any:
-    """A copy of lists and maps all the way down: what we add to a pod is the pod's own."""
-    if isinstance(value, dict):
-        return {key: copy_plain(entry) for key, entry in value.items()}
-    return [copy_plain(entry) for entry in value] if isinstance(value, list | tuple) else value

@@ -8,6 +8,7 @@ Capacity by node affinity, every known label at once (placement.capacity):
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -56,8 +57,18 @@ class CapacityRules(NamedTuple):
     tolerations: tuple[Document, ...] = ()
 
 
+class AddedRules(NamedTuple):
+    """What decides which rules a pod gets, besides what it has already."""
+
+    plan: Plan
+    version_key: str = ""  # the label that tells its version; "" for none
+    capacity: str = ""  # that a split decided for it
+    strategy: str = ""
+    has_nodes: bool = True  # whether there is a choice of nodes
+
+
 class PodRules(NamedTuple):
-    """What a policy adds to every pod. The documents are shared: nobody may change them."""
+    """What a policy adds to pods, each entry once. The documents are shared: nobody may change them."""
 
     required: tuple[Choice, ...] = ()  # of nodes
     preferred: tuple[Document, ...] = ()  # of nodes
@@ -90,6 +101,28 @@ def compile_pod_rules(plan: Plan) -> PodRules:
         tolerations=tuple(msgspec.to_builtins(scheduling.tolerations)),
         constraints=tuple(build_constraint(constraint) for constraint in scheduling.topology_spread_constraints),
         priority_class=policy_class_name_of(spec),
+    )
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def build_added_rules(added: AddedRules) -> PodRules:
+    """All that is added to such pods: what the plan says of any, and what depends on capacity and version."""
+    plan, rules = added.plan, compile_pod_rules(added.plan)
+    if added.version_key:
+        assert plan.spec is not None, "it asks for versions apart"
+        apart = dict(rules.pod_anti_affinity)
+        for field, terms in build_version_rules(plan.spec, added.version_key).items():
+            apart[field] = [*apart.get(field, ()), *terms]
+        rules = rules._replace(pod_anti_affinity=apart)
+    if not added.has_nodes:
+        return _drop_repeated(rules._replace(required=(), preferred=()))
+    capacity = build_capacity_rules(plan, added.capacity, added.strategy)
+    return _drop_repeated(
+        rules._replace(
+            required=((Choice("capacity", capacity.required),) if capacity.required else ()) + rules.required,
+            preferred=(*capacity.preferred, *rules.preferred),
+            tolerations=(*rules.tolerations, *capacity.tolerations),
+        )
     )
 
 
@@ -128,6 +161,25 @@ def build_version_rules(spec: PlacementPolicySpec, key: str) -> Document:
     if versions.preferred is None:
         return {REQUIRED: [term]}
     return {PREFERRED: [{"weight": versions.preferred.weight, "podAffinityTerm": term}]}
+
+
+def _drop_repeated(rules: PodRules) -> PodRules:
+    """The rules without entries that are in a list twice. Worked out here, for it takes long where there are many."""
+    return rules._replace(
+        preferred=_keep_first(rules.preferred),
+        pod_affinity={field: _keep_first(terms) for field, terms in rules.pod_affinity.items()},
+        pod_anti_affinity={field: _keep_first(terms) for field, terms in rules.pod_anti_affinity.items()},
+        tolerations=_keep_first(rules.tolerations),
+        constraints=_keep_first(rules.constraints),
+    )
+
+
+def _keep_first(entries: Sequence[Document]) -> tuple[Document, ...]:
+    kept: list[Document] = []
+    for entry in entries:
+        if entry not in kept:
+            kept.append(entry)
+    return tuple(kept)
 
 
 def _prefer(terms: tuple[Document, ...], weight: int) -> tuple[Document, ...]:

@@ -5,18 +5,15 @@ Everything here is certain: what is found cannot be satisfied by any cluster. Wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from wukong.api.core import PodAffinityTerm
 from wukong.api.vm import VmScheduling, Wukong
-from wukong.placement.vm.affinity import HOSTNAME, anti_affinity_of, template_labels_of
+from wukong.placement.term_conflicts import find_impossible_key, is_barred
+from wukong.placement.vm.affinity import anti_affinity_of, template_labels_of
 from wukong.placement.vm.finding import Finding
-from wukong.semantics.label_syntax import parse_integer
-from wukong.semantics.pod_affinity import Term, compile_pod_term
-from wukong.semantics.selectors import Requirement, compile_expressions, holds, require_labels
-
-# Who shares a domain of one of these shares a domain of those after it.
-_WIDENING = (HOSTNAME, "topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+from wukong.semantics.pod_affinity import compile_pod_term
+from wukong.semantics.selectors import compile_expressions, require_labels
 
 
 def find_contradictions(wukong: Wukong) -> Iterator[Finding]:
@@ -33,7 +30,7 @@ def _find_pod_contradictions(wukong: Wukong, scheduling: VmScheduling) -> Iterat
     is_explicit = scheduling.pod_anti_affinity is not None
     for index, near_term in enumerate(near):
         for other, apart_term in enumerate(apart):
-            if not _is_barred(wukong, near_term, apart_term):
+            if not is_barred(near_term, apart_term, wukong.metadata.namespace):
                 continue
             source = f"podAntiAffinity.required[{other}]" if is_explicit else "what highAvailability.antiAffinity means"
             is_first_alone = _selects_itself(wukong, near_term)
@@ -45,31 +42,6 @@ def _find_pod_contradictions(wukong: Wukong, scheduling: VmScheduling) -> Iterat
                 f"asks for a {near_term.topology_key} with the pods that {source} keeps it away from: {count}.",
                 "Remove one of the two, or make one of them preferred.",
             )
-
-
-def _is_barred(wukong: Wukong, near: PodAffinityTerm, apart: PodAffinityTerm) -> bool:
-    """Whether every pod that satisfies the first term violates the second."""
-    near_term, apart_term = (compile_pod_term(term, wukong.metadata.namespace) for term in (near, apart))
-    if near.match_label_keys or near.mismatch_label_keys or apart.match_label_keys or apart.mismatch_label_keys:
-        return False  # those depend on the pod
-    return _is_as_narrow(near.topology_key, apart.topology_key) and _is_subset(near_term, apart_term)
-
-
-def _is_as_narrow(key: str, other: str) -> bool:
-    if key == other:
-        return True
-    return key in _WIDENING and other in _WIDENING and _WIDENING.index(key) < _WIDENING.index(other)
-
-
-def _is_subset(term: Term, other: Term) -> bool:
-    """Whether every pod that `term` selects is selected by `other`: it asks for all that the other asks for."""
-    if term.selector is None or other.selector is None:
-        return False
-    is_in_namespaces = other.namespace_selector == () or (
-        term.namespaces <= other.namespaces
-        and (term.namespace_selector is None or term.namespace_selector == other.namespace_selector)
-    )
-    return is_in_namespaces and set(other.selector) <= set(term.selector)
 
 
 def _selects_itself(wukong: Wukong, term: PodAffinityTerm) -> bool:
@@ -97,32 +69,3 @@ def _find_node_contradictions(wukong: Wukong, scheduling: VmScheduling) -> Itera
             f"{what}: {'no machine can be placed' if all_fail else 'this alternative never holds'}.",
             f"Mend what is said of {key}, or remove it.",
         )
-
-
-def find_impossible_key(requirements: Iterable[Requirement]) -> str | None:
-    """A label key of which no value, nor its absence, satisfies all requirements; None if there is none."""
-    by_key: dict[str, list[Requirement]] = {}
-    for requirement in requirements:
-        by_key.setdefault(requirement[0], []).append(requirement)
-    return next((key for key, entries in by_key.items() if not _is_possible(entries)), None)
-
-
-def _is_possible(requirements: list[Requirement]) -> bool:
-    """Whether some value, or the absence of the label, satisfies all of them."""
-    return any(
-        all(holds(operator, values, candidate) for _, operator, values in requirements)
-        for candidate in _candidates(requirements)
-    )
-
-
-def _candidates(requirements: list[Requirement]) -> Iterator[str | None]:
-    """If any value satisfies the requirements on one key, then one of these does."""
-    known = {value for _, _, values in requirements for value in values}
-    yield None
-    yield f"other-{max(known, key=len, default='')[:40]}"  # longer than any of them, or as long as 40 characters allow
-    yield from sorted(known)
-    for _, operator, values in requirements:
-        for bound in map(parse_integer, values):
-            if bound is not None and operator in ("Gt", "Lt"):  # each of the others may rule out one more number
-                step = 1 if operator == "Gt" else -1
-                yield from (str(max(bound + step * distance, 0)) for distance in range(1, len(known) + 2))

@@ -2,7 +2,8 @@
 
 Called by serve.admission, and by the embedded cluster's store. Never a reason for a pod not to be created: whatever is
 in doubt is answered without a patch, and counted. Pods made alike, as the replicas of one template are, get the same
-patch: it is built once. A reply depends on the mirror, on decisions in flight, and on the nonces it is handed.
+patch: it is built once. So do pods that differ only in what no patch depends on, once each is read and found in order.
+A reply depends on the mirror, on decisions in flight, and on the nonces it is handed.
 """
 
 from __future__ import annotations
@@ -12,14 +13,23 @@ from typing import NamedTuple
 
 import msgspec
 
-from wukong.api.core import Pod, PriorityClass
+from wukong.api.core import Pod, PodSpec, PriorityClass
 from wukong.api.json_values import check_depth, load_json
 from wukong.api.kinds import PRIORITY_CLASSES
 from wukong.api.meta import controller_of
 from wukong.errors import InputError
 from wukong.placement.compile import GPU_NAMES, Plan
 from wukong.placement.matching import NO_POLICY, Match
-from wukong.placement.pods import CapacityCounts, build_pod, read_mark, split
+from wukong.placement.pods import (
+    MARK,
+    CapacityCounts,
+    build_pod,
+    find_pod_problem,
+    read_mark,
+    shorten_pod,
+    split,
+)
+from wukong.placement.pods.build import VERSION_KEYS
 from wukong.placement.pods.priority import UNUSED
 from wukong.placement.rule import Rules
 from wukong.placement.rules import BUILT_IN
@@ -31,16 +41,24 @@ from wukong.replies.admission.json_patch import build_json_patch, escape
 from wukong.replies.admission.quotas import QuotaCache, adds_cross_namespace_affinity
 from wukong.replies.admission.reply import MOST_WARNING_CHARACTERS, PodRequest, Reply
 from wukong.replies.extender.policy_cache import PolicyCache
+from wukong.semantics.label_syntax import is_label_key, is_label_value
 from wukong.state import State
 
-# What a patch never depends on: how pods are to be run, not where.
-UNREAD_FIELDS = frozenset({"containers", "initContainers", "ephemeralContainers", "volumes"})
+# The fields of a pod's spec that a patch may depend on: those that we know, but for how a pod is to be run.
+READ_FIELDS = frozenset(field.encode_name for field in msgspec.structs.fields(PodSpec)) - {
+    "containers",
+    "initContainers",
+    "volumes",
+}
+_READ_LABELS = frozenset(key for keys in VERSION_KEYS.values() for key in keys)
+_SOME_ANNOTATION = {"": ""}
 _SOME_CONTAINERS = [{"name": "main", "image": "main"}]
 _MOST_CACHED = 2048
 _MOST_KEY_BYTES = 8 << 10  # a pod that says more is worked out each time
 _NONCE_PATH = f"/metadata/annotations/{escape(NONCE)}"
 _CROSS_NAMESPACE = "a ResourceQuota of the namespace counts pods with affinity across namespaces"
 _encode = msgspec.json.Encoder().encode
+_Key = tuple[Plan, str, bytes]  # the policy, the capacity that was decided, and what is known of the pod
 
 
 class AdmissionSettings(msgspec.Struct, frozen=True):
@@ -70,7 +88,8 @@ class PodAdmission:
         self.policies = PolicyCache(state, rules, Plan(name=NO_POLICY), self.settings.gpu_names)
         self.decisions = Decisions()
         self._arrival_count = 0  # pods whose decisions have been forgotten
-        self._additions: dict[tuple[Plan, str, bytes], _Addition] = {}
+        self._additions: dict[_Key, _Addition] = {}  # by outline
+        self._by_what_counts: dict[_Key, _Addition] = {}  # by what shorten_pod leaves of one
         self._classes: Mapping[str, PriorityClass] = {}
         self._classes_version = -1
         self._quotas = QuotaCache(state)
@@ -141,33 +160,39 @@ class PodAdmission:
 
     def _find_addition(self, request: PodRequest, plan: Plan, capacity: str) -> _Addition:
         self._refresh()
-        text = _encode(_build_outline(request))
-        if len(text) > _MOST_KEY_BYTES:
-            return self._build_addition(text, plan, capacity, request.namespace)
-        key = plan, capacity, text
+        key = plan, capacity, _encode(_build_outline(request))
         addition = self._additions.get(key)
         if addition is None:
-            if len(self._additions) >= _MOST_CACHED:
-                self._additions.clear()
-            addition = self._additions[key] = self._build_addition(text, plan, capacity, request.namespace)
+            addition = self._find_like(key[2], plan, capacity, request.namespace)
+            _keep(self._additions, key, addition)
         return addition
 
-    def _build_addition(self, outline: bytes, plan: Plan, capacity: str, namespace: str) -> _Addition:
-        """Raises InputError for a pod that is nested too deeply."""
+    def _find_like(self, outline: bytes, plan: Plan, capacity: str, namespace: str) -> _Addition:
+        """What is added to pods that differ in nothing that counts. Raises InputError for one nested too deeply."""
         check_depth(outline)
-        before, counted = load_json(outline), self._quotas.of(namespace)
+        pod = load_json(outline)
+        if find_pod_problem(pod):
+            return self._build_addition(pod, plan, capacity, namespace)
+        key = plan, capacity, _encode(shorten_pod(pod, plan))
+        addition = self._by_what_counts.get(key)
+        if addition is None:
+            addition = self._build_addition(pod, plan, capacity, namespace)
+            _keep(self._by_what_counts, key, addition)
+        return addition
+
+    def _build_addition(self, before: Document, plan: Plan, capacity: str, namespace: str) -> _Addition:
+        counted = self._quotas.of(namespace)
         change = build_pod(before, plan, capacity, self._classes, is_counted=counted.counts_class)
         if counted.has_cross_namespace and adds_cross_namespace_affinity(before, change.document):
             return _Addition(b"", skipped=(_CROSS_NAMESPACE,))
-        operations = b",".join(map(_encode, build_json_patch(before, change.document)))
-        mark = read_mark(change.document["metadata"].get("annotations")) if operations else None
-        return _Addition(operations, mark.capacity if mark is not None else "", change.skipped)
+        operations = _encode(build_json_patch(before, change.document))[1:-1]  # without the brackets
+        return _Addition(operations, change.capacity if operations else "", change.skipped)
 
     def _refresh(self) -> None:
         """What patches depend on besides pod and policy: where it changed, all are built anew."""
         version = self.state.versions[PRIORITY_CLASSES.group_kind]
         if self._quotas.refresh() or version != self._classes_version:
-            self._classes_version, self._additions = version, {}
+            self._classes_version, self._additions, self._by_what_counts = version, {}, {}
             self._classes = {
                 entry.metadata.name: entry
                 for entry in self.state.all(PriorityClass)
@@ -175,16 +200,38 @@ class PodAdmission:
             }
 
 
+def _keep(additions: dict[_Key, _Addition], key: _Key, addition: _Addition) -> None:
+    """Bounded in number and size: when there are too many all are forgotten."""
+    if len(key[2]) > _MOST_KEY_BYTES:
+        return
+    if len(additions) >= _MOST_CACHED:
+        additions.clear()
+    additions[key] = addition
+
+
 def _build_outline(request: PodRequest) -> Document:
-    """The pod as far as a patch depends on it. Whether its containers are valid is for the API server to say."""
-    meta = request.meta
-    owners = [{"kind": owner.kind, "name": owner.name, "controller": True} for owner in (controller_of(meta),) if owner]
-    fields = {"namespace": request.namespace, "labels": meta.labels, "annotations": meta.annotations}
-    spec = {name: value for name, value in request.spec.items() if name not in UNREAD_FIELDS}
-    return {
-        "metadata": {name: value for name, value in {**fields, "ownerReferences": owners}.items() if value},
-        "spec": {**spec, "containers": _SOME_CONTAINERS},
-    }
+    """The pod as far as a patch depends on it: pods that have the same get the same.
+
+    Of labels only those that tell a version count, and those for which the API server will refuse the pod; of
+    annotations our mark, and whether there are others; of who owns it the kind. Whether its containers are valid is
+    for the API server to say.
+    """
+    meta, owner = request.meta, controller_of(request.meta)
+    metadata: Document = {"namespace": request.namespace}
+    if labels := {key: value for key, value in meta.labels.items() if key in _READ_LABELS or not _is_label(key, value)}:
+        metadata["labels"] = labels
+    if meta.annotations:
+        mark = meta.annotations.get(MARK)
+        metadata["annotations"] = _SOME_ANNOTATION if mark is None else {MARK: mark}
+    if owner is not None:
+        metadata["ownerReferences"] = [{"kind": owner.kind, "name": "", "controller": True}]
+    spec: Document = {name: value for name, value in request.spec.items() if name in READ_FIELDS}
+    spec["containers"] = _SOME_CONTAINERS
+    return {"metadata": metadata, "spec": spec}
+
+
+def _is_label(key: str, value: str) -> bool:
+    return is_label_key(key) and is_label_value(value)
 
 
 def _describe_conflict(match: Match) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from wukong.api.quota import RESOURCE_QUOTAS, ResourceQuota, ScopedSelectorRequirement
+from wukong.api.kinds import RESOURCE_QUOTAS
+from wukong.api.quota import ResourceQuota, ScopedSelectorRequirement
 from wukong.ports import Document
 from wukong.state import State
 

@@ -128,15 +128,19 @@ class ExtenderPlugin(Plugin):
         return Answer(fleet, names, rows, filtered, scores)
 
     def _read_fleet(self, snapshot: Snapshot) -> Fleet:
-        """The fleet, with the node that a counterfactual adds to it."""
+        """The fleet, with the nodes that a counterfactual adds to it: each as the first that it is like."""
         fleet = self.extender.fleet(self.now)
         added = [row for row in snapshot.rows if row.name not in fleet.row_of]
         if not added:
             return fleet
         nodes = [fleet.node(row) for row in range(fleet.size)]
+        examples: dict[object, str] = {}
+        for row in snapshot.rows:
+            if row.name in fleet.row_of:
+                examples.setdefault(row.shape(), row.name)
         for row in added:
-            alike = [example.name for example in snapshot.rows if example is not row and example.shape() == row.shape()]
-            nodes += [_rename(fleet.node(fleet.row_of[name]), row.name) for name in alike[:1]]
+            if (example := examples.get(row.shape())) is not None:
+                nodes.append(_rename(fleet.node(fleet.row_of[example]), row.name))
         return self.extender.fleet_of(nodes, self.now)
 
 

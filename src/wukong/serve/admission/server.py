@@ -37,6 +37,7 @@ from wukong.serve.body_limits import (
     TooManyBodiesError,
     read_body,
 )
+from wukong.serve.direct import HANDLERS, Answer
 from wukong.serve.probes import Status
 from wukong.serve.turns import take_turns
 
@@ -74,9 +75,11 @@ def build_admission_app(
 
     limits = BodyLimits(LIMIT_BYTES, TOTAL_BYTES)
     app = web.Application()
+    app[HANDLERS] = {}
     app.router.add_get("/healthz", _healthz)
     for webhook, read in ((MUTATE, read_pod), (VALIDATE, read_object)):
         handler = _Handler(webhook, read, status, metrics, limits, answer_seconds)
+        app[HANDLERS][f"/{webhook}"] = handler
         app.router.add_post(f"/{webhook}", handler.handle)
         app.router.add_route("*", f"/{webhook}", _wrong_method)
     app.router.add_route("*", "/{path:.*}", _not_found)
@@ -101,7 +104,7 @@ def _answer_nothing(question: Question) -> Reply:
 
 
 class _Handler:
-    """One webhook."""
+    """One webhook. Plain requests are answered by serve.direct, others by aiohttp; the answers are the same."""
 
     def __init__(
         self,
@@ -113,46 +116,70 @@ class _Handler:
         answer_seconds: float,
     ) -> None:
         self._webhook, self._read, self._status = webhook, read, status
-        self._metrics, self._limits, self._answer_seconds = metrics, limits, answer_seconds
+        self._metrics, self._limits, self.body_seconds = metrics, limits, answer_seconds
         self._told_reasons: dict[str, None] = {}
 
-    async def handle(self, request: web.Request) -> web.Response:
-        started = time.perf_counter()
-        with self._limits.reserve() as reservation:
-            result, response = await self._answer(request, reservation)
-        self._metrics.record_answer(self._webhook, result, time.perf_counter() - started)
-        return response
-
-    async def _answer(self, request: web.Request, reservation: BodyReservation) -> tuple[str, web.Response]:
-        if (request.content_length or 0) > LIMIT_BYTES:
-            return "too-large", _too_large()
-        if "Content-Encoding" in request.headers:
-            return "malformed", _error(415, "send the body as it is, not compressed")
-        deadline = asyncio.get_running_loop().time() + self._answer_seconds
+    def answer_in_slices(self, body: bytes, began: float) -> Slices[Answer]:
         try:
-            async with asyncio.timeout_at(deadline):
-                body = await read_body(request.content, reservation)
             question, slices = self._read(body)
-        except BodyTooLargeError:
-            return "too-large", _too_large()
-        except TooManyBodiesError:
-            return "busy", _error(503, "too much is being asked at once")
-        except TimeoutError:
-            return "late", _error(408, f"the body did not come within {self._answer_seconds:g} s")
-        except (InputError, web.RequestPayloadError, aiohttp.ClientPayloadError) as error:
-            return "malformed", _error(400, str(error))
-        reply = await self._decide(slices, deadline)
-        self._tell(reply)
-        return reply.result, web.Response(body=encode_response(question.uid, reply), content_type="application/json")
+        except InputError as error:
+            result, answer = "malformed", _error(400, str(error))
+        else:
+            reply = yield from self._decide(slices, began + self.body_seconds)
+            self._tell(reply)
+            result, answer = reply.result, Answer(200, encode_response(question.uid, reply))
+        self._record(result, began)
+        return answer
 
-    async def _decide(self, slices: Slices[Reply], deadline: float) -> Reply:
+    def answer_unsent(self, began: float) -> Answer:
+        self._record("late", began)
+        return _error(408, f"the body did not come within {self.body_seconds:g} s")
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """The same for aiohttp."""
+        began = time.perf_counter()
+        with self._limits.reserve() as reservation:
+            body = await self._read_body(request, reservation, began)
+            answer = body if isinstance(body, Answer) else await take_turns(self.answer_in_slices(body, began))
+        return _respond(answer)
+
+    async def _read_body(self, request: web.Request, reservation: BodyReservation, began: float) -> bytes | Answer:
+        """The body, or the answer to who sends none."""
+        try:
+            if (request.content_length or 0) > LIMIT_BYTES:
+                raise BodyTooLargeError
+            if "Content-Encoding" in request.headers:
+                self._record("malformed", began)
+                return _error(415, "send the body as it is, not compressed")
+            async with asyncio.timeout(self.body_seconds):
+                return await read_body(request.content, reservation)
+        except BodyTooLargeError:
+            self._record("too-large", began)
+            return _error(413, f"the body is larger than {LIMIT_BYTES} bytes")
+        except TooManyBodiesError:
+            self._record("busy", began)
+            return _error(503, "too much is being asked at once")
+        except TimeoutError:
+            return self.answer_unsent(began)
+        except (web.RequestPayloadError, aiohttp.ClientPayloadError) as error:
+            self._record("malformed", began)
+            return _error(400, str(error))
+
+    def _record(self, result: str, began: float) -> None:
+        self._metrics.record_answer(self._webhook, result, time.perf_counter() - began)
+
+    def _decide(self, slices: Slices[Reply], deadline: float) -> Slices[Reply]:
         if not self._status.is_synced:
             return Reply("unsynced")
         try:
-            async with asyncio.timeout_at(deadline):
-                return await take_turns(slices)
-        except TimeoutError:
-            return Reply("late")
+            while True:
+                next(slices)
+                if time.perf_counter() > deadline:
+                    return Reply("late")
+                yield
+        except StopIteration as end:
+            reply: Reply = end.value
+            return reply
         except Exception:
             log.exception("a review failed", extra={"webhook": self._webhook})
             return Reply("failed")
@@ -172,17 +199,17 @@ async def _healthz(_: web.Request) -> web.Response:
 
 
 async def _wrong_method(request: web.Request) -> web.Response:
-    return _error(405, f"{request.path} answers POST, not {request.method}", {"Allow": "POST"})
+    answer = _error(405, f"{request.path} answers POST, not {request.method}")
+    return _respond(answer, {"Allow": "POST"})
 
 
 async def _not_found(request: web.Request) -> web.Response:
-    return _error(404, f"nothing is served at {request.path}; there are /{MUTATE}, /{VALIDATE} and /healthz")
+    return _respond(_error(404, f"nothing is served at {request.path}; there are /{MUTATE}, /{VALIDATE} and /healthz"))
 
 
-def _too_large() -> web.Response:
-    return _error(413, f"the body is larger than {LIMIT_BYTES} bytes")
+def _error(code: int, text: str) -> Answer:
+    return Answer(code, msgspec.json.encode({"error": text}))
 
 
-def _error(code: int, text: str, headers: dict[str, str] | None = None) -> web.Response:
-    body = msgspec.json.encode({"error": text})
-    return web.Response(status=code, body=body, content_type="application/json", headers=headers)
+def _respond(answer: Answer, headers: dict[str, str] | None = None) -> web.Response:
+    return web.Response(status=answer.status, body=answer.body, content_type="application/json", headers=headers)

@@ -12,9 +12,10 @@ from wukong.api.kinds import (
     PLACEMENT_POLICIES,
     PODS,
     PRIORITY_CLASSES,
+    RESOURCE_QUOTAS,
     SECRETS,
 )
-from wukong.api.quota import RESOURCE_QUOTAS, ResourceQuota
+from wukong.api.quota import ResourceQuota
 from wukong.app.component import Component, Context, Mutator, Server
 from wukong.app.components.admission.install import build_manifests
 from wukong.app.components.admission.options import (

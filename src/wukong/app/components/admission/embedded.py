@@ -14,7 +14,7 @@ from wukong.api.resources import Resource
 from wukong.app.component import Context
 from wukong.embedded.store.patch.json_patch import apply_json_patch
 from wukong.ports import Document
-from wukong.replies.admission.pods import UNREAD_FIELDS, AdmissionSettings, PodAdmission
+from wukong.replies.admission.pods import READ_FIELDS, AdmissionSettings, PodAdmission
 from wukong.replies.admission.reply import PodRequest
 
 _encode = msgspec.json.Encoder().encode
@@ -31,7 +31,7 @@ class EmbeddedAdmission:
         if resource != PODS:
             return document
         meta = msgspec.convert(document["metadata"], ObjectMeta)
-        read = {name: value for name, value in document["spec"].items() if name not in UNREAD_FIELDS}
+        read = {name: value for name, value in document["spec"].items() if name in READ_FIELDS}
         spec = {name: msgspec.Raw(_encode(value)) for name, value in read.items()}
         self._uid = meta.uid
         reply = self._pods.review(PodRequest(meta.namespace, meta, spec), self._clock.now())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wukong.api.kinds import PODS, WUKONGS
+from wukong.api.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, WUKONGS
 from wukong.app.component import Component, Context, SchedulerExtension
 from wukong.app.components.extender import EXTENDER
 from wukong.app.components.extender.component import POLICIES, build_extensions
@@ -25,15 +25,19 @@ from wukong.state.controller import Controller
 NAME = "wukong-scheduler"  # as a controller, and as a process of an embedded cluster
 WORKERS = 40  # bindings under way; there are 64 connections, and each kind that is watched has one
 
+BOUND_KINDS = (PERSISTENT_VOLUMES, PERSISTENT_VOLUME_CLAIMS)  # to each other, where a claim waits for its pod's node
+WRITES = (PODS, *BOUND_KINDS)
+
 
 def permissions_of(options: SchedulerOptions) -> tuple[Permission, ...]:
     """A binding that is answered by a conflict is looked up, so pods are read one by one, too."""
     return (
-        *(Permission(kind.group, kind.plural, ("list", "watch")) for kind in READS if kind != PODS),
+        *(Permission(kind.group, kind.plural, ("list", "watch")) for kind in READS if kind not in WRITES),
         *(Permission(kind.group, kind.plural, ("list", "watch")) for kind in (*POLICIES, WUKONGS)),
         Permission("", "pods", ("list", "watch", "get", "delete")),
         Permission("", "pods/binding", ("create",)),
         Permission("", "pods/status", ("patch",)),
+        *(Permission(kind.group, kind.plural, ("list", "watch", "patch")) for kind in BOUND_KINDS),
         Permission("events.k8s.io", "events", ("create", "patch")),
     )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wukong.api.crds import build_crds
-from wukong.api.placement import GROUP
 from wukong.app.component import list_permissions
 from wukong.app.components.scheduler.options import (
     LEASE,
@@ -25,6 +24,7 @@ from wukong.errors import InputError
 from wukong.ports import Document
 
 NAME = "scheduler"  # the component's own
+POLICIES = ("PlacementPolicy", "ClusterPlacementPolicy")  # the kinds that it reads
 COMPONENT = "own-scheduler"  # in labels: a second kube-scheduler is called scheduler there
 DEPLOYMENT = LEASE  # also account, budget, roles
 CONFIG = f"{DEPLOYMENT}-config"
@@ -55,7 +55,7 @@ def build_manifests(installation: SchedulerInstallation, certificates: None = No
     permissions = list_permissions(installation.components, {}, lease)
     probed = {"ports": [workload.build_port(PROBES_PORT)]}  # the kubelet and Prometheus, wherever they are
     return [
-        *(crd for crd in build_crds() if crd["spec"]["group"] == GROUP),
+        *(crd for crd in build_crds() if crd["spec"]["names"]["kind"] in POLICIES),
         workload.build_namespace(installation),
         workload.build_critical_pods_quota(installation),
         rbac.build_account(installation, DEPLOYMENT, COMPONENT),

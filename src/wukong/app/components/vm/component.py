@@ -24,8 +24,8 @@ from wukong.api.policy_parts import HIGHEST_PRIORITY
 from wukong.api.resources import Resource
 from wukong.app.component import Component, Context
 from wukong.app.components.load import LOAD
-from wukong.app.components.vm.install import build_manifests
 from wukong.app.components.wukongs import WUKONG_SETTINGS
+from wukong.app.install.controller import build_manifests
 from wukong.app.permissions import Permission
 from wukong.controllers.vm.controller import VirtualMachineController
 from wukong.controllers.vm.priority_classes import PriorityClasses

@@ -22,12 +22,13 @@ from wukong.api.kinds import DAEMON_SETS, NODES, PODS
 from wukong.api.meta import controller_of
 from wukong.api.resources import Key, key_of
 from wukong.embedded.actors.adoption import claim_pods
+from wukong.embedded.actors.backoff import CONTROLLER_BACKOFF
 from wukong.embedded.actors.controller_revisions import find_revision_hash
 from wukong.embedded.actors.daemon_set.daemon_index import DaemonIndex
 from wukong.embedded.actors.daemon_set.eligibility import assess_node
 from wukong.embedded.actors.daemon_set.pods import create_pod
 from wukong.embedded.actors.daemon_set.sync import DaemonSetSync
-from wukong.embedded.actors.events import CreatedPods, delete_pods
+from wukong.embedded.actors.events import CreatedPods, delete_pods, find_creation_failure, note_failed_create
 from wukong.embedded.actors.replica_set.controller import BURST
 from wukong.embedded.actors.status_patch import patch_status
 from wukong.embedded.actors.watch_keys import keys_of_owners
@@ -66,6 +67,7 @@ def _is_concerned(daemon_set: DaemonSet, node: Node, *, has_pod: bool) -> bool:
 
 class DaemonSets:
     name = "daemonset"
+    backoff = CONTROLLER_BACKOFF
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_ONE_PER_NODE, PodRight.DELETE_DAEMON_PODS})
 
     def __init__(self, chance: Chance | None = None) -> None:
@@ -107,11 +109,17 @@ class DaemonSets:
         plan = sync.plan()
         if plan.nodes_to_fill:
             self._created_pods.remember(daemon_set, state)
-        actions += [create_pod(daemon_set, node, revision) for node in plan.nodes_to_fill[:BURST]]
-        actions += delete_pods(DAEMON_SETS, daemon_set, plan.pods_to_delete[:BURST])
+        creations = [create_pod(daemon_set, node, revision) for node in plan.nodes_to_fill[:BURST]]
+        failure = find_creation_failure(state.attempts.get(self.name, key), creations)
+        if failure is not None:
+            actions.append(note_failed_create(DAEMON_SETS, daemon_set, failure))
+        pod_actions = [*creations, *delete_pods(DAEMON_SETS, daemon_set, plan.pods_to_delete[:BURST])]
+        status_patches: list[Action] = []
         status, before = sync.build_status(), daemon_set.document.get("status") or {}
         is_loaded = key not in self._notified and not plan.nodes_to_fill and not plan.pods_to_delete
         if status != before and not (is_loaded and before == sync.build_status_before_taints()):
-            actions.append(patch_status(DAEMON_SETS, key, before, status))
+            status_patches.append(patch_status(DAEMON_SETS, key, before, status))
+        # Usually the last thing; where pods cannot be created, what keeps them must not keep the status.
+        actions += [*pod_actions, *status_patches] if failure is None else [*status_patches, *pod_actions]
         requeue_after = daemons.seconds_to_next_available(daemon_set.spec.min_ready_seconds, now)
         return Outcome(tuple(actions), requeue_after)

@@ -17,6 +17,7 @@ from wukong.api.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.embedded.actors.adoption import adopt_replica_sets
+from wukong.embedded.actors.backoff import CONTROLLER_BACKOFF
 from wukong.embedded.actors.deployment.sync import DeploymentSync, strategy_of
 from wukong.embedded.actors.watch_keys import controller_key, has_same_owners, keys_of_owners
 from wukong.embedded.world.objects import Deployment, ReplicaSet
@@ -58,6 +59,7 @@ def _key_of_recreated(pod: Object, state: State) -> list[Key]:
 
 class Deployments:
     name = "deployment"
+    backoff = CONTROLLER_BACKOFF
     watches = (
         Watch(DEPLOYMENTS),
         Watch(REPLICA_SETS, keys_of_owners(Deployment), is_secondary=True),

@@ -13,8 +13,10 @@ from collections.abc import Sequence
 import msgspec
 
 from wukong.actions import Create
+from wukong.api.field_types import struct_named
 from wukong.api.kinds import DEPLOYMENTS, REPLICA_SETS
 from wukong.embedded.actors.pods import reference_to
+from wukong.embedded.store.semantic_equality import is_semantically_equal
 from wukong.embedded.world.objects import Deployment, ReplicaSet, template_of
 from wukong.ports import Document
 from wukong.semantics.label_syntax import parse_integer
@@ -28,6 +30,7 @@ _NOT_COPIED = {
     *(REVISION, HISTORY, DESIRED_REPLICAS, MAX_REPLICAS),
     *("kubectl.kubernetes.io/last-applied-configuration", "deprecated.deployment.rollback.to"),
 }
+_TEMPLATE = struct_named("PodTemplateSpec")
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -41,7 +44,9 @@ def hash_template(template: Document, collisions: int = 0) -> str:
 
 def has_template_of(replica_set: ReplicaSet, deployment: Deployment) -> bool:
     """Whether this is the version the Deployment asks for: the same template but for the hash."""
-    return _without_hash(template_of(replica_set)) == _without_hash(template_of(deployment))
+    return is_semantically_equal(
+        _TEMPLATE, _without_hash(template_of(replica_set)), _without_hash(template_of(deployment))
+    )
 
 
 def revision_of(subject: ReplicaSet | Deployment) -> int:

@@ -21,7 +21,7 @@ from wukong.embedded.actors.deployment.sizes import resolve_percent
 from wukong.embedded.actors.disruption.budget_index import BudgetIndex
 from wukong.embedded.actors.disruption.covered_pods import CoveredPods, CoveredPodsIndex
 from wukong.embedded.actors.status_patch import null_removed_entries, patch_status
-from wukong.embedded.actors.watch_keys import has_same_labels
+from wukong.embedded.actors.watch_keys import has_same_labels, has_same_owners
 from wukong.embedded.store.documents import format_time, parse_time
 from wukong.embedded.world.objects import Deployment, Pod, PodDisruptionBudget, ReplicaSet, StatefulSet
 from wukong.ports import Document
@@ -42,7 +42,16 @@ def _budgets_of_pod(pod: Object, state: State) -> Iterable[Key]:
 
 
 def _budgets_in_namespace(change: Change, state: State) -> Iterable[Key]:
+    """Those that count by this workload are among them. Nothing but its size and its own controller is counted by."""
+    old, new = change.old, change.new
+    if old is not None and new is not None and has_same_owners(old, new) and _replicas_of(old) == _replicas_of(new):
+        return ()
     return state.index_of(BudgetIndex).in_namespace(change.key.namespace)
+
+
+def _replicas_of(workload: Object) -> int | None:
+    assert isinstance(workload, Deployment | ReplicaSet | StatefulSet)
+    return workload.spec.replicas
 
 
 class Disruption:
@@ -57,6 +66,7 @@ class Disruption:
     )
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        state.index_of(BudgetIndex)  # made by now, so that a fork of the mirror need not make it
         budget = state.get(PodDisruptionBudget, key)
         if budget is None:
             return DONE
@@ -172,7 +182,7 @@ def _build_failed_status(budget: PodDisruptionBudget, message: str, now: float) 
 def _build_condition(budget: PodDisruptionBudget, status: str, reason: str, message: str, now: float) -> Document:
     before: Document = next(iter((budget.document.get("status") or {}).get("conditions") or []), {})
     since = before.get("lastTransitionTime") if before.get("status") == status else None
-    condition: Document = {"type": "DisruptionAllowed", "status": status, "reason": reason}
-    condition |= {"message": message} if message else {}  # as the server stores it: else every count looks new
+    # As the server stores it, with an empty message, too: else every count looks new.
+    condition: Document = {"type": "DisruptionAllowed", "status": status, "reason": reason, "message": message}
     times = {"observedGeneration": budget.metadata.generation, "lastTransitionTime": since or format_time(now)}
     return {**condition, **times}

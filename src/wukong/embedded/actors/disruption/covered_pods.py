@@ -129,12 +129,14 @@ class CoveredPodsIndex:
             self._covered.pop(key, None)
 
     def _note_pod(self, key: Key, old: Object | None, new: Object | None) -> None:
-        before, after = _summarize(old), _summarize(new)
         if isinstance(old, Pod) and isinstance(new, Pod) and old.metadata.labels == new.metadata.labels:
-            left, joined = list[Key](), self._budgets.of(new) if before != after else ()
+            if _is_counted_alike(old, new):
+                return
+            left, joined = list[Key](), self._budgets.of(new)
         else:
             left = self._budgets.of(old) if isinstance(old, Pod) else []
             joined = self._budgets.of(new) if isinstance(new, Pod) else []
+        after = _summarize(new)
         for budget in left:
             if budget in self._covered:
                 self._covered.own(budget).put(key, None)
@@ -146,6 +148,14 @@ class CoveredPodsIndex:
         copy = CoveredPodsIndex()
         copy._budgets, copy._covered = self._budgets.fork(), self._covered.fork()
         return copy
+
+
+def _is_counted_alike(old: Pod, new: Pod) -> bool:
+    """Whether a budget counts two versions of a pod that it covers alike: most changes are news of other things."""
+    is_same_owner = old.metadata.owner_references is new.metadata.owner_references
+    was_healthy = pods.is_ready(old) and not old.is_terminating
+    is_healthy = pods.is_ready(new) and not new.is_terminating
+    return is_same_owner and old.is_finished == new.is_finished and was_healthy == is_healthy
 
 
 def _summarize(pod: Object | None) -> CountedPod | None:

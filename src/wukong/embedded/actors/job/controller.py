@@ -18,7 +18,8 @@ from wukong.api.kinds import JOBS, PODS
 from wukong.api.meta import LabelSelector
 from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods
-from wukong.embedded.actors.events import CreatedPods
+from wukong.embedded.actors.backoff import JOB_BACKOFF
+from wukong.embedded.actors.events import CreatedPods, find_creation_failure, note_failed_create
 from wukong.embedded.actors.job import finished_pods
 from wukong.embedded.actors.job.finished_pods import BackoffRecord
 from wukong.embedded.actors.job.sync import JobSync
@@ -43,6 +44,7 @@ class NextSync(NamedTuple):
 
 class Jobs:
     name = "job"
+    backoff = JOB_BACKOFF
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_JOB_PODS, PodRight.DELETE_JOB_PODS})
     watches = (Watch(JOBS), Watch(PODS, keys_of_controller(JOBS), is_secondary=True))
 
@@ -61,7 +63,7 @@ class Jobs:
             self._next_syncs.pop(key, None)
             return Outcome(tuple(finished_pods.remove_finalizers(_find_remaining_pods(key, state))))
         wait = self._seconds_to_sync(key, job, now)
-        if wait > 0:
+        if wait > 0 and state.attempts.get(self.name, key) is None:  # what failed is tried again when its time comes
             return Outcome(requeue_after=wait)
         outcome = self._sync(key, job, state, now)
         after = inf if outcome.requeue_after is None else outcome.requeue_after
@@ -90,6 +92,8 @@ class Jobs:
         pod_actions = sync.run()
         if sync.is_creating:
             self._created_pods.remember(job, state)
+        if (failure := find_creation_failure(state.attempts.get(self.name, key), pod_actions)) is not None:
+            actions.append(note_failed_create(JOBS, job, failure))
         before = job.document.get("status") or {}
         if sync.status != before:
             null_removed_entries(before, sync.status, "uncountedTerminatedPods")

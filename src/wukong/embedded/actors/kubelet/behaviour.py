@@ -92,6 +92,11 @@ def build_timeline(behaviour: Behaviour, *, may_exit: bool, chance: float = 0.0)
     return _end_at(timeline, pull + start + behaviour.run_seconds, _build_exit_stage(behaviour.exit_code))
 
 
+def seconds_until_ready(behaviour: Behaviour) -> float:
+    """How old a pod of this row is, at most, when it gets ready."""
+    return (behaviour.pull_seconds + behaviour.start_seconds + behaviour.ready_seconds) * (1.0 + behaviour.spread)
+
+
 def stage_at(timeline: Timeline, age: float) -> tuple[Stage, float]:
     """The stage of a pod of this age, and the seconds until the next."""
     for stage, seconds in timeline:

@@ -35,8 +35,10 @@ from wukong.embedded.actors.kubelet.behaviour import (
     has_annotations,
     is_silenced,
     may_exit,
+    seconds_until_ready,
     stage_at,
 )
+from wukong.embedded.actors.kubelet.durations import PodDurations
 from wukong.embedded.actors.pods import is_ready
 from wukong.embedded.actors.watch_keys import keys_on_node
 from wukong.embedded.store.documents import parse_time, value_at
@@ -56,10 +58,16 @@ class Kubelets:
     name = "kubelet"
 
     def __init__(
-        self, behaviour: Behaviour | None = None, chance: Chance | None = None, stuck_pods: frozenset[str] = frozenset()
+        self,
+        behaviour: Behaviour | None = None,
+        chance: Chance | None = None,
+        stuck_pods: frozenset[str] = frozenset(),
+        durations: PodDurations = PodDurations(),  # noqa: B008  # never changed
     ) -> None:
         """`stuck_pods`: uids of pods of a snapshot that never get ready; they stay as they are until deleted."""
         self.behaviour, self.chance, self.stuck_pods = behaviour or Behaviour(), chance or Chance(), stuck_pods
+        self._leaves_pods_up = self.behaviour == Behaviour()  # starting and stopping is nothing to one that is up
+        self.behaviour, self.durations = durations.of_all.apply_to(self.behaviour), durations
         self.watches = (Watch(PODS, self._find_keys), Watch(NODES, keys_on_node))
         self._running_since: dict[str, float] = {}  # uid → when its kubelet first saw the pod
         self._stopping_since: dict[str, float] = {}  # uid → when its kubelet first saw it deleted
@@ -70,14 +78,17 @@ class Kubelets:
         self._restored_at = dict(source._restored_at)
 
     def _find_keys(self, change: Change, state: State) -> Iterable[Key]:
-        """A pod that is up when we first see it stays so until something changes: of a snapshot most are."""
+        """A pod without a node, or that is gone, is no kubelet's business. One that is up when we first see it stays so
+        until something changes: of a snapshot most are."""
         pod = change.new
-        return () if change.old is None and isinstance(pod, Pod) and self._stays_up(pod, state) else (change.key,)
+        if not isinstance(pod, Pod) or not pod.spec.node_name:
+            return ()
+        return () if change.old is None and self._stays_up(pod, state) else (change.key,)
 
     def _stays_up(self, pod: Pod, state: State) -> bool:
         node = state.get(Node, Key("", pod.spec.node_name))
         return (
-            self.behaviour == Behaviour()
+            self._leaves_pods_up
             and pod.status.phase == "Running"
             and bool(pod.status.start_time)
             and is_ready(pod)
@@ -90,14 +101,13 @@ class Kubelets:
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         pod = state.get(Pod, key)
         if pod is None or not pod.spec.node_name:
-            self._forget_gone(state)
             return DONE
         node = state.get(Node, Key("", pod.spec.node_name))
         if node is None or is_silent(node):
             return DONE
-        since = self._running_since.setdefault(pod.metadata.uid, _start_time_of(pod, now))
         try:
             behaviour = apply_annotations(self.behaviour, node.metadata.annotations, pod.metadata.annotations)
+            behaviour = self.durations.apply_by_workload(behaviour, pod, state)
         except BadAnnotationError as error:
             behaviour = self.behaviour
             if not pod.is_terminating:
@@ -106,8 +116,13 @@ class Kubelets:
                 )
         if pod.is_terminating:
             return self._terminate(key, pod, behaviour, now)
-        is_unchanging = pod.is_finished or pod.metadata.uid in self.stuck_pods
-        return DONE if is_unchanging else self._write_stage(key, pod, behaviour, since, now)
+        if pod.is_finished or pod.metadata.uid in self.stuck_pods:
+            return DONE
+        since = self._running_since.get(pod.metadata.uid)
+        if since is None:
+            self._forget_gone(state)
+            since = self._running_since[pod.metadata.uid] = _find_start(pod, behaviour, now)
+        return self._write_stage(key, pod, behaviour, since, now)
 
     def _forget_gone(self, state: State) -> None:
         """Forget, now and then, pods that went without their kubelet: over days these are many."""
@@ -131,7 +146,7 @@ class Kubelets:
                 return Outcome(requeue_after=min(wait, left))
             self._restored_at[pod.metadata.uid] = now
         host_address = address_of(pod.spec.node_name)
-        pod_address = host_address if pod.spec.host_network else _pod_address_of(pod)
+        pod_address = host_address if pod.spec.host_network else pod_address_of(pod)
         patch = pod_status.build_patch(pod.document, stage, now, pod_address=pod_address, host_address=host_address)
         if pod.metadata.labels.get(LAUNCHER_LABEL) == LAUNCHER:  # virt-handler's actor writes its end in our place
             patch["metadata"]["resourceVersion"] = pod.metadata.resource_version
@@ -176,13 +191,16 @@ def address_of(node: str) -> str:
     return str(ipaddress.ip_address(_FIRST_NODE_ADDRESS + zlib.crc32(node.encode()) % 2**20))
 
 
-def _pod_address_of(pod: Pod) -> str:
+def pod_address_of(pod: Pod) -> str:
+    """The address of a pod; of one whose status does not say, always the same one."""
     known = value_at(pod.document, "status.podIP")
     return known or str(ipaddress.ip_address(_FIRST_POD_ADDRESS + zlib.crc32(pod.metadata.uid.encode()) % 2**24))
 
 
-def _start_time_of(pod: Pod, now: float) -> float:
-    return parse_time(pod.status.start_time) if pod.status.start_time else now
+def _find_start(pod: Pod, behaviour: Behaviour, now: float) -> float:
+    """Since when a pod runs that we see for the first time. One that is ready has started, however long that takes."""
+    start = parse_time(pod.status.start_time) if pod.status.start_time else now
+    return min(start, now - seconds_until_ready(behaviour)) if is_ready(pod) else start
 
 
 def _note_killing(pod: Pod) -> tuple[Note, ...]:

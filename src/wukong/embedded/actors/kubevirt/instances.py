@@ -86,16 +86,23 @@ class Instances:
         )
         self._expectations = Expectations()  # of pods
         self._unseen_pods = UnseenPods()
+        self._has_decided = False  # by then everything has been listed once
 
     def copy_memory(self, source: Instances, _: State) -> None:
         self._expectations.copy_memory(source._expectations)
         self._unseen_pods.copy_memory(source._unseen_pods)
+        self._has_decided = source._has_decided
 
     def _find_own_key(self, change: Change, state: State) -> Iterable[Key]:
-        """Itself. Pods that it did not name before may not have been seen; those named when it is listed have."""
+        """Itself. Pods that it did not name before may not have been seen; those named when all is listed first have.
+
+        An instance that is new later may name pods, too: instances were listed again, and pods were not.
+        """
         old, new = change.old, change.new
-        if isinstance(old, VirtualMachineInstance) and isinstance(new, VirtualMachineInstance):
-            named = _named_pods_of(new) - _named_pods_of(old)
+        if isinstance(new, VirtualMachineInstance) and (old is not None or self._has_decided):
+            named = _named_pods_of(new)
+            if isinstance(old, VirtualMachineInstance):
+                named -= _named_pods_of(old)
             if named:
                 shown = {pod.metadata.uid for pod in instance_status.list_pods(new, state)}
                 self._unseen_pods.observe_named(change.key, named, shown)
@@ -115,6 +122,7 @@ class Instances:
         return keys
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
+        self._has_decided = True
         instance = state.get(VirtualMachineInstance, key)
         if instance is None:
             self._expectations.forget(key)

@@ -39,8 +39,8 @@ GRACE, HEARTBEAT, MONITOR = 50.0, 10.0, 5.0
 def _key_of_unready_node(pod: Object, state: State) -> Iterable[Key]:
     """The key of the pod's node if that is not ready: then the pod must not be ready, either."""
     assert isinstance(pod, Pod)
-    name = pod.spec.node_name
-    is_unready = any(name in names for names in state.index_of(ZoneIndex).unready.values())
+    name, unready = pod.spec.node_name, state.index_of(ZoneIndex).unready
+    is_unready = bool(unready) and any(name in names for names in unready.values())
     return (Key("", name),) if is_unready else ()
 
 

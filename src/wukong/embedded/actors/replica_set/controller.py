@@ -17,7 +17,14 @@ from wukong.api.meta import controller_of
 from wukong.api.resources import Key
 from wukong.embedded.actors import pods
 from wukong.embedded.actors.adoption import claim_pods
-from wukong.embedded.actors.events import CreatedPods, delete_pods, note_about
+from wukong.embedded.actors.backoff import CONTROLLER_BACKOFF
+from wukong.embedded.actors.events import (
+    CreatedPods,
+    delete_pods,
+    find_creation_failure,
+    message_of,
+    note_failed_create,
+)
 from wukong.embedded.actors.owned_pods import OwnedPods, OwnedPodsIndex
 from wukong.embedded.actors.status_patch import patch_status
 from wukong.embedded.actors.watch_keys import keys_of_owners
@@ -33,6 +40,7 @@ BURST = 500  # pods created or deleted in one go
 
 class ReplicaSets:
     name = "replicaset"
+    backoff = CONTROLLER_BACKOFF
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_REPLICAS, PodRight.DELETE_SURPLUS_REPLICAS})
     watches = (Watch(REPLICA_SETS), Watch(PODS, keys_of_owners(ReplicaSet), is_secondary=True))
 
@@ -55,10 +63,9 @@ class ReplicaSets:
             pod_actions = _manage(replica_set, owned, state, now)
         if pod_actions and isinstance(pod_actions[0], Create):
             self._created_pods.remember(replica_set, state)
-        failure = state.attempts.get(self.name, key) if pod_actions else None
+        failure = find_creation_failure(state.attempts.get(self.name, key), pod_actions)
         if failure is not None:
-            text = f"Error creating: {_message_of(failure)}"
-            actions.append(note_about(REPLICA_SETS, replica_set, "FailedCreate", text, is_warning=True))
+            actions.append(note_failed_create(REPLICA_SETS, replica_set, failure))
         status, before = build_status(replica_set, owned, now, failure), replica_set.document.get("status") or {}
         if status != before:
             # Written before pods are created: their failure must not keep the status from being true.
@@ -114,10 +121,5 @@ def _build_conditions(replica_set: ReplicaSet, now: float, failure: Attempt | No
     if failure is None:
         return others
     standing = [condition for condition in before if condition["type"] == "ReplicaFailure"]
-    new = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": _message_of(failure)}
+    new = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message_of(failure)}
     return [*others, standing[0] if standing else {**new, "lastTransitionTime": format_time(now)}]
-
-
-def _message_of(failure: Attempt) -> str:
-    """What the API server answered, without our name of the error."""
-    return failure.error.partition(": ")[2]

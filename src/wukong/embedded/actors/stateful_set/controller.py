@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from wukong.actions import DONE, Action, Outcome
+from wukong.actions import DONE, Action, Create, Note, Outcome
 from wukong.api.kinds import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS
 from wukong.api.resources import Key
 from wukong.embedded.actors.adoption import claim_pods
+from wukong.embedded.actors.backoff import CONTROLLER_BACKOFF
+from wukong.embedded.actors.events import find_creation_failure, message_of, note_about
 from wukong.embedded.actors.stateful_set.ordinal_index import OrdinalIndex
 from wukong.embedded.actors.stateful_set.ordinals import ordinal_of
 from wukong.embedded.actors.stateful_set.sync import StatefulSetSync
@@ -23,11 +25,13 @@ from wukong.embedded.actors.status_patch import patch_status
 from wukong.embedded.actors.watch_keys import keys_of_controller, keys_of_owners
 from wukong.embedded.world.objects import StatefulSet
 from wukong.state import State
+from wukong.state.attempts import Attempt
 from wukong.state.controller import PodRight, Watch, no_keys
 
 
 class StatefulSets:
     name = "statefulset"
+    backoff = CONTROLLER_BACKOFF
     pod_rights: ClassVar[frozenset[PodRight]] = frozenset({PodRight.CREATE_ORDINALS, PodRight.DELETE_ORDINALS})
     watches = (
         Watch(STATEFUL_SETS),
@@ -47,10 +51,23 @@ class StatefulSets:
         actions: list[Action] = []
         if stateful_set.metadata.deletion_timestamp is None:
             actions += [*sync.history.record_update(), *sync.plan_pods()]
+        failure = find_creation_failure(state.attempts.get(self.name, key), actions)
         status, before = sync.build_status(), stateful_set.document.get("status") or {}
         if status != before:
-            actions.append(patch_status(STATEFUL_SETS, key, before, status))
+            # Usually the last thing; where pods cannot be created, what keeps them must not keep the status.
+            position = len(actions) if failure is None else 0
+            actions.insert(position, patch_status(STATEFUL_SETS, key, before, status))
+        if failure is not None:
+            actions.insert(0, _note_failure(stateful_set, actions, failure))
         if stateful_set.metadata.deletion_timestamp is None:
             actions += sync.history.truncate(set(ordered.revisions))
         requeue_after = ordered.seconds_to_next_available(stateful_set.spec.min_ready_seconds, now)
         return Outcome(tuple(actions), requeue_after)
+
+
+def _note_failure(stateful_set: StatefulSet, actions: list[Action], failure: Attempt) -> Note:
+    """About the first pod that is to be created: it failed last time, for nothing is created behind it."""
+    creations = (action for action in actions if isinstance(action, Create) and action.resource == PODS)
+    name, owner = next(creations).body["metadata"]["name"], stateful_set.metadata.name
+    text = f"create Pod {name} in StatefulSet {owner} failed error: {message_of(failure)}"
+    return note_about(STATEFUL_SETS, stateful_set, "FailedCreate", text, is_warning=True)

@@ -1,7 +1,6 @@
 """The volume claims of a StatefulSet's pods: created before the pod, kept or deleted by its retention policy. Pure.
 
-Called by sync.py, ordinals.py and ordinal_index.py. Claims are not bound here: a pod with one that is not bound is
-placed as if it had none, as in a cluster whose storage is at hand on every node.
+Called by sync.py, ordinals.py and ordinal_index.py. Claims are bound by actors/volumes and the scheduler.
 """
 
 from __future__ import annotations
@@ -51,8 +50,9 @@ def create_missing(stateful_set: StatefulSet, pod: str, state: State) -> list[Ac
     meta = stateful_set.metadata
     for template in _claim_templates_of(stateful_set):
         name = f"{template['metadata']['name']}-{pod}"
-        if state.get(PersistentVolumeClaim, Key(meta.namespace, name)) is not None:
-            continue
+        present = state.get(PersistentVolumeClaim, Key(meta.namespace, name))
+        if present is not None and present.metadata.deletion_timestamp is None:
+            continue  # one that is being deleted is refused as it is there, and tried again: the pod waits for its end
         template_meta = template["metadata"]
         selector = (stateful_set.document["spec"].get("selector") or {}).get("matchLabels") or {}
         claim_meta: Document = {"name": name, "labels": {**(template_meta.get("labels") or {}), **selector}}

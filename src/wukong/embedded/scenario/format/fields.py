@@ -11,9 +11,13 @@ from typing import Any
 import msgspec
 
 from wukong.api.kinds import KINDS
+from wukong.api.meta import LabelSelector
+from wukong.api.node_groups import NodeGroup
 from wukong.api.resources import Resource
 from wukong.ports import Document
+from wukong.semantics.selectors import compile_selector, selects
 
+ZONE_LABEL = "topology.kubernetes.io/zone"
 _BOUND = re.compile(r"(>=|<=|>|<)\s*(\d+(?:\.\d+)?)")
 _DURATION = re.compile(r"(?:(\d{1,7})h)?(?:(\d{1,7})m)?(?:(\d{1,7})s)?")  # a thousand years; the clock ends in 9999
 
@@ -22,8 +26,11 @@ class _Fields(msgspec.Struct, rename="camel"):
     pass
 
 
-class NodeGroup(_Fields):
-    """One node with a `name`, or `count` of them with a prefix: `namePrefix: n` and `count: 3` are n1, n2, n3."""
+class NodeEntry(_Fields):
+    """One node with a `name`, or `count` of them with a prefix: `namePrefix: n` and `count: 3` are n1, n2, n3.
+
+    A node of a node group is as the group's template says, but for what is said here.
+    """
 
     name: str = ""
     name_prefix: str = ""
@@ -34,6 +41,7 @@ class NodeGroup(_Fields):
     capacity: dict[str, str | int | float] = {}
     allocatable: dict[str, str | int | float] = {}
     spot: bool | None = None
+    group: str = ""
 
     def names(self) -> list[str]:
         if self.name:
@@ -69,13 +77,35 @@ class DeleteTarget(Target):
     grace_period_seconds: int | None = None
 
 
-class UsageTarget(_Fields):
-    """How much of a node is in use from now on, in percent of its allocatable; what is left out is not known."""
+class NodeSelection(_Fields):
+    """The nodes that are there when it happens and have these labels, or are in this zone."""
 
-    node: str
+    selector: LabelSelector | None = None
+    zone: str = ""
+
+    def selects(self, labels: dict[str, str]) -> bool:
+        if self.selector is None:
+            return labels.get(ZONE_LABEL) == self.zone
+        return selects(compile_selector(self.selector), labels)
+
+    def describe(self) -> str:
+        return f"in zone {self.zone}" if self.selector is None else f"with {describe_selector(self.selector)}"
+
+
+class UsageTarget(_Fields):
+    """How much of a node, or by a workload, is in use from now on; what is left out is not known.
+
+    Percents are of what a node can allocate, or of what each pod of the workload requests; `total` is what its ready
+    pods use together, however many they are.
+    """
+
+    node: str = ""
+    workload: str = ""
+    kind: str = ""
     cpu: float | None = None
     memory: float | None = None
     storage: float | None = None
+    total: dict[str, str | int | float] = {}
 
 
 class Fault(_Fields):
@@ -94,12 +124,13 @@ class TimelineEntry(_Fields):
     patch: PatchTarget | None = None
     delete: DeleteTarget | None = None
     scale: ScaleTarget | None = None
-    cordon: str | None = None
-    uncordon: str | None = None
-    drain: str | None = None
-    not_ready: str | None = None
-    ready: str | None = None
-    kill: str | None = None
+    cordon: str | NodeSelection | None = None
+    uncordon: str | NodeSelection | None = None
+    drain: str | NodeSelection | None = None
+    not_ready: str | NodeSelection | None = None
+    ready: str | NodeSelection | None = None
+    kill: str | NodeSelection | None = None
+    lose: str | NodeSelection | None = None
     usage: UsageTarget | None = None
     fault: Fault | None = None
 
@@ -113,6 +144,7 @@ class TimelineEntry(_Fields):
         return [spelling for name, spelling in ENTRY_ACTIONS.items() if getattr(self, name) is not None]
 
 
+NODE_ACTIONS = ("cordon", "uncordon", "drain", "not_ready", "ready", "kill", "lose")  # they name nodes, or select some
 ENTRY_ACTIONS = {field.name: field.encode_name for field in msgspec.structs.fields(TimelineEntry) if field.name != "at"}
 Count = int | str  # a number, or a bound such as ">=2"
 
@@ -123,7 +155,8 @@ class ExpectedWorkload(_Fields):
     available: Count | None = None
     min_available: Count | None = None
     max_pods: Count | None = None
-    restarts: Count | None = None
+    evicted: Count | None = None
+    restarts: Count | None = None  # what `evicted` was called before
     unavailable_seconds: Count | float | None = None
     per_node: dict[str, Count] | None = None
     max_per_node: Count | None = None
@@ -147,7 +180,7 @@ class ExpectedNodes(_Fields):
 
 
 class ExpectedStory(_Fields):
-    settled: bool = True
+    settled: bool | None = None  # not said: it is to settle
     stuck: str | list[str] = []
     workloads: dict[str, ExpectedWorkload] = {}
     nodes: ExpectedNodes = msgspec.field(default_factory=ExpectedNodes)
@@ -156,11 +189,14 @@ class ExpectedStory(_Fields):
 
 
 class Scenario(_Fields):
-    nodes: list[NodeGroup] = []
+    nodes: list[NodeEntry] = []
+    node_groups: list[NodeGroup] = []
     manifests: list[Document] = []
     files: list[str] = []
     timeline: list[TimelineEntry] = []
     until: str | int = "1h"
+    start_seconds: float | dict[str, float] = {}  # until a container runs: of all pods, or by workload (durations.py)
+    stop_seconds: float | dict[str, float] = {}
     extender: bool | None = None
     components: list[str] = []
     options: dict[str, Any] = {}  # of components, by their names, as in the file of `wukong run`
@@ -187,6 +223,19 @@ def resource_of(kind: str, api_version: str = "") -> Resource:
 
 def document_resource(document: Document) -> Resource:
     return resource_of(document["kind"], document.get("apiVersion") or "")
+
+
+def describe_selector(selector: LabelSelector) -> str:
+    """As kubectl writes it: `app=web,tier in (a, b),!spot`."""
+    parts = [f"{key}={value}" for key, value in selector.match_labels.items()]
+    for requirement in selector.match_expressions:
+        values = f"({', '.join(requirement.values)})"
+        match requirement.operator:
+            case "In" | "NotIn":
+                parts.append(f"{requirement.key} {'in' if requirement.operator == 'In' else 'notin'} {values}")
+            case _:
+                parts.append(f"{'!' if requirement.operator == 'DoesNotExist' else ''}{requirement.key}")
+    return ",".join(parts) or "any labels"
 
 
 def bound_of(text: str) -> tuple[str, float] | None:

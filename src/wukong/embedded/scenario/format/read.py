@@ -14,17 +14,21 @@ import msgspec
 from wukong.api.decode import find_kind, readable
 from wukong.api.documents import unfold_list
 from wukong.api.kinds import KINDS
+from wukong.api.node_groups import NodeGroup
 from wukong.api.quantity import parse_quantity
 from wukong.api.strict import unknown_fields
 from wukong.api.yaml_values import load_documents
 from wukong.cluster.document_shapes import find_shape_problems
 from wukong.embedded.actors.kubelet.behaviour import BadAnnotationError, Behaviour, apply_annotations
 from wukong.embedded.faults.catalogue import TYPES, describe_unknown
+from wukong.embedded.scenario.format.durations import find_duration_problems
 from wukong.embedded.scenario.format.fields import (
     ENTRY_ACTIONS,
+    NODE_ACTIONS,
     ExpectedEvent,
     Fault,
-    NodeGroup,
+    NodeEntry,
+    NodeSelection,
     Scenario,
     TimelineEntry,
     UsageTarget,
@@ -35,10 +39,12 @@ from wukong.embedded.scenario.format.fields import (
 )
 from wukong.embedded.store.documents import value_at
 from wukong.errors import InputError, nearest
+from wukong.placement.node_groups.checks import check_group, find_double_names
 from wukong.ports import Document
 
-Item = TypeVar("Item", NodeGroup, TimelineEntry)
-_LISTS = ("nodes", "timeline")
+Item = TypeVar("Item", NodeEntry, NodeGroup, TimelineEntry)
+_MOST_PERCENT = 10_000.0  # of what a pod requests: it may use more
+_LISTS = ("nodes", "nodeGroups", "timeline")
 _DURATION = 'expected a duration such as "90s", "10m" or "1h"'
 _PATCHES = ("strategic", "merge", "json")
 # Many times what Kubernetes supports (5,000 nodes, 150,000 pods). Beyond, a number of one line takes all the memory.
@@ -118,15 +124,17 @@ def check_documents(documents: list[Any], place: str) -> list[str]:
 
 def _convert(document: Document) -> tuple[list[str], Scenario | None]:
     """Nodes and timeline entries one by one, so that each has its own problem; then the rest."""
-    nodes, problems = _convert_items(document.get("nodes"), NodeGroup, _check_group, "$.nodes")
+    nodes, problems = _convert_items(document.get("nodes"), NodeEntry, _check_nodes, "$.nodes")
     timeline, more_problems = _convert_items(document.get("timeline"), TimelineEntry, _check_entry, "$.timeline")
+    problems += more_problems
+    groups, more_problems = _convert_items(document.get("nodeGroups"), NodeGroup, check_group, "$.nodeGroups")
     problems += more_problems
     rest = {name: value for name, value in document.items() if name not in _LISTS or not isinstance(value, list)}
     try:
         scenario = msgspec.convert(rest, Scenario)
     except msgspec.ValidationError as error:
         return [*problems, readable(error)], None
-    scenario.nodes, scenario.timeline = nodes, timeline
+    scenario.nodes, scenario.timeline, scenario.node_groups = nodes, timeline, groups
     return problems, scenario
 
 
@@ -146,9 +154,15 @@ def _convert_items(
 
 def _check(scenario: Scenario) -> Iterator[str]:
     yield from _check_until(scenario)
+    yield from find_duration_problems(scenario)
     names = Tally(name for group in scenario.nodes if (group.count or 0) <= MOST_NODES for name in group.names())
     for name in sorted(name for name, times in names.items() if times > 1):
         yield f'$.nodes: the name "{name}" is there twice. Rename one of the two.'
+    yield from find_double_names(scenario.node_groups, "$.nodeGroups")
+    known = [group.name for group in scenario.node_groups]
+    for index, entry in enumerate(scenario.nodes):
+        if entry.group and entry.group not in known:
+            yield f'$.nodes[{index}].group: no node group "{entry.group}".{nearest(entry.group, known)}'
     yield from check_documents(scenario.manifests, "$.manifests")
     yield from _check_bounds(msgspec.to_builtins(scenario.expect), "$.expect")
     for index, event in enumerate(scenario.expect.events):
@@ -190,7 +204,7 @@ def _check_until(scenario: Scenario) -> Iterator[str]:
             yield f"$.until: something happens at {entry.at}, after {scenario.until}. Make until longer."
 
 
-def _check_group(group: NodeGroup) -> Iterator[str]:
+def _check_nodes(group: NodeEntry) -> Iterator[str]:
     if bool(group.name) == bool(group.name_prefix):
         yield ": expected either name, or namePrefix with count. Give one of the two."
     if group.name_prefix and (group.count is None or group.count < 1):
@@ -218,6 +232,11 @@ def _check_entry(entry: TimelineEntry) -> Iterator[str]:
     for name, target in (("patch", entry.patch), ("delete", entry.delete), ("scale", entry.scale)):
         if target is not None and find_resource(target.kind, target.api_version) is None:
             yield from _describe_unknown_kind(f".{name}", target.kind, target.api_version)
+    if isinstance(entry.lose, str):
+        yield f".lose: expected {{zone: a}} or {{selector: …}}, got {entry.lose!r:.100}. Use kill for a single node."
+    for name in NODE_ACTIONS:
+        if isinstance(selection := getattr(entry, name), NodeSelection):
+            yield from _check_selection(selection, f".{ENTRY_ACTIONS[name]}")
     if entry.fault is not None:
         yield from _check_fault(entry.fault)
     if entry.usage is not None:
@@ -233,13 +252,31 @@ def _check_entry(entry: TimelineEntry) -> Iterator[str]:
         yield ".delete.gracePeriodSeconds: expected 0 or more seconds. 0 removes it at once."
 
 
+def _check_selection(selection: NodeSelection, place: str) -> Iterator[str]:
+    if bool(selection.zone) == (selection.selector is not None):
+        yield f"{place}: expected nodes as {{selector: {{matchLabels: …}}}} or {{zone: a}}. Give one of the two."
+    for requirement in selection.selector.match_expressions if selection.selector is not None else ():
+        takes_values = requirement.operator in ("In", "NotIn")
+        if takes_values != bool(requirement.values):
+            expected = "expected at least one" if takes_values else "expected none"
+            yield f"{place}.selector: values of {requirement.key}: {expected} with {requirement.operator}."
+
+
 def _check_usage(usage: UsageTarget) -> Iterator[str]:
-    if not usage.node:
-        yield ".usage.node: expected the name of a node."
+    if bool(usage.node) == bool(usage.workload):
+        yield ".usage: expected the name of a node, or a workload such as default/web."
+    most = 100.0 if usage.node else _MOST_PERCENT
     for resource in ("cpu", "memory", "storage"):
         percent = getattr(usage, resource)
-        if percent is not None and not 0 <= percent <= 100:
-            yield f".usage.{resource}: expected percent from 0 to 100, got {percent:g}."
+        if percent is not None and not 0 <= percent <= most:
+            yield f".usage.{resource}: expected percent from 0 to {most:g}, got {percent:g}."
+    if usage.total and usage.node:
+        yield ".usage.total: expected none of a node. It is what the pods of a workload use together."
+    for resource, amount in usage.total.items():
+        try:
+            parse_quantity(amount)
+        except InputError as error:
+            yield f".usage.total.{resource}: {error}"
 
 
 def _check_fault(fault: Fault) -> Iterator[str]:

@@ -20,9 +20,11 @@ from wukong.actions import Action
 from wukong.api.core import Node
 from wukong.embedded.scenario.format.fields import Scenario, TimelineEntry, seconds_of
 from wukong.embedded.scenario.play import steps
+from wukong.embedded.scenario.play.node_selection import name_nodes
 from wukong.embedded.scenario.play.quiescence import is_over
 from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
 from wukong.embedded.scenario.record.recorder import Recorder
+from wukong.errors import InputError
 from wukong.runtime.dispatch import Item
 
 SCENARIO = "scenario"  # the subject of events that the scenario itself causes
@@ -96,33 +98,46 @@ def course_of(scenario: Scenario, driver: Driver, *, faults_end: float | None = 
     yield Milestone.PREPARE
     has_workloads = bool(recorder.workloads)  # those of a snapshot
     for document in scenario.manifests:
-        actions = steps.apply_documents([document], driver.namespaces())
+        actions, events = steps.apply_documents([document], driver.namespaces()), len(recorder.events)
+        old = steps.find_object(document, driver.cluster.state)
         yield Perform(actions, f"{document['kind']} {document['metadata']['name']}")
         if has_workloads:
-            recorder.add_event(SCENARIO, steps.describe_document(document))
+            text = steps.describe_apply(document, old, steps.find_object(document, driver.cluster.state))
+            recorder.add_cause(SCENARIO, text, effects=len(recorder.events) - events)
     yield Milestone.BEGIN
     recorder.nodes.start = len(driver.cluster.state.of(Node))
     for seconds, entries in group_by_second(scenario.timeline):
         yield WaitUntil(seconds)
         for index, entry in entries:
-            yield from _play_entry(entry, driver, f"$.timeline[{index}]")
+            place = f"$.timeline[{index}].{''.join(entry.actions)}"
+            try:
+                named = name_nodes(entry, driver.cluster.state)
+            except InputError as error:
+                if faults_end is None:
+                    raise error.at(place) from None
+                continue  # faults may have taken them
+            yield from _play_entry(named, driver, place)
     if faults_end is not None:
         yield WaitUntil(faults_end)
         recorder.add_event("faults", "calm")
     return (yield from _come_to_rest(driver, recorder.started_at + (seconds_of(scenario.until) or 0)))
 
 
-def _play_entry(entry: TimelineEntry, driver: Driver, place: str) -> Generator[Request, None, None]:
+def _play_entry(entries: list[TimelineEntry], driver: Driver, place: str) -> Generator[Request, None, None]:
+    """Play one entry, given as one for each of its nodes if it selects some: all of them together."""
+    (entry, *_) = entries
     if entry.fault is not None:  # known to the faults from the beginning
         driver.recorder.add_event("faults", f"{entry.fault.type} for {entry.fault.for_}")
         return
-    if entry.uncordon is not None:
-        driver.drains.nodes.discard(entry.uncordon)
-    yield Perform(steps.build_actions(entry, driver.namespaces()), f"{place}.{''.join(entry.actions)}")
+    driver.drains.nodes.difference_update(str(entry.uncordon) for entry in entries)
+    events, namespaces = len(driver.recorder.events), driver.namespaces()
+    yield Perform([action for entry in entries for action in steps.build_actions(entry, namespaces)], place)
+    effects = len(driver.recorder.events) - events
     for text in steps.describe_entry(entry):
-        driver.recorder.add_event(SCENARIO, text)
-    if entry.drain is not None:
-        yield Drain(entry.drain)
+        driver.recorder.add_cause(SCENARIO, text, effects)
+    for entry in entries:
+        if isinstance(entry.drain, str):
+            yield Drain(entry.drain)
 
 
 def _come_to_rest(driver: Driver, limit: float) -> Course:

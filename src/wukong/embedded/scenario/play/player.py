@@ -36,6 +36,7 @@ from wukong.embedded.scenario.record.recorder import Recorder
 from wukong.embedded.scenario.record.recording import Lines, Recording, StoryTrace
 from wukong.embedded.scenario.record.refused_evictions import RefusedEvictions
 from wukong.embedded.scenario.record.story import Story
+from wukong.embedded.scenario.record.unhelped_pods import UnhelpedPods
 from wukong.embedded.world.latencies import PASSING_SECONDS
 from wukong.embedded.world.transport import perform
 from wukong.embedded.world.world import Step, World
@@ -43,7 +44,7 @@ from wukong.errors import ClusterError, InputError
 from wukong.runtime.dispatch import Item
 
 __all__ = ["Interrupted", "Lines", "Observers", "Spectator", "WorldPlayer", "play", "trace_line"]
-REST_SECONDS = 360.0  # within which everybody who failed has tried again: the scheduler after five minutes at most
+REST_SECONDS = 1060.0  # within which everybody who failed has tried again: controllers after 1000 s at most
 SCHEDULERS = ("scheduler", "wukong-scheduler")  # their names as controllers
 _encode = msgspec.json.Encoder(order="sorted").encode
 KEPT_STEPS = 10_000  # of the world's trace, for whoever looks at what happened last
@@ -114,12 +115,14 @@ class WorldPlayer:
         self.is_resting = False  # after the last entry of the timeline
         self.started_at, self.first_version = world.clock.now(), world.server.database.version
         self._refused_evictions = RefusedEvictions(self.started_at)
+        self._unhelped_pods = UnhelpedPods(self.started_at)
         self._has_nothing_due = False
 
     def play(self) -> Story:
         self.world.trace.min_kept = KEPT_STEPS
         try:
-            with self.world.trace.notify(self._write_step, self._refused_evictions.hear):
+            listeners = (self._write_step, self._refused_evictions.hear, self._unhelped_pods.hear)
+            with self.world.trace.notify(*listeners):
                 is_at_rest, is_interrupted = self._drive(), False
         except Interrupted:
             is_at_rest, is_interrupted = False, True
@@ -128,7 +131,7 @@ class WorldPlayer:
             is_interrupted=is_interrupted,
             last_change=self.recorder.last_change,
             writes=self.world.server.database.version - self.first_version,
-            events=self._refused_evictions.events,
+            events=[*self._refused_evictions.events, *self._unhelped_pods.events],
         )
         story.findings = [str(finding) for finding in self.checkers.finish(is_at_rest=is_at_rest)]
         return story
@@ -170,11 +173,14 @@ class WorldPlayer:
     def _prepare_nodes(self) -> None:
         """Create the nodes, and let them lose the taint of new ones, as app/sim_live waits until they are ready."""
         if self.faults is not None or not self.world.takes_time:  # faults strike from the beginning
-            self._perform(steps.create_nodes(self.scenario.nodes), "$.nodes")
+            self._perform(self._create_nodes(), "$.nodes")
             return
         with self.world.at_once():
-            self._perform(steps.create_nodes(self.scenario.nodes), "$.nodes")
+            self._perform(self._create_nodes(), "$.nodes")
             self.world.run(deadline=self.started_at)
+
+    def _create_nodes(self) -> list[Action]:
+        return steps.create_nodes(self.scenario.nodes, self.scenario.node_groups)
 
     def _perform(self, actions: list[Action], place: str) -> None:
         item = Item(SCENARIO, Key("", place))

@@ -6,31 +6,34 @@ only vanishes or falls silent, and the cluster's own controllers see to the rest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar
 
 from wukong.actions import DONE, Action, Create, Delete, Evict, Outcome, Patch, Scale
 from wukong.api.core import Pod
-from wukong.api.kinds import NODE_USAGES, NODES, POD_DISRUPTION_BUDGETS, PODS
+from wukong.api.kinds import NODE_USAGES, NODES, POD_DISRUPTION_BUDGETS, PODS, WORKLOAD_USAGES
 from wukong.api.meta import Object, controller_of
+from wukong.api.node_groups import NodeGroup
 from wukong.api.resources import Key
+from wukong.api.unknown_fields import drop_unknown_fields
+from wukong.embedded.actors.autoscaler.new_node import build_node
 from wukong.embedded.actors.kubelet.behaviour import FORMER_SILENT, SILENT
 from wukong.embedded.actors.watch_keys import has_same_node
 from wukong.embedded.scenario.format.fields import (
-    NodeGroup,
+    NodeEntry,
     Target,
     TimelineEntry,
     UsageTarget,
     as_list,
     document_resource,
 )
+from wukong.embedded.store.documents import without_fields
 from wukong.placement.capacity import OWN_LABEL
 from wukong.ports import Document, PatchBody
 from wukong.state import Change, State
 from wukong.state.controller import PodRight, Watch, each_side_unless
 
 MANAGER = "scenario"
-DEFAULT_CAPACITY = {"cpu": "4", "memory": "16Gi", "pods": "110"}
 CORDON: Document = {"spec": {"unschedulable": True}}
 UNCORDON: Document = {"spec": {"unschedulable": None}}
 
@@ -76,27 +79,27 @@ class Drains:
         return Outcome((Evict(key, pod.metadata.uid),)) if self.is_ours(pod) else DONE
 
 
-def create_nodes(groups: Iterable[NodeGroup]) -> list[Action]:
-    """Return the actions that create every node of the groups."""
-    return [Create(NODES, _build_node(group, name)) for group in groups for name in group.names()]
+def create_nodes(entries: Iterable[NodeEntry], node_groups: Iterable[NodeGroup] = ()) -> list[Action]:
+    """Return the actions that create every node of the entries; those of a node group are like its template."""
+    groups = {group.name: group for group in node_groups}
+    return [Create(NODES, _build_node(entry, name, groups)) for entry in entries for name in entry.names()]
 
 
-def _build_node(group: NodeGroup, name: str) -> Document:
-    labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
-    if group.spot is not None:
-        labels[OWN_LABEL] = "spot" if group.spot else "on-demand"
-    meta: Document = {"name": name, "labels": {**labels, **group.labels}}
-    if group.annotations:
-        meta["annotations"] = dict(group.annotations)
-    capacity = {**DEFAULT_CAPACITY, **{resource: str(amount) for resource, amount in group.capacity.items()}}
-    allocatable = {**capacity, **{resource: str(amount) for resource, amount in group.allocatable.items()}}
-    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
-    spec = {"taints": group.taints} if group.taints else {}
-    return {
-        "metadata": meta,
-        "spec": spec,
-        "status": {"capacity": capacity, "allocatable": allocatable, "conditions": [ready]},
-    }
+def _build_node(entry: NodeEntry, name: str, groups: Mapping[str, NodeGroup]) -> Document:
+    node = build_node(groups.get(entry.group), name)
+    meta, spec, status = node["metadata"], node["spec"], node["status"]
+    if entry.spot is not None:
+        meta["labels"][OWN_LABEL] = "spot" if entry.spot else "on-demand"
+    meta["labels"] |= entry.labels
+    if entry.annotations:
+        meta["annotations"] = {**meta.get("annotations", {}), **entry.annotations}
+    capacity = {resource: str(amount) for resource, amount in entry.capacity.items()}
+    allocatable = {resource: str(amount) for resource, amount in entry.allocatable.items()}
+    status["capacity"] |= capacity
+    status["allocatable"] |= {**capacity, **allocatable}
+    if entry.taints:
+        spec["taints"] = entry.taints
+    return node
 
 
 def apply_documents(documents: Iterable[Document], present_namespaces: frozenset[str]) -> list[Action]:
@@ -118,7 +121,8 @@ def _apply(document: Document) -> Action:
     resource = document_resource(document)
     if resource == NODES:  # who creates a node writes its status, too
         return Create(resource, document)
-    return Patch(resource, key_of(document), PatchBody("apply", document, manager=MANAGER, force=True))
+    known_part = drop_unknown_fields(document)  # whoever read the manifest has warned of the rest
+    return Patch(resource, key_of(document), PatchBody("apply", known_part, manager=MANAGER, force=True))
 
 
 def namespace_of(document: Document) -> str:
@@ -136,7 +140,10 @@ def target_key(target: Target) -> Key:
 
 
 def build_actions(entry: TimelineEntry, present_namespaces: frozenset[str]) -> list[Action]:
-    """Return what a timeline entry does. A drain begins with a cordon; the rest of it is up to `Drains`."""
+    """Return what a timeline entry does, whose nodes have names (node_selection.py).
+
+    A drain begins with a cordon; the rest of it is up to `Drains`.
+    """
     match entry:
         case TimelineEntry(apply=documents) if documents is not None:
             return apply_documents(as_list(documents), present_namespaces)
@@ -147,24 +154,35 @@ def build_actions(entry: TimelineEntry, present_namespaces: frozenset[str]) -> l
             return [Delete(delete.resource, target_key(delete), grace_seconds=delete.grace_period_seconds)]
         case TimelineEntry(scale=scale) if scale is not None:
             return [Scale(scale.resource, target_key(scale), scale.replicas)]
-        case TimelineEntry(kill=name) if name is not None:
+        case TimelineEntry(kill=str(name)):
             return [Delete(NODES, Key("", name))]
-        case TimelineEntry(not_ready=name) if name is not None:
+        case TimelineEntry(not_ready=str(name)):
             return [_patch_node(name, {"metadata": {"annotations": {SILENT: "true"}}})]
-        case TimelineEntry(ready=name) if name is not None:
+        case TimelineEntry(ready=str(name)):
             return [_patch_node(name, {"metadata": {"annotations": {SILENT: None, FORMER_SILENT: None}}})]
-        case TimelineEntry(uncordon=name) if name is not None:
+        case TimelineEntry(uncordon=str(name)):
             return [uncordon(name)]
         case TimelineEntry(usage=usage) if usage is not None:
             return [_apply_usage(usage)]
-    name = entry.cordon or entry.drain
-    assert name is not None, entry
-    return [_patch_node(name, CORDON)]
+    cordoned = entry.cordon or entry.drain
+    assert isinstance(cordoned, str), entry
+    return [_patch_node(cordoned, CORDON)]
+
+
+def _apply_workload_usage(usage: UsageTarget, percents: dict[str, float]) -> Patch:
+    namespace, _, name = usage.workload.rpartition("/")
+    key = Key(namespace or "default", name)
+    head = {"apiVersion": WORKLOAD_USAGES.api_version, "kind": WORKLOAD_USAGES.kind, "metadata": {"name": name}}
+    totals = {resource: str(amount) for resource, amount in usage.total.items()}
+    body = {**head, "workloadKind": usage.kind, "percents": percents, "totals": totals}
+    return Patch(WORKLOAD_USAGES, key, PatchBody("apply", body, manager=MANAGER, force=True))
 
 
 def _apply_usage(usage: UsageTarget) -> Patch:
     """Applied whole: what was known before and is not said now is not known any more. It holds until the next one."""
     percents = {name: percent for name, percent in _percents_of(usage).items() if percent is not None}
+    if usage.workload:
+        return _apply_workload_usage(usage, percents)
     head = {"apiVersion": NODE_USAGES.api_version, "kind": NODE_USAGES.kind, "metadata": {"name": usage.node}}
     patch = PatchBody("apply", {**head, **percents}, manager=MANAGER, force=True)
     return Patch(NODE_USAGES, Key("", usage.node), patch)
@@ -205,13 +223,43 @@ def describe_entry(entry: TimelineEntry) -> list[str]:
         return [f"deletes {entry.delete.kind} {target_key(entry.delete)}"]
     if entry.usage is not None:
         known = [f"{percent:g} % {name}" for name, percent in _percents_of(entry.usage).items() if percent is not None]
-        node = entry.usage.node
-        return [f"node {node} uses {', '.join(known)}" if known else f"how much node {node} uses is not known"]
+        known += [f"{amount} {name} in all" for name, amount in entry.usage.total.items()]
+        subject = f"workload {entry.usage.workload}" if entry.usage.workload else f"node {entry.usage.node}"
+        return [f"{subject} uses {', '.join(known)}" if known else f"how much {subject} uses is not known"]
     return []
 
 
 def describe_document(document: Document) -> str:
     return f"applies {document['kind']} {key_of(document)}"
+
+
+def find_object(document: Document, state: State) -> Object | None:
+    """The object of this name, if it is there."""
+    key = key_of(document)
+    return state.objects.get(document_resource(document).group_kind, {}).get(key)
+
+
+def describe_apply(document: Document, old: Object | None, new: Object | None) -> str:
+    """What applying a document to this object did: nothing, or to how many replicas, where that changes."""
+    text = describe_document(document)
+    if old is None or new is None:
+        return text
+    if _content_of(old) == _content_of(new):
+        return f"{text}: unchanged"
+    counts = [getattr(getattr(subject, "spec", None), "replicas", None) for subject in (old, new)]
+    if counts[0] == counts[1]:
+        return text
+    hint = "" if "replicas" in document.get("spec", {}) else " (the manifest does not say how many)"
+    return f"{text}: replicas {counts[0]} → {counts[1]}{hint}"
+
+
+def _content_of(subject: Object) -> object:
+    """All of an object but who wrote it when."""
+    document: Document | None = getattr(subject, "document", None)
+    if document is None:
+        return subject
+    bookkeeping = ("managedFields", "resourceVersion")
+    return without_fields(document, "metadata"), without_fields(document["metadata"], *bookkeeping)
 
 
 def _patch_node(name: str, body: Document) -> Patch:

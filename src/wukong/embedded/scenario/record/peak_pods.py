@@ -42,17 +42,19 @@ class PeakPods:
         copy._levels, copy._rising = self._levels.fork(), dict(self._rising)
         return copy
 
-    def hear_pod(self, pod: Pod, *, is_gone: bool) -> None:
+    def hear_pod(self, pod: Pod, *, is_gone: bool) -> bool:
+        """Returns whether one pod more or less is active: else nothing is to be counted again."""
         owner = controller_of(pod.metadata)
         owner_uid, uid = owner.uid if owner is not None else "", pod.metadata.uid
         is_active = not is_gone and podlike.is_active(pod)
         if is_active == (uid in self._active_pods.get(owner_uid, ())):
-            return
+            return False
         if is_active:
             self._active_pods.own(owner_uid)[uid] = None
         else:
             del self._active_pods.own(owner_uid)[uid]
             self._active_pods.drop_if_empty(owner_uid)
+        return True
 
     def hear_owner(self, workload: str, change: Change) -> None:
         """A ReplicaSet changed, or a workload that makes its pods itself."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec.structs import replace
 
+from wukong.api.autoscaling import HorizontalPodAutoscaler
 from wukong.api.core import Pod as AnyPod
 from wukong.api.kinds import (
     DEPLOYMENTS,
@@ -23,26 +24,30 @@ from wukong.api.kinds import (
     group_kind_of,
 )
 from wukong.api.meta import Object, OwnerReference, controller_of
+from wukong.api.node_groups import NodeRequest
 from wukong.api.resources import Key, key_of, refers_to
-from wukong.api.usage import USAGE_GROUP
 from wukong.embedded.actors import pods as podlike
 from wukong.embedded.scenario.play.steps import Drains
 from wukong.embedded.scenario.record import workload_status
+from wukong.embedded.scenario.record.autoscaler_events import describe_autoscaler_change
 from wukong.embedded.scenario.record.colocation import Colocation
+from wukong.embedded.scenario.record.failed_attempts import (
+    find_drain_error,
+    list_creation_failures,
+    read_scheduling_message,
+)
+from wukong.embedded.scenario.record.node_events import describe_node_change
 from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
 from wukong.embedded.scenario.record.peak_pods import PeakPods
-from wukong.embedded.scenario.record.story import Event, NodeCount, WorkloadSummary
+from wukong.embedded.scenario.record.story import Event, NodeCount, ReplicasBefore, WorkloadSummary
 from wukong.embedded.store.documents import condition_of
 from wukong.embedded.world.objects import Node, Pod, ReplicaSet, VirtualMachine, VirtualMachineInstance
 from wukong.engine.copy_on_write import CopyOnWriteEntries
 from wukong.engine.layered_dict import LayeredDict
-from wukong.placement.free_labels import FREE_PREFIX
-from wukong.runtime.dispatch import Item
 from wukong.state import Change, State
 
 REMEMBERED_PODS = 10_000  # that are gone
 _FOREIGN = "another's "  # begins the name of a workload that the story does not cover
-_OPPOSITES = {"cordoned": "uncordoned", "not ready": "ready"}
 Covers = Callable[[str, str], bool]
 
 
@@ -62,6 +67,7 @@ class Recorder:
         self._touched: set[str] = set()  # workloads that something happened to since they were last summed up
         self._unbound_pods: dict[Key, None] = {}
         self._was_available: LayeredDict[str, None] = LayeredDict()  # workloads that were so wholly at some time
+        self._levels_before: dict[str, int] = {}  # workloads short from the beginning → how many were available then
         self._unavailable_since: dict[str, float] = {}
         self._peak_pods = PeakPods(passing_seconds)
         self._workload_of_pod: LayeredDict[str, str] = LayeredDict()  # uid of a pod → its workload
@@ -78,6 +84,7 @@ class Recorder:
         copy._names, copy._places, copy._incomplete = self._names.fork(), self._places.fork(), dict(self._incomplete)
         copy._touched, copy._unbound_pods = set(self._touched), dict(self._unbound_pods)
         copy._was_available, copy._unavailable_since = self._was_available.fork(), dict(self._unavailable_since)
+        copy._levels_before = dict(self._levels_before)
         copy._peak_pods, copy._colocation = self._peak_pods.fork(), self._colocation.fork()
         copy._workload_of_pod, copy._disrupted_pods = self._workload_of_pod.fork(), set(self._disrupted_pods)
         copy._gone_pods = self._gone_pods.copy()
@@ -89,6 +96,11 @@ class Recorder:
 
     def add_event(self, subject: str, text: str) -> None:
         self.events.append(Event(self.seconds_since_start(), subject, text))
+
+    def add_cause(self, subject: str, text: str, effects: int) -> None:
+        """Add an event before the last `effects` ones, which it has brought about."""
+        place = len(self.events) - effects
+        self.events.insert(place, Event(self.seconds_since_start(), subject, text))
 
     def seconds_since_start(self) -> float:
         return round(max(0.0, self.cluster.clock.now() - self.started_at), 3)
@@ -104,6 +116,12 @@ class Recorder:
             self._hear_node(change)
         elif isinstance(changed, VirtualMachineInstance):
             self._hear_instance(change, changed)
+        elif isinstance(changed, NodeRequest):
+            if change.old is None:
+                self.add_event(f"node group {changed.group}", f"asks for node {changed.metadata.name}")
+        elif isinstance(changed, HorizontalPodAutoscaler):
+            for text in describe_autoscaler_change(change.old, change.new):
+                self.add_event(f"autoscaler {changed.key}", text)
         elif changed is not None and workload_status.is_workload_kind(change.group_kind):
             self._hear_pod_owner(change, changed)
             if workload_status.is_top_level(changed):
@@ -114,7 +132,9 @@ class Recorder:
     def include_pods(self, pods: Iterable[Pod]) -> None:
         """Count pods that were there before the story began. None of them is an event."""
         for pod in pods:
-            self._touched.add(self._count_pod(pod, is_gone=False))
+            name = self._find_workload(pod)
+            self._touched.add(name)
+            self._count_pod(name, pod, is_gone=False)
             if not pod.spec.node_name:
                 self._unbound_pods[key_of(pod)] = None
         for name in self.workloads:
@@ -143,12 +163,15 @@ class Recorder:
         summary = self.workloads.own(name)
         count = workload_status.count_replicas(workload)
         summary.replicas, summary.available = count.wanted, count.available
+        summary.up_to_date = count.up_to_date
         if count.available >= count.wanted and count.wanted:
+            self._levels_before.pop(name, None)
             if name not in self._was_available:
                 self._was_available[name] = None
                 summary.min_available = count.available
+        if count.available >= min(count.wanted, self._levels_before.get(name, count.wanted)):
             self._end_shortage(name)
-        elif name in self._was_available and count.wanted:
+        elif name in self._was_available:
             self._unavailable_since.setdefault(name, self.cluster.clock.now())
         if name in self._was_available:
             summary.min_available = min(summary.min_available, count.available)
@@ -188,10 +211,11 @@ class Recorder:
         if state is not None and state.failed and not was_failed:
             self.add_event(name, f"migration failed: {state.failure_reason}")
 
-    def _end_shortage(self, name: str) -> None:
+    def _end_shortage(self, name: str, end: float | None = None) -> None:
         since = self._unavailable_since.pop(name, None)
         if since is not None and name in self.workloads:
-            seconds = self.workloads[name].unavailable_seconds + self.cluster.clock.now() - since
+            now = self.cluster.clock.now() if end is None else end
+            seconds = self.workloads[name].unavailable_seconds + max(0.0, now - since)
             self.workloads.own(name).unavailable_seconds = round(seconds, 3)
 
     def _hear_node(self, change: Change) -> None:
@@ -202,20 +226,15 @@ class Recorder:
         if old is None or new is None:
             self.add_event(name, "added" if old is None else "gone")
             return
-        for text, was, is_now in (
-            ("cordoned", _is_cordoned(old), _is_cordoned(new)),
-            ("not ready", _is_unready(old), _is_unready(new)),
-        ):
-            if was != is_now:
-                self.add_event(name, text if is_now else _OPPOSITES[text])
-        for text in _describe_label_changes(old, new):
+        for text in describe_node_change(old, new):
             self.add_event(name, text)
 
     def _hear_pod(self, change: Change, pod: Pod) -> None:
         old, new = change.old, change.new
-        name = self._count_pod(pod, is_gone=new is None)
+        name = self._find_workload(pod)
         self._touched.add(name)
-        self._count_pods(name)
+        if self._count_pod(name, pod, is_gone=new is None):
+            self._count_pods(name)
         if new is None or pod.spec.node_name:
             self._unbound_pods.pop(change.key, None)
         else:
@@ -228,10 +247,9 @@ class Recorder:
             ):
                 self.add_event(name, text)
 
-    def _count_pod(self, pod: Pod, *, is_gone: bool) -> str:
-        """Give the name of its workload."""
-        name, uid = self._find_workload(pod), pod.metadata.uid
-        self._peak_pods.hear_pod(pod, is_gone=is_gone)
+    def _count_pod(self, name: str, pod: Pod, *, is_gone: bool) -> bool:
+        """Count a pod of the workload of this name. Returns whether it has one more or less now."""
+        uid, is_counted_anew = pod.metadata.uid, self._peak_pods.hear_pod(pod, is_gone=is_gone)
         if name in self.workloads:
             summary = self.workloads.own(name)
             on_node, summary.mixed_nodes = self._colocation.hear(name, pod, is_gone=is_gone)
@@ -240,7 +258,7 @@ class Recorder:
             if disruption is not None and disruption.status == "True" and uid not in self._disrupted_pods:
                 self._disrupted_pods.add(uid)
                 summary.restarts += 1
-        return name
+        return is_counted_anew
 
     def _forget_pod_later(self, uid: str) -> None:
         """Not at once: others may still ask whose pod that was."""
@@ -274,8 +292,19 @@ class Recorder:
             self.workloads.own(name).max_pods = peak
 
     def begin(self) -> None:
-        """Count from now on."""
+        """Count from now on: what is short by now is so for no fault of the story's."""
         self.started_at = self.last_change = self.cluster.clock.now()
+        for name in list(self.workloads):
+            summary = self.workloads.own(name)
+            summary.before = ReplicasBefore(summary.replicas, summary.available)
+            if name not in self._was_available:
+                self._was_available[name], self._levels_before[name] = None, summary.available
+                summary.min_available = summary.available
+
+    def generation_of(self, name: str) -> int:
+        """How often what is wanted of this workload was changed; 0 if there is none of this name."""
+        workload = self.find_named(name)
+        return workload.metadata.generation if workload is not None else 0
 
     def clear_events(self) -> None:
         """Forget the events and restarts so far: the story begins now."""
@@ -289,13 +318,13 @@ class Recorder:
 
     # ---- in the end
 
-    def finish(self) -> list[str]:
-        """Complete the summaries, and give what is stuck, by workload.
+    def finish(self, end: float) -> list[str]:
+        """Complete the summaries of a story that ends then, and give what is stuck, by workload.
 
         What nothing happened to since it was last summed up is as it was.
         """
         for name in list(self._unavailable_since):
-            self._end_shortage(name)
+            self._end_shortage(name, end)
         self._sum_up_nodes()
         for name in self._peak_pods.update_peaks(self.cluster.clock.now()):
             if name in self.workloads:
@@ -306,7 +335,7 @@ class Recorder:
         """Count the pods on each node, of the workloads that something happened to."""
         state, pods = self.cluster.state, dict[str, Pod]()  # by uid, for one may have two owners
         for name in self._touched:
-            if (workload := self._find_named(name)) is not None and workload_status.is_top_level(workload):
+            if (workload := self.find_named(name)) is not None and workload_status.is_top_level(workload):
                 pods.update((pod.metadata.uid, pod) for pod in _list_pods(workload, state))
         counts: dict[str, Tally[str]] = {}
         for pod in pods.values():
@@ -324,24 +353,32 @@ class Recorder:
             is_there = workload is not None and workload_status.is_top_level(workload)
             if workload is not None and is_there and self.covers(workload.kind, workload.key):
                 reasons = reasons_by_name.setdefault(self.name_of(workload), [])
-                reasons.extend(workload_status.list_failures(workload))
-        for pod in self._list_own_pods(self._unbound_pods):
-            if podlike.is_active(pod):
-                scheduled = podlike.condition(pod, "PodScheduled")
-                message = scheduled.message if scheduled is not None and scheduled.message else "not scheduled"
-                reasons = reasons_by_name.setdefault(self._find_workload(pod), [])
-                reasons.extend([f"pending: {message}"] if f"pending: {message}" not in reasons else [])
-        for pod in self._list_own_pods(self.cluster.failing_keys(Drains.name)):
-            attempt = self.cluster.attempt(Item(Drains.name, key_of(pod)))
-            if attempt is not None:
-                reasons = reasons_by_name.setdefault(f"node {pod.spec.node_name}", [])
-                reasons.append(f"drain: pod {pod.key}: {attempt.error}")
+                reasons.extend(
+                    workload_status.list_failures(workload) or list_creation_failures(self.cluster, group_kind, key)
+                )
+        for name, _, message in self.list_waiting_pods():
+            reasons = reasons_by_name.setdefault(name, [])
+            reasons.extend([f"pending: {message}"] if f"pending: {message}" not in reasons else [])
+        for name, pod, error in self.list_refused_drains():
+            reasons_by_name.setdefault(name, []).append(f"drain: pod {pod.key}: {error}")
         for name, reasons in reasons_by_name.items():
             if not reasons:
                 summary = self.workloads[name]
                 counts = f"{summary.available} of {summary.replicas} are available"
                 reasons.append(f"{counts}, or not all of the latest version")
         return [f"{name}: {reason}" for name, reasons in sorted(reasons_by_name.items()) for reason in reasons]
+
+    def list_waiting_pods(self) -> Iterator[tuple[str, Pod, str]]:
+        """Workload, pod and the scheduler's message, of pods without a node."""
+        for pod in self._list_own_pods(self._unbound_pods):
+            if podlike.is_active(pod):
+                yield self._find_workload(pod), pod, read_scheduling_message(pod)
+
+    def list_refused_drains(self) -> Iterator[tuple[str, Pod, str]]:
+        """Node, pod and why it is not evicted."""
+        for pod in self._list_own_pods(self.cluster.failing_keys(Drains.name)):
+            if (error := find_drain_error(self.cluster, pod)) is not None:
+                yield f"node {pod.spec.node_name}", pod, error
 
     def _list_own_pods(self, keys: Iterable[Key]) -> list[Pod]:
         """The pods with these keys that the story is about."""
@@ -364,7 +401,7 @@ class Recorder:
             self._places[name] = group_kind, key
         return name
 
-    def _find_named(self, name: str) -> Object | None:
+    def find_named(self, name: str) -> Object | None:
         """The workload of this name, if it is there."""
         if name not in self._places:
             return None
@@ -436,20 +473,3 @@ def _describe_pod_change(old: Pod | None, new: Pod | None) -> list[str]:
     ):
         texts.append(f"pending: {scheduled.message}")
     return texts
-
-
-def _describe_label_changes(old: Object, new: Object) -> list[str]:
-    """What became of a node's labels of usage and of what is free. Changes of other labels are no events."""
-    before, now = old.metadata.labels, new.metadata.labels
-    names = sorted(name for name in {*before, *now} if name.startswith((f"{USAGE_GROUP}/", f"{FREE_PREFIX}/")))
-    changed = [name for name in names if before.get(name) != now.get(name)]
-    return [f"{name}={now[name]}" if name in now else f"{name} removed" for name in changed]
-
-
-def _is_cordoned(node: Object) -> bool:
-    return isinstance(node, Node) and node.spec.unschedulable
-
-
-def _is_unready(node: Object) -> bool:
-    ready = condition_of(workload_status.document_of(node), "Ready")
-    return ready is not None and ready.get("status") != "True"

@@ -13,7 +13,9 @@ from wukong.embedded.scenario.record.availability import Availability
 from wukong.embedded.scenario.record.moves import Moves
 from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
 from wukong.embedded.scenario.record.recorder import Covers, Recorder
+from wukong.embedded.scenario.record.start_state import StartState
 from wukong.embedded.scenario.record.story import Event, Story
+from wukong.embedded.scenario.record.stuck_details import describe_stuck
 from wukong.embedded.world.objects import Pod
 from wukong.state import Change
 
@@ -49,6 +51,7 @@ class Recording:
         """`covers` and `passing_seconds` are the recorder's."""
         self.cluster, self.trace = cluster, trace
         self.recorder = Recorder(cluster, covers, passing_seconds=passing_seconds)
+        self._start = StartState()
         self.moves = Moves(cluster, self.recorder)
         self.availability = Availability(cluster, self.recorder)
 
@@ -56,6 +59,7 @@ class Recording:
         """The same for a copy of the cluster, to which it listens. The lines of the story so far are not in `trace`."""
         copy = Recording.__new__(Recording)
         copy.cluster, copy.trace, copy.recorder = cluster, trace, self.recorder.fork(cluster)
+        copy._start = self._start
         copy.moves = self.moves.fork(cluster, copy.recorder)
         copy.availability = self.availability.fork(cluster, copy.recorder)
         return copy
@@ -78,9 +82,10 @@ class Recording:
             self.moves.include(pod)
         self.recorder.clear_events()
 
-    def begin(self) -> None:
-        """Have the story begin now: what was before is not part of it."""
+    def begin(self, *, was_at_rest: bool, stuck: Iterable[str]) -> None:
+        """Have the story begin now: what was before is not part of it, nor is it counted against it."""
         self.recorder.begin()
+        self._start = StartState.of(stuck, self.recorder, was_at_rest=was_at_rest)
 
     def tell_story(
         self,
@@ -94,12 +99,16 @@ class Recording:
         """The story so far: it ends with the `last_change` if the cluster is at rest, else now. `events` come on top of
         the recorder's own. Called once, in the end.
         """
-        stuck = self.recorder.finish()
         end = last_change if is_at_rest else self.cluster.clock.now()
+        reasons = self.recorder.finish(end)
+        stuck, stuck_before = self._start.split_stuck(reasons, self.recorder)
         return Story(
-            settled=is_at_rest and not stuck,
+            settled=(is_at_rest or not self._start.was_at_rest) and not stuck and not is_interrupted,
             interrupted=is_interrupted,
+            at_rest=is_at_rest,
             stuck=stuck,
+            stuck_before=stuck_before,
+            stuck_details=describe_stuck(self.recorder) if reasons else [],
             workloads=dict(sorted(self.recorder.workloads.items())),
             nodes=self.recorder.nodes,
             moves=self.moves.completed,

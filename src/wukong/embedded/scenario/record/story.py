@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import msgspec
 
-VERSION = 1
+VERSION = 2  # 2: `evicted` was `restarts`
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -32,19 +32,38 @@ class Move(msgspec.Struct, rename={"start": "from", "end": "to"}, kw_only=True):
     ready: float
 
 
+class ReplicasBefore(msgspec.Struct, frozen=True):
+    """Of a workload when the story began."""
+
+    replicas: int
+    available: int
+
+
 class WorkloadSummary(msgspec.Struct, rename="camel", kw_only=True):
-    """Of one workload. Minimum and unavailable seconds count from when it was first wholly available."""
+    """Of one workload. Minimum and unavailable seconds count from when it was first wholly available.
+
+    One of a snapshot that is not so from the beginning is short while it has fewer than it had then.
+    """
 
     kind: str
     replicas: int = 0
     available: int = 0
+    up_to_date: int = 0  # of the latest version
     min_available: int = 0
     max_pods: int = 0  # at once; not those that end, nor those that a ReplicaSet is to delete
-    restarts: int = 0  # pods evicted, preempted, driven out by a taint or lost with their node
+    # pods evicted, preempted, driven out by a taint or lost with their node; no restarts of containers are counted
+    restarts: int = msgspec.field(name="evicted", default=0)
     unavailable_seconds: float = 0.0
     per_node: dict[str, int] = {}
     max_per_node: int = 0  # its pods on one node at once, terminating ones too
     mixed_nodes: int = 0  # nodes that had pods of two of its versions at once
+    before: ReplicasBefore | msgspec.UnsetType = msgspec.UNSET  # of a workload of a snapshot
+
+    @property
+    def is_short_of_before(self) -> bool:
+        """Whether it has fewer available than it should, and than it had before."""
+        before = self.replicas if self.before is msgspec.UNSET else self.before.available
+        return self.available < min(self.replicas, before)
 
     def fork(self) -> Self:
         """A copy. What it holds is never changed in place."""
@@ -57,11 +76,33 @@ class NodeCount(msgspec.Struct):
     end: int = 0
 
 
+class RefusingNodes(msgspec.Struct, kw_only=True):
+    """Nodes that a pod does not fit on for the same causes; as in what `wukong explain -o json` prints."""
+
+    nodes: list[str]
+    count: int
+    reasons: list[str]  # in words
+    refusals: dict[str, list[str]]  # plugin → kube-scheduler's reasons
+    details: list[dict[str, Any]] = []
+
+
+class StuckDetail(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What a reason of `stuck` is about: the nodes that refuse a waiting pod, or the budget that refuses a drain."""
+
+    subject: str
+    reason: str  # `stuck` has "subject: reason"
+    pod: str
+    nodes: list[RefusingNodes] = []
+    budget: str = ""
+    text: str = ""  # about the budget
+
+
 class SettlingReport(msgspec.Struct, rename="camel", kw_only=True):
     """What a snapshot was in the middle of: all that happened until it was at rest."""
 
     changes: int  # writes of pods and of what is wanted; 0: it was at rest
     settled: bool
+    at_rest: bool = True
     stuck: list[str]
     writes: int
     virtual_seconds: float
@@ -70,9 +111,12 @@ class SettlingReport(msgspec.Struct, rename="camel", kw_only=True):
 
 class Story(msgspec.Struct, rename="camel", kw_only=True):
     version: int = VERSION
-    settled: bool
+    settled: bool  # at rest, with nothing stuck that was not so before
     interrupted: bool = False  # by a person, before it was over
+    at_rest: bool = True  # nothing will happen any more
     stuck: list[str]
+    stuck_before: list[str] = []  # of a snapshot's story: what was stuck when it began, and is no worse
+    stuck_details: list[StuckDetail] = []  # what the reasons of both are about
     workloads: dict[str, WorkloadSummary]
     nodes: NodeCount
     moves: list[Move] = []
@@ -90,5 +134,7 @@ class Story(msgspec.Struct, rename="camel", kw_only=True):
         document: dict[str, Any] = msgspec.to_builtins(self)
         del document["trace"]
         if self.before is None:
-            del document["before"]
+            del document["before"], document["stuckBefore"]
+        if not self.stuck_details:
+            del document["stuckDetails"]
         return document

@@ -26,6 +26,7 @@ from wukong.state import State
 class ReplicaCounts(NamedTuple):
     wanted: int
     available: int
+    up_to_date: int  # of the latest version
     is_complete: bool
 
 
@@ -72,14 +73,16 @@ def count_replicas(workload: Object) -> ReplicaCounts:
             "currentRevision"
         ):
             updated = wanted if _is_partial(document) else status.get("updatedReplicas", 0)
-    return ReplicaCounts(wanted, available, is_observed and wanted == available == updated == present)
+    is_complete = is_observed and wanted == available == updated == present
+    return ReplicaCounts(wanted, available, updated, is_complete)
 
 
 def _count_successes(document: Document, status: Document) -> ReplicaCounts:
     """Of a Job, completions are wanted and successes are available. Without completions one success is enough."""
     completions = value_at(document, "spec.completions")
     is_complete = (condition_of(document, "Complete") or {}).get("status") == "True"
-    return ReplicaCounts(1 if completions is None else completions, status.get("succeeded", 0), is_complete)
+    succeeded = status.get("succeeded", 0)
+    return ReplicaCounts(1 if completions is None else completions, succeeded, succeeded, is_complete)
 
 
 def _count_machine(document: Document, status: Document) -> ReplicaCounts:
@@ -96,7 +99,7 @@ def _count_machine(document: Document, status: Document) -> ReplicaCounts:
     else:
         wanted = int(strategy == "Always")
     is_complete = bool(status) and wanted == int(bool(is_available)) == int(bool(status.get("created")))
-    return ReplicaCounts(wanted, int(bool(is_available)), is_complete)
+    return ReplicaCounts(wanted, int(bool(is_available)), int(bool(is_available)), is_complete)
 
 
 def _is_partial(document: Document) -> bool:

@@ -12,7 +12,7 @@ from wukong.embedded.store.documents import copy_document, format_time, meta_of,
 from wukong.embedded.store.kinds import ServedKind
 from wukong.embedded.store.ownership import field_sets as sets
 from wukong.embedded.store.ownership.field_sets import Fields, Path
-from wukong.embedded.store.patch.merge_keys import Described, Named, Shape
+from wukong.embedded.store.patch.merge_keys import Described, Shape, typed_shape
 from wukong.errors import Conflict
 from wukong.ports import Document
 
@@ -125,7 +125,7 @@ def _owned_part_of(document: Document) -> Document:
 
 
 def _shape_of(kind: ServedKind) -> Shape:
-    return Named(own=kind.merge_keys) if kind.schema is None else Described(kind.schema)
+    return typed_shape(kind.type) if kind.schema is None else Described(kind.schema)
 
 
 def _entries_of(document: Document) -> dict[Writer, tuple[Fields, str]]:

@@ -1,47 +1,18 @@
 """Which lists are merged by keys, which are sets, and what is one field: what server-side apply must know of a kind.
 
-For Kubernetes' own kinds by the names of fields, from the `listType`, `mapType` and `structType` marks of its API; for
+For Kubernetes' own kinds from the table of field types, for
 custom kinds from the `x-kubernetes-…` words of their schema. Used by ownership/.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any, Protocol
 
 import msgspec
 
 from wukong.api.crds import Schema
-from wukong.embedded.store.kinds import OwnKeys
-from wukong.embedded.store.normalize import MAPS
-
-_KEYS: dict[str, tuple[str, ...]] = {  # field, or parent.field → the keys of its items
-    "containers": ("name",),
-    "initContainers": ("name",),
-    "ephemeralContainers": ("name",),
-    "volumes": ("name",),
-    "env": ("name",),
-    "volumeMounts": ("mountPath",),
-    "volumeDevices": ("devicePath",),
-    "imagePullSecrets": ("name",),
-    "hostAliases": ("ip",),
-    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
-    "schedulingGates": ("name",),
-    "spec.resourceClaims": ("name",),
-    "conditions": ("type",),
-    "addresses": ("type",),
-    "podIPs": ("ip",),
-    "ownerReferences": ("uid",),
-    "ports": ("containerPort", "protocol"),
-}
-_SETS = frozenset({"metadata.finalizers"})
-_ATOMIC = frozenset(
-    {
-        "selector", "labelSelector", "namespaceSelector", "nodeSelector", "configMapKeyRef", "secretKeyRef", "fieldRef",
-        "resourceFieldRef", "regarding", "requiredDuringSchedulingIgnoredDuringExecution",
-    }
-)  # fmt: skip
-_DEFAULTS = {"protocol": "TCP"}  # of keys that may be left out
+from wukong.api.field_types import MAP, STRUCT, Field, Type, struct_named
 
 
 class Shape(Protocol):
@@ -66,28 +37,51 @@ class Shape(Protocol):
     def default_of(self, key: str) -> Any: ...
 
 
-class Named:
-    """A field of one of Kubernetes' own kinds, known by its name and its parent's. `own` are keys of its kind alone."""
+class Typed:
+    """A field or an item of one of Kubernetes' own kinds. `type_` is None where nothing is known of it."""
 
-    def __init__(self, name: str = "", parent: str = "", own: OwnKeys = ()) -> None:
-        place, keys = f"{parent}.{name}", {**_KEYS, **dict(own)}
-        self.name, self.own = name, own
-        self.keys = keys.get(place, keys.get(name, ()))
-        self.is_set = place in _SETS
-        self.is_atomic = name in _ATOMIC
-        self.is_map = name in MAPS
+    __slots__ = ("_children", "_item", "is_atomic", "is_map", "is_set", "keys", "type")
+
+    def __init__(self, type_: Type | None, field: Field | None = None) -> None:
+        self.type, self.keys = type_, field.keys if field is not None else ()
+        self.is_set = field is not None and field.is_set
+        is_keyed = self.is_set or bool(self.keys)
+        self.is_atomic = (field is not None and field.is_atomic) or (type_ is not None and type_.is_atomic)
+        self.is_atomic = self.is_atomic and not is_keyed
+        self.is_map = type_ is not None and type_.shape == MAP
+        self._children: dict[str, Typed] = {}
+        self._item: Typed | None = None
 
     def child(self, name: str) -> Shape:
-        return _named(name, self.name, self.own)
+        child = self._children.get(name)
+        if child is None:
+            if self.is_map:  # names are data: not remembered
+                return Typed(self.type.inner if self.type is not None else None)
+            fields = self.type.fields if self.type is not None and self.type.shape == STRUCT else {}
+            field = fields.get(name)
+            if field is None:
+                return _UNKNOWN
+            child = self._children[name] = Typed(field.type, field)
+        return child
 
     def item(self) -> Shape:
-        return _named("", self.name, self.own)  # its fields see the list as their grandparent, as no table minds
+        if self._item is None:
+            self._item = Typed(self.type.inner if self.type is not None else None)
+        return self._item
 
     def default_of(self, key: str) -> Any:
-        return _DEFAULTS.get(key)
+        inner = self.type.inner if self.type is not None else None
+        field = inner.fields.get(key) if inner is not None and inner.shape == STRUCT else None
+        return field.default if field is not None else None
 
 
-_named = lru_cache(4096)(Named)  # there are few, but for the names in maps
+_UNKNOWN = Typed(None)
+
+
+@cache
+def typed_shape(type_: Type | None) -> Typed:
+    """The shape of a kind, of which there is one."""
+    return Typed(type_)
 
 
 class Described(msgspec.Struct, frozen=True):
@@ -113,7 +107,7 @@ class Described(msgspec.Struct, frozen=True):
 
     def child(self, name: str) -> Shape:
         if name == "metadata":
-            return Named("metadata")
+            return typed_shape(struct_named("ObjectMeta.meta"))
         more = self.schema.get("additionalProperties")
         return Described((self.schema.get("properties") or {}).get(name) or (more if isinstance(more, dict) else {}))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
+from wukong.api.field_types import Type
 from wukong.embedded.store.api_errors import unsupported_request
 from wukong.embedded.store.documents import copy_document
-from wukong.embedded.store.kinds import OwnKeys, ServedKind
+from wukong.embedded.store.kinds import ServedKind
 from wukong.embedded.store.patch import json_patch, merge_patch, strategic_merge
-from wukong.embedded.store.patch.plain_merge import MergeKeyOf, NotPlainError, merge_plain
+from wukong.embedded.store.patch.plain_merge import NotPlainError, merge_plain
 from wukong.errors import Invalid
 from wukong.ports import Document, PatchBody
 
@@ -29,7 +30,7 @@ def apply_patch(kind: ServedKind, document: Document, patch: PatchBody) -> Docum
                 accepted = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
                 message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
                 raise unsupported_request(message, 415, "UnsupportedMediaType")
-            return strategic_merge.apply_strategic_patch(kind.resource.group_kind, document, body, kind.merge_keys)
+            return strategic_merge.apply_strategic_patch(kind.type, document, body)
         case _:
             raise AssertionError("apply is not merged here")
 
@@ -39,17 +40,17 @@ def apply_plain_patch(kind: ServedKind, document: Document, patch: PatchBody) ->
 
     `document` is of a built-in kind and in normal form. It is returned itself if the patch changes nothing.
     """
-    merge_key_of = None
-    if patch.type == "strategic":
-        merge_key_of = _merge_key_function(kind.resource.group_kind, kind.merge_keys)
-    if patch.type != "merge" and merge_key_of is None:
+    if patch.type not in ("merge", "strategic") or (patch.type == "strategic" and _replaces_maps(kind.type)):
         return None
     try:
-        return merge_plain(document, patch.body, merge_key_of)
+        return merge_plain(document, patch.body, kind.type, is_strategic=patch.type == "strategic")
     except (NotPlainError, Invalid):
         return None
 
 
-@lru_cache(256)
-def _merge_key_function(group_kind: str, own: OwnKeys) -> MergeKeyOf | None:
-    return strategic_merge.merge_key_function(group_kind, own)
+@cache
+def _replaces_maps(type_: Type | None) -> bool:
+    """Whether a strategic patch replaces maps of this kind, which only the general way knows."""
+    spec = type_.fields.get("spec") if type_ is not None else None
+    fields = spec.type.fields.values() if spec is not None else ()
+    return any(field.is_replaced for field in fields)

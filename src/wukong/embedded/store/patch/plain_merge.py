@@ -7,57 +7,59 @@ and it shares with the stored document, as the very objects, all that did not ch
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from wukong.api.field_types import Type
 from wukong.embedded.store.documents import has_same_items, is_same_json
-from wukong.embedded.store.normalize import EMPTY_LIST_STAYS, MAPS, OPAQUE, ZERO_IS_ABSENT, normalize_map
-from wukong.embedded.store.patch.strategic_merge import sort_items
+from wukong.embedded.store.normalize import MAPS, OPAQUE, ZERO_IS_ABSENT, normalize_map
+from wukong.embedded.store.patch.strategic_merge import merge_field, sort_items, type_within
 from wukong.ports import Document
 
-MergeKeyOf = Callable[[str, str], str | None]  # the names of a parent and of its list → merge key; None: replaced
+_AMBIGUOUS = frozenset({"readOnly"})  # keeps its zero in some structs and not in others
 
 
 class NotPlainError(Exception):
     """The patch has directives or values that only the general way knows."""
 
 
-def merge_plain(document: Document, patch: Any, merge_key_of: MergeKeyOf | None) -> Document:
-    """Return the patched document, or `document` itself if nothing changes. Keeps no part of `patch`.
+def merge_plain(document: Document, patch: Any, type_: Type | None, *, is_strategic: bool) -> Document:
+    """Return the patched document, of this type, or itself if nothing changes. Keeps no part of `patch`.
 
-    `merge_key_of` is for strategic patches. Raises NotPlainError, and Invalid for a quantity that cannot be read.
+    Raises NotPlainError, and Invalid for a quantity that cannot be read.
     """
     if patch.__class__ is not dict:
         raise NotPlainError
-    return _PlainMerge(merge_key_of).merge_map(document, patch, "")
+    return _PlainMerge(is_strategic).merge_map(document, patch, type_)
 
 
 class _PlainMerge:
-    def __init__(self, merge_key_of: MergeKeyOf | None) -> None:
-        self.merge_key_of = merge_key_of
-        self.is_strategic = merge_key_of is not None
+    def __init__(self, is_strategic: bool) -> None:
+        self.is_strategic = is_strategic
 
-    def merge_map(self, before: Document, patch: Document, field: str) -> Document:
-        """`field` is the name of the field that holds the map."""
+    def merge_map(self, before: Document, patch: Document, type_: Type | None) -> Document:
         result: Document | None = None
         is_strategic = self.is_strategic
         for name, value in patch.items():
             if is_strategic and name[:1] == "$":
                 raise NotPlainError
-            old, type_ = before.get(name), value.__class__
-            if type_ is str:
+            old, class_ = before.get(name), value.__class__
+            if class_ is str:
                 if value == old:
                     continue
-                new = value or None
+                if not value:  # some fields keep it
+                    raise NotPlainError
+                new = value
             elif value is None:
                 new = None
-            elif type_ is dict:
-                new = self._merge_field(old, value, name)
-            elif type_ is list:
-                new = self._merge_list(old, value, field, name)
-            elif type_ is int or type_ is bool or type_ is float:
-                if old.__class__ is type_ and old == value:
+            elif class_ is dict:
+                new = self._merge_field(old, value, name, type_)
+            elif class_ is list:
+                new = self._merge_list(old, value, name, type_)
+            elif class_ is int or class_ is bool or class_ is float:
+                if old.__class__ is class_ and old == value:
                     continue
+                if not value and name in _AMBIGUOUS:
+                    raise NotPlainError
                 new = value if value or name not in ZERO_IS_ABSENT else None
             else:
                 raise NotPlainError
@@ -71,12 +73,12 @@ class _PlainMerge:
                 result[name] = new
         return before if result is None else result
 
-    def _merge_field(self, old: Any, value: Document, name: str) -> Document | None:
+    def _merge_field(self, old: Any, value: Document, name: str, type_: Type | None) -> Document | None:
         if name in MAPS:
             return self._merge_entries(old, value, name)
         if name in OPAQUE:
             raise NotPlainError
-        return self.merge_map(old, value, name) if old.__class__ is dict else self._build_map(value)
+        return self.merge_map(old, value, type_within(type_, name)) if old.__class__ is dict else self._build_map(value)
 
     def _merge_entries(self, old: Any, value: Document, name: str) -> Document | None:
         """Merge a map by any name, such as labels. One without entries is left out."""
@@ -91,22 +93,22 @@ class _PlainMerge:
         normalized = normalize_map(name, merged) or None
         return old if is_same_json(old, normalized) else normalized
 
-    def _merge_list(self, old: Any, value: list[Any], field: str, name: str) -> list[Any] | None:
-        if old.__class__ is list and self.merge_key_of is not None:
-            key = self.merge_key_of(field, name)
-            if key is not None:
-                merged = self._merge_items(old, value, key, name)
+    def _merge_list(self, old: Any, value: list[Any], name: str, type_: Type | None) -> list[Any] | None:
+        if old.__class__ is list and self.is_strategic:
+            field = merge_field(type_, name)
+            if field is not None and field.merge_key is not None:
+                merged = self._merge_items(old, value, field.merge_key, field.type.inner)
                 return old if has_same_items(old, merged) else merged
         built = self._build_list(name, value)
         return old if is_same_json(old, built) else built
 
-    def _merge_items(self, old: list[Any], value: list[Any], key: str, name: str) -> list[Any]:
+    def _merge_items(self, old: list[Any], value: list[Any], key: str, item_type: Type | None) -> list[Any]:
         remaining = _items_by_key(old, key)
         keys = _items_by_key(value, key)
         changed: dict[str, Document] = {}
         for text, item in keys.items():
             existing = remaining.pop(text, None)
-            changed[text] = self._build_map(item) if existing is None else self.merge_map(existing, item, name)
+            changed[text] = self._build_map(item) if existing is None else self.merge_map(existing, item, item_type)
         if not remaining:  # all are the patch's, and in its order
             return list(changed.values())
         merged = [changed.pop(item[key], item) for item in old]
@@ -118,28 +120,29 @@ class _PlainMerge:
         for name, entry in value.items():
             if self.is_strategic and name[:1] == "$":
                 raise NotPlainError
-            type_ = entry.__class__
-            if type_ is str:
-                if entry:
-                    result[name] = entry
+            class_ = entry.__class__
+            if class_ is str:
+                if not entry:
+                    raise NotPlainError
+                result[name] = entry
             elif entry is None:
                 continue
-            elif type_ is dict:
-                new = self._merge_field(None, entry, name)
+            elif class_ is dict:
+                new = self._merge_field(None, entry, name, None)
                 if new is not None:
                     result[name] = new
-            elif type_ is list:
-                items = self._build_list(name, entry)
-                if items is not None:
-                    result[name] = items
-            elif type_ is int or type_ is bool or type_ is float:
+            elif class_ is list:
+                result[name] = self._build_list(name, entry)
+            elif class_ is int or class_ is bool or class_ is float:
+                if not entry and name in _AMBIGUOUS:
+                    raise NotPlainError
                 if entry or name not in ZERO_IS_ABSENT:
                     result[name] = entry
             else:
                 raise NotPlainError
         return result
 
-    def _build_list(self, name: str, values: list[Any]) -> list[Any] | None:
+    def _build_list(self, name: str, values: list[Any]) -> list[Any]:
         if name in OPAQUE:
             raise NotPlainError
         items = []
@@ -151,7 +154,9 @@ class _PlainMerge:
                 items.append(item)
             else:
                 raise NotPlainError
-        return items if items or name in EMPTY_LIST_STAYS else None
+        if not items:  # a list may be wrong where it stands, empty or not
+            raise NotPlainError
+        return items
 
 
 def _items_by_key(items: list[Any], key: str) -> dict[str, Document]:

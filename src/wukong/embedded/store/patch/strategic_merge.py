@@ -1,7 +1,7 @@
 """Strategic merge patches for built-in kinds, as apimachinery's strategicpatch applies them. Called by patch.py; pure.
 
 Lists with a merge key are merged item by item, other lists are replaced. The keys are those of Kubernetes' struct tags,
-looked up by the field's name, and by its parent's where names alone are ambiguous. `$patch`, `$setElementOrder`,
+in the table of field types. `$patch`, `$setElementOrder`,
 `$deleteFromPrimitiveList` and `$retainKeys` are supported. The order is strategicpatch's, too: new items come before
 those only the server knows.
 """
@@ -11,144 +11,116 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wukong.api.kinds import POD_DISRUPTION_BUDGETS
+from wukong.api.field_types import MAP, STRUCT, Field, Type
 from wukong.embedded.store.api_errors import bad_request
 from wukong.embedded.store.documents import has_same_items, has_same_values, is_same_json
-from wukong.embedded.store.kinds import OwnKeys
+from wukong.errors import ServerFailed
 from wukong.ports import Document
 
-_MERGE_KEYS: dict[str, str] = {  # field, or parent.field → merge key; "" for lists of plain values
-    "containers": "name",
-    "initContainers": "name",
-    "ephemeralContainers": "name",
-    "volumes": "name",
-    "env": "name",
-    "volumeMounts": "mountPath",
-    "volumeDevices": "devicePath",
-    "imagePullSecrets": "name",
-    "hostAliases": "ip",
-    "topologySpreadConstraints": "topologyKey",
-    "schedulingGates": "name",
-    "spec.resourceClaims": "name",
-    "conditions": "type",
-    "addresses": "type",
-    "podIPs": "ip",
-    "hostIPs": "ip",
-    "ownerReferences": "uid",
-    "finalizers": "",
-    "podCIDRs": "",
-    "ports": "containerPort",
-}
-_REPLACED_LISTS = {"spec.finalizers"}  # of a Namespace: not merged
-_REPLACED_MAPS = {POD_DISRUPTION_BUDGETS.group_kind: {"spec.selector"}}  # maps that a patch replaces
 _DIRECTIVE = "$patch"
 _SET_ORDER, _DELETE_VALUES, _RETAIN_KEYS = "$setElementOrder/", "$deleteFromPrimitiveList/", "$retainKeys"
 
 
-def apply_strategic_patch(group_kind: str, document: Document, patch: Any, own: OwnKeys = ()) -> Document:
-    """Return the patched document, which shares unchanged parts with the old. `patch` may be changed.
-
-    `own` are merge keys of this kind alone.
-    """
+def apply_strategic_patch(type_: Type | None, document: Document, patch: Any) -> Document:
+    """Return the patched document, of this type, which shares unchanged parts with the old. `patch` may be changed."""
     if not isinstance(patch, dict):
         raise bad_request("error decoding patch: expected an object")
-    return _Merge(group_kind, own).merge_maps(document, patch, "")
+    return _merge_maps(document, patch, type_)
 
 
-def merge_key_function(group_kind: str, own: OwnKeys = ()) -> Callable[[str, str], str | None] | None:
-    """Return what gives the merge key of a list by the names of its parent and itself; None where it is replaced.
-
-    There is none for kinds of which patches replace whole maps.
-    """
-    merge = _Merge(group_kind, own)
-    return None if merge.replaced_maps else merge.merge_key_of
+def merge_field(type_: Type | None, name: str) -> Field | None:
+    """The field of this name in a map of this type, if it is known."""
+    return type_.fields.get(name) if type_ is not None and type_.shape == STRUCT else None
 
 
-class _Merge:
-    """One strategic merge. `field` is always the name of the field that holds what is merged."""
+def type_within(type_: Type | None, name: str) -> Type | None:
+    """The type of what a map of this type has at this name."""
+    if type_ is not None and type_.shape == MAP:
+        return type_.inner
+    field = merge_field(type_, name)
+    return field.type if field is not None else None
 
-    def __init__(self, group_kind: str, own: OwnKeys) -> None:
-        self.replaced_maps = _REPLACED_MAPS.get(group_kind, set())
-        self.merge_keys = {**_MERGE_KEYS, **{path: keys[0] for path, keys in own}} if own else _MERGE_KEYS
 
-    def merge_maps(self, original: Document, patch: Document, field: str) -> Document:
-        if _DIRECTIVE in patch:
-            return _follow_directive(patch)
-        result = dict(original)
-        _retain_keys(result, patch)
-        self._reorder(result, patch, field)
-        for name, value in patch.items():
-            if name.startswith(_DELETE_VALUES):
-                self._delete_values(result, name.removeprefix(_DELETE_VALUES), value)
-            elif value is None:
-                result.pop(name, None)
-            else:
-                self._set_field(result, name, value, field)
-        return original if has_same_values(original, result) else result
-
-    def _set_field(self, original: Document, name: str, value: Any, field: str) -> None:
-        if not isinstance(value, dict | list):  # most are plain
-            if not is_same_json(original.get(name), value):
-                original[name] = value
-            return
-        before, place = original.get(name), f"{field}.{name}"
-        if isinstance(before, dict) and isinstance(value, dict):
-            original[name] = value if place in self.replaced_maps else self.merge_maps(before, value, name)
-        elif (
-            isinstance(before, list) and isinstance(value, list) and (key := self.merge_key_of(field, name)) is not None
-        ):
-            merged = self.merge_lists(before, value, key, name)
-            original[name] = before if has_same_items(before, merged) else merged
-        elif is_same_json(before, value):
-            return
-        elif (cleaned := _without_directives(value)) is not None:
-            original[name] = (
-                _without_nulls_in_maps(cleaned) if before is None or type(before) is not type(value) else cleaned
-            )
+def _merge_maps(original: Document, patch: Document, type_: Type | None) -> Document:
+    if _DIRECTIVE in patch:
+        return _follow_directive(patch)
+    result = dict(original)
+    _retain_keys(result, patch)
+    _reorder(result, patch, type_)
+    for name, value in patch.items():
+        if name.startswith(_DELETE_VALUES):
+            _delete_values(result, name.removeprefix(_DELETE_VALUES), value)
+        elif value is None:
+            result.pop(name, None)
         else:
-            original.pop(name, None)
+            _set_field(result, name, value, type_)
+    return original if has_same_values(original, result) else result
 
-    def merge_lists(self, original: list[Any], patch: list[Any], key: str, field: str) -> list[Any]:
-        if not key:
-            merged = list(dict.fromkeys([*original, *patch]))
+
+def _set_field(original: Document, name: str, value: Any, type_: Type | None) -> None:
+    if not isinstance(value, dict | list):  # most are plain
+        if not is_same_json(original.get(name), value):
+            original[name] = value
+        return
+    before, field = original.get(name), merge_field(type_, name)
+    if isinstance(before, dict) and isinstance(value, dict):
+        is_replaced = field is not None and field.is_replaced
+        original[name] = value if is_replaced else _merge_maps(before, value, type_within(type_, name))
+    elif isinstance(before, list) and isinstance(value, list) and field is not None and field.merge_key is not None:
+        merged = _merge_lists(before, value, field)
+        original[name] = before if has_same_items(before, merged) else merged
+    elif is_same_json(before, value):
+        return
+    elif (cleaned := _without_directives(value)) is not None:
+        original[name] = (
+            _without_nulls_in_maps(cleaned) if before is None or type(before) is not type(value) else cleaned
+        )
+    else:
+        original.pop(name, None)
+
+
+def _merge_lists(original: list[Any], patch: list[Any], field: Field) -> list[Any]:
+    key = field.merge_key or ""
+    if key and not all(isinstance(item, dict) for item in patch):
+        raise ServerFailed("list element types are not identical", reason="InternalError")
+    if not key:
+        merged = list(dict.fromkeys([*original, *patch]))
+    else:
+        original, patch = _follow_item_directives(original, patch, key)
+        merged = _merge_by_key(original, patch, key, field.type.inner)
+    return sort_items(merged, patch, original, key)
+
+
+def _merge_by_key(original: list[Any], patch: list[Any], key: str, item_type: Type | None) -> list[Any]:
+    merged = list(original)
+    for item in patch:
+        if key not in item:
+            raise bad_request(f"map: {item} does not contain declared merge key: {key}")
+        index = next((number for number, existing in enumerate(merged) if existing.get(key) == item[key]), None)
+        if index is None:
+            merged.append(_without_directive_keys(item))
         else:
-            original, patch = _follow_item_directives(original, patch, key)
-            merged = self._merge_by_key(original, patch, key, field)
-        return sort_items(merged, patch, original, key)
+            merged[index] = _merge_maps(merged[index], item, item_type)
+    return merged
 
-    def _merge_by_key(self, original: list[Any], patch: list[Any], key: str, field: str) -> list[Any]:
-        merged = list(original)
-        for item in patch:
-            if key not in item:
-                raise bad_request(f"map: {item} does not contain declared merge key: {key}")
-            index = next((number for number, existing in enumerate(merged) if existing.get(key) == item[key]), None)
-            if index is None:
-                merged.append(_without_directive_keys(item))
-            else:
-                merged[index] = self.merge_maps(merged[index], item, field)
-        return merged
 
-    def _reorder(self, original: Document, patch: Document, field: str) -> None:
-        for name in [name for name in patch if name.startswith(_SET_ORDER)]:
-            order, field_name = patch.pop(name), name.removeprefix(_SET_ORDER)
-            key = self.merge_key_of(field, field_name) or ""
-            before, change = original.get(field_name), patch.pop(field_name, None)
-            if before is None and change is None:
-                continue
-            if before is None or change is None:
-                merged = before if before is not None else _without_directives(change)
-            else:
-                merged = self.merge_lists(before, change, key, field_name)
-            original[field_name] = sort_items(merged, order, before or [], key)
+def _reorder(original: Document, patch: Document, type_: Type | None) -> None:
+    for directive in [name for name in patch if name.startswith(_SET_ORDER)]:
+        order, name = patch.pop(directive), directive.removeprefix(_SET_ORDER)
+        field = merge_field(type_, name)
+        before, change = original.get(name), patch.pop(name, None)
+        if before is None and change is None:
+            continue
+        if before is None or change is None or field is None:
+            merged = before if before is not None else _without_directives(change)
+        else:
+            merged = _merge_lists(before, change, field)
+        original[name] = sort_items(merged, order, before or [], (field.merge_key if field else "") or "")
 
-    def _delete_values(self, original: Document, name: str, values: list[Any]) -> None:
-        if name in original:
-            original[name] = [value for value in original[name] if value not in values]
 
-    def merge_key_of(self, field: str, name: str) -> str | None:
-        """Return the merge key of a list, or None where a patch replaces the whole list."""
-        place = f"{field}.{name}"
-        return None if place in _REPLACED_LISTS else self.merge_keys.get(place, self.merge_keys.get(name))
+def _delete_values(original: Document, name: str, values: list[Any]) -> None:
+    if name in original:
+        original[name] = [value for value in original[name] if value not in values]
 
 
 def _follow_directive(patch: Document) -> Document:

@@ -1,7 +1,7 @@
 """Validates objects before they are stored: names, labels and finalizers of all kinds, and the kinds we model.
 
-Pods and pod templates are validated by rules.validate, so the wording of their problems is ours; custom kinds by
-custom_schemas and own_kinds. Called by writes.py. Fields we do not model may hold anything.
+Pods and pod templates are validated by pods/, workloads by workloads.py, custom kinds by custom_schemas and own_kinds.
+Called by writes.py.
 """
 
 from __future__ import annotations
@@ -9,40 +9,48 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import msgspec
 
-from wukong.admission import find_pod_problems
-from wukong.admission.affinity_validation import find_label_problems, find_selector_problems
-from wukong.admission.problem_text import format_value
 from wukong.api.core import Pod
 from wukong.api.decode import readable
 from wukong.api.kinds import (
     CONFIG_MAPS,
     DAEMON_SETS,
     DEPLOYMENTS,
+    JOBS,
     KINDS,
+    LIMIT_RANGES,
     NAMESPACES,
+    PERSISTENT_VOLUME_CLAIMS,
     POD_DISRUPTION_BUDGETS,
     PODS,
     PRIORITY_CLASSES,
     REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    RESOURCE_QUOTAS,
     SECRETS,
     STATEFUL_SETS,
 )
 from wukong.api.meta import Object, ObjectMeta
 from wukong.api.resources import Resource
 from wukong.embedded.store.api_errors import bad_request, invalid
-from wukong.embedded.store.documents import has_same_desired_state, is_terminating, meta_of, value_at, without_fields
+from wukong.embedded.store.documents import has_same_desired_state, is_terminating, meta_of
 from wukong.embedded.store.kinds import ServedKind
+from wukong.embedded.store.limits import pod_security
+from wukong.embedded.store.limits.validation import find_limit_range_problems, find_quota_problems
 from wukong.embedded.store.validation import custom_schemas, own_kinds
-from wukong.embedded.store.validation.pod_specs import find_pod_spec_problems
+from wukong.embedded.store.validation.claims import find_claim_problems
+from wukong.embedded.store.validation.pods.spec import find_pod_spec_problems
+from wukong.embedded.store.validation.pods.syntax import find_label_problems
 from wukong.embedded.store.validation.updates import find_forbidden_changes
+from wukong.embedded.store.validation.workloads import find_amount_problems, find_workload_problems
 from wukong.ports import Document
 from wukong.semantics.label_syntax import is_label_key, is_subdomain
-from wukong.semantics.selectors import compile_selector, selects
 
-_WITH_POD_TEMPLATE = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS)
+_WITH_POD_TEMPLATE = (DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, REPLICATION_CONTROLLERS, JOBS)
+_LABEL_KEYS = ("matchLabelKeys", "mismatchLabelKeys")
 _STANDARD_FINALIZERS = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DATA_KEY = re.compile(r"[-._a-zA-Z0-9]+")
@@ -59,15 +67,22 @@ def decode_object(resource: Resource, document: Document) -> Object:
     try:
         return msgspec.convert(document, KINDS[resource.group_kind].struct)
     except msgspec.ValidationError as error:
+        _raise_problems_of(resource, document)
         kind, version = resource.kind, document.get("apiVersion", "v1")
         message = f'{kind} in version "{version}" cannot be handled as a {kind}: {readable(error)}'
         raise bad_request(message) from None
 
 
+def _raise_problems_of(resource: Resource, document: Document) -> None:
+    """Raise Invalid (422) where a pod cannot be read because a field has a value that no server supports."""
+    if resource == PODS and (problems := list(find_pod_spec_problems(document.get("spec") or {}, "spec"))):
+        raise invalid(resource.group_kind, meta_of(document).get("name", ""), problems)
+
+
 def has_struct(kind: ServedKind) -> bool:
     """Whether a struct checks the types of its fields, as the API server checks those of its own kinds."""
     entry = KINDS.of_resource(kind.resource)
-    return entry is not None and entry.decides and entry.origin != "foreign"
+    return entry is not None and (entry.decides or entry.has_strict_types) and entry.origin != "foreign"
 
 
 def decode_pod(document: Document) -> Pod:
@@ -138,7 +153,7 @@ def check_update(kind: ServedKind, before: Document, after: Document, *, is_know
         if not has_same_labels:
             problems += _find_finalizer_problems(before, after)
         if kind.is_custom or not has_same_labels or not has_same_desired_state(before, after):
-            problems += _find_update_problems(kind, before if is_known else {}, after)
+            problems += _find_update_problems(kind, before, after, is_known=is_known)
         if kind.is_custom:
             problems += own_kinds.find_change_problems(kind, before, after)
         else:
@@ -151,10 +166,10 @@ def _has_same_labels_and_owners(before: Document, after: Document) -> bool:
     return old is new or all(old.get(name) == new.get(name) for name in ("labels", "finalizers", "ownerReferences"))
 
 
-def _find_update_problems(kind: ServedKind, known: Document, after: Document) -> list[str]:
+def _find_update_problems(kind: ServedKind, before: Document, after: Document, *, is_known: bool) -> list[str]:
     if kind.resource == PODS:
-        return _find_pod_update_problems(after)
-    return _find_kind_problems(kind, after, known)
+        return _find_pod_update_problems(before, after)
+    return _find_kind_problems(kind, after, before if is_known else {})
 
 
 def _raise_problems(kind: ServedKind, document: Document, problems: list[str]) -> None:
@@ -172,9 +187,7 @@ def _find_metadata_problems(kind: ServedKind, document: Document) -> Iterator[st
         yield f'metadata.name: Invalid value: "{name}": a lowercase RFC 1123 label is needed'
     elif not is_subdomain(name):
         yield f'metadata.name: Invalid value: "{name}": {_SUBDOMAIN}'
-    yield from (
-        _format_problem(problem) for problem in find_label_problems(meta.get("labels") or {}, "$.metadata.labels")
-    )
+    yield from find_label_problems(meta.get("labels"), "metadata.labels")
     for finalizer in meta.get("finalizers") or []:
         if not is_label_key(finalizer) or ("/" not in finalizer and finalizer not in _STANDARD_FINALIZERS):
             reason = "name is neither a standard finalizer name nor is it fully qualified"
@@ -205,88 +218,40 @@ def _find_kind_problems(kind: ServedKind, document: Document, known: Document | 
         has_rules = is_changed and own_kinds.is_ours(kind)
         return problems or (own_kinds.find_rule_problems(kind, document) if has_rules else [])
     resource = kind.resource
-    struct = decode_object(kind.resource, document) if has_struct(kind) else None
-    if isinstance(struct, Pod):
-        spec = document.get("spec") or {}
-        return [
-            *find_pod_spec_problems(spec, "spec"),
-            *(_format_problem(problem) for problem in find_pod_problems(struct)),
-        ]
+    if resource == PODS:
+        return list(find_pod_spec_problems(document.get("spec") or {}, "spec"))
     if resource in _WITH_POD_TEMPLATE:
-        return list(_find_workload_problems(kind.resource, document, known or {}))
+        return list(find_workload_problems(resource.kind, document, known or {}))
+    if resource == PERSISTENT_VOLUME_CLAIMS:
+        return list(find_claim_problems(document.get("spec") or {}, "spec"))
     if resource == POD_DISRUPTION_BUDGETS:
         return list(_find_budget_problems(document))
     if resource == PRIORITY_CLASSES:
         return list(_find_priority_problems(document))
+    if resource == RESOURCE_QUOTAS:
+        return list(find_quota_problems(document))
+    if resource == LIMIT_RANGES:
+        return list(find_limit_range_problems(document))
+    if resource == NAMESPACES:
+        return list(pod_security.find_label_problems(document))
     if resource in (CONFIG_MAPS, SECRETS):
         return list(_find_data_problems(document))
     return []
 
 
-def _find_pod_update_problems(document: Document) -> list[str]:
-    """Check all but affinity and spread: they cannot change, and their selectors hold merged keys by now."""
-    spec = document.get("spec") or {}
-    changeable = {**document, "spec": without_fields(spec, "affinity", "topologySpreadConstraints")}
-    problems = find_pod_problems(decode_pod(changeable))
-    return [*find_pod_spec_problems(spec, "spec"), *(_format_problem(problem) for problem in problems)]
+def _find_pod_update_problems(before: Document, after: Document) -> list[str]:
+    """Check all but the label keys that were there before: the selectors hold them by now."""
+    old, spec = before.get("spec") or {}, dict(after.get("spec") or {})
+    for field in ("affinity", "topologySpreadConstraints"):
+        if field in spec and spec[field] == old.get(field):
+            spec[field] = _without_label_keys(spec[field])
+    return list(find_pod_spec_problems(spec, "spec"))
 
 
-def _find_workload_problems(resource: Resource, document: Document, known: Document) -> Iterator[str]:
-    kind, spec, workload = resource.kind, document.get("spec") or {}, decode_object(resource, document)
-    template, selector = spec.get("template") or {}, workload.spec.selector  # type: ignore[attr-defined]
-    for field in ("replicas", "minReadySeconds", "revisionHistoryLimit"):
-        if spec.get(field, 0) < 0 and (kind, field) != ("DaemonSet", "replicas"):
-            yield f"spec.{field}: Invalid value: {spec[field]}: must be greater than or equal to 0"
-    if not spec.get("selector"):
-        yield "spec.selector: Required value"
-    else:
-        yield from (_format_problem(problem) for problem in find_selector_problems(selector, "$.spec.selector"))
-        labels = (template.get("metadata") or {}).get("labels") or {}
-        if not selects(compile_selector(selector), labels):
-            reason = "`selector` does not match template `labels`"
-            yield f"spec.template.metadata.labels: Invalid value: {format_value(labels)}: {reason}"
-    if template is not value_at(known, "spec.template"):
-        yield from _find_template_problems(template)
-    yield from _find_strategy_problems(document)
-    yield from _find_update_strategy_problems(document)
-
-
-def _find_template_problems(template: Document) -> Iterator[str]:
-    head = {"apiVersion": "v1", "kind": "Pod"}
-    pod = decode_pod({**head, "metadata": template.get("metadata") or {}, "spec": template.get("spec") or {}})
-    yield from find_pod_spec_problems(template.get("spec") or {}, "spec.template.spec")
-    yield from (_format_problem(f"$.spec.template{problem.removeprefix('$')}") for problem in find_pod_problems(pod))
-    if value_at(template, "spec.restartPolicy") not in (None, "Always"):
-        yield 'spec.template.spec.restartPolicy: Unsupported value: supported values: "Always"'
-
-
-def _find_strategy_problems(document: Document) -> Iterator[str]:
-    """Check the strategy of a Deployment."""
-    type_ = value_at(document, "spec.strategy.type")
-    if type_ not in (None, "Recreate", "RollingUpdate"):
-        supported = '"Recreate", "RollingUpdate"'
-        yield f'spec.strategy.type: Unsupported value: "{type_}": supported values: {supported}'
-    if type_ == "Recreate" and value_at(document, "spec.strategy.rollingUpdate") is not None:
-        yield "spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'"
-    rolling_update = value_at(document, "spec.strategy.rollingUpdate") or {}
-    for name, value in rolling_update.items():
-        yield from _find_amount_problems(value, f"spec.strategy.rollingUpdate.{name}")
-    if [rolling_update.get(name) in (0, "0%") for name in ("maxSurge", "maxUnavailable")] == [True, True]:
-        reason = "may not be 0 when `maxSurge` is 0"
-        yield f"spec.strategy.rollingUpdate.maxUnavailable: Invalid value: {rolling_update['maxUnavailable']}: {reason}"
-
-
-def _find_update_strategy_problems(document: Document) -> Iterator[str]:
-    """Check the updateStrategy of a DaemonSet or StatefulSet: its type, and the amounts of a rolling update."""
-    type_ = value_at(document, "spec.updateStrategy.type")
-    if type_ not in (None, "", "OnDelete", "RollingUpdate"):
-        yield f"spec.updateStrategy: Invalid value: \"{type_}\": must be 'RollingUpdate' or 'OnDelete'"
-    rolling_update = value_at(document, "spec.updateStrategy.rollingUpdate") or {}
-    for name in ("maxSurge", "maxUnavailable"):
-        yield from _find_amount_problems(rolling_update.get(name), f"spec.updateStrategy.rollingUpdate.{name}")
-    if (partition := rolling_update.get("partition") or 0) < 0:
-        reason = "must be greater than or equal to 0"
-        yield f"spec.updateStrategy.rollingUpdate.partition: Invalid value: {partition}: {reason}"
+def _without_label_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_label_keys(entry) for name, entry in value.items() if name not in _LABEL_KEYS}
+    return [_without_label_keys(entry) for entry in value] if isinstance(value, list) else value
 
 
 def _find_budget_problems(document: Document) -> Iterator[str]:
@@ -294,17 +259,7 @@ def _find_budget_problems(document: Document) -> Iterator[str]:
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         yield "spec: Invalid value: minAvailable and maxUnavailable cannot be both set"
     for name in ("minAvailable", "maxUnavailable"):
-        yield from _find_amount_problems(spec.get(name), f"spec.{name}")
-
-
-def _find_amount_problems(value: int | str | None, path: str) -> Iterator[str]:
-    """Check a number or percentage of pods."""
-    if isinstance(value, int) and value < 0:
-        yield f"{path}: Invalid value: {value}: must be greater than or equal to 0"
-    if isinstance(value, str) and not re.fullmatch(r"[0-9]+%", value):
-        yield f'{path}: Invalid value: "{value}": a valid percent string must be a numeric string followed by a %'
-    elif isinstance(value, str) and int(value[:-1]) > 100 and not path.endswith("maxSurge"):
-        yield f'{path}: Invalid value: "{value}": must not be greater than 100%'
+        yield from find_amount_problems(spec.get(name), f"spec.{name}", is_share=True)
 
 
 def _find_priority_problems(document: Document) -> Iterator[str]:
@@ -320,9 +275,3 @@ def _find_data_problems(document: Document) -> Iterator[str]:
     for key in document.get("data") or {}:
         if not _DATA_KEY.fullmatch(key):
             yield f'data[{key}]: Invalid value: "{key}": a valid config key must consist of alphanumeric characters'
-
-
-def _format_problem(problem: str) -> str:
-    """Format our `$.spec.x: expected …` the way the API server writes it."""
-    path, _, rest = problem.partition(": ")
-    return f"{path.removeprefix('$.')}: Invalid value: {rest}"

@@ -7,6 +7,8 @@ from typing import Any
 
 from wukong.admission.problem_text import format_value
 from wukong.embedded.store.documents import has_same_desired_state, value_at, without_fields
+from wukong.embedded.store.limits.validation import find_scope_changes
+from wukong.embedded.store.validation.claims import find_claim_changes
 from wukong.ports import Document
 
 _POD_MESSAGE = (
@@ -32,7 +34,10 @@ _MUTABLE_STATEFUL_SET_FIELDS = (
 
 
 def find_forbidden_changes(kind: str, before: Document, after: Document) -> list[str]:
-    if kind not in _BY_KIND or has_same_desired_state(before, after):
+    is_unchanged = kind != "PersistentVolumeClaim" and has_same_desired_state(
+        before, after
+    )  # of one an annotation counts
+    if kind not in _BY_KIND or is_unchanged:
         return []
     return list(_BY_KIND[kind](before, after))
 
@@ -41,7 +46,9 @@ def _find_pod_changes(before: Document, after: Document) -> Iterator[str]:
     old, new = before.get("spec") or {}, after.get("spec") or {}
     if old == new:
         return
-    yield from _find_container_changes(old, new)
+    if container_changes := list(_find_container_changes(old, new)):
+        yield container_changes[0]
+        return
     yield from _find_deadline_changes(old.get("activeDeadlineSeconds"), new.get("activeDeadlineSeconds"))
     old_tolerations, new_tolerations = (
         [without_fields(toleration, "tolerationSeconds") for toleration in spec.get("tolerations") or []]
@@ -50,8 +57,10 @@ def _find_pod_changes(before: Document, after: Document) -> Iterator[str]:
     if any(toleration not in new_tolerations for toleration in old_tolerations):
         yield "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds"
     gates = old.get("schedulingGates") or []
-    if any(gate not in gates for gate in new.get("schedulingGates") or []):
-        yield "spec.schedulingGates: Forbidden: only deletion is allowed"
+    for index, gate in enumerate(new.get("schedulingGates") or []):
+        if gate not in gates:
+            detail = f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
+            yield f"spec.schedulingGates[{index}].name: Forbidden: {detail}"
     old_grace, new_grace = (spec.get("terminationGracePeriodSeconds") for spec in (old, new))
     if old_grace != new_grace and not (new_grace == 1 and old_grace is not None and old_grace < 0):
         yield f"spec: Forbidden: {_POD_MESSAGE}"
@@ -111,6 +120,37 @@ def _find_stateful_set_changes(before: Document, after: Document) -> Iterator[st
         yield f"spec: Forbidden: {_STATEFUL_SET_MESSAGE}"
 
 
+def _find_job_changes(before: Document, after: Document) -> Iterator[str]:
+    """While a Job is suspended and has not begun, where its pods may run can change."""
+    for name in (
+        "selector",
+        "completionMode",
+        "podFailurePolicy",
+        "backoffLimitPerIndex",
+        "managedBy",
+        "successPolicy",
+    ):
+        yield from _find_change_at(before, after, f"spec.{name}")
+    old, new = before.get("spec") or {}, after.get("spec") or {}
+    has_same_size = new.get("completions") == new.get("parallelism") and old.get("completions") is not None
+    if new.get("completionMode") != "Indexed" or not has_same_size or new.get("completions") is None:
+        yield from _find_change_at(before, after, "spec.completions")
+    is_suspended = bool(old.get("suspend")) and "startTime" not in (before.get("status") or {})
+    templates = [spec.get("template") or {} for spec in (old, new)]
+    if is_suspended:
+        templates = [_without_scheduling(template) for template in templates]
+    if templates[0] != templates[1]:
+        yield f"spec.template: Invalid value: {format_value(new.get('template'))}: field is immutable"
+
+
+def _without_scheduling(template: Document) -> Document:
+    spec = without_fields(template.get("spec") or {}, "nodeSelector", "tolerations", "schedulingGates")
+    if (affinity := without_fields(spec.pop("affinity", {}), "nodeAffinity")) != {}:
+        spec["affinity"] = affinity
+    meta = without_fields(template.get("metadata") or {}, "annotations", "labels")
+    return {**template, "metadata": meta, "spec": spec}
+
+
 def _find_priority_class_changes(before: Document, after: Document) -> Iterator[str]:
     if before.get("value") != after.get("value"):
         yield "value: Forbidden: may not be changed in an update."
@@ -135,8 +175,11 @@ _BY_KIND: dict[str, Callable[[Document, Document], Iterator[str]]] = {
     "Deployment": _find_selector_changes,
     "ReplicaSet": _find_selector_changes,
     "DaemonSet": _find_selector_changes,
+    "Job": _find_job_changes,
     "StatefulSet": _find_stateful_set_changes,
     "PriorityClass": _find_priority_class_changes,
+    "ResourceQuota": find_scope_changes,
+    "PersistentVolumeClaim": find_claim_changes,
     "ConfigMap": _find_data_changes,
     "Secret": _find_data_changes,
 }

@@ -1,0 +1,63 @@
+"""The spot controllers as a component: what they may do, and how they are made."""
+
+from __future__ import annotations
+
+from wukong.api.kinds import (
+    DEPLOYMENTS,
+    HORIZONTAL_POD_AUTOSCALERS,
+    MOVES,
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    VIRTUAL_MACHINE_INSTANCES,
+)
+from wukong.app.component import Component, Context, NoOptions
+from wukong.app.install.controller import build_manifests
+from wukong.app.permissions import Permission
+from wukong.controllers.spot.evictions import SpotEvictions
+from wukong.controllers.spot.moves import SpotMoves
+from wukong.controllers.spot.nodes import SpotNodes
+from wukong.state.controller import Controller
+
+READS = (
+    *(NAMESPACES, STATEFUL_SETS, POD_DISRUPTION_BUDGETS),
+    *(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VIRTUAL_MACHINE_INSTANCES),
+)
+
+
+def permissions_of(options: NoOptions) -> tuple[Permission, ...]:
+    return (
+        *(
+            Permission(resource.group, resource.plural, ("list", "watch", "patch"))
+            for resource in (NODES, PODS, HORIZONTAL_POD_AUTOSCALERS)
+        ),
+        *(Permission(resource.group, resource.plural, ("list", "watch")) for resource in (DEPLOYMENTS, REPLICA_SETS)),
+        *(Permission(owner.group, f"{owner.plural}/scale", ("patch",)) for owner in (DEPLOYMENTS, REPLICA_SETS)),
+        *(Permission(resource.group, resource.plural, ("list", "watch")) for resource in READS),
+        Permission(MOVES.group, MOVES.plural, ("list", "watch", "create", "patch", "delete")),
+        Permission(MOVES.group, f"{MOVES.plural}/status", ("patch",)),
+        Permission("", "pods/eviction", ("create",)),
+        Permission("events.k8s.io", "events", ("create", "patch")),
+    )
+
+
+def build_controllers(options: NoOptions, context: Context) -> tuple[Controller, ...]:
+    return SpotNodes(), SpotMoves(), SpotEvictions()
+
+
+SPOT = Component(
+    name="spot",
+    help=(
+        "moves pods away from nodes that are about to go: replacements first, then the pods, through their budgets, "
+        "before the deadline. Needs the kinds: wukong manifests crds."
+    ),
+    options=NoOptions,
+    permissions_of=permissions_of,
+    build_controllers=build_controllers,
+    build_manifests=build_manifests,
+)

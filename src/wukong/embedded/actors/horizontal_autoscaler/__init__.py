@@ -1,0 +1,1 @@
+"""The HorizontalPodAutoscaler controller: as many replicas as usage asks for."""

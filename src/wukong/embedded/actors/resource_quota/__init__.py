@@ -1,0 +1,1 @@
+"""The ResourceQuota controller: it counts what a namespace holds."""

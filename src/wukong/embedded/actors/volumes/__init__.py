@@ -1,0 +1,1 @@
+"""Who binds, makes and deletes volumes: the volume controller, an external provisioner, the ephemeral controller."""

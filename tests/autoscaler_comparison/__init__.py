@@ -1,0 +1,1 @@
+"""HorizontalPodAutoscalers of kube-controller-manager beside those that we play, by seed: `make compare-autoscaler`."""

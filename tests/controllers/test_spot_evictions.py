@@ -1,0 +1,226 @@
+"""Pods that no surge replaces are evicted in turn, through their budgets, while there is time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from builders import a_node, a_pod
+from wukong.actions import DONE, Evict, Note, Outcome
+from wukong.api.apps import Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
+from wukong.api.core import NEVER_MOVE, Node, Pod, PodCondition
+from wukong.api.kubevirt import VirtualMachineInstance
+from wukong.api.meta import Object, OwnerReference
+from wukong.api.resources import Key
+from wukong.api.spot import Move
+from wukong.api.times import format_time
+from wukong.controllers.spot.evictions import LAST_SECONDS, LOOK_SECONDS, SpotEvictions
+from wukong.controllers.spot.moves import REVERTED, SURGING
+from wukong.controllers.spot.notices import Course
+from wukong.controllers.spot.records import RECORD, Record, format_record
+from wukong.state import State
+
+NOW = 1_800_000_000.0
+KEY = Key("", "s1")
+GRACE = 30
+
+
+def leaving(name: str = "s1", seconds: float | None = 120.0, course: Course = Course.RECLAIM) -> Node:
+    node = a_node(name)
+    at = "" if seconds is None else format_time(NOW + seconds)
+    record = Record(source="test", course=course, seen=format_time(NOW), deadline=at, cordoned=True)
+    node.metadata.annotations[RECORD] = format_record(record)
+    node.spec.unschedulable = True
+    return node
+
+
+def pod(name: str, node: str = "s1", *, kind: str = "StatefulSet", owner: str = "db", **more: Any) -> Pod:
+    is_ready = more.pop("is_ready", True)
+    built = a_pod(name, node=node, labels={"app": owner}, **more)
+    built.metadata.uid, built.status.phase = f"uid-{name}", "Running"
+    built.spec.termination_grace_period_seconds = GRACE
+    built.status.conditions = [PodCondition(type="Ready", status=str(is_ready))]
+    if kind:
+        group = {"VirtualMachineInstance": "kubevirt.io/v1", "Job": "batch/v1"}.get(kind, "apps/v1")
+        reference = OwnerReference(name=owner, kind=kind, api_version=group, uid=owner, controller=True)
+        built.metadata.owner_references = [reference]
+    return built
+
+
+def a_workload(kind: type[Any], name: str, replicas: int, **spec: Any) -> Any:
+    meta = {"name": name, "namespace": "default", "uid": name}
+    return msgspec.convert({"metadata": meta, "spec": {"replicas": replicas, **spec}}, kind)
+
+
+def a_budget(allowed: int, name: str = "db") -> PodDisruptionBudget:
+    spec = {"selector": {"matchLabels": {"app": "db"}}}
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": spec,
+            "status": {"disruptionsAllowed": allowed},
+        },
+        PodDisruptionBudget,
+    )
+
+
+def look(*objects: Object, now: float = NOW) -> Outcome:
+    state = State()
+    for subject in objects:
+        state.apply("ADDED", subject)
+    return SpotEvictions().reconcile(KEY, state, now)
+
+
+def evicted_by(outcome: Outcome) -> list[str]:
+    return [action.key.name for action in outcome.actions if isinstance(action, Evict)]
+
+
+DB, ROOM = a_workload(StatefulSet, "db", 3), a_node("d1")
+SET = [pod("db-0"), pod("db-1"), pod("db-2", "d1")]
+
+
+def test_one_pod_of_a_stateful_set_is_evicted_at_a_time() -> None:
+    outcome = look(leaving(), ROOM, DB, *SET)
+    assert evicted_by(outcome) == ["db-0"]
+    assert outcome.requeue_after == LOOK_SECONDS
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [pod("db-1"), pod("db-2", "d1", is_ready=False)],
+        [pod("db-1")],  # one has not come again yet
+    ],
+    ids=["not ready", "missing"],
+)
+def test_the_next_waits_until_all_others_are_ready(others: list[Pod]) -> None:
+    assert evicted_by(look(leaving(), ROOM, DB, pod("db-0"), *others)) == []
+
+
+def test_of_two_nodes_that_leave_only_one_gives_up_a_pod_of_a_controller() -> None:
+    objects = [leaving(), leaving("s2"), ROOM, DB, pod("db-0", "s2"), pod("db-1"), pod("db-2", "d1")]
+    assert evicted_by(look(*objects)) == []  # db-0 is the other node's
+    assert evicted_by(look(*objects, now=NOW + 120 - GRACE - LAST_SECONDS)) == ["db-1"]
+
+
+def test_a_pod_that_no_node_takes_stays_until_the_last_moment() -> None:
+    big = [pod("db-0", cpu="3"), pod("db-1", "d1", cpu="3"), pod("db-2", "d1", cpu="1")]
+    assert evicted_by(look(leaving(), ROOM, DB, *big)) == []
+    assert evicted_by(look(leaving(), ROOM, DB, *big, now=NOW + 120 - GRACE - LAST_SECONDS)) == ["db-0"]
+
+
+@pytest.mark.parametrize(("budgets", "evicted"), [([1], ["db-0"]), ([0], []), ([2, 2], [])])
+def test_budgets_are_asked_first(budgets: list[int], evicted: list[str]) -> None:
+    covering = [a_budget(allowed, f"b{index}") for index, allowed in enumerate(budgets)]
+    assert evicted_by(look(leaving(), ROOM, DB, *SET, *covering)) == evicted
+
+
+def test_a_budget_is_not_spent_twice_at_the_last_moment() -> None:
+    objects = [leaving(), ROOM, DB, *SET]
+    last = NOW + 120 - GRACE - LAST_SECONDS
+    assert evicted_by(look(*objects, now=last)) == ["db-0", "db-1"]
+    assert evicted_by(look(*objects, a_budget(1), now=last)) == ["db-0"]
+
+
+@pytest.mark.parametrize(
+    ("subject", "is_said"),
+    [
+        (pod("agent", kind="DaemonSet"), False),
+        (pod("bare", kind=""), True),
+        (pod("static", kind="Node"), False),
+    ],
+    ids=["DaemonSet", "bare", "static"],
+)
+def test_who_is_left_alone(subject: Pod, *, is_said: bool) -> None:
+    outcome = look(leaving(), ROOM, subject, now=NOW + 119)
+    assert evicted_by(outcome) == []
+    assert any(isinstance(action, Note) and action.reason == "CannotMove" for action in outcome.actions) == is_said
+
+
+def test_a_pod_without_a_controller_is_named_once() -> None:
+    controller, state = SpotEvictions(), State()
+    for subject in (leaving(), pod("bare", kind="")):
+        state.apply("ADDED", subject)
+    assert len(controller.reconcile(KEY, state, NOW).actions) == 1
+    assert controller.reconcile(KEY, state, NOW + 2) == DONE
+
+
+def test_a_pod_that_nobody_may_move_is_left_alone() -> None:
+    fixed = pod("db-0")
+    fixed.metadata.annotations = {NEVER_MOVE: "true"}
+    assert evicted_by(look(leaving(), ROOM, DB, fixed, *SET[1:], now=NOW + 119)) == ["db-1"]
+
+
+@pytest.mark.parametrize("course", [Course.DRAIN, Course.RECOMMEND, Course.LOST])
+def test_only_a_node_whose_machine_goes_is_emptied(course: Course) -> None:
+    assert look(leaving(course=course), ROOM, DB, *SET) == DONE
+
+
+def test_jobs_are_evicted_and_start_again_elsewhere() -> None:
+    assert evicted_by(look(leaving(), ROOM, pod("report", kind="Job", owner="report"))) == ["report"]
+
+
+def test_the_higher_priority_goes_first() -> None:
+    low, high = pod("a", kind="Job", owner="a"), pod("b", kind="Job", owner="b")
+    low.spec.priority, high.spec.priority = 1, 100
+    assert evicted_by(look(leaving(), ROOM, low, high)) == ["b", "a"]
+
+
+def a_replicated(phase: str | None, **spec: Any) -> list[Object]:
+    """A Deployment of one pod on the leaving node, and its Move if there is one."""
+    deployment, replica_set = a_workload(Deployment, "web", 1, **spec), a_workload(ReplicaSet, "web-1", 1)
+    replica_set.metadata.owner_references = [
+        OwnerReference(name="web", kind="Deployment", api_version="apps/v1", uid="web", controller=True)
+    ]
+    body = {
+        "metadata": {"name": "deployment.web", "namespace": "default"},
+        "spec": {"owner": {"kind": "Deployment", "name": "web", "uid": "web"}, "original": 1, "surged": 2},
+        "status": {"phase": phase},
+    }
+    moves = [] if phase is None else [msgspec.convert(body, Move)]
+    return [deployment, replica_set, pod("w", kind="ReplicaSet", owner="web-1"), *moves]
+
+
+@pytest.mark.parametrize(
+    ("phase", "spec", "evicted"),
+    [
+        (None, {}, []),  # its Move will come
+        (SURGING, {}, []),
+        (REVERTED, {}, ["w"]),
+        (None, {"paused": True}, ["w"]),
+    ],
+)
+def test_who_is_being_replaced_is_not_evicted(phase: str | None, spec: dict[str, Any], evicted: list[str]) -> None:
+    assert evicted_by(look(leaving(), ROOM, *a_replicated(phase, **spec))) == evicted
+
+
+def test_at_the_last_moment_a_move_that_is_not_done_is_not_waited_for() -> None:
+    objects = [leaving(), ROOM, *a_replicated(SURGING)]
+    last = NOW + 120 - GRACE - LAST_SECONDS
+    assert evicted_by(look(*objects, now=last - 1)) == []
+    assert evicted_by(look(*objects, now=last)) == ["w"]
+
+
+def test_of_a_short_notice_two_thirds_are_for_replacements() -> None:
+    objects = [leaving(seconds=30.0), ROOM, *a_replicated(SURGING)]
+    assert evicted_by(look(*objects, now=NOW + 19)) == []
+    assert evicted_by(look(*objects, now=NOW + 20)) == ["w"]
+
+
+def test_without_a_deadline_there_is_no_last_moment() -> None:
+    assert evicted_by(look(leaving(seconds=None), ROOM, *a_replicated(SURGING), now=NOW + 9999)) == []
+
+
+@pytest.mark.parametrize(("evacuates_from", "evicted"), [("", ["launcher"]), ("s1", [])])
+def test_a_virtual_machine_is_asked_to_leave_once(evacuates_from: str, evicted: list[str]) -> None:
+    instance = msgspec.convert(
+        {
+            "metadata": {"name": "vm", "namespace": "default", "uid": "vm"},
+            "status": {"evacuationNodeName": evacuates_from},
+        },
+        VirtualMachineInstance,
+    )
+    launcher = pod("launcher", kind="VirtualMachineInstance", owner="vm")
+    assert evicted_by(look(leaving(), ROOM, instance, launcher)) == evicted

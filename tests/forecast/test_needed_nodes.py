@@ -1,0 +1,32 @@
+"""How many nodes a plan says are missing: with as many the change needs none, with one fewer it still does."""
+
+from __future__ import annotations
+
+import pytest
+
+from forecast.clusters import INLINE, a_baseline
+from plan_comparison.changes import draw_change
+from wukong.embedded.scenario.format.fields import TimelineEntry
+from wukong.forecast import PlannedChange, make_plan
+from wukong.forecast.node_copies import copy_node
+
+# Drains, rollouts, a scale and a StatefulSet; of 39 and 28 pods waited already before the change.
+SEEDS = (2, 19, 25, 28, 39, 50)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_as_many_nodes_as_a_plan_says_are_enough_and_one_fewer_is_not(seed: int) -> None:
+    drawn = draw_change(seed)
+    steps = (TimelineEntry(at="0s", drain=drawn.drained),) if drawn.drained else ()
+    baseline, change = (
+        a_baseline([*drawn.nodes, *drawn.before]),
+        PlannedChange(documents=(*drawn.documents,), steps=steps),
+    )
+    plan = make_plan(baseline, change, (1,), INLINE)
+    assert plan.verdict.kind == "needs-nodes", drawn.text
+    (needed,) = plan.shown.nodes.needed
+    example = next(node for node in drawn.nodes if node["metadata"]["name"] == needed.like)
+    new_nodes = [copy_node(example, f"new-{number}") for number in range(needed.count)]
+    for nodes, is_enough in ((new_nodes, True), (new_nodes[1:], False)):
+        verdict = make_plan(baseline, change.with_nodes(*nodes), (1,), INLINE).verdict
+        assert (verdict.kind != "needs-nodes") is is_enough, drawn.text

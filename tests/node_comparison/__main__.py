@@ -1,0 +1,75 @@
+"""`make compare-nodes`: random Deployments that need nodes, with the real Karpenter on the test bed and embedded.
+
+As many nodes must come in nine of ten cases. Prints a table; ends with 1 if fewer are alike. Karpenter is built first,
+once, and is told to ignore preferences, as cluster-autoscaler does; each case has one instance type.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from node_comparison.random_case import Case, draw_case
+from node_comparison.sides import Endings, play_embedded, play_real
+from testbed import supervisor
+from testbed.karpenter.installation import running
+from testbed.processes import Identity
+from testbed.pytest_plugin import Bed
+from testbed.supervisor import Order
+
+AT_ONCE = 10
+LEAST_ALIKE = 0.9
+
+
+@click.command(help=__doc__)
+@click.option("--seeds", default="1-40", show_default=True, help="FIRST-LAST, or one.")
+def main(seeds: str) -> None:
+    first, _, last = seeds.partition("-")
+    cases = [draw_case(seed) for seed in range(int(first), int(last or first) + 1)]
+    with tempfile.TemporaryDirectory(prefix="wukong-compare-nodes-") as folder:
+        bed_folder = Path(folder) / "bed"
+        order = Order(nodes=0, owner=Identity.of(os.getpid()))
+        state = supervisor.up(bed_folder, order, say)
+        try:
+            with running(state.kubeconfig, Path(folder), say, "--preference-policy=Ignore"):
+                real = asyncio.run(play_all(Bed(state.kubeconfig, state.seconds), cases))
+        finally:
+            supervisor.down(bed_folder)
+    click.echo("| seed | Karpenter: nodes, waiting | ours | alike |\n|---|---|---|---|")
+    alike = 0
+    for case, (endings, amounts) in zip(cases, real, strict=True):
+        ours = play_embedded(case, amounts)
+        is_alike = [ending.nodes for ending in ours] == [ending.nodes for ending in endings]
+        alike += is_alike
+        verdict = "yes" if is_alike else "no"
+        click.echo(f"| {case.seed} | {describe(endings)} | {describe(ours)} | {verdict} |")
+    click.echo(f"\n{alike} of {len(cases)} cases are alike.")
+    sys.exit(alike < LEAST_ALIKE * len(cases))
+
+
+def say(line: str) -> None:
+    click.echo(line, err=True)
+
+
+async def play_all(bed: Bed, cases: list[Case]) -> list[tuple[Endings, dict[str, str]]]:
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def play(case: Case) -> tuple[Endings, dict[str, str]]:
+        async with slots:
+            return await play_real(client, case)
+
+    async with bed.client() as client:
+        return await asyncio.gather(*(play(case) for case in cases))
+
+
+def describe(endings: Endings) -> str:
+    return " → ".join(f"{ending.nodes}, {ending.waiting}" for ending in endings)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""Random changes planned from a snapshot of a real cluster, then really made there: is it as the plan said?
+
+    nodes, workload ─► at rest ─► snapshot ─► the change is made ─► at rest, or stuck
+                                     └─► planned with every seed ─► one of the plays must be like what happened
+
+Called by `python -m plan_comparison`. Compared are whether it completes, how many pods are available in the end
+and at the worst, and why pods wait. Each change has nodes and a namespace of its own, so many are made side by side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from plan_comparison.changes import CASE, RandomChange
+from testbed.client import Client
+from testbed.fidelity.compare import FOREIGN, pending_reasons
+from wukong.app.many_seeds import ProcessExecutor
+from wukong.app.sim_live import Options, play_live
+from wukong.app.snapshots import load as load_snapshot
+from wukong.app.snapshots import make_baseline
+from wukong.cluster.credentials import load
+from wukong.cluster.kube import Kube
+from wukong.embedded.scenario import Scenario, Story
+from wukong.embedded.scenario.format.fields import TimelineEntry
+from wukong.forecast import PlannedChange, PlanOptions
+from wukong.forecast.fields import Play
+from wukong.forecast.plan import play_all
+from wukong.ports import Document
+
+RUN = "sim.novasphere.dev/run"
+SEEDS = range(1, 17)
+FIRST_SEEDS = 4  # where one of them is like what happened, the others are not played
+BEGIN_SECONDS = 30  # after the workload was applied: started, or past its deadline
+SNAPSHOT_SECONDS = 24
+END_SECONDS, LONG_SECONDS = 75, 420  # after the change; kube-scheduler looks again at some pods after five minutes only
+_KINDS = {  # plural → apiVersion and kind of what a snapshot of a namespace holds
+    "/apis/apps/v1/namespaces/{}/deployments": ("apps/v1", "Deployment"),
+    "/apis/apps/v1/namespaces/{}/replicasets": ("apps/v1", "ReplicaSet"),
+    "/apis/apps/v1/namespaces/{}/statefulsets": ("apps/v1", "StatefulSet"),
+    "/apis/apps/v1/namespaces/{}/controllerrevisions": ("apps/v1", "ControllerRevision"),
+    "/apis/policy/v1/namespaces/{}/poddisruptionbudgets": ("policy/v1", "PodDisruptionBudget"),
+    "/api/v1/namespaces/{}/pods": ("v1", "Pod"),
+}
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """What is compared. `least` is None where not all were available before: then nothing was promised."""
+
+    replicas: int
+    available: int
+    up_to_date: int
+    least: int | None
+    is_drained: bool
+    reasons: frozenset[str]
+
+
+class Comparison(msgspec.Struct, kw_only=True):
+    """One change, what became of it, and what each play of its plan said."""
+
+    change: RandomChange
+    real: Ending
+    planned: list[Ending]
+
+    @property
+    def is_equal(self) -> bool:
+        return self.real in self.planned
+
+    @property
+    def is_drawn(self) -> bool:
+        return len(set(self.planned)) > 1
+
+    @property
+    def is_complete(self) -> bool:
+        real = self.real
+        return real.is_drained and real.available == real.up_to_date == real.replicas and not real.reasons
+
+
+def plan_change(change: RandomChange) -> PlannedChange:
+    steps = (TimelineEntry(at="0s", drain=change.drained),) if change.drained else ()
+    return PlannedChange(documents=tuple(change.documents), steps=steps)
+
+
+def plan_endings(change: RandomChange, snapshot: Sequence[Document], seeds: Sequence[int] = SEEDS) -> list[Play]:
+    """What each seed says of the change to the cluster of the snapshot."""
+    baseline = make_baseline(load_snapshot(snapshot), Scenario())
+    return play_all(baseline, plan_change(change), seeds, ProcessExecutor(1), PlanOptions())
+
+
+def build_scenario(change: RandomChange, end_seconds: int) -> Scenario:
+    """The same as something that is played in real time."""
+    manifests = [document for document in (*change.nodes, *change.before) if document["kind"] != "Namespace"]
+    entry = TimelineEntry(at=f"{BEGIN_SECONDS}s")
+    if change.drained:
+        entry.drain = change.drained
+    else:
+        entry.apply = list(change.documents)
+    return Scenario(manifests=manifests, timeline=[entry], until=f"{BEGIN_SECONDS + end_seconds}s")
+
+
+async def take_snapshot(client: Client, change: RandomChange) -> list[Document]:
+    """The objects of one change, as the API server has them."""
+    listed = await client.get(f"/api/v1/nodes?labelSelector={CASE.replace('/', '%2F')}%3D{change.namespace}")
+    documents = [{"apiVersion": "v1", "kind": "Node", **item} for item in listed["items"]]
+    namespace = await client.get(f"/api/v1/namespaces/{change.namespace}")
+    documents.append({**namespace, "apiVersion": "v1", "kind": "Namespace"})
+    for path, (api_version, kind) in _KINDS.items():
+        items = (await client.get(path.format(change.namespace)))["items"]
+        documents += [{"apiVersion": api_version, "kind": kind, **item} for item in items]
+    return [_without_mark(document) for document in documents]
+
+
+def _without_mark(value: Any) -> Any:
+    """Without the label by which a scenario on a real cluster knows its objects: no manifest of a change has it."""
+    if isinstance(value, list):
+        return [_without_mark(entry) for entry in value]
+    if isinstance(value, dict):
+        return {name: _without_mark(entry) for name, entry in value.items() if name != RUN}
+    return value
+
+
+class Comparer:
+    """Makes changes on one cluster. They are planned in a process that gives way: real ones take real time."""
+
+    def __init__(self, kubeconfig: Path, pool: ProcessPoolExecutor) -> None:
+        self.kubeconfig, self._pool = kubeconfig, pool
+
+    async def compare(self, change: RandomChange) -> Comparison:
+        expected = await self._plan(change, [*change.nodes, *change.before], SEEDS[:2])
+        is_long = any(play.seconds > END_SECONDS / 2 for play in expected)
+        scenario = build_scenario(change, LONG_SECONDS if is_long else END_SECONDS)
+        async with Kube(load(str(self.kubeconfig))) as cluster, Client.of(self.kubeconfig) as client:
+            play = asyncio.create_task(play_live(cluster, scenario, Options(create_nodes=True), _ignore))
+            snapshot = await _take_in_time(client, change, play)
+            story = await play
+        plays = await self._plan(change, snapshot, SEEDS[:FIRST_SEEDS])
+        comparison = build_comparison(change, story, snapshot, plays)
+        if comparison.is_equal:
+            return comparison
+        return build_comparison(change, story, snapshot, await self._plan(change, snapshot, SEEDS))
+
+    async def _plan(self, change: RandomChange, snapshot: Sequence[Document], seeds: Sequence[int]) -> list[Play]:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, plan_endings, change, list(snapshot), seeds)
+
+
+def build_comparison(
+    change: RandomChange, story: Story, snapshot: Sequence[Document], plays: Sequence[Play]
+) -> Comparison:
+    workloads = [play.workloads[_name(change)] for play in plays if _name(change) in play.workloads]
+    was_complete = all(workload.available_before == workload.replicas_before for workload in workloads)
+    return Comparison(
+        change=change,
+        real=_read_story(story, change, was_complete=was_complete),
+        planned=[_read_play(play, change, snapshot, was_complete=was_complete) for play in plays],
+    )
+
+
+async def compare_all(kubeconfig: Path, changes: Sequence[RandomChange], at_once: int) -> AsyncIterator[Comparison]:
+    """In the order in which they end."""
+    logging.getLogger("wukong").addHandler(logging.NullHandler())  # refused evictions are part of the story
+    slots = asyncio.Semaphore(at_once)
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=os.nice, initargs=(10,)) as pool:
+        comparer = Comparer(kubeconfig, pool)
+
+        async def compare(change: RandomChange) -> Comparison:
+            async with slots:
+                return await comparer.compare(change)
+
+        for task in asyncio.as_completed([asyncio.create_task(compare(change)) for change in changes]):
+            yield await task
+
+
+async def _take_in_time(client: Client, change: RandomChange, play: asyncio.Task[Story]) -> list[Document]:
+    """A snapshot when the workload rests, and before the change is made. Raises what the play raises."""
+    kind = change.before[-1]["kind"].lower() + "s"
+    path = f"/apis/apps/v1/namespaces/{change.namespace}/{kind}"
+    while not play.done():
+        listed = await client.get(path)
+        if listed["items"]:
+            await asyncio.wait([play], timeout=SNAPSHOT_SECONDS)
+            break
+        await asyncio.wait([play], timeout=0.3)
+    return await take_snapshot(client, change)
+
+
+def _name(change: RandomChange) -> str:
+    return f"{change.namespace}/web"
+
+
+def _read_story(story: Story, change: RandomChange, *, was_complete: bool) -> Ending:
+    summary = story.workloads[_name(change)]
+    return Ending(
+        summary.replicas,
+        summary.available,
+        summary.up_to_date,
+        summary.min_available if was_complete else None,
+        not any(line.startswith("node ") for line in story.stuck),
+        _read_reasons(story),
+    )
+
+
+def _read_play(play: Play, change: RandomChange, snapshot: Sequence[Document], *, was_complete: bool) -> Ending:
+    stuck = [*play.stuck, *play.stuck_before]
+    story = msgspec.convert({"stuck": stuck}, _Stuck)
+    workload = play.workloads.get(_name(change))
+    is_drained = not any(line.startswith("node ") for line in stuck)
+    if workload is None:  # nothing happened to it
+        return _read_snapshot(change, snapshot, is_drained=is_drained, reasons=_read_reasons(story))
+    least = workload.min_available if was_complete else None
+    return Ending(workload.replicas, workload.available, workload.up_to_date, least, is_drained, _read_reasons(story))
+
+
+def _read_snapshot(
+    change: RandomChange, snapshot: Sequence[Document], *, is_drained: bool, reasons: frozenset[str]
+) -> Ending:
+    """The workload as it is in the snapshot."""
+    kind = change.before[-1]["kind"]
+    (workload,) = [it for it in snapshot if it["kind"] == kind and it["metadata"]["name"] == "web"]
+    replicas, status = workload["spec"]["replicas"], workload.get("status") or {}
+    available, up_to_date = status.get("availableReplicas", 0), status.get("updatedReplicas", 0)
+    least = available if available == replicas else None
+    return Ending(replicas, available, up_to_date, least, is_drained, reasons)
+
+
+class _Stuck(msgspec.Struct):
+    stuck: list[str]
+
+
+def _read_reasons(story: Story | _Stuck) -> frozenset[str]:
+    """Why pods wait, without those reasons of which a cluster that others use has more."""
+    tallies = pending_reasons(story)  # type: ignore[arg-type]  # reads nothing else of it
+    return frozenset(reason for tally in tallies for reason in tally if reason not in FOREIGN)
+
+
+def _ignore(_: str) -> None:
+    return
