@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from live.accounts import audited, service_account, used_by, when
 from live.scheduler_process import (
+    DEADLINE_SECONDS,
     OwnPods,
     SchedulerProcess,
     condition_of,
@@ -220,22 +222,43 @@ def a_volume(name: str, node: str = "") -> Json:
 async def test_two_that_answer_to_one_name_bind_no_pod_twice(
     bed: Bed, own_scheduler: SchedulerProcess, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
 ) -> None:
-    """Who comes second is told of a conflict, looks the pod up, and leaves it where it is."""
-    await hollow_nodes(2, capacity={"pods": "200", "cpu": "64"})
-    async with bed.client() as client:
+    """Who comes second is told of a conflict, looks the pod up, and leaves it where it is.
+
+    Which of the two is first is chance, and one may be for long: pods come until ours was second once, and in
+    every other round it is stopped for a moment while it has pods to bind.
+    """
+    await hollow_nodes(2, capacity={"pods": "2000", "cpu": "64"})
+    names: list[str] = []
+    async with bed.client() as client, asyncio.timeout(4 * DEADLINE_SECONDS):
         ours = OwnPods(client, namespace, NAME)
-        with scheduler_running(bed.kubeconfig, NAME, tmp_path / "second.log", "--no-leader-election"):
-            async with asyncio.TaskGroup() as group:
-                for number in range(60):
-                    group.create_task(ours.create(f"pod-{number}", cpu="10m"))
-            for number in range(60):
-                await ours.node_of(f"pod-{number}")
-    await when(lambda: bool(count_bindings(bed, namespace, 409, USER)), lambda: "they never met")
-    once = Counter(f"pod-{number}" for number in range(60))
+        with scheduler_running(bed.kubeconfig, NAME, tmp_path / "second.log", "--no-leader-election") as other:
+            while not count_bindings(bed, namespace, 409, USER):
+                batch = [f"pod-{len(names) + number}" for number in range(60)]
+                names += batch
+                creations = [asyncio.create_task(ours.create(name, cpu="1m")) for name in batch]
+                if len(names) % 120 == 0:
+                    await next(asyncio.as_completed(creations))
+                    with stopped(own_scheduler):
+                        await asyncio.gather(*creations)
+                        await ours.node_of(batch[-1])
+                await asyncio.gather(*creations)
+                for name in batch:
+                    await ours.node_of(name)
+            assert other.process.poll() is None
+    once = Counter(names)
     await when(
         lambda: count_bindings(bed, namespace, 201, USER, ADMIN) == once,
         lambda: f"bound how often: {count_bindings(bed, namespace, 201, USER, ADMIN)}",
     )
+
+
+@contextlib.contextmanager
+def stopped(scheduler: SchedulerProcess) -> Iterator[None]:
+    scheduler.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        scheduler.process.send_signal(signal.SIGCONT)
 
 
 def count_bindings(bed: Bed, namespace: str, code: int, *users: str) -> Counter[str]:
