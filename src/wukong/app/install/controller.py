@@ -58,19 +58,9 @@ def build_manifests(installation: ControllerInstallation, certificates: None = N
 
 
 def build_pod(installation: ControllerInstallation) -> Document:
-    container = {
-        "name": "wukong",
-        "image": installation.image,
-        "args": build_arguments(installation),
-        "env": workload.build_pod_variables(),
-        "ports": [{"name": "probes", "containerPort": PROBES_PORT, "protocol": "TCP"}],
-        "livenessProbe": workload.build_probe(
-            "/healthz", "probes", periodSeconds=10, timeoutSeconds=3, failureThreshold=3
-        ),
-        "readinessProbe": workload.build_probe("/readyz", "probes", periodSeconds=5, timeoutSeconds=3),
-        "resources": workload.build_resources("100m", installation.memory, installation.memory_limit),
-        "securityContext": workload.build_container_security(),
-    }
+    container = workload.build_controller_container(
+        installation, build_arguments(installation), PROBES_PORT, cpu="100m"
+    )
     return {"containers": [container]}
 
 

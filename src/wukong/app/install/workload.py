@@ -52,6 +52,21 @@ def build_deployment(
     }
 
 
+def build_controller_container(installation: Installation, arguments: list[str], probes: int, *, cpu: str) -> Document:
+    """Of a component that serves nothing but probes."""
+    return {
+        "name": "wukong",
+        "image": installation.image,
+        "args": arguments,
+        "env": build_pod_variables(),
+        "ports": [{"name": "probes", "containerPort": probes, "protocol": "TCP"}],
+        "livenessProbe": build_probe("/healthz", "probes", periodSeconds=10, timeoutSeconds=3, failureThreshold=3),
+        "readinessProbe": build_probe("/readyz", "probes", periodSeconds=5, timeoutSeconds=3),
+        "resources": build_resources(cpu, installation.memory, installation.memory_limit),
+        "securityContext": build_container_security(),
+    }
+
+
 def build_budget(installation: Installation, name: str, component: str) -> Document:
     return {
         "apiVersion": "policy/v1",

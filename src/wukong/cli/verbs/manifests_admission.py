@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import click
 
-from wukong.app.component_choice import choose_components, split_names
+from wukong.app.component_choice import split_names
 from wukong.app.components.admission.install import AdmissionInstallation, build_manifests, check_installation
-from wukong.app.install.installation import NAMESPACE
 from wukong.app.install.text import as_yaml
+from wukong.cli.inputs.installation import InstallationInput, installation_options, read_installation
 from wukong.cli.views.console import note
 from wukong.cluster import read_settings
 
 
 @click.command("admission")
-@click.option("--image", required=True, metavar="IMAGE", help="Of Wukong, as the cluster's nodes pull it.")
-@click.option("--namespace", "-n", default=NAMESPACE, show_default=True, help="One of its own; it is made.")
-@click.option("--components", default="admission,policy", show_default=True, metavar="NAMES", help="What the pods run.")
-@click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True, help="One leads, and answers.")
-@click.option("--memory", default="256Mi", show_default=True, metavar="QUANTITY", help="Requested for each pod.")
-@click.option(
-    "--memory-limit",
-    default="1Gi",
-    show_default=True,
-    metavar="QUANTITY",
-    help="Of each pod: 100Mi, and 4Ki for each pod of the cluster.",
-)
+@installation_options("admission,policy", "One leads, and answers.")
 @click.option(
     "--certificate-secret",
     default="",
@@ -34,15 +25,10 @@ from wukong.cluster import read_settings
 @click.option("--ca-file", metavar="FILE", help="Who signs that certificate (PEM); without it you write caBundle.")
 @click.option("--api-server-cidrs", default="", metavar="CIDRS", help="From where they may be called.  [default: all]")
 def command(
-    image: str,
-    namespace: str,
-    components: str,
-    replicas: int,
-    memory: str,
-    memory_limit: str,
     certificate_secret: str,
     ca_file: str | None,
     api_server_cidrs: str,
+    **given: Unpack[InstallationInput],
 ) -> None:
     """Print the admission webhooks: workload, rights, configurations.
 
@@ -55,12 +41,7 @@ def command(
       wukong manifests admission --image wukong:0.1.0 | kubectl apply --server-side -f -
     """
     installation = AdmissionInstallation(
-        image=image,
-        components=tuple(choose_components(split_names(components), "--components")),
-        namespace=namespace,
-        replicas=replicas,
-        memory=memory,
-        memory_limit=memory_limit,
+        **read_installation(given),
         certificate_secret=certificate_secret,
         ca_bundle=read_settings(ca_file) if ca_file else b"",
         api_server_cidrs=split_names(api_server_cidrs),

@@ -9,11 +9,10 @@ import os
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import get_args
+from typing import Unpack, get_args
 
 import click
 
-from wukong.app.component_choice import choose_components, split_names
 from wukong.app.components.extender.install import (
     ExtenderInstallation,
     SecondScheduler,
@@ -25,8 +24,8 @@ from wukong.app.components.extender.install import (
 from wukong.app.components.extender.install.settings import EXTENDER
 from wukong.app.components.wukongs import WukongOptions
 from wukong.app.install.certificates import Certificates, issue
-from wukong.app.install.installation import NAMESPACE
 from wukong.app.install.text import as_yaml
+from wukong.cli.inputs.installation import InstallationInput, installation_options, read_installation
 from wukong.cli.views.console import note
 from wukong.cluster.redaction import redact_urls
 from wukong.errors import InputError
@@ -38,18 +37,7 @@ STANDARD = SecondScheduler(image="")
 
 
 @click.command("extender")
-@click.option("--image", required=True, metavar="IMAGE", help="Of Wukong, as the cluster's nodes pull it.")
-@click.option("--namespace", "-n", default=NAMESPACE, show_default=True, help="One of its own; it is made.")
-@click.option("--components", default="extender,policy", show_default=True, metavar="NAMES", help="What the pods run.")
-@click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True)
-@click.option("--memory", default="256Mi", show_default=True, metavar="QUANTITY", help="Requested for each pod.")
-@click.option(
-    "--memory-limit",
-    default="1Gi",
-    show_default=True,
-    metavar="QUANTITY",
-    help="Of each pod: 100Mi, and 4Ki for each pod of the cluster.",
-)
+@installation_options("extender,policy", None)
 @click.option(
     "--weight", type=click.IntRange(1, 100_000), default=5, show_default=True, help="Of the extender's score."
 )
@@ -80,12 +68,6 @@ STANDARD = SecondScheduler(image="")
 @click.option("--out", metavar="DIR", help="Write separate files there.  [default: one stream on stdout]")
 @click.option("--force", is_flag=True, help="Replace the files of an earlier run.")
 def command(
-    image: str,
-    namespace: str,
-    components: str,
-    replicas: int,
-    memory: str,
-    memory_limit: str,
     weight: int,
     prometheus: str,
     critical_priority: int | None,
@@ -100,6 +82,7 @@ def command(
     scheduler_image: str | None,
     out: str | None,
     force: bool,
+    **given: Unpack[InstallationInput],
 ) -> None:
     """Print the scheduler extender: workload, rights, certificates.
 
@@ -118,12 +101,7 @@ def command(
     """
     kubeconfig = {"scheduler_kubeconfig": scheduler_kubeconfig} if scheduler_kubeconfig else {}
     installation = ExtenderInstallation(
-        image=image,
-        components=tuple(choose_components(split_names(components), "--components")),
-        namespace=namespace,
-        replicas=replicas,
-        memory=memory,
-        memory_limit=memory_limit,
+        **read_installation(given),
         is_plain=plain_http,
         weight=weight,
         prometheus=prometheus,

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import click
 
-from wukong.app.component_choice import choose_components, split_names
 from wukong.app.components.spot.install import make_installation
 from wukong.app.install.controller import build_manifests, check_installation
-from wukong.app.install.installation import NAMESPACE
 from wukong.app.install.text import as_yaml
+from wukong.cli.inputs.installation import InstallationInput, installation_options, read_installation
 
 
 @click.command("spot")
-@click.option("--image", required=True, metavar="IMAGE", help="Of Wukong, as the cluster's nodes pull it.")
-@click.option("--namespace", "-n", default=NAMESPACE, show_default=True, help="One of its own; it is made.")
-@click.option("--components", default="spot", show_default=True, metavar="NAMES", help="What the pods run.")
-@click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True, help="One leads.")
-@click.option("--memory", default="256Mi", show_default=True, metavar="QUANTITY", help="Requested for each pod.")
-@click.option(
-    "--memory-limit",
-    default="1Gi",
-    show_default=True,
-    metavar="QUANTITY",
-    help="Of each pod: 100Mi, and 4Ki for each pod of the cluster.",
-)
-def command(image: str, namespace: str, components: str, replicas: int, memory: str, memory_limit: str) -> None:
+@installation_options("spot")
+def command(**given: Unpack[InstallationInput]) -> None:
     """Print who moves pods away from leaving nodes: kind, workload, rights.
 
     The kind Move; two replicas off spot nodes, spread, with a budget and under Pod Security "restricted"; exactly the
@@ -35,12 +25,7 @@ def command(image: str, namespace: str, components: str, replicas: int, memory: 
       wukong manifests spot --image wukong:0.1.0 | kubectl apply --server-side -f -
     """
     installation = make_installation(
-        image=image,
-        components=tuple(choose_components(split_names(components), "--components")),
-        namespace=namespace,
-        replicas=replicas,
-        memory=memory,
-        memory_limit=memory_limit,
+        **read_installation(given),
     )
     check_installation(installation)
     click.echo(as_yaml(build_manifests(installation)), nl=False)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Unpack, get_args
 
 import click
 
-from wukong.app.component_choice import choose_components, split_names
 from wukong.app.components.vm.component import VmOptions
 from wukong.app.components.vm.install import make_installation
 from wukong.app.components.wukongs import WukongOptions
 from wukong.app.install.controller import build_manifests, check_installation
-from wukong.app.install.installation import NAMESPACE
 from wukong.app.install.text import as_yaml
 from wukong.app.options import options_of
+from wukong.cli.inputs.installation import InstallationInput, installation_options, read_installation
 from wukong.cli.views.console import note
 from wukong.placement.vm.settings import ResourceAffinityMode
 
@@ -21,18 +20,7 @@ DEFAULTS, AGREED = VmOptions(), WukongOptions()
 
 
 @click.command("vm")
-@click.option("--image", required=True, metavar="IMAGE", help="Of Wukong, as the cluster's nodes pull it.")
-@click.option("--namespace", "-n", default=NAMESPACE, show_default=True, help="One of its own; it is made.")
-@click.option("--components", default="vm", show_default=True, metavar="NAMES", help="What the pods run.")
-@click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True, help="One leads.")
-@click.option("--memory", default="256Mi", show_default=True, metavar="QUANTITY", help="Requested for each pod.")
-@click.option(
-    "--memory-limit",
-    default="1Gi",
-    show_default=True,
-    metavar="QUANTITY",
-    help="Of each pod: 100Mi, and 4Ki for each pod of the cluster.",
-)
+@installation_options("vm")
 @click.option(
     "--resource-affinity",
     type=click.Choice(get_args(ResourceAffinityMode)),
@@ -45,15 +33,10 @@ DEFAULTS, AGREED = VmOptions(), WukongOptions()
 )
 @click.option("--priority-namespaces", default="", metavar="NAMES", help="Who may ask for more than 0.  [default: all]")
 def command(
-    image: str,
-    namespace: str,
-    components: str,
-    replicas: int,
-    memory: str,
-    memory_limit: str,
     resource_affinity: str,
     max_priority: int,
     priority_namespaces: str,
+    **given: Unpack[InstallationInput],
 ) -> None:
     """Print the controller of Wukongs: kind, workload, rights.
 
@@ -65,7 +48,7 @@ def command(
     Example:
       wukong manifests vm --image wukong:0.1.0 | kubectl apply --server-side -f -
     """
-    given = {
+    options = {
         "resource_affinity": resource_affinity,
         "max_priority": str(max_priority),
         "priority_namespaces": priority_namespaces,
@@ -77,13 +60,8 @@ def command(
     }
     flags = {option.field: option.flag for struct in (VmOptions, WukongOptions) for option in options_of(struct)}
     installation = make_installation(
-        image=image,
-        components=tuple(choose_components(split_names(components), "--components")),
-        namespace=namespace,
-        replicas=replicas,
-        memory=memory,
-        memory_limit=memory_limit,
-        options=[f"{flags[field]}={value}" for field, value in given.items() if value != defaults[field]],
+        **read_installation(given),
+        options=[f"{flags[field]}={value}" for field, value in options.items() if value != defaults[field]],
     )
     check_installation(installation)
     click.echo(as_yaml(build_manifests(installation)), nl=False)

@@ -79,19 +79,9 @@ def build_config(installation: SchedulerInstallation) -> Document:
 
 def build_pod(installation: SchedulerInstallation) -> Document:
     has_config = bool(installation.scheduler.scheduler_config)
-    container = {
-        "name": "wukong",
-        "image": installation.image,
-        "args": build_arguments(installation),
-        "env": workload.build_pod_variables(),
-        "ports": [{"name": "probes", "containerPort": PROBES_PORT, "protocol": "TCP"}],
-        "livenessProbe": workload.build_probe(
-            "/healthz", "probes", periodSeconds=10, timeoutSeconds=3, failureThreshold=3
-        ),
-        "readinessProbe": workload.build_probe("/readyz", "probes", periodSeconds=5, timeoutSeconds=3),
-        "resources": workload.build_resources("500m", installation.memory, installation.memory_limit),
-        "securityContext": workload.build_container_security(),
-    }
+    container = workload.build_controller_container(
+        installation, build_arguments(installation), PROBES_PORT, cpu="500m"
+    )
     if not has_config:
         return {"containers": [container]}
     container["volumeMounts"] = [{"name": "config", "mountPath": CONFIG_FOLDER, "readOnly": True}]
