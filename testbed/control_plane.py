@@ -25,7 +25,7 @@ from testbed.errors import TestbedError
 from testbed.processes import Identity
 from testbed.programs import Programs
 
-START_SECONDS = 60.0
+START_SECONDS = 180.0  # on a machine with much else to do; else a few
 ATTEMPTS = 3  # a program that is not ours may take a port between our choosing and using it
 PROCESSES_FILE = "processes.json"
 # The controller manager calls itself healthy long before its controllers run, and gives up if it loses the API server

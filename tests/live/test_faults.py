@@ -33,7 +33,7 @@ from wukong.state import Change, State
 from wukong.state.controller import Watch
 
 Record = Callable[[str, object], None]
-DEADLINE_SECONDS = 40.0
+DEADLINE_SECONDS = 120.0
 DOWN_SECONDS = 5.0
 NAMES = ("kept", "changed", "deleted", "again", "new", "last")
 CONFIG_MAP = Resource(kind="ConfigMap", plural="configmaps")
