@@ -42,6 +42,7 @@ GROUPS = {
     "extended": Group("extended", 80),  # a cluster whose kube-scheduler asks our extender, and others beside it
     "own-scheduler": Group("own_scheduler", 20),  # our scheduler on the shared cluster, with exactly its rights
     "admission": Group("webhooks", 250),  # a cluster whose API server asks our webhooks
+    "lone-api-server": Group("lone_api_server", 60),  # etcd and an API server, which tests kill and start again
     "policies": Group("kinds", 5),  # a cluster with our kinds, and nobody else who judges policies or Wukongs
 }
 
