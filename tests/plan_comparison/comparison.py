@@ -190,7 +190,7 @@ async def compare_all(kubeconfig: Path, changes: Sequence[RandomChange], at_once
     """In the order in which they end."""
     logging.getLogger("wukong").addHandler(logging.NullHandler())  # refused evictions are part of the story
     slots = asyncio.Semaphore(at_once)
-    with ProcessPoolExecutor(1, get_context("spawn"), initializer=os.nice, initargs=(10,)) as pool:
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=os.nice, initargs=(7,)) as pool:
         comparer = Comparer(kubeconfig, pool)
 
         async def compare(change: RandomChange) -> Comparison:
