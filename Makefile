@@ -79,7 +79,7 @@ compare-spot: .venv ## Two spot nodes reclaimed on a real control plane: with Wu
 	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m spot_comparison $(ARGS)
 
 compare-volumes: .venv ## 320 random pods with volumes beside a real kube-scheduler (ARGS=-x; WUKONG_LIVE_SEED=7 for the same again)
-	@WUKONG_VOLUME_PODS=320 $(BIN)/python -m pytest -q -n 0 tests/live/test_volumes_against_kube_scheduler.py $(ARGS)
+	@WUKONG_VOLUME_PODS=320 WUKONG_LIVE_SEED=$${WUKONG_LIVE_SEED:-any} $(BIN)/python -m pytest -q -n 0 tests/live/test_volumes_against_kube_scheduler.py $(ARGS)
 
 bench: .venv ## Measure the engine (ARGS=--embedded: the embedded cluster; --help lists more)
 	@$(BIN)/python -m bench $(ARGS)

@@ -30,6 +30,9 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, and
 PAGE = 500
 CONNECTIONS = 64
 RETRY_SECONDS = 0.5
+DEADLINE_SECONDS = (
+    120.0  # of what must come: only where it does not is so long waited, and a busy machine takes its time
+)
 UNREACHABLE = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, TimeoutError)
 
 
@@ -183,7 +186,7 @@ class Client:
             except UNREACHABLE:
                 await asyncio.sleep(RETRY_SECONDS)
 
-    async def wait_until(self, path: str, is_so: Callable[[Json], bool], seconds: float = 30.0) -> Json:
+    async def wait_until(self, path: str, is_so: Callable[[Json], bool], seconds: float = DEADLINE_SECONDS) -> Json:
         """The object at `path` once it is as wanted; it may not exist yet. Nothing is polled."""
         folder, _, name = path.rpartition("/")
         last: Json = {}
@@ -199,7 +202,7 @@ class Client:
             raise TestbedError(f"{path} was not as expected within {seconds:.0f} s; last seen: {shown}") from None
         raise AssertionError("follow never ends")
 
-    async def wait_until_gone(self, path: str, seconds: float = 30.0) -> None:
+    async def wait_until_gone(self, path: str, seconds: float = DEADLINE_SECONDS) -> None:
         folder, _, name = path.rpartition("/")
         try:
             async with asyncio.timeout(seconds):

@@ -13,6 +13,8 @@
     vm_nodes            `await vm_nodes(2)`: Nodes in that one, for virtual machines of the test's namespace alone
     prometheus          `with prometheus([exporter.address]) as url`: a real Prometheus, fed by exporter.Exporter
     own_control_plane   `with own_control_plane() as plane`: no kubelets, but `plane.restart("apiserver")`
+    lone_api_server     etcd and an API server, and nobody else, for tests that kill it: one per worker, and without
+                        ConfigMaps and Nodes of the test before
 
 Where a machine can have none these tests skip and say why; where CI=true they fail instead. Tests may be `async def`.
 Tests that use any of them are marked `control_plane` by a hook below. worker_groups.py lets them start first: much of
@@ -52,6 +54,7 @@ from testbed.programs import Programs
 from testbed.supervisor import Order
 
 NODES = 3
+JSON_IN_ETCD = {"apiserver": ["--storage-media-type=application/json"]}  # so that tests can read there
 REAL_PROGRAMS = {"testbed_programs", "prometheus"}  # fixtures: whoever uses one, directly or not, needs what is built
 
 
@@ -291,6 +294,32 @@ def own_control_plane(testbed_programs: Programs, tmp_path: Path) -> Iterator[Ow
     yield make
     for plane in made:
         plane.stop()
+
+
+@pytest.fixture(scope="session")
+def shared_api_server(
+    request: pytest.FixtureRequest, testbed_programs: Programs, tmp_path_factory: pytest.TempPathFactory
+) -> ControlPlane:
+    folder = tmp_path_factory.mktemp("api-server")
+    plane = ControlPlane(folder, testbed_programs, extra_flags=JSON_IN_ETCD, has_controllers=False)
+    close_with_last_use(request).callback(plane.stop)
+    plane.start()
+    return plane
+
+
+@pytest.fixture
+def lone_api_server(shared_api_server: ControlPlane) -> Iterator[ControlPlane]:
+    yield shared_api_server
+    if "apiserver" not in shared_api_server.running:  # the test failed before it came back
+        shared_api_server.launch("apiserver")
+        shared_api_server.await_ready("apiserver")
+    asyncio.run(delete_all(shared_api_server, ("/api/v1/namespaces/default/configmaps", "/api/v1/nodes")))
+
+
+async def delete_all(plane: ControlPlane, folders: tuple[str, ...]) -> None:
+    async with Client.of(plane.kubeconfig) as client:
+        for folder in folders:
+            await client.delete(folder)
 
 
 async def make_namespace(bed: Bed, name: str) -> None:

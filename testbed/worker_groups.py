@@ -3,6 +3,8 @@
     GROUPS                        tests that share something costly by a fixture: one worker runs them all
     xdist_group("name")           the mark behind it, for tests that share something else
     slow(waits=…)                 seconds for which a test does next to nothing: those who wait longest start first
+    --computing=2                 only the first two workers run whatever comes, and they give way a little; the others
+                                  run what waits for long: so cores are busy, and stories in real time have air
     a file                        its tests that neither are slow nor need a control plane: what they make once and
                                   keep, one worker makes once
 
@@ -14,6 +16,7 @@ the last test is over that may use a shared control plane, that is ended: it wou
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from functools import cached_property, partial
 from pathlib import Path
@@ -27,6 +30,8 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 from testbed.pytest_plugin import RUN, Run, SharedUse, end_shared
 
 WRITER = "gw0"
+LONG_SECONDS = 20.0  # who waits so long, or longer, is for the workers that do not compute
+GIVE_WAY = 5  # of niceness, by workers that compute beside such
 KUBEVIRT_FIXTURE = "kubevirt_bed"
 
 
@@ -42,6 +47,7 @@ GROUPS = {
     "extended": Group("extended", 80),  # a cluster whose kube-scheduler asks our extender, and others beside it
     "own-scheduler": Group("own_scheduler", 20),  # our scheduler on the shared cluster, with exactly its rights
     "admission": Group("webhooks", 250),  # a cluster whose API server asks our webhooks
+    "lone-api-server": Group("lone_api_server", 60),  # etcd and an API server, which tests kill and start again
     "policies": Group("kinds", 5),  # a cluster with our kinds, and nobody else who judges policies or Wukongs
 }
 
@@ -50,6 +56,7 @@ class Plan(msgspec.Struct, frozen=True):
     """What a worker has found out about the tests, by their ids."""
 
     groups: dict[str, str]  # test → its group
+    long_waits: set[str]  # groups, and tests without one, that wait for long
     with_kubevirt: set[str]  # tests that use the shared control plane with KubeVirt
     with_control_plane: set[str]  # tests that need any, or may ask for the other shared one
 
@@ -76,15 +83,51 @@ class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]  # it has no t
     def _split_scope(self, nodeid: str) -> str:
         return self.plan.groups.get(nodeid, nodeid)
 
+    def _find_scope(self, node: Any) -> str | None:
+        """What this worker runs next: if it computes, what waits for long comes when nothing else is left."""
+        waiting = (scope for scope in self.workqueue if scope in self.plan.long_waits)
+        if not is_computing(self.config, node.gateway.id):
+            return next(waiting, None)
+        others = (scope for scope in self.workqueue if scope not in self.plan.long_waits)
+        return next(others, None) or next(waiting, None)
+
+    def _assign_work_unit(self, node: Any) -> None:
+        scope = self._find_scope(node)
+        if scope is not None:
+            self.workqueue.move_to_end(scope, last=False)
+            super()._assign_work_unit(node)
+
+    def _reschedule(self, node: Any) -> None:
+        if self.workqueue and self._find_scope(node) is None and not node.shutting_down:
+            node.shutdown()  # it ends when it has run what it was given
+        else:
+            super()._reschedule(node)
+
     def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
         super().mark_test_complete(node, item_index, duration)
         for use in self.uses:
             use.finish(self.registered_collections[node][item_index])
 
 
+def is_computing(config: pytest.Config, worker: str) -> bool:
+    """Whether a worker, such as gw2, runs whatever comes. All do where nothing is said."""
+    count = config.getoption("--computing")
+    return count is None or int(worker.removeprefix("gw")) < count
+
+
 def end_in_thread(run: Run) -> None:
     """Ending takes a moment, in which workers shall not wait for tests."""
     Thread(target=end_shared, args=(run,), kwargs={"keep_logs": True}).start()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--computing", metavar="N", type=int, help="how many workers run more than what waits for long")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    worker = getattr(config, "workerinput", {}).get("workerid")
+    if worker and config.getoption("--computing") is not None and is_computing(config, worker):
+        os.nice(GIVE_WAY)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -140,8 +183,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def make_plan(items: list[pytest.Item]) -> Plan:
     marks = {item.nodeid: item.get_closest_marker("xdist_group") for item in items}
+    groups = {nodeid: str(mark.args[0]) for nodeid, mark in marks.items() if mark}
     return Plan(
-        groups={nodeid: str(mark.args[0]) for nodeid, mark in marks.items() if mark},
+        groups=groups,
+        long_waits={groups.get(item.nodeid, item.nodeid) for item in items if seconds_of_waiting(item) >= LONG_SECONDS},
         with_kubevirt={item.nodeid for item in items if KUBEVIRT_FIXTURE in getattr(item, "fixturenames", ())},
         with_control_plane={item.nodeid for item in items if item.get_closest_marker("control_plane")},
     )

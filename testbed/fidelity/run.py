@@ -73,7 +73,7 @@ def play_embedded(document: Document, seeds: range) -> list[Story]:
 
 def _start_pool() -> ProcessPoolExecutor:
     """Embedded stories are played in a process of their own that gives way: real ones are a matter of time."""
-    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=os.nice, initargs=(15,))
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=os.nice, initargs=(7,))
 
 
 async def compare_all(

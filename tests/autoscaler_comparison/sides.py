@@ -25,7 +25,7 @@ from wukong.ports import Document, PatchBody
 
 NAMESPACE = "case"
 LOOKS_SECONDS = 120.0  # eight looks, and fewer than a new pod counts as one
-WAIT_SECONDS = 45.0
+WAIT_SECONDS = 120.0
 _POD = re.compile(r"Pod web-[a-z0-9-]+")
 
 

@@ -15,7 +15,7 @@ from testbed.client import Client
 from testbed.pytest_plugin import Bed
 from wukong.app.permissions import Permission
 
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 120.0
 
 
 async def service_account(

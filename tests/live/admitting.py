@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from live.accounts import service_account
+from live.accounts import DEADLINE_SECONDS, service_account
 from live.extending import free_port, install_policies
 from testbed.client import ApiError, Client
 from testbed.pytest_plugin import Bed
@@ -115,7 +116,7 @@ class Webhooks:
 
     async def until_patched(self) -> None:
         async with self.bed.client() as client:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(DEADLINE_SECONDS):
                 while not is_marked(await create_pod(client, OPEN, is_dry_run=True)):
                     assert self.process is not None
                     assert self.process.poll() is None, self.log.read_text()
@@ -129,7 +130,7 @@ class Webhooks:
         """As a Deployment would; it must succeed."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-            assert self.process.wait(timeout=20) == 0, self.log.read_text()
+            assert self.process.wait(timeout=DEADLINE_SECONDS) == 0, self.log.read_text()
         self.process = None
 
     def kill(self) -> None:
@@ -217,6 +218,12 @@ async def put_policy(client: Client, name: str, spec: Json) -> None:
         params={"fieldManager": "test", "force": "true"},
         content_type="application/apply-patch+yaml",
     )
+
+
+def list_failures(webhooks: Webhooks) -> list[str]:
+    """What the API server wrote about calls of the webhook for pods that came to nothing."""
+    log = webhooks.bed.audit_log.with_name("apiserver.log").read_text()
+    return re.findall(r"failing open pods\.\S+: .*", log)
 
 
 @contextlib.asynccontextmanager

@@ -20,7 +20,7 @@ from wukong.api.kinds import KINDS, PODS
 from wukong.api.objects import Objects
 from wukong.engine import Snapshot
 
-SETTLE_SECONDS = 30.0
+SETTLE_SECONDS = 120.0
 ANEW_EVERY = 10  # snapshots: to read all pods again for each would take most of the test's time
 CORDONED = "node.kubernetes.io/unschedulable"
 SENTINEL = "sentinel"

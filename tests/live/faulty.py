@@ -19,8 +19,9 @@ from testbed.client import ApiError, Client
 from testbed.control_plane import ControlPlane
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-JSON_IN_ETCD = {"apiserver": ["--storage-media-type=application/json"]}  # so that History can read it
 WRITE_SECONDS = 0.02
+FIRST_KEY = base64.b64encode(b"/registry/configmaps/default/").decode()
+END_KEY = base64.b64encode(b"/registry/configmaps/default0").decode()
 
 
 class Line:
@@ -135,18 +136,25 @@ class Version(NamedTuple):
 class History:
     """Every version of every ConfigMap of this namespace since then, read from etcd itself: nothing escapes it."""
 
-    def __init__(self, plane: ControlPlane) -> None:
-        self.url = f"http://127.0.0.1:{plane.layout.ports.etcd}/v3/kv/range"
+    def __init__(self, url: str) -> None:
+        self.url, self.began = url, 1  # a revision
+
+    @classmethod
+    async def since_now(cls, plane: ControlPlane) -> History:
+        history = cls(f"http://127.0.0.1:{plane.layout.ports.etcd}/v3/kv/range")
+        async with aiohttp.ClientSession() as session:
+            history.began = await history._read_newest(session)
+        return history
+
+    async def _read_newest(self, session: aiohttp.ClientSession) -> int:
+        return int((await self._ask(session, key=FIRST_KEY))["header"]["revision"])
 
     async def versions(self) -> list[Version]:
-        first = base64.b64encode(b"/registry/configmaps/default/").decode()
-        last = base64.b64encode(b"/registry/configmaps/default0").decode()
         found = []
         async with aiohttp.ClientSession() as session:
-            newest = int((await self._ask(session, key=first))["header"]["revision"])
-            for revision in range(2, newest + 1):
+            for revision in range(self.began + 1, await self._read_newest(session) + 1):
                 only = {"min_mod_revision": revision, "max_mod_revision": revision}
-                answer = await self._ask(session, key=first, range_end=last, revision=revision, **only)
+                answer = await self._ask(session, key=FIRST_KEY, range_end=END_KEY, revision=revision, **only)
                 found += [_version(entry["value"]) for entry in answer.get("kvs", ())]
         return found
 

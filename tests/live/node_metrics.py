@@ -10,7 +10,7 @@ from typing import Any
 
 from testbed.client import ApiError, Client
 
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 120.0
 CRD: dict[str, Any] = {
     "metadata": {
         "name": "nodes.metrics.k8s.io",

@@ -20,7 +20,7 @@ CRD: dict[str, Any] = {
     "spec": {**NODE_METRICS["spec"], "scope": "Namespaced", "names": NAMES},
 }
 GROUP = "metrics.k8s.io/v1beta1"
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 120.0
 PAUSE_SECONDS = 0.5
 
 

@@ -8,9 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from testbed import nodes
 from testbed.client import Client, Json
 from testbed.ports import free_ports
 
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 120.0
 HOST = "kubernetes.io/hostname"
 
 
@@ -31,7 +30,7 @@ class SchedulerProcess(NamedTuple):
     process: subprocess.Popen[bytes]
 
     def read_metrics(self) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.probes}/metrics", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.probes}/metrics", timeout=DEADLINE_SECONDS) as answer:
             return str(answer.read().decode())
 
 
@@ -45,11 +44,22 @@ def scheduler_running(kubeconfig: Path, name: str, log: Path, *more: str) -> Ite
         yield started
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=30) == 0, log.read_text()
+            assert process.wait(timeout=DEADLINE_SECONDS) == 0, log.read_text()
     finally:
         if process.poll() is None:
             process.kill()
             process.wait()
+
+
+@contextlib.asynccontextmanager
+async def scheduler_beside(kubeconfig: Path, name: str, log: Path, *more: str) -> AsyncIterator[SchedulerProcess]:
+    """The same, waited for in a thread: this one may serve whom it asks."""
+    running = scheduler_running(kubeconfig, name, log, *more)
+    started = await asyncio.to_thread(running.__enter__)
+    try:
+        yield started
+    finally:
+        await asyncio.to_thread(running.__exit__, *sys.exc_info())
 
 
 def start_scheduler(kubeconfig: Path, name: str, log: Path, *more: str) -> SchedulerProcess:
@@ -66,8 +76,8 @@ def await_ready(started: SchedulerProcess) -> None:
     while True:
         assert started.process.poll() is None, f"the scheduler ended: {started.log.read_text()}"
         assert time.monotonic() < deadline, f"the scheduler never got ready: {started.log.read_text()}"
-        with contextlib.suppress(urllib.error.URLError, ConnectionError):
-            urllib.request.urlopen(f"http://127.0.0.1:{started.probes}/readyz", timeout=5).read()
+        with contextlib.suppress(OSError):  # nobody listens yet, it is not ready, or the answer takes its time
+            urllib.request.urlopen(f"http://127.0.0.1:{started.probes}/readyz", timeout=DEADLINE_SECONDS).read()
             return
         time.sleep(0.05)
 

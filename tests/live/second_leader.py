@@ -1,9 +1,14 @@
-"""A second kube-controller-manager, whose watches a test can hold: a leader that is behind and does not know it."""
+"""A second kube-controller-manager, whose watches a test can hold: a leader that is behind and does not know it.
+
+`BindingGate` does the same to the bindings of a scheduler: one that comes second, for certain.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import ssl
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -13,7 +18,7 @@ import yaml
 from aiohttp import web
 
 from testbed import components, processes
-from testbed.client import Client
+from testbed.client import Client, Json
 from testbed.control_plane import ControlPlane
 from testbed.ports import free_ports
 
@@ -23,8 +28,8 @@ HOP_BY_HOP = {"connection", "content-length", "host", "keep-alive", "transfer-en
 class HoldingProxy:
     """Passes everything to an API server as the admin, but holds the watches of the kinds that it is told to."""
 
-    def __init__(self, plane: ControlPlane) -> None:
-        self.plane = plane
+    def __init__(self, original: Path) -> None:
+        self.original = original  # a kubeconfig of that API server
         self._held: set[str] = set()
         self._released = asyncio.Condition()
         self._session: aiohttp.ClientSession
@@ -42,11 +47,11 @@ class HoldingProxy:
     @contextlib.asynccontextmanager
     async def kubeconfig(self, folder: Path) -> AsyncIterator[Path]:
         """A kubeconfig that leads through this proxy, while it is served."""
-        admin = Client.of(self.plane.kubeconfig)
-        connector = aiohttp.TCPConnector(ssl=admin.context, limit=0)
+        server, context, user = self._identity()
+        connector = aiohttp.TCPConnector(ssl=context, limit=0)
         forever = aiohttp.ClientTimeout(total=None)
         async with aiohttp.ClientSession(
-            admin.server, connector=connector, auto_decompress=False, timeout=forever
+            server, connector=connector, auto_decompress=False, timeout=forever
         ) as self._session:
             app = web.Application(client_max_size=1 << 24)
             app.router.add_route("*", "/{path:.*}", self._pass_on)
@@ -55,9 +60,14 @@ class HoldingProxy:
             (port,) = free_ports(1)
             await web.TCPSite(runner, "127.0.0.1", port).start()
             try:
-                yield _write_kubeconfig(folder, f"http://127.0.0.1:{port}")
+                yield _write_kubeconfig(folder, f"http://127.0.0.1:{port}", user)
             finally:
                 await runner.cleanup()
+
+    def _identity(self) -> tuple[str, ssl.SSLContext, Json]:
+        """The API server, as whom it is asked, and what a user of the proxy has to say of itself."""
+        admin = Client.of(self.original)
+        return admin.server, admin.context, {}
 
     async def _pass_on(self, request: web.Request) -> web.StreamResponse:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in HOP_BY_HOP}
@@ -76,6 +86,29 @@ class HoldingProxy:
     async def _wait_for_release(self, plural: str) -> None:
         async with self._released:
             await self._released.wait_for(lambda: plural not in self._held)
+
+
+class BindingGate(HoldingProxy):
+    """Passes everything on as whoever asks with a token, but holds every binding until it is opened."""
+
+    def __init__(self, original: Path) -> None:
+        super().__init__(original)
+        self.has_held, self._opened = asyncio.Event(), asyncio.Event()
+
+    def open(self) -> None:
+        self._opened.set()
+
+    def _identity(self) -> tuple[str, ssl.SSLContext, Json]:
+        config = yaml.safe_load(self.original.read_text())
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        return cluster["server"], ssl.create_default_context(cadata=authority), user
+
+    async def _pass_on(self, request: web.Request) -> web.StreamResponse:
+        if request.method == "POST" and request.path.endswith("/binding"):
+            self.has_held.set()
+            await self._opened.wait()
+        return await super()._pass_on(request)
 
 
 @contextlib.contextmanager
@@ -103,13 +136,13 @@ def second_controller_manager(plane: ControlPlane, kubeconfig: Path, controllers
             process.wait()
 
 
-def _write_kubeconfig(folder: Path, server: str) -> Path:
+def _write_kubeconfig(folder: Path, server: str, user: Json) -> Path:
     config = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "held", "cluster": {"server": server}}],
-        "users": [{"name": "nobody", "user": {}}],
-        "contexts": [{"name": "held", "context": {"cluster": "held", "user": "nobody"}}],
+        "users": [{"name": "held", "user": user}],
+        "contexts": [{"name": "held", "context": {"cluster": "held", "user": "held"}}],
         "current-context": "held",
     }
     path = folder / "held.kubeconfig"

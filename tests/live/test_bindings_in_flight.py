@@ -27,8 +27,8 @@ BESIDE_FIRST = {
 class RefusingProxy(HoldingProxy):
     """Refuses every binding of the pod `first`, once the pod `second` is to be bound, too; and only then lets that."""
 
-    def __init__(self, plane: ControlPlane) -> None:
-        super().__init__(plane)
+    def __init__(self, original: Path) -> None:
+        super().__init__(original)
         self.first_came, self._second_came, self._first_refused = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def _pass_on(self, request: web.Request) -> web.StreamResponse:
@@ -50,7 +50,7 @@ async def test_a_pod_is_bound_beside_one_whose_own_binding_failed_meanwhile(
     """The second decision counts on the first, which is assumed; nobody takes it back when that fails."""
     with own_control_plane() as plane:
         plane.end("scheduler")
-        proxy = RefusingProxy(plane)
+        proxy = RefusingProxy(plane.kubeconfig)
         async with Client.of(plane.kubeconfig) as client, proxy.kubeconfig(tmp_path) as kubeconfig:
             await add_node(client)
             await create_pod(client, "first", {})

@@ -15,7 +15,7 @@ from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 from wukong.ports import Document, Selection
 
-SECONDS = 30.0
+SECONDS = 120.0
 CLAIMS, VOLUMES = PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 
 

@@ -22,7 +22,7 @@ from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 from wukong.ports import Document, PatchBody, Selection
 
-SECONDS = 60.0
+SECONDS = 120.0
 
 
 def is_settled(status: Document, replicas: int, generation: int) -> bool:
@@ -243,7 +243,7 @@ async def _becoming(cluster: Kube, resource: Resource, selection: Selection, wan
     held = {it["metadata"]["name"]: it for it in page.items}
     stream = cluster.watch(resource, dict, selection, resource_version=page.resource_version)
     with suppress(TimeoutError):
-        async with asyncio.timeout(SECONDS / 2), aclosing(stream):
+        async with asyncio.timeout(SECONDS), aclosing(stream):
             while seen(list(held.values())) != wanted:
                 event = await anext(stream)
                 if event.type == "DELETED":

@@ -15,8 +15,6 @@ also leaves a file behind, the cluster as it was and the pod, for `wukong explai
 
 from __future__ import annotations
 
-import os
-import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +26,7 @@ import yaml
 
 from live.cluster import Cluster, furnish, refusal, watched
 from live.random_cluster import Manifest, random_pod
+from live.seeds import choose_seed, replay_line
 from testbed.client import Client
 from testbed.pytest_plugin import OwnBed
 from wukong.admission import admit
@@ -37,7 +36,6 @@ from wukong.api.objects import Objects
 from wukong.engine import Decision, Scheduler
 
 PODS, NODES = 600, 25
-SEED = "WUKONG_LIVE_SEED"
 FLAGS = {
     # It schedules look-alikes from a list kept of the pod before, whose order need not be that of now.
     "scheduler": ["--feature-gates=OpportunisticBatching=false"],
@@ -68,13 +66,13 @@ class Tally(msgspec.Struct):
 async def test_the_engine_decides_like_the_live_kube_scheduler(
     own_bed: OwnBed, tmp_path: Path, record_property: Record
 ) -> None:
-    seed = int(os.environ.get(SEED) or secrets.randbelow(10**6))
+    seed = choose_seed()
     bed = own_bed(nodes=0, scheduler_config=scoring_every_node(tmp_path), extra_flags=FLAGS)
     began = time.monotonic()
     async with bed.client() as client:
         tally = await compare(client, Random(seed), tmp_path)
     record_property("figure", f"{tally}, in {time.monotonic() - began:.0f} s")
-    again = f"the same again: {SEED}={seed} python -m pytest tests/live/{Path(__file__).name}"
+    again = replay_line(seed, __file__)
     assert tally.mismatches == [], "\n".join([again, *tally.mismatches])
     assert tally.pods >= 500, again
     assert tally.unique >= 200, again

@@ -15,7 +15,7 @@ from wukong.placement.leaving_nodes import NOTICE, TAINTS
 
 pytestmark = pytest.mark.slow
 
-DEADLINE_SECONDS = 30.0
+DEADLINE_SECONDS = 120.0
 TAINT = "aws-node-termination-handler/spot-itn"
 APPS, BUDGETS = "/apis/apps/v1/namespaces/default", "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 

@@ -52,7 +52,7 @@ async def test_a_leader_whose_pods_are_behind_lets_a_budget_be_broken(plane: Con
     The old leader's status is written at the budget's newest version, so the API server takes it for the truth.
     """
     plane.end("controller-manager")
-    proxy = HoldingProxy(plane)
+    proxy = HoldingProxy(plane.kubeconfig)
     async with (
         Client.of(plane.kubeconfig) as client,
         proxy.kubeconfig(tmp_path) as kubeconfig,

@@ -33,7 +33,7 @@ from wukong.errors import Denied
 from wukong.ports import PatchBody
 from wukong.runtime import Leader
 
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 120.0
 
 
 @contextlib.contextmanager
@@ -49,7 +49,7 @@ def running(kubeconfig: Path, namespace: str, log: Path, *more: str) -> Iterator
         yield process
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=20) == 0, log.read_text()
+            assert process.wait(timeout=DEADLINE_SECONDS) == 0, log.read_text()
     finally:
         if process.poll() is None:
             process.kill()

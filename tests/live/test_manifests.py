@@ -37,7 +37,7 @@ from wukong.app.permissions import merge_permissions
 from wukong.cli.verbs.manifests_extender import command
 from wukong.placement.capacity import SPOT_LABELS
 
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 120.0
 NAMESPACE = "wukong-system"
 SECOND = ("--second-scheduler", "--scheduler-image", "kube-scheduler:test")
 # As GKE has it: critical pods only where a quota names their class.

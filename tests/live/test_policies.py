@@ -185,7 +185,7 @@ def running(kubeconfig: Path, namespace: str, log: Path, *flags: str) -> Iterato
             time.sleep(0.05)
         yield
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=20) == 0, log.read_text()
+        assert process.wait(timeout=DEADLINE_SECONDS) == 0, log.read_text()
     finally:
         if process.poll() is None:
             process.kill()

@@ -6,15 +6,13 @@ kube-scheduler's choice is arbitrary; a third of the pods is guarded by a budget
 
 from __future__ import annotations
 
-import os
-import secrets
 import time
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 
 from live.cluster import Cluster, await_sentinel, create_nodes, refusal, watched
 from live.random_cluster import AT_ONCE, Manifest
+from live.seeds import choose_seed, replay_line
 from testbed import nodes
 from testbed.client import Client
 from testbed.pytest_plugin import OwnBed
@@ -22,7 +20,6 @@ from wukong.engine import Scheduler
 
 CASES, NODES_EACH, CPUS = 20, 3, 4
 BOSS = "boss"
-SEED = "WUKONG_LIVE_SEED"
 CASE, GUARDED = "case", "guarded"
 NAMESPACE = "default"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
@@ -32,7 +29,7 @@ Record = Callable[[str, object], None]
 
 
 async def test_the_live_kube_scheduler_preempts_whom_we_name(own_bed: OwnBed, record_property: Record) -> None:
-    seed = int(os.environ.get(SEED) or secrets.randbelow(10**6))
+    seed = choose_seed()
     rng = Random(seed)
     victims = 0
     differences: list[str] = []
@@ -47,7 +44,7 @@ async def test_the_live_kube_scheduler_preempts_whom_we_name(own_bed: OwnBed, re
     record_property(
         "figure", f"preemption by the live kube-scheduler: {CASES} nodes and {victims} victims as we name them"
     )
-    again = f"the same again: {SEED}={seed} python -m pytest tests/live/{Path(__file__).name}"
+    again = replay_line(seed, __file__)
     assert differences == [], "\n".join([again, *differences])
 
 

@@ -15,7 +15,7 @@ from testbed.pytest_plugin import Bed, HollowNodes
 
 PODS, NODES, CPUS = 60, 5, 4
 SIZES = (500, 1000, 250)  # milli, in turn; together they want nearly twice what there is
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 120.0
 
 
 async def test_a_burst_of_pods_is_placed_once_each_though_the_scheduler_is_cut_short(

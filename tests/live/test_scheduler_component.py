@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -19,9 +18,11 @@ from live.scheduler_process import (
     condition_of,
     is_bound,
     keep_apart,
+    scheduler_beside,
     scheduler_running,
     spread,
 )
+from live.second_leader import BindingGate
 from testbed.client import ApiError, Client, Json
 from testbed.provisioner import provisioner
 from testbed.pytest_plugin import Bed, HollowNodes
@@ -41,11 +42,14 @@ PERMISSIONS = list_permissions([SCHEDULER], {}, LEASE)
 
 
 @pytest.fixture(scope="module")
-def own_scheduler(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchedulerProcess]:
-    """With exactly the rights that it asks for."""
-    folder = tmp_path_factory.mktemp("own-scheduler")
-    kubeconfig = asyncio.run(prepare(bed, folder))
-    with scheduler_running(kubeconfig, NAME, folder / "scheduler.log") as running:
+def account(bed: Bed, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A kubeconfig with exactly the rights that it asks for."""
+    return asyncio.run(prepare(bed, tmp_path_factory.mktemp("own-scheduler")))
+
+
+@pytest.fixture(scope="module")
+def own_scheduler(account: Path) -> Iterator[SchedulerProcess]:
+    with scheduler_running(account, NAME, account.with_name("scheduler.log")) as running:
         yield running
 
 
@@ -220,45 +224,37 @@ def a_volume(name: str, node: str = "") -> Json:
 
 
 async def test_two_that_answer_to_one_name_bind_no_pod_twice(
-    bed: Bed, own_scheduler: SchedulerProcess, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
+    bed: Bed, account: Path, own_scheduler: SchedulerProcess, namespace: str, hollow_nodes: HollowNodes, tmp_path: Path
 ) -> None:
     """Who comes second is told of a conflict, looks the pod up, and leaves it where it is.
 
-    Which of the two is first is chance, and one may be for long: pods come until ours was second once, and in
-    every other round it is stopped for a moment while it has pods to bind.
+    The bindings of the one with our rights are held until the other has bound all pods; then more come, for both.
     """
-    await hollow_nodes(2, capacity={"pods": "2000", "cpu": "64"})
-    names: list[str] = []
-    async with bed.client() as client, asyncio.timeout(4 * DEADLINE_SECONDS):
-        ours = OwnPods(client, namespace, NAME)
-        with scheduler_running(bed.kubeconfig, NAME, tmp_path / "second.log", "--no-leader-election") as other:
-            while not count_bindings(bed, namespace, 409, USER):
-                batch = [f"pod-{len(names) + number}" for number in range(60)]
-                names += batch
-                creations = [asyncio.create_task(ours.create(name, cpu="1m")) for name in batch]
-                if len(names) % 120 == 0:
-                    await next(asyncio.as_completed(creations))
-                    with stopped(own_scheduler):
-                        await asyncio.gather(*creations)
-                        await ours.node_of(batch[-1])
-                await asyncio.gather(*creations)
-                for name in batch:
-                    await ours.node_of(name)
-            assert other.process.poll() is None
-    once = Counter(names)
+    await hollow_nodes(2, capacity={"pods": "200", "cpu": "64"})
+    gate, scheduler = BindingGate(account), f"twice-{namespace[-8:]}"
+    held, raced = ([f"{word}-{number}" for number in range(60)] for word in ("held", "raced"))
+    async with (
+        bed.client() as client,
+        gate.kubeconfig(tmp_path) as through_gate,
+        scheduler_beside(through_gate, scheduler, tmp_path / "second.log", "--no-leader-election"),
+    ):
+        ours = OwnPods(client, namespace, scheduler)
+        await asyncio.gather(*(ours.create(name, cpu="10m") for name in held))
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            await gate.has_held.wait()
+        async with scheduler_beside(bed.kubeconfig, scheduler, tmp_path / "first.log", "--no-leader-election"):
+            for name in held:
+                await ours.node_of(name)
+            gate.open()
+            await when(lambda: bool(count_bindings(bed, namespace, 409, USER)), lambda: "it was told of no conflict")
+            await asyncio.gather(*(ours.create(name, cpu="10m") for name in raced))
+            for name in raced:
+                await ours.node_of(name)
+    once = Counter([*held, *raced])
     await when(
         lambda: count_bindings(bed, namespace, 201, USER, ADMIN) == once,
         lambda: f"bound how often: {count_bindings(bed, namespace, 201, USER, ADMIN)}",
     )
-
-
-@contextlib.contextmanager
-def stopped(scheduler: SchedulerProcess) -> Iterator[None]:
-    scheduler.process.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        scheduler.process.send_signal(signal.SIGCONT)
 
 
 def count_bindings(bed: Bed, namespace: str, code: int, *users: str) -> Counter[str]:

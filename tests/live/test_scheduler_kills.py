@@ -26,7 +26,7 @@ from wukong.rules.filters import Filters
 KILLS, PODS, NODES, CPUS = 10, 300, 12, 4
 FEW = 5
 ADMIN = "wukong-testbed-admin"
-SECONDS = 90.0
+SECONDS = 180.0
 replace = msgspec.structs.replace
 
 

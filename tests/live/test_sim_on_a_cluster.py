@@ -31,7 +31,7 @@ from wukong.errors import InputError
 from wukong.ports import Document, PatchBody, Selection
 
 pytestmark = pytest.mark.slow(waits=10)
-SECONDS = 60.0
+SECONDS = 120.0
 SCENARIO = """
 nodes: [{{namePrefix: {own}-, count: 2, labels: {{own: {own}}}}}]
 manifests:

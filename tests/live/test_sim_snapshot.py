@@ -30,7 +30,7 @@ from wukong.embedded.scenario.record import workload_status
 from wukong.ports import Document
 
 pytestmark = pytest.mark.slow(waits=10)
-SECONDS = 60.0
+SECONDS = 120.0
 
 
 def a_workload(kind: str, whom: str, image: str, *, apart: bool = False, ready: str = "2.5", **spec: Any) -> Document:

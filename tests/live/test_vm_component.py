@@ -25,7 +25,6 @@ UNUSED_SINCE = "vm.novasphere.dev/unused-since"
 # What is needed and not written down: an apply that creates is a patch to the audit log, and an Event is patched when
 # it comes again.
 UNSEEN = {("kubevirt.io", "virtualmachines", "create"), ("events.k8s.io", "events", "patch")}
-SHOWN_SECONDS = 2.0  # until a reason shows
 
 
 async def until(client: Client, namespace: str, name: str, is_so: Callable[[Json], bool]) -> Json:
@@ -163,18 +162,16 @@ async def test_vms_that_fit_nowhere_say_why_at_once_and_recover_when_a_node_appe
     vm_nodes: HollowNodes,
     record_property: Callable[[str, object], None],
 ) -> None:
-    """By a rule of node affinity, and by a node selector."""
+    """By a rule of node affinity, and by a node selector. How soon: test_embedded_vm_moves.py, on virtual time."""
     await vm_nodes(1, labels={ZONE: "a"})
     needs_zone = {**on_reserved(vm_namespace)["nodeSelector"], ZONE: "b"}
     async with vm_component.client() as client:
         await place(client, vm_namespace, a_wukong("warm-up", vm_namespace))
-        created_at = time.monotonic()
         await client.create(wukong_path(vm_namespace), a_wukong("web", vm_namespace, {"nodeAffinity": NEEDS_SSD}))
         async with asyncio.TaskGroup() as group:
             refused_at = group.create_task(_wait_for_refusal(client, vm_namespace))
             blocked = await until(client, vm_namespace, "web", says("Placed", "False", "Unschedulable"))
             told_at = time.monotonic()
-        assert told_at - created_at < SHOWN_SECONDS
         await client.create(wukong_path(vm_namespace), a_wukong("db", vm_namespace, {"nodeSelector": needs_zone}))
         selecting = await until(client, vm_namespace, "db", says("Placed", "False", "Unschedulable"))
         (added,) = await vm_nodes(1, labels={"disk": "ssd", ZONE: "b"})

@@ -12,7 +12,6 @@ claims and pods come to it by watches of their own, so its first word may be abo
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +22,7 @@ import pytest
 import yaml
 
 from live.cluster import refusal
+from live.seeds import choose_seed, replay_line
 from live.volume_cluster import NAMESPACES, Manifest, VolumeCluster, volume_cluster
 from random_volumes import SIZES, UNBOUND, a_claim, a_local_volume, a_request, random_pod_volumes
 from testbed.pytest_plugin import OwnBed
@@ -33,10 +33,9 @@ from wukong.engine import Decision, Scheduler, Snapshot
 
 WHOLE = 300  # pods of which both those bound and those refused must be many
 PODS_TO_COMPARE = int(os.environ.get("WUKONG_VOLUME_PODS") or 40)
-SEED = "WUKONG_LIVE_SEED"
 NODES = 9
 GATE = {"schedulingGates": [{"name": "example.com/wait"}]}
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 FLAGS = {"scheduler": ["--feature-gates=OpportunisticBatching=false"]}
 Record = Callable[[str, object], None]
 
@@ -59,7 +58,7 @@ class Tally(msgspec.Struct):
 async def test_pods_with_volumes_are_decided_as_by_the_live_kube_scheduler(
     own_bed: OwnBed, tmp_path: Path, record_property: Record
 ) -> None:
-    seed = int(os.environ.get(SEED) or secrets.randbelow(10**6))
+    seed = choose_seed()
     bed = own_bed(nodes=0, scheduler_config=_write_config(tmp_path), extra_flags=FLAGS)
     began, tally, rng = time.monotonic(), Tally(), Random(seed)
     async with bed.client() as client, volume_cluster(client, rng, NODES) as cluster:
@@ -68,7 +67,7 @@ async def test_pods_with_volumes_are_decided_as_by_the_live_kube_scheduler(
             tally.mismatches += [f"{keep(cluster, number, tmp_path)}: {text}" for text in differences]
             await clear_up(cluster, rng, number)
     record_property("figure", f"{tally}, in {time.monotonic() - began:.0f} s")
-    again = f"the same again: {SEED}={seed} python -m pytest tests/live/{Path(__file__).name}"
+    again = replay_line(seed, __file__)
     assert tally.mismatches == [], "\n".join([again, *tally.mismatches])
     assert tally.pods == PODS_TO_COMPARE, again
     assert tally.bound > 0, again

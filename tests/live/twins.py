@@ -20,7 +20,7 @@ from testbed.client import Client, Listed, as_json
 STOCK, OURS = "stock", "ours"  # namespaces, and the beginnings of node names
 NAMES = {STOCK: "default-scheduler", OURS: "wukong-test"}
 WORLD = "world"
-SECONDS = 60.0
+SECONDS = 120.0
 PODS, EVENTS = "/api/v1/pods", "/apis/events.k8s.io/v1/events"
 
 

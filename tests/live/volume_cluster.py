@@ -32,7 +32,7 @@ from wukong.semantics.volume_claims import is_bound, is_reference_to
 Manifest = dict[str, Any]
 NAMESPACES = ["team-a", "team-b"]
 FOLLOWED = (PODS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES)
-REST_SECONDS = 60.0
+REST_SECONDS = 120.0
 
 
 class VolumeCluster:

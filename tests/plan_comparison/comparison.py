@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ from plan_comparison.changes import CASE, RandomChange
 from testbed.client import Client
 from testbed.fidelity.compare import FOREIGN, pending_reasons
 from wukong.app.many_seeds import ProcessExecutor
-from wukong.app.sim_live import Options, play_live
+from wukong.app.sim_live import LivePlayer, Options, play_live
+from wukong.app.sim_live.plan import Plan
+from wukong.app.sim_live.real_cluster import RealCluster
 from wukong.app.snapshots import load as load_snapshot
 from wukong.app.snapshots import make_baseline
 from wukong.cluster.credentials import load
@@ -39,8 +42,8 @@ from wukong.ports import Document
 RUN = "sim.novasphere.dev/run"
 SEEDS = range(1, 17)
 FIRST_SEEDS = 4  # where one of them is like what happened, the others are not played
-BEGIN_SECONDS = 30  # after the workload was applied: started, or past its deadline
-SNAPSHOT_SECONDS = 24
+REST_SECONDS = 240  # at most until the workload rests: it has started, or is past its deadline
+LOOK_SECONDS = 0.5
 END_SECONDS, LONG_SECONDS = 75, 420  # after the change; kube-scheduler looks again at some pods after five minutes only
 _KINDS = {  # plural → apiVersion and kind of what a snapshot of a namespace holds
     "/apis/apps/v1/namespaces/{}/deployments": ("apps/v1", "Deployment"),
@@ -98,12 +101,12 @@ def plan_endings(change: RandomChange, snapshot: Sequence[Document], seeds: Sequ
 def build_scenario(change: RandomChange, end_seconds: int) -> Scenario:
     """The same as something that is played in real time."""
     manifests = [document for document in (*change.nodes, *change.before) if document["kind"] != "Namespace"]
-    entry = TimelineEntry(at=f"{BEGIN_SECONDS}s")
+    entry = TimelineEntry(at="1s")  # and when the workload rests: PlayerAtRest
     if change.drained:
         entry.drain = change.drained
     else:
         entry.apply = list(change.documents)
-    return Scenario(manifests=manifests, timeline=[entry], until=f"{BEGIN_SECONDS + end_seconds}s")
+    return Scenario(manifests=manifests, timeline=[entry], until=f"{REST_SECONDS + end_seconds}s")
 
 
 async def take_snapshot(client: Client, change: RandomChange) -> list[Document]:
@@ -127,6 +130,21 @@ def _without_mark(value: Any) -> Any:
     return value
 
 
+class PlayerAtRest(LivePlayer):
+    """Lets the change happen when the workload rests, however long that takes, and takes a snapshot right before it."""
+
+    def __init__(self, real: RealCluster, plan: Plan, scenario: Scenario, take: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(real, plan, scenario)
+        self._take = take
+
+    async def wait_until(self, time: float) -> None:
+        await super().wait_until(time)
+        end = self.real.clock.now() + REST_SECONDS
+        while not self.is_at_rest() and self.real.clock.now() < end:
+            await self.real.wait_for_change(LOOK_SECONDS)
+        await self._take()
+
+
 class Comparer:
     """Makes changes on one cluster. They are planned in a process that gives way: real ones take real time."""
 
@@ -138,9 +156,13 @@ class Comparer:
         is_long = any(play.seconds > END_SECONDS / 2 for play in expected)
         scenario = build_scenario(change, LONG_SECONDS if is_long else END_SECONDS)
         async with Kube(load(str(self.kubeconfig))) as cluster, Client.of(self.kubeconfig) as client:
-            play = asyncio.create_task(play_live(cluster, scenario, Options(create_nodes=True), _ignore))
-            snapshot = await _take_in_time(client, change, play)
-            story = await play
+            snapshot: list[Document] = []
+
+            async def take() -> None:
+                snapshot.extend(await take_snapshot(client, change))
+
+            make_player = partial(PlayerAtRest, take=take)
+            story = await play_live(cluster, scenario, Options(create_nodes=True), _ignore, make_player)
         plays = await self._plan(change, snapshot, SEEDS[:FIRST_SEEDS])
         comparison = build_comparison(change, story, snapshot, plays)
         if comparison.is_equal:
@@ -168,7 +190,7 @@ async def compare_all(kubeconfig: Path, changes: Sequence[RandomChange], at_once
     """In the order in which they end."""
     logging.getLogger("wukong").addHandler(logging.NullHandler())  # refused evictions are part of the story
     slots = asyncio.Semaphore(at_once)
-    with ProcessPoolExecutor(1, get_context("spawn"), initializer=os.nice, initargs=(10,)) as pool:
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=os.nice, initargs=(7,)) as pool:
         comparer = Comparer(kubeconfig, pool)
 
         async def compare(change: RandomChange) -> Comparison:
@@ -177,19 +199,6 @@ async def compare_all(kubeconfig: Path, changes: Sequence[RandomChange], at_once
 
         for task in asyncio.as_completed([asyncio.create_task(compare(change)) for change in changes]):
             yield await task
-
-
-async def _take_in_time(client: Client, change: RandomChange, play: asyncio.Task[Story]) -> list[Document]:
-    """A snapshot when the workload rests, and before the change is made. Raises what the play raises."""
-    kind = change.before[-1]["kind"].lower() + "s"
-    path = f"/apis/apps/v1/namespaces/{change.namespace}/{kind}"
-    while not play.done():
-        listed = await client.get(path)
-        if listed["items"]:
-            await asyncio.wait([play], timeout=SNAPSHOT_SECONDS)
-            break
-        await asyncio.wait([play], timeout=0.3)
-    return await take_snapshot(client, change)
 
 
 def _name(change: RandomChange) -> str:

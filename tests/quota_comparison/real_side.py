@@ -28,7 +28,7 @@ _PATHS = {
     "Job": ("/apis/batch/v1", "jobs"),
 }
 _MARKER = "requests.example.com/marker"
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 120.0
 _LOOK_SECONDS = 0.1
 
 

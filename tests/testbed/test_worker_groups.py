@@ -74,6 +74,31 @@ def test_after_the_last_use():
 """
 
 
+WAITING = """
+import os
+from pathlib import Path
+import pytest
+
+def note(kind):
+    with Path(__file__).with_suffix(f".{kind}").open("a") as file:
+        file.write(f"{os.environ['PYTEST_XDIST_WORKER']}:{os.nice(0)} ")
+
+@pytest.fixture
+def testbed_programs():
+    pass
+
+@pytest.mark.slow(waits=20)
+@pytest.mark.parametrize("number", range(6))
+def test_that_waits(testbed_programs, number):
+    note("waiting")
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(12))
+def test_that_computes(number):
+    note("computing")
+"""
+
+
 def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", "-q", *PLUGINS, "--import-mode=importlib", f"--rootdir={folder}"]
     return subprocess.run([*command, *options, str(folder)], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -99,6 +124,25 @@ def test_what_waits_starts_first_and_who_waits_longest_before_the_others(tmp_pat
     result = run_pytest(tmp_path, "--collect-only", "-c", os.devnull)
     names = [line.rpartition("::test_")[2] for line in result.stdout.splitlines() if "::" in line]
     assert names == ["first", "second", "third", "fourth", "fifth"], result.stdout + result.stderr
+
+
+@pytest.mark.slow
+def test_workers_that_do_not_compute_run_what_waits_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "test_waiting.py").write_text(WAITING)
+    result = run_pytest(tmp_path, *IN_PARALLEL, "--computing", "1")
+    assert "18 passed" in result.stdout, result.stdout + result.stderr
+    computing, waiting = ((tmp_path / f"test_waiting.{kind}").read_text().split() for kind in ("computing", "waiting"))
+    assert set(computing) == {f"gw0:{os.nice(0) + 5}"}  # it gives way a little
+    assert f"gw1:{os.nice(0)}" in waiting
+    assert (len(computing), len(waiting)) == (12, 6)
+
+
+@pytest.mark.slow
+def test_workers_that_compute_run_what_waits_when_nothing_else_is_left(tmp_path: Path) -> None:
+    (tmp_path / "test_waiting.py").write_text(WAITING.replace("range(12)", "range(0)"))
+    result = run_pytest(tmp_path, *IN_PARALLEL, "--computing", "2")
+    assert "6 passed" in result.stdout, result.stdout + result.stderr
+    assert len((tmp_path / "test_waiting.waiting").read_text().split()) == 6
 
 
 def test_what_is_shared_ends_once_with_the_last_test_that_may_use_it() -> None:

@@ -14,7 +14,7 @@ from vm_comparison.differences import find_pod_differences, find_stored_differen
 from wukong.api.vm import Wukong, vm_names_of
 from wukong.placement.vm import VmSettings, build_virtual_machine
 
-SECONDS = 90.0
+SECONDS = 180.0
 RUNNING = ("Always", "RerunOnFailure", "Once")  # run strategies that make a pod at once
 
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from wukong.app.sim_live.player import Options, play_live
+from wukong.app.sim_live.player import LivePlayer, Options, play_live
 
-__all__ = ["Options", "play_live"]
+__all__ = ["LivePlayer", "Options", "play_live"]

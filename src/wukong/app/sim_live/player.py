@@ -53,7 +53,13 @@ class Options(msgspec.Struct, frozen=True):
     keep: bool = False  # what the run made
 
 
-async def play_live(cluster: Cluster, scenario: Scenario, options: Options, say: Say) -> Story:
+async def play_live(
+    cluster: Cluster,
+    scenario: Scenario,
+    options: Options,
+    say: Say,
+    make_player: Callable[[RealCluster, Plan, Scenario], LivePlayer] | None = None,
+) -> Story:
     """Raises InputError where the scenario cannot be played there; what had been made by then is removed."""
     plan = await make_plan(cluster, scenario, makes_nodes=options.create_nodes)
     say(_describe(plan, options))
@@ -61,7 +67,7 @@ async def play_live(cluster: Cluster, scenario: Scenario, options: Options, say:
     try:
         await real.open()
         try:
-            return await LivePlayer(real, plan, scenario).play()
+            return await (make_player or LivePlayer)(real, plan, scenario).play()
         finally:
             real.drains.nodes.clear()
             if not options.keep:
@@ -120,7 +126,7 @@ class LivePlayer:
                 self._drains_to_begin.append(node)  # all are cordoned before any is emptied
             case WaitUntil(seconds):
                 self._begin_drains()
-                await self._wait_until(self.recorder.started_at + seconds)
+                await self.wait_until(self.recorder.started_at + seconds)
             case WaitForRest(limit):
                 self._begin_drains()
                 await self._wait_for_rest(limit)
@@ -130,7 +136,8 @@ class LivePlayer:
             begin_drain(node, self)
         self._drains_to_begin.clear()
 
-    async def _wait_until(self, time: float) -> None:
+    async def wait_until(self, time: float) -> None:
+        """Until what the timeline has for this time may happen."""
         while (left := time - self.real.clock.now()) > 0:
             await self.real.wait_for_change(left)
 
