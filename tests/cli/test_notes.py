@@ -99,3 +99,15 @@ def test_a_large_cluster_is_sampled_by_a_real_scheduler_and_that_is_said_once(wu
         ]
         notes = wukong(verb, "-s", "cluster.json", "-f", "web.yaml", "--scheduler-config", "all.yaml").notes
         assert not [text for text in notes if "120 nodes" in text]
+
+
+def test_that_a_large_cluster_is_sampled_is_said_of_forecasts_too(wukong: Wukong, tmp_path: Path) -> None:
+    write_json(tmp_path / "cluster.json", *(node(f"n{number}") for number in range(120)))
+    for verb in (("plan", "--seeds", "1"), ("sim", "run")):
+        notes = wukong(*verb, "-s", "cluster.json", "-f", "web.yaml").notes
+        assert [text for text in notes if "120 nodes" in text] == [
+            "note: of 120 nodes kube-scheduler looks at as many as it takes to find 100 that fit, and picks among "
+            "those; here all are looked at."
+        ]
+    write_json(tmp_path / "cluster.json", *(node(f"n{number}") for number in range(100)))
+    assert not any("100 nodes" in text for text in wukong("plan", "--seeds", "1", *ARGUMENTS[1:]).notes)
