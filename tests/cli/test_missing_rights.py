@@ -15,6 +15,7 @@ VERBS = {
     "explain a pod": ("explain", "pod/web"),
     "capacity": ("capacity", "-f", "web.yaml"),
     "sim run": ("sim", "run", "-f", "web.yaml"),
+    "plan": ("plan", "-f", "web.yaml"),
     "snapshot": ("snapshot", "-o", "cluster.json"),
     "snapshot for others": ("snapshot", "--anonymize", "-o", "cluster.json"),
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.api_server import serve
 from cli.conftest import Wukong
 from cli.manifests import deployment, node, pod, write_json, write_yaml
 
@@ -43,6 +44,14 @@ def test_an_unknown_kubelet_means_the_nearest_version_and_is_said(wukong: Wukong
 def test_nodes_without_a_kubelet_version_are_said_too(wukong: Wukong, tmp_path: Path) -> None:
     write_json(tmp_path / "cluster.json", node("a", kubelet=""))
     assert any("do not say which Kubernetes they run" in note for note in wukong(*ARGUMENTS).notes)
+
+
+def test_the_version_of_a_live_server_decides_whatever_its_kubelets_run(wukong: Wukong, tmp_path: Path) -> None:
+    """1.35 tells why no claims were deallocated, 1.37 does not."""
+    with serve(tmp_path, [node("a", kubelet="v1.37.0")]) as kubeconfig:  # which says that it is 1.35
+        run = wukong("capacity", "--kubeconfig", kubeconfig, "-f", "web.yaml", "-o", "json")
+    assert "no new claims" in run.document["reason"]
+    assert not any("Kubernetes" in note for note in run.notes)
 
 
 def test_a_version_asked_for_is_not_commented(wukong: Wukong) -> None:
@@ -99,3 +108,15 @@ def test_a_large_cluster_is_sampled_by_a_real_scheduler_and_that_is_said_once(wu
         ]
         notes = wukong(verb, "-s", "cluster.json", "-f", "web.yaml", "--scheduler-config", "all.yaml").notes
         assert not [text for text in notes if "120 nodes" in text]
+
+
+def test_that_a_large_cluster_is_sampled_is_said_of_forecasts_too(wukong: Wukong, tmp_path: Path) -> None:
+    write_json(tmp_path / "cluster.json", *(node(f"n{number}") for number in range(120)))
+    for verb in (("plan", "--seeds", "1"), ("sim", "run")):
+        notes = wukong(*verb, "-s", "cluster.json", "-f", "web.yaml").notes
+        assert [text for text in notes if "120 nodes" in text] == [
+            "note: of 120 nodes kube-scheduler looks at as many as it takes to find 100 that fit, and picks among "
+            "those; here all are looked at."
+        ]
+    write_json(tmp_path / "cluster.json", *(node(f"n{number}") for number in range(100)))
+    assert not any("100 nodes" in text for text in wukong("plan", "--seeds", "1", *ARGUMENTS[1:]).notes)

@@ -7,8 +7,19 @@ from hypothesis import given, settings
 
 from builders import HOSTNAME, ZONE, a_node, a_pod, apart_from, rather_near, spread_over, together_with
 from random_clusters import Case, cases
-from wukong.api.core import Pod, ResourceClaim, Volume, VolumeClaimSource
+from wukong.api.core import (
+    Affinity,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Pod,
+    ResourceClaim,
+    Volume,
+    VolumeClaimSource,
+)
 from wukong.api.meta import OwnerReference
+from wukong.api.objects import Objects
 from wukong.engine import Scheduler, Snapshot
 from wukong.engine.explain import Explanation, explain
 
@@ -19,6 +30,13 @@ def explain_on(snapshot: Snapshot, pod: Pod) -> Explanation:
 
 def sentences(explanation: Explanation) -> list[str]:
     return [fix.sentence for fix in explanation.fixes]
+
+
+def on_node_named(name: str) -> Affinity:
+    """As the DaemonSet controller writes it into a new pod."""
+    field = NodeSelectorRequirement(key="metadata.name", operator="In", values=[name])
+    terms = NodeSelector(node_selector_terms=[NodeSelectorTerm(match_fields=[field])])
+    return Affinity(node_affinity=NodeAffinity(required=terms))
 
 
 def test_equal_nodes_form_one_group_and_the_best_comes_first() -> None:
@@ -103,6 +121,18 @@ def test_a_new_node_comes_with_the_daemons_of_the_one_it_is_like() -> None:
         "add one node like bare",
     ]
     assert "add one node like n1" in sentences(explain_on(snapshot, a_pod(cpu="3500m")))
+
+
+def test_a_daemon_that_waits_for_room_comes_with_a_new_node_too() -> None:
+    """The only node of 4 cpu is full, so its daemon of half a cpu waits; one more like it has room for 3.5."""
+    agent = a_pod("agent-n1", cpu="500m", affinity=on_node_named("n1"))
+    owner = OwnerReference(api_version="apps/v1", kind="DaemonSet", name="agent", controller=True)
+    agent.metadata.owner_references = [owner]
+    full = a_pod("full", cpu="4")
+    full.spec.node_name = "n1"
+    snapshot = Snapshot.of(Objects(nodes=[a_node("n1")], pods=[full, agent]))
+    assert sentences(explain_on(snapshot, a_pod(cpu="3501m"))) == []
+    assert sentences(explain_on(snapshot, a_pod(cpu="3500m"))) == ["add one node like n1"]
 
 
 def test_every_shape_of_node_is_tried_and_one_of_each_type_is_named() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forecast.clusters import INLINE, a_baseline
+from forecast.clusters import INLINE, a_baseline, a_deployment, a_node
 from plan_comparison.changes import draw_change
 from wukong.embedded.scenario.format.fields import TimelineEntry
 from wukong.forecast import PlannedChange, make_plan
@@ -30,3 +30,12 @@ def test_as_many_nodes_as_a_plan_says_are_enough_and_one_fewer_is_not(seed: int)
     for nodes, is_enough in ((new_nodes, True), (new_nodes[1:], False)):
         verdict = make_plan(baseline, change.with_nodes(*nodes), (1,), INLINE).verdict
         assert (verdict.kind != "needs-nodes") is is_enough, drawn.text
+
+
+def test_every_shape_of_node_is_tried_before_none_is_said_to_help() -> None:
+    """Fifteen shapes are commoner than the one that takes the pod: two nodes of each, and only one large one."""
+    small = [a_node(f"small-{number}-{copy}", serial=str(number)) for number in range(15) for copy in "ab"]
+    baseline = a_baseline([*small, a_node("large", cpu="8"), a_deployment("db", 1, cpu="6")])
+    change = PlannedChange(documents=(a_deployment("db", 2, cpu="6"),))
+    (needed,) = make_plan(baseline, change, (1,), INLINE).shown.nodes.needed
+    assert (needed.like, needed.count) == ("large", 1)

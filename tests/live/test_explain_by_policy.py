@@ -1,12 +1,14 @@
-"""What `wukong explain` foretells by policy is what a real kube-scheduler with our extender does, word for word."""
+"""What `wukong explain` and `capacity` foretell by policy is what a real kube-scheduler with our extender does."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -23,6 +25,7 @@ from live.extending import (
 from testbed.client import Client
 from testbed.programs import Programs
 from testbed.pytest_plugin import Bed
+from wukong.cli.verbs.capacity import command as capacity
 from wukong.cli.verbs.explain import command as explain
 from wukong.cli.verbs.snapshot import command as snapshot
 from wukong.placement.leaving_nodes import NOTICE
@@ -47,6 +50,13 @@ class Foreteller:
 
     async def explain(self, app: str, cpu: str = "100m", on: Path | None = None, **spec: Any) -> Any:
         """`on`: a snapshot to ask instead of the cluster."""
+        return await self._ask(explain, app, cpu, on, spec)
+
+    async def count(self, app: str, cpu: str) -> Any:
+        """How many more such pods fit."""
+        return await self._ask(capacity, app, cpu, None, {})
+
+    async def _ask(self, verb: click.Command, app: str, cpu: str, on: Path | None, spec: dict[str, Any]) -> Any:
         resources = {"requests": {"cpu": cpu}}
         pod = {
             "apiVersion": "v1",
@@ -57,7 +67,7 @@ class Foreteller:
         self._path.write_text(yaml.safe_dump(pod))
         where = ("--kubeconfig", str(self._bed.kubeconfig)) if on is None else ("-s", str(on))
         words = [*where, "--scheduler-config", str(self._config), "-f", str(self._path), "-o", "json"]
-        done = await asyncio.to_thread(CliRunner().invoke, explain, words, catch_exceptions=False)
+        done = await asyncio.to_thread(CliRunner().invoke, verb, words, catch_exceptions=False)
         assert done.exit_code == 0, done.output
         return json.loads(done.stdout)
 
@@ -112,6 +122,7 @@ async def test_explain_foretells_what_a_scheduler_with_our_extender_does(
     with extender_running(extended.bed.kubeconfig, port, tmp_path / "extender.log"):
         async with scene_beside(extended, testbed_programs, config, port) as here:
             await furnish_with_policies(here)
+            await fill_by_policy(here, foretell)
             low = await here.priority("low", -5)
             await here.place("old", cpu="3", nodeSelector={"zone": "b"}, priorityClassName=low)
             for app in ("spot-first", "on-demand", "zone-b"):
@@ -130,6 +141,21 @@ async def test_explain_foretells_what_a_scheduler_with_our_extender_does(
             assert foretold["winner"] == here.full("od-b")  # the other is leaving
             assert foretold == await foretell.explain("on-demand", on=tmp_path / "cluster.json")
             assert await here.node_of("spot-first") == "spot-a"
+
+
+async def fill_by_policy(here: ExtendedCluster, foretell: Foreteller) -> None:
+    """As many pods as `wukong capacity` counts are placed, where it says, and the next one waits for what it says."""
+    counted = await foretell.count("on-demand", "1500m")
+    assert here.full("spot-a") not in counted["perNode"], "the policy takes none of the spot node, which has room"
+    names = [f"more-{number}" for number in range(counted["fits"])]
+    placed = [await here.place(name, cpu="1500m", labels={"app": "on-demand"}) for name in names]
+    assert Counter(map(here.full, placed)) == counted["perNode"]
+    await here.make("one-more", cpu="1500m", labels={"app": "on-demand"})
+    assert await words_about(here.client, "one-more") == counted["reason"]
+    for name in (*names, "one-more"):
+        await here.client.delete(f"{PODS}/{name}", grace_seconds=0)
+        await here.client.wait_until_gone(f"{PODS}/{name}")
+    await here.settle()
 
 
 async def furnish_with_policies(here: ExtendedCluster) -> None:

@@ -5,6 +5,7 @@ And the table of field types beside the fields that the real server itself publi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
@@ -15,9 +16,11 @@ from conftest import FIGURE
 from manifest_comparison.comparison import Comparison
 from manifest_comparison.objects import list_hand_table, list_refusals, make_subject
 from small_cluster import ManualClock
+from testbed.client import ApiError
 from testbed.pytest_plugin import Bed
 from wukong.api.field_types import ANY, LIST, MAP, STRUCT, Type, type_of
 from wukong.api.kinds import CUSTOM_RESOURCE_DEFINITIONS, KINDS, NAMESPACES
+from wukong.api.unknown_fields import find_unknown_fields
 from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 from wukong.embedded.store import Store
@@ -45,6 +48,52 @@ async def test_manifests_are_stored_changed_and_refused_alike(
     assert counts["no change"] > 50
     assert counts["rollouts"] > 10
     record_property(FIGURE, f"{counts['objects']} manifests and {counts['changes']} changes alike on both API servers")
+
+
+POD = {
+    "nodeSelectr": {"disk": "ssd"},
+    "containers": [
+        {
+            "name": "main",
+            "image": "web:1",
+            "ports": [{"containerPort": 80, "port": 80}],
+            "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name", "field": "x"}}}],
+            "resources": {"request": {"cpu": "1"}},
+            "livenessProbe": {"httpGet": {"port": 80, "url": "/"}, "initialDelay": 3},
+            "securityContext": {"runAsUsr": 1},
+        }
+    ],
+    "volumes": [{"name": "a", "emptyDir": {"size": "1Gi"}}, {"name": "b", "projected": {"sources": [{"secrets": {}}]}}],
+    "affinity": {"podAntiAffinity": {"required": []}},
+    "topologySpreadConstraints": [
+        {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelectors": {}}
+    ],
+}
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClas": "fast"}
+TEMPLATE = {"metadata": {"labels": {"app": "web"}, "label": {}}, "spec": POD}
+WORKLOAD = {"selector": {"matchLabels": {"app": "web"}, "matchLabel": {}}, "template": TEMPLATE, "replica": 9}
+SLIPS: dict[str, dict[str, Any]] = {
+    "Pod": POD,
+    "Deployment": {**WORKLOAD, "strategy": {"rollingUpdate": {"maxsurge": 1}}},
+    "StatefulSet": {**WORKLOAD, "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": CLAIM}]},
+    "DaemonSet": {**WORKLOAD, "updateStrategy": {"rolling": {}}},
+    "Job": {"template": {**TEMPLATE, "spec": {**POD, "restartPolicy": "Never"}}, "backoff": 1},
+    "PodDisruptionBudget": {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 1, "max": 1},
+    "PersistentVolumeClaim": CLAIM,
+}
+
+
+async def test_the_fields_that_we_call_unknown_are_those_that_the_server_does(bed: Bed, namespace: str) -> None:
+    strictly = {"fieldValidation": "Strict", "dryRun": "All"}
+    async with bed.client() as client:
+        for kind, spec in SLIPS.items():
+            resource = KINDS.resource_named(kind)
+            manifest = {"apiVersion": resource.api_version, "kind": kind, "metadata": {"name": "web"}, "spec": spec}
+            with pytest.raises(ApiError) as refused:
+                await client.send("POST", resource.path(namespace), manifest, params=strictly)
+            real = {f"$.{path}" for path in re.findall(r'unknown field "([^"]+)"', str(refused.value))}
+            assert {problem.partition(":")[0] for problem in find_unknown_fields(manifest)} == real
+            assert len(real) > (len(POD) if "template" in spec else 0)
 
 
 async def test_the_table_of_fields_is_what_the_server_publishes(bed: Bed) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from testbed import nodes
-from testbed.pytest_plugin import Bed, HollowNodes
+from testbed.behaviour import HOLLOW
+from testbed.pytest_plugin import Bed, HollowNodes, remove
 from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
@@ -33,14 +37,28 @@ pytestmark = pytest.mark.slow(waits=10)
 SECONDS = 120.0
 
 
-def a_workload(kind: str, whom: str, image: str, *, apart: bool = False, ready: str = "2.5", **spec: Any) -> Document:
-    pod = {"containers": [{"name": "main", "image": image}], **nodes.on_reserved(whom)}
+# A server fills in defaults of each (modes, expiration), which are no change when the same is applied again.
+LABELS = [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]
+TOKEN = [{"serviceAccountToken": {"path": "token"}}, {"downwardAPI": {"items": LABELS}}]
+VOLUMES = [{"name": "labels", "downwardAPI": {"items": LABELS}}, {"name": "token", "projected": {"sources": TOKEN}}]
+SIZE = {"storage": "1Gi"}
+
+
+def a_workload(
+    kind: str, whom: str, image: str, *, apart: bool = False, ready: str = "2.5", claims: bool = False, **spec: Any
+) -> Document:
+    mounts = [{"name": name, "mountPath": f"/{name}"} for name in ("labels", "token", *(["data"] if claims else []))]
+    container = {"name": "main", "image": image, "volumeMounts": mounts}
+    pod = {"containers": [container], "volumes": VOLUMES, **nodes.on_reserved(whom)}
     if apart:
         term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
         pod["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     # While a pod gets ready as many as there are count, for longer than a passing moment.
     meta = {"labels": {"app": "web"}, "annotations": {"sim.novasphere.dev/ready-seconds": ready}}
-    sizes = {} if kind == "DaemonSet" else {"replicas": 3}
+    sizes: dict[str, Any] = {} if kind == "DaemonSet" else {"replicas": 3}
+    if claims:
+        claim = {"accessModes": ["ReadWriteOnce"], "storageClassName": "", "resources": {"requests": SIZE}}
+        sizes["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": claim}]
     return {
         "apiVersion": "apps/v1",
         "kind": kind,
@@ -63,7 +81,7 @@ class Case(NamedTuple):
 CASES = {
     "a rollout": Case("Deployment", {}),
     "a deadlock": Case("Deployment", {"apart": True, "ready": "0.1", "progressDeadlineSeconds": 5}, completes=False),
-    "a stateful set": Case("StatefulSet", {"serviceName": "web", "podManagementPolicy": "Parallel"}),
+    "a stateful set": Case("StatefulSet", {"serviceName": "web", "podManagementPolicy": "Parallel", "claims": True}),
     "a daemon set": Case("DaemonSet", {}),
 }
 
@@ -103,8 +121,48 @@ def concerns(document: Document, namespace: str, own: list[str]) -> bool:
     if document["kind"] in ("Node", "Namespace"):
         return meta["name"] in (namespace, *own)
     if document["kind"] == "PersistentVolume":  # of another's claim, which is left out: it would look released
-        return False
+        return bool(document["spec"].get("claimRef", {}).get("namespace") == namespace)
     return bool(meta.get("namespace", namespace) == namespace)
+
+
+@asynccontextmanager
+async def furnished(bed: Bed, namespace: str) -> AsyncIterator[str]:
+    """Volumes for claims; and what is wrong in many a cluster: a node that is not ready, and a pod that waits for ever.
+
+    Gives the name that both have.
+    """
+    name = f"sick-{namespace}"
+    zone = {"topology.kubernetes.io/zone": name}  # that the nodes of others are not in
+    node = nodes.a_node(name, now=time.time(), labels=zone)
+    node["metadata"]["labels"].pop(HOLLOW)  # or its kubelet would put it right
+    node["status"]["conditions"] = [{"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": ""}]
+    pod = {"nodeSelector": {"there-is": "none"}, "containers": [{"name": "main", "image": "huge"}]}
+    volumes = [f"{namespace}-{number}" for number in range(3)]
+    try:
+        async with bed.client() as client:
+            await client.create("/api/v1/nodes", node)
+            await client.create(f"/api/v1/namespaces/{namespace}/pods", {"metadata": {"name": name}, "spec": pod})
+            for number, volume in enumerate(volumes):
+                claim = {"namespace": namespace, "name": f"data-web-{number}"}
+                spec = {
+                    "accessModes": ["ReadWriteOnce"],
+                    "capacity": SIZE,
+                    "hostPath": {"path": "/data"},
+                    "claimRef": claim,
+                }
+                await client.create("/api/v1/persistentvolumes", {"metadata": {"name": volume}, "spec": spec})
+            await client.wait_until(f"/api/v1/nodes/{name}", is_driven_out)
+            await client.wait_until(
+                f"/api/v1/namespaces/{namespace}/pods/{name}", lambda it: "conditions" in it["status"]
+            )
+        yield name
+    finally:
+        await remove(bed, [f"/api/v1/nodes/{name}", *(f"/api/v1/persistentvolumes/{volume}" for volume in volumes)])
+
+
+def is_driven_out(node: Document) -> bool:
+    taints = [(taint["key"], taint["effect"]) for taint in node["spec"].get("taints", ())]
+    return (nodes.NOT_READY, "NoExecute") in taints
 
 
 @pytest.mark.parametrize("title", CASES)
@@ -114,7 +172,7 @@ async def test_a_real_cluster_does_what_its_snapshot_foretold(
     case = CASES[title]
     own = await hollow_nodes(3)
     before, change = (a_workload(case.kind, namespace, image, **case.settings) for image in ("web:1", "web:2"))
-    async with Kube(load(str(bed.kubeconfig))) as cluster:
+    async with furnished(bed, namespace) as sick, Kube(load(str(bed.kubeconfig))) as cluster:
         real = RealCluster(cluster, await make_plan(cluster, Scenario(manifests=[before]), makes_nodes=False))
         real.recorder.started_at = real.clock.now()
         await real.open()
@@ -122,7 +180,10 @@ async def test_a_real_cluster_does_what_its_snapshot_foretold(
             await real.perform(steps.apply_documents([before], frozenset({namespace})), "before")
             assert await real.wait_until(lambda: is_complete(of(real, case.kind, namespace)), SECONDS)
             documents = [each async for each in capture_documents(cluster) if concerns(each, namespace, own)]
-            whole = [each for each in await as_kubectl_gets(cluster) if concerns(each, namespace, own)]
+            whole = [each for each in await as_kubectl_gets(cluster) if concerns(each, namespace, [*own, sick])]
+            generation = await read_generation(cluster, case.kind, namespace)
+            await real.perform(steps.apply_documents([before], frozenset({namespace})), "the same again")
+            assert await read_generation(cluster, case.kind, namespace) == generation
             await real.perform(steps.apply_documents([change], frozenset({namespace})), "change")
             assert await real.wait_until(lambda: not is_complete(of(real, case.kind, namespace)), SECONDS)
             ends = is_complete if case.completes else is_given_up
@@ -132,7 +193,8 @@ async def test_a_real_cluster_does_what_its_snapshot_foretold(
         finally:
             await real.close()
     before, change = (label_document(each, real.plan.run) for each in (before, change))  # as the run made them
-    for text in (encode_list(documents), json.dumps({"kind": "List", "items": whole}).encode()):
+    documents, healthy = ([it for it in items if it["metadata"]["name"] != sick] for items in (documents, whole))
+    for text in (encode_list(documents), encode(healthy)):
         story = foretold(sim_run, tmp_path, text, change)
         fate = story["workloads"][f"{namespace}/web"]
         assert story["before"]["changes"] == 0
@@ -142,8 +204,21 @@ async def test_a_real_cluster_does_what_its_snapshot_foretold(
             assert "didn't match pod anti-affinity rules" in " ".join(story["stuck"])
         same = foretold(sim_run, tmp_path, text, before)
         assert (same["settled"], len(same["timeline"])) == (True, 1)  # the apply itself, and nothing that came of it
+    story = foretold(sim_run, tmp_path, encode(whole), change)  # what was wrong before is not held against the change
+    assert story["settled"] == case.completes
+    assert [reason.partition(":")[0] for reason in story["stuckBefore"]] == [f"pod {namespace}/{sick}"]
     plan = foretold(plan_verb, tmp_path, encode_list(documents), change, "--seeds", "2")
     workload = plan["shown"]["workloads"][f"{namespace}/web"]
     assert plan["verdict"]["kind"] == ("completes" if case.completes else "never-ends"), plan["verdict"]
     assert workload["minAvailable"] == summary.min_available
     assert [seen["rollout"]["starts"] for seen in plan["changes"]] == [True]
+
+
+def encode(documents: list[Document]) -> bytes:
+    """As kubectl prints them."""
+    return json.dumps({"kind": "List", "items": documents}).encode()
+
+
+async def read_generation(cluster: Kube, kind: str, namespace: str) -> int:
+    document = await cluster.get(KINDS.resource_named(kind), Key(namespace, "web"), dict)
+    return int(document["metadata"]["generation"])

@@ -11,7 +11,7 @@ import msgspec
 
 from wukong.api.core import Pod, PodAffinity
 from wukong.engine.arrays import ALL
-from wukong.engine.new_nodes import NewNode, add_new_node, list_new_nodes
+from wukong.engine.new_nodes import add_new_node, list_fitting, list_new_nodes
 from wukong.engine.plugin import Load
 from wukong.engine.plugins.inter_pod_affinity import EXISTING
 from wukong.engine.scheduler import Scheduler
@@ -96,7 +96,7 @@ def _without_terms(
 def _try_adding_node(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
     """One more node like one there is, with its daemons and nobody else: the commonest first, one of each type."""
     types: set[tuple[str, ...]] = set()
-    for new_node in _list_fitting_nodes(scheduler, pod):
+    for new_node in list_fitting(scheduler, pod, list_new_nodes(scheduler.snapshot)):
         if new_node.type in types:
             continue
         fork = scheduler.snapshot.fork()
@@ -106,23 +106,3 @@ def _try_adding_node(scheduler: Scheduler, pod: Pod) -> Iterator[Outcome]:
             yield "node", f"add one node like {new_node.example.name}", 5.0, count
         if len(types) == _MOST_NEW_NODES:
             return
-
-
-def _list_fitting_nodes(scheduler: Scheduler, pod: Pod) -> list[NewNode]:
-    """The new nodes on which the pod would fit, all asked about in one go, and again without those that fit.
-
-    A plugin may want no other node where a better one has come too, as spot-first does.
-    """
-    fitting: list[NewNode] = []
-    rest = list_new_nodes(scheduler.snapshot)
-    while rest:
-        fork = scheduler.snapshot.fork()
-        names = add_new_node(fork, *rest)
-        view = View(fork, fork.table.intern(pod), scheduler.profile, scheduler.plugins)
-        view.sync()
-        takes = [bool(view.feasible[fork.row_of[name]]) for name in names]
-        if not any(takes):
-            break
-        fitting += [new_node for new_node, takes_pod in zip(rest, takes, strict=True) if takes_pod]
-        rest = [new_node for new_node, takes_pod in zip(rest, takes, strict=True) if not takes_pod]
-    return fitting

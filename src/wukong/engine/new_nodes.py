@@ -1,16 +1,22 @@
 """Nodes that could be added: one of each shape there is, with the daemons that would come with it and nobody else.
 
-Called by cluster_changes.py, on forks of a snapshot. Two nodes have one shape if they differ only in name and host.
+Called by cluster_changes.py and by forecasts, on forks of a snapshot. Two nodes have one shape if they differ only in
+name and host.
 """
 
 from __future__ import annotations
 
 from collections import Counter as Tally
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wukong.api.core import Pod
 from wukong.engine.nodes import NodeRow
+from wukong.engine.scheduler import Scheduler
 from wukong.engine.snapshot import Snapshot
 from wukong.engine.template import Template
+from wukong.engine.view import View
+from wukong.semantics.node_selectors import NODE_NAME_FIELD
 
 _AFTER_ALL_NAMES = "~new-"  # the rows of all other nodes stay where they are
 _TYPE_LABELS = (
@@ -44,7 +50,28 @@ def list_new_nodes(snapshot: Snapshot) -> list[NewNode]:
         if not row.is_unschedulable:
             rows_by_shape.setdefault(row.shape(), []).append(number)
     commonest = sorted(rows_by_shape.values(), key=lambda rows: (-len(rows), rows[0]))
-    return [NewNode(snapshot.rows[rows[0]], _find_daemons(snapshot, rows)) for rows in commonest]
+    waiting = _list_waiting_daemons(snapshot)
+    return [NewNode(snapshot.rows[rows[0]], _find_daemons(snapshot, rows, waiting)) for rows in commonest]
+
+
+def list_fitting(scheduler: Scheduler, pod: Pod, new_nodes: Sequence[NewNode]) -> list[NewNode]:
+    """Those of the new nodes on which the pod would fit, all asked about in one go, and again without those that fit.
+
+    A plugin may want no other node where a better one has come too, as spot-first does.
+    """
+    fitting: list[NewNode] = []
+    rest = list(new_nodes)
+    while rest:
+        fork = scheduler.snapshot.fork()
+        names = add_new_node(fork, *rest)
+        view = View(fork, fork.table.intern(pod), scheduler.profile, scheduler.plugins)
+        view.sync()
+        takes = [bool(view.feasible[fork.row_of[name]]) for name in names]
+        if not any(takes):
+            break
+        fitting += [new_node for new_node, takes_pod in zip(rest, takes, strict=True) if takes_pod]
+        rest = [new_node for new_node, takes_pod in zip(rest, takes, strict=True) if not takes_pod]
+    return fitting
 
 
 def add_new_node(snapshot: Snapshot, *new_nodes: NewNode) -> list[str]:
@@ -57,18 +84,38 @@ def add_new_node(snapshot: Snapshot, *new_nodes: NewNode) -> list[str]:
     return names
 
 
-def _find_daemons(snapshot: Snapshot, rows: list[int]) -> tuple[Template, ...]:
+def _find_daemons(snapshot: Snapshot, rows: list[int], waiting: dict[str, list[Template]]) -> tuple[Template, ...]:
     """The pods of DaemonSets on one of these nodes, each DaemonSet once; on one of them a daemon may be missing."""
     counts: Tally[int] = Tally()
     daemons: dict[int, dict[object, Template]] = {}
     for row in rows:
-        templates = (snapshot.pods[key].template for key in snapshot.on_row.get(row, ()))
+        templates = [snapshot.pods[key].template for key in snapshot.on_row.get(row, ())]
+        templates += waiting.get(snapshot.rows[row].name, [])
         owned: dict[object, Template] = {
             (template.namespace, template.owner): template for template in templates if _is_daemon(template)
         }
         daemons[row], counts[row] = owned, len(owned)
     most = max(counts.values())
     return tuple(next(daemons[row] for row in rows if counts[row] == most).values())
+
+
+def _list_waiting_daemons(snapshot: Snapshot) -> dict[str, list[Template]]:
+    """Pods of DaemonSets that have no node yet, by the node that they are for: on a full node a daemon waits for room,
+    but to a new one it comes before all others, for it tolerates that the node is not ready."""
+    waiting: dict[str, list[Template]] = {}
+    for pod in snapshot.pending.values():
+        template = snapshot.table.intern(pod) if pod.metadata.owner_references else None
+        if template is not None and _is_daemon(template):
+            waiting.setdefault(_name_node(pod), []).append(template)
+    return waiting
+
+
+def _name_node(pod: Pod) -> str:
+    """The node that the DaemonSet controller wrote into the pod's affinity; "" if it names none."""
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+    terms = affinity.required.node_selector_terms if affinity and affinity.required else []
+    fields = [field for term in terms for field in term.match_fields if field.key == NODE_NAME_FIELD]
+    return next((field.values[0] for field in fields if field.operator == "In" and field.values), "")
 
 
 def _is_daemon(template: Template) -> bool:

@@ -17,7 +17,7 @@ from wukong.embedded.scenario.record.recorder import Recorder
 from wukong.embedded.world.objects import Pod
 from wukong.engine import Scheduler, Snapshot
 from wukong.engine.explain import NodeGroup, group_nodes
-from wukong.engine.new_nodes import NewNode, add_new_node, list_new_nodes
+from wukong.engine.new_nodes import NewNode, add_new_node, list_fitting, list_new_nodes
 from wukong.forecast.course import list_active_pods, version_of
 from wukong.forecast.fields import BlockedPod, NeededNodes, NodeReason
 from wukong.placement.prices import instance_type_of
@@ -25,7 +25,6 @@ from wukong.state import State
 
 _MOST_WORKLOADS = 20
 _MOST_EXAMPLES = 3
-_MOST_SHAPES = 12
 _MOST_NODES = 200  # beyond which nobody asks how many it takes
 
 
@@ -94,11 +93,11 @@ def count_needed_nodes(
     left = _place(snapshot, missing)
     if not left:
         return []
-    attempts = (_try_shape(snapshot, shape, left) for shape in list_new_nodes(snapshot)[:_MOST_SHAPES])
-    fewest = min(
-        (attempt for attempt in attempts if attempt is not None), key=lambda needed: needed.count, default=None
-    )
-    return [fewest] if fewest is not None else []
+    fewest: list[NeededNodes] = []
+    for shape in _list_helpful_shapes(snapshot, left):
+        most = fewest[0].count - 1 if fewest else _MOST_NODES
+        fewest = _try_shape(snapshot, shape, left, most) or fewest
+    return fewest
 
 
 def _count_wanted(name: str, workload: Object, recorder: Recorder, own: frozenset[str]) -> int:
@@ -140,18 +139,25 @@ def _place(snapshot: Snapshot, missing: Iterable[tuple[Pod, int]]) -> list[tuple
     return left
 
 
-def _try_shape(snapshot: Snapshot, shape: NewNode, missing: list[tuple[Pod, int]]) -> NeededNodes | None:
-    """How many nodes of this shape it takes; None if they do not help."""
+def _list_helpful_shapes(snapshot: Snapshot, missing: list[tuple[Pod, int]]) -> list[NewNode]:
+    """Every shape of node of which one more takes at least one of these pods, the commonest first."""
+    shapes, scheduler = list_new_nodes(snapshot), Scheduler(snapshot)
+    names = {shape.example.name for pod, _ in missing for shape in list_fitting(scheduler, pod, shapes)}
+    return [shape for shape in shapes if shape.example.name in names]
+
+
+def _try_shape(snapshot: Snapshot, shape: NewNode, missing: list[tuple[Pod, int]], most: int) -> list[NeededNodes]:
+    """How many nodes of this shape it takes; empty if they do not help, or if it takes more than the `most`."""
     number = 1
-    while number <= _MOST_NODES:
+    while number <= most:
         fork = snapshot.fork()
         add_new_node(fork, *[shape] * number)
         left = sum(count for _, count in _place(fork, missing))
         if not left:
             example = shape.example
-            return NeededNodes(like=example.name, type=instance_type_of(example.labels), count=number)
+            return [NeededNodes(like=example.name, type=instance_type_of(example.labels), count=number)]
         fitting = sum(count for _, count in missing) - left
         if fitting < number:  # one of them takes nobody: more of them would not, either
-            return None
+            return []
         number += max(1, left * number // max(1, fitting) // 2)
-    return None
+    return []

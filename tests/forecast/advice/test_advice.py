@@ -150,6 +150,15 @@ def test_each_trap_has_its_advice(cluster: list[Document], change: PlannedChange
     assert ([entry.code for entry in advice], advice[0].title) == (codes, text)
 
 
+def test_a_node_is_offered_that_takes_the_pod_though_smaller_ones_are_commoner() -> None:
+    """Only the way to the new version is barred: a second pod of 6 cpu has no room on the one node of 8."""
+    small = [a_node(f"s{number}{copy}", pool=str(number)) for number in range(4) for copy in "ab"]
+    deployment = a_deployment(1, cpu="6")
+    cluster = [*small, a_node("z", cpu="8"), deployment]
+    titles = [entry.title for entry in advise(cluster, applying(with_image(deployment)))]
+    assert "Add 1 node like z." in titles
+
+
 def test_a_cordoned_node_is_offered_as_a_command() -> None:
     cordoned = {**a_node("n2"), "spec": {"unschedulable": True}}
     cluster = [a_node("n1", cpu="1"), cordoned, a_deployment(1, cpu="700m")]

@@ -14,7 +14,7 @@ import click
 
 from wukong.app.snapshots import load
 from wukong.cli.inputs.namespaces import Namespace, NamespaceWriter
-from wukong.cli.inputs.source import UNMODELLED_KINDS, Source, note_skipped
+from wukong.cli.inputs.source import UNMODELLED_KINDS, Source, note_sampling, note_skipped
 from wukong.cli.inputs.unknown_fields import warn_of_unknown_fields
 from wukong.cli.views.console import busy, count, note, progress
 from wukong.cluster import place_name, read_text
@@ -91,6 +91,7 @@ def read_start(source: Source, scenario: Scenario, changes: Sequence[str], choos
             raise error.at(place) from None
     for remark in start.notes:
         note(f"{place}: {remark}")
+    note_sampling(sum(document.get("kind") == "Node" for document in documents))
     if namespaces:
         note(
             f"{place} keeps no security contexts: whether Pod Security Standards refuse new pods in "

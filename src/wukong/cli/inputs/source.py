@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from wukong.api.kinds import KINDS, STORAGE_CLASSES
 from wukong.api.objects import Objects
-from wukong.api.profile import Profile, count_sampled_nodes
+from wukong.api.profile import count_sampled_nodes
 from wukong.cli.inputs.scheduler import Profiles, guess_version, read_version
 from wukong.cli.views.console import note, progress
 from wukong.cluster import place_name, read_objects
@@ -99,13 +99,13 @@ def make_scheduler(
     else:
         version = guess_version(cluster.objects.nodes)
     profile = profiles.of(version)
-    _note_sampling(len(cluster.objects.nodes), profile)
+    note_sampling(len(cluster.objects.nodes), profile.percentage_of_nodes_to_score)
     return Scheduler(Snapshot.of(cluster.objects), profile)
 
 
-def _note_sampling(nodes: int, profile: Profile) -> None:
+def note_sampling(nodes: int, percentage: int = 0) -> None:
     """Managed control planes cannot be told to look at all nodes: a real choice may be another one."""
-    sampled = count_sampled_nodes(nodes, profile.percentage_of_nodes_to_score)
+    sampled = count_sampled_nodes(nodes, percentage)
     if sampled < nodes:
         note(
             f"of {nodes} nodes kube-scheduler looks at as many as it takes to find {sampled} that fit, and picks among "

@@ -8,7 +8,8 @@ import msgspec
 
 from wukong.api.core import Node
 from wukong.api.resources import Key
-from wukong.engine.new_nodes import list_new_nodes
+from wukong.engine import Scheduler
+from wukong.engine.new_nodes import list_fitting, list_new_nodes
 from wukong.forecast.advice.candidate import Candidate, Loss
 from wukong.forecast.advice.question import Question, pod_of
 from wukong.forecast.node_copies import copy_node
@@ -32,14 +33,17 @@ def propose(question: Question) -> Iterator[Candidate]:
 
 
 def _list_shapes(question: Question) -> list[str]:
-    """A node of each shape that the pods of some stuck workload may be on, the commonest first."""
+    """A node of each shape that the pods of some stuck workload may be on: first those where one fits now, beside the
+    daemons that come with the node, then the others, the commonest first."""
     pods = [pod_of(workload) for workload in question.workloads] or question.refused_pods
-    shapes = []
-    for shape in list_new_nodes(question.before.snapshot):
+    shapes, scheduler = list_new_nodes(question.before.snapshot), Scheduler(question.before.snapshot.fork())
+    fitting = {shape.example.name for pod in pods for shape in list_fitting(scheduler, pod, shapes)}
+    names = []
+    for shape in shapes:
         node = question.before.get(Node, Key("", shape.example.name))
         if node is not None and any(allows_node(pod, node) and tolerates_node(pod, node) for pod in pods):
-            shapes.append(shape.example.name)
-    return shapes
+            names.append(shape.example.name)
+    return sorted(names, key=lambda name: name not in fitting)
 
 
 def _propose_like(question: Question, like: str, counts: list[int]) -> Iterator[Candidate]:
