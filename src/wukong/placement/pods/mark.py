@@ -12,10 +12,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from wukong.api.placement import GROUP
 from wukong.placement.compile import Plan
+from wukong.placement.pod_annotations import MARK as MARK
 
-MARK = f"{GROUP}/applied"
 CAPACITIES = ("", "on-demand", "spot")
 _LONGEST = 1024  # of a mark: a name of a policy, and little else
 
