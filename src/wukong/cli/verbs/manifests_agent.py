@@ -61,6 +61,4 @@ def command(
     check_installation(installation)
     click.echo(as_yaml(build_manifests(installation)), nl=False)
     if not host_network:
-        note(
-            "AWS answers pods if the instances' hop limit is 2, GKE with Workload Identity does not: see --host-network."
-        )
+        note("AWS answers pods if the instances' hop limit is 2, GKE with Workload Identity does not: --host-network.")
