@@ -112,7 +112,10 @@ def build_policy(installation: AgentInstallation) -> Document:
                     "name": "tokenNode",
                     "expression": f"request.userInfo.?extra['{NODE_NAME_CLAIM}'][?0].orValue('')",
                 },
-                {"name": "isUpdate", "expression": "request.operation == 'UPDATE' && request.subResource == ''"},
+                {
+                    "name": "isUpdate",
+                    "expression": "request.operation == 'UPDATE' && request.?subResource.orValue('') == ''",
+                },
                 {"name": "before", "expression": _annotations_of("oldObject")},
                 {"name": "after", "expression": _annotations_of("object")},
             ],
