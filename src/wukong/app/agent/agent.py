@@ -177,7 +177,7 @@ class Retries:
 
     @property
     def pause_seconds(self) -> float:
-        longest = min(LAST_SECONDS, FIRST_SECONDS * 2 ** min(self._count - 1, 10))
+        longest = min(LAST_SECONDS, FIRST_SECONDS * 2.0 ** min(self._count - 1, 10))
         return longest * (0.5 + 0.5 * self._random())
 
     def succeed(self) -> None:

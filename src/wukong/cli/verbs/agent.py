@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import re
 import signal
 import time
 
@@ -19,6 +20,7 @@ from wukong.cluster.urls import find_url_problem
 from wukong.errors import InputError
 
 AUTO = "auto"
+_NODE_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9]([-.a-z0-9]*[a-z0-9])?", re.ASCII)
 log = logging.getLogger(__name__)
 
 
@@ -74,7 +76,7 @@ def command(
 def check_options(node: str, cloud: str, endpoint: str, machine: str, acknowledge: bool) -> None:
     """Raises InputError with every problem."""
     problems = []
-    if not node or "/" in node or len(node) > 253:
+    if not _NODE_NAME.fullmatch(node):
         problems.append(f"--node: expected the name of a Node, got {node!r:.100}.")
     if endpoint and (problem := find_url_problem(endpoint, "http://169.254.169.254")):
         problems.append(f"--endpoint: {problem}")
