@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from wukong.app.component_choice import choose_components, split_names
+from wukong.app.components.hook.install import add_hook, read_secrets, with_hook
 from wukong.app.components.spot.install import make_installation
 from wukong.app.install.controller import build_manifests, check_installation
 from wukong.app.install.installation import NAMESPACE
@@ -24,11 +25,23 @@ from wukong.app.install.text import as_yaml
     metavar="QUANTITY",
     help="Of each pod: 100Mi, and 4Ki for each pod of the cluster.",
 )
-def command(image: str, namespace: str, components: str, replicas: int, memory: str, memory_limit: str) -> None:
+@click.option("--hook-token", default="", metavar="SECRET", help="Take notices over HTTP; its key token has the token.")
+@click.option("--hook-certificate", default="", metavar="SECRET", help="Of type kubernetes.io/tls, for the hook.")
+def command(
+    image: str,
+    namespace: str,
+    components: str,
+    replicas: int,
+    memory: str,
+    memory_limit: str,
+    hook_token: str,
+    hook_certificate: str,
+) -> None:
     """Print who moves pods away from leaving nodes: kind, workload, rights.
 
     The kind Move; two replicas off spot nodes, spread, with a budget and under Pod Security "restricted"; exactly the
-    rights it uses.
+    rights it uses. With --hook-token and --hook-certificate also a Service by which other programs say that a node is
+    about to go; both Secrets are yours.
 
     \b
     Example:
@@ -43,4 +56,10 @@ def command(image: str, namespace: str, components: str, replicas: int, memory: 
         memory_limit=memory_limit,
     )
     check_installation(installation)
-    click.echo(as_yaml(build_manifests(installation)), nl=False)
+    secrets = read_secrets(hook_token, hook_certificate)
+    if secrets is None:
+        documents = build_manifests(installation)
+    else:
+        installation = with_hook(installation)
+        documents = add_hook(build_manifests(installation), installation, secrets)
+    click.echo(as_yaml(documents), nl=False)
