@@ -144,7 +144,7 @@ async def find_cloud(node: OwnNode, ports: AgentPorts) -> str:
     while True:
         try:
             provider_id = (await node.read()).provider_id
-        except WukongError as error:
+        except Exception as error:  # as above: nothing that an API server says ends the agent
             await retries.wait(error)
             continue
         retries.succeed()
