@@ -256,6 +256,7 @@ async def test_other_paths_methods_sizes_and_encodings_are_refused(hook: RunHook
         assert b'wukong_hook_answers_total{code="413"} 2.0' in site.metrics.text()
 
 
+@pytest.mark.slow
 async def test_whatever_is_sent_the_hook_lives_and_never_answers_5xx(hook: RunHook) -> None:
     """Thousands of bodies, half of them right in form; a failure names its seed: FUZZ_SEED=7 plays it again."""
     async with hook() as site:

@@ -129,6 +129,18 @@ async def test_a_long_question_ends_by_the_servers_own_limit() -> None:
         assert await cloud.poll() is None
 
 
+async def test_a_dead_connection_is_given_up_on_after_the_servers_own_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wukong.cluster.metadata.gcp._SLACK_SECONDS", 0.5)
+    async with GcpServer().running() as server:
+        cloud = Gcp(now, server.url, wait_seconds=0)
+        await cloud.poll()
+        server.faults = [CloudServer.HANG]
+        with pytest.raises(MetadataError, match=r"no answer within 0\.5 s"):
+            await cloud.poll()
+        server.set("TRUE")
+        assert await cloud.poll() is not None
+
+
 def test_an_answer_that_is_not_googles_is_not_believed() -> None:
     with pytest.raises(MetadataError, match="Who answers there"):
         read_preempted(Answer(200, {}, b"TRUE"), NOW)
