@@ -287,11 +287,15 @@ async def test_whatever_is_sent_the_hook_lives_and_never_answers_5xx(hook: RunHo
 # How it starts --------------------------------------------------------------------------------------------------------
 
 
-async def test_it_speaks_tls_with_files_that_are_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_speaks_tls_with_the_files_that_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "token").write_text(TOKEN)
     Authority(tmp_path, "ca").issue("server", "wukong", addresses=["127.0.0.1"])
-    files = {"cert": str(tmp_path / "server.crt"), "key": str(tmp_path / "server.key")}
-    options = HookOptions(address="127.0.0.1:0", token_file=str(tmp_path / "token"), **files)
+    options = HookOptions(
+        address="127.0.0.1:0",
+        token_file=str(tmp_path / "token"),
+        cert=str(tmp_path / "server.crt"),
+        key=str(tmp_path / "server.key"),
+    )
     tls = ssl.create_default_context(cafile=tmp_path / "ca.crt")
     async with hook_running(options, monkeypatch) as site:
         assert (await site.send({"node": "n1", "seconds": 1}, ssl=tls))[0] == 200
