@@ -8,10 +8,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from wukong.app.agent.install import AgentInstallation
+from wukong.app.agent.install import build_manifests as build_agent_manifests
 from wukong.app.components import COMPONENTS
 from wukong.app.components.admission.install import AdmissionInstallation
 from wukong.app.components.admission.install import build_manifests as build_admission_manifests
 from wukong.app.components.extender.install import ExtenderInstallation, SecondScheduler, build_manifests
+from wukong.app.components.hook.install import HookSecrets, add_hook, with_hook
 from wukong.app.components.scheduler import SCHEDULER, SchedulerOptions
 from wukong.app.components.scheduler import install as scheduler_install
 from wukong.app.components.spot.install import make_installation as make_spot_installation
@@ -66,19 +69,36 @@ CONTROLLERS = {
     ),
     "spot": make_spot_installation(image="wukong:test", components=(COMPONENTS["spot"],)),
 }
-NAMES = (*INSTALLATIONS, *SCHEDULERS, *ADMISSION_INSTALLATIONS, *CONTROLLERS)
+HOOKED = {"spot-hook": with_hook(CONTROLLERS["spot"])}
+AGENTS = {
+    "agent": AgentInstallation(image="wukong:test", components=()),
+    "agent-host-network": AgentInstallation(
+        image="wukong:test",
+        components=(),
+        namespace="machines",
+        has_host_network=True,
+        is_for_spot_nodes=True,
+        options=("--cloud=gcp",),
+    ),
+}
+NAMES = (*INSTALLATIONS, *SCHEDULERS, *ADMISSION_INSTALLATIONS, *CONTROLLERS, *HOOKED, *AGENTS)
 
 
 def build_text(name: str) -> str:
-    if name in CONTROLLERS:  # deploy/crds has the kind
-        documents = build_controller_manifests(CONTROLLERS[name])
+    if name in AGENTS:
+        return as_yaml(build_agent_manifests(AGENTS[name]))
+    if name in CONTROLLERS or name in HOOKED:  # deploy/crds has the kind
+        installation = CONTROLLERS.get(name) or HOOKED[name]
+        documents = build_controller_manifests(installation)
+        if name in HOOKED:
+            documents = add_hook(documents, installation, HookSecrets("hook-token", "hook-tls"))
         return as_yaml([document for document in documents if document["kind"] != "CustomResourceDefinition"])
     if name in ADMISSION_INSTALLATIONS:
         return as_yaml(build_admission_manifests(ADMISSION_INSTALLATIONS[name]))
     if name in SCHEDULERS:
         return as_yaml(scheduler_install.build_manifests(SCHEDULERS[name]))
-    installation = INSTALLATIONS[name]
-    return as_yaml(build_manifests(installation, None if installation.is_plain else CERTIFICATES))
+    extender = INSTALLATIONS[name]
+    return as_yaml(build_manifests(extender, None if extender.is_plain else CERTIFICATES))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ import pytest
 
 from wukong.app.components.load import LoadOptions
 from wukong.cli import main
-from wukong.cli.verbs.run import command, log_to_stderr, read_options
+from wukong.cli.verbs.run import command, read_options
+from wukong.cli.views.log_lines import log_to_stderr
 
 
 @pytest.mark.parametrize(

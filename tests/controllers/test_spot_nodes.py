@@ -12,11 +12,12 @@ from wukong.api.core import Node, NodeCondition
 from wukong.api.resources import Key
 from wukong.api.times import format_time
 from wukong.controllers.spot.nodes import SpotNodes
-from wukong.controllers.spot.notices import SILENT_SECONDS, Course, Notice, parse_duration, read_notice
+from wukong.controllers.spot.notices import SILENT_SECONDS, Course, Notice, read_notice
 from wukong.controllers.spot.records import RECORD, TAINT, LeavingNodes, Record, format_record, make_record, read_record
 from wukong.embedded.store.patch.json_patch import apply_json_patch
 from wukong.placement.capacity import OWN_LABEL
 from wukong.placement.leaving_nodes import NOTICE, TAINTS
+from wukong.placement.notice_annotation import parse_duration
 from wukong.state import State
 
 NOW = 1_800_000_000.0

@@ -23,10 +23,10 @@ from hostile import good_files
 from hostile.hostile_files import places_of
 from hostile.readers import READERS
 from hostile.test_verbs import VERBS, find_control_characters, folder, run
-from wukong.cli.verbs.run import log_to_stderr
 from wukong.cli.views import console
 from wukong.cli.views.escaping import escape, escape_json, escape_line
 from wukong.cli.views.live_view import LiveView
+from wukong.cli.views.log_lines import log_to_stderr
 from wukong.cli.views.table import Table
 
 __all__ = ["folder"]  # a fixture

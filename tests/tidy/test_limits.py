@@ -8,6 +8,7 @@ import pytest
 
 from wukong.api import placement, quantity
 from wukong.app.components.admission import server as webhooks
+from wukong.app.components.hook import server as hook
 from wukong.app.sim_live import plan
 from wukong.cluster import capture, credentials, http, list_watch
 from wukong.controllers.policy import controller as policy
@@ -15,6 +16,7 @@ from wukong.replies.extender import plugin, verbs
 from wukong.runtime import event_writer, leader, mirror_age, pending_writes
 from wukong.serve import body_limits, site
 from wukong.serve.extender import server
+from wukong.serve.notices import server as notices
 
 DOCS = Path(__file__).parents[2] / "docs"
 MEBIBYTE = 1 << 20
@@ -26,6 +28,10 @@ PROMISED: list[tuple[object, object, str, str]] = [
     (body_limits.LIMIT_BYTES, 128 * MEBIBYTE, "operations.md", "| 128 MiB (413), 192 MiB (503)"),
     (body_limits.TOTAL_BYTES, 192 * MEBIBYTE, "operations.md", "| 128 MiB (413), 192 MiB (503)"),
     (server.BODY_SECONDS, 30.0, "operations.md", "| a body to arrive, a large answer to be read | 30 s |"),
+    (hook.CONNECTIONS, 64, "operations.md", "| 64; 16 KiB (413), 1 MiB (503); 10 s |"),
+    (notices.LIMIT_BYTES, 16 << 10, "operations.md", "| 64; 16 KiB (413), 1 MiB (503); 10 s |"),
+    (notices.TOTAL_BYTES, MEBIBYTE, "operations.md", "| 64; 16 KiB (413), 1 MiB (503); 10 s |"),
+    (notices.BODY_SECONDS, 10.0, "operations.md", "| 64; 16 KiB (413), 1 MiB (503); 10 s |"),
     (http.STALL_SECONDS, 90.0, "operations.md", "A watch on which nothing came for 90 s is cut"),
     (list_watch.FIRST_SECONDS, 0.8, "operations.md", "begun again after 0.8 s, doubling up to 30 s"),
     (list_watch.LAST_SECONDS, 30.0, "operations.md", "begun again after 0.8 s, doubling up to 30 s"),

@@ -31,6 +31,9 @@ PARSE_ALLOWED = {
     "cluster/snapshot_documents.py": "a typed decoder, given to the loader",
     "cli/inputs/recording.py": "a typed decoder, given to the loader",
     "controllers/spot/records.py": "a typed decoder, given to the loader",
+    "placement/notice_annotation.py": "a typed decoder, given to the loader",
+    "app/agent/own_node.py": "a typed decoder, given to the loader",
+    "serve/notices/request.py": "a typed decoder, given to the loader",
     "api/crds.py": "a copy of what we made",
     "app/sim_live/real_cluster.py": "a copy of what we made",
     "app/sim_live/ownership.py": "a copy of what is in memory",
@@ -56,6 +59,7 @@ OPEN_ALLOWED = {
     "cli/views/trace_file.py": "writes",
     "cluster/whole_file.py": "writes",
     "serve/tls.py": "certificates and keys",
+    "serve/bearer_tokens.py": "tokens that callers show",
 }
 
 

@@ -36,6 +36,8 @@ def test_flags_that_are_not_called_like_their_fields_are_named() -> None:
         "--policy-max-priority",
         "--admission",
         *(f"--admission-{name}" for name in ("service", "cert", "key")),
+        "--hook",
+        *(f"--hook-{name}" for name in ("token-file", "cert", "key", "plain-http")),
         "--extender",
         *(f"--extender-{name}" for name in ("cert", "key", "client-ca", "plain-http")),
     }
@@ -47,5 +49,7 @@ def test_flags_that_are_not_called_like_their_fields_are_named() -> None:
         "`--gate`",
         "`--admission`",
         "`--admission-`",
+        "`--hook`",
+        "`--hook-`",
     )
     assert all(flag in DOCS for flag in named)

@@ -26,6 +26,7 @@ from wukong.errors import InputError, WukongError
 VERBS: dict[str, Verb] = {
     "snapshot": Verb("wukong.cli.verbs.snapshot", "Capture what decides placement in a live cluster."),
     "run": Verb("wukong.cli.verbs.run", "Run Wukong's controllers until stopped."),
+    "agent": Verb("wukong.cli.verbs.agent", "Write on a Node what its cloud says of its end, until stopped."),
     "replay": Verb("wukong.cli.verbs.replay", "Decide recorded scheduling attempts again and compare."),
     "capacity": Verb("wukong.cli.verbs.capacity", "Count how many more pods like this one fit, and why no more do."),
     "explain": Verb("wukong.cli.verbs.explain", "Show how every node fares for a pod, rule by rule."),

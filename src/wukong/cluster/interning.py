@@ -15,7 +15,7 @@ from wukong.api.core import Node, PersistentVolume, PersistentVolumeClaim, Pod, 
 from wukong.api.meta import Object, ObjectMeta, OwnerReference
 from wukong.api.storage import StorageClass
 from wukong.placement.leaving_nodes import NOTICE, SHUTTING_DOWN
-from wukong.placement.pods.mark import MARK
+from wukong.placement.pod_annotations import MARK
 from wukong.semantics.volume_claims import READ_ANNOTATIONS
 
 _READ: dict[type[Object], tuple[str, ...]] = {  # annotations that placement reads

@@ -1,6 +1,7 @@
 """Placement: what a node is to us (spot, leaving, priced, used) and what a policy wants of it. Row 2, pure.
 
 capacity, leaving, prices      what is known of one node
+pod_annotations                names of annotations that others look for
 fleet                          all nodes as columns
 rule, rules/                   the rules a policy may name: the contract, and those that are built in
 limits, affinity_problems, policy_problems, compile, matching

@@ -7,6 +7,7 @@ from typing import Any
 from wukong.app.component import Component
 from wukong.app.components.admission import ADMISSION
 from wukong.app.components.extender import EXTENDER
+from wukong.app.components.hook import HOOK
 from wukong.app.components.kube_scheduler import KUBE_SCHEDULER
 from wukong.app.components.load import LOAD
 from wukong.app.components.policy import POLICY
@@ -26,6 +27,7 @@ COMPONENTS: dict[str, Component[Any]] = {
         POLICY,
         ADMISSION,
         VM,
+        HOOK,
         SPOT,
         SCHEDULER,
         KUBE_SCHEDULER,

@@ -6,7 +6,9 @@ component serves nothing but probes, so there are no certificates.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from wukong.api.crds import build_crds
 from wukong.app.component import list_permissions
@@ -23,6 +25,7 @@ class ControllerInstallation(Installation, frozen=True, kw_only=True):
     component: str  # the one that this is about; others may run beside it
     kinds: Sequence[str]  # of ours that it needs, as CustomResourceDefinitions are named
     options: Sequence[str] = ()  # of `wukong run`, one word each, such as --max-priority=1000
+    component_options: Mapping[str, msgspec.Struct] = {}  # where rights depend on them; by the component's name
 
     @property
     def name(self) -> str:
@@ -43,7 +46,7 @@ def check_installation(installation: ControllerInstallation) -> None:
 def build_manifests(installation: ControllerInstallation, certificates: None = None) -> list[Document]:
     """Everything that is to be applied."""
     name, component = installation.name, installation.component
-    permissions = list_permissions(installation.components, {}, name)
+    permissions = list_permissions(installation.components, installation.component_options, name)
     probed = {"ports": [workload.build_port(PROBES_PORT)]}  # the kubelet and Prometheus, wherever they are
     return [
         *(crd for crd in build_crds() if crd["metadata"]["name"] in installation.kinds),

@@ -13,6 +13,9 @@ PARTS: dict[str, Verb] = {
     "admission": Verb(
         "wukong.cli.verbs.manifests_admission", "Print the admission webhooks: workload, rights, configurations."
     ),
+    "agent": Verb(
+        "wukong.cli.verbs.manifests_agent", "Print who asks the cloud on every node: DaemonSet, rights, policy."
+    ),
     "crds": Verb("wukong.cli.verbs.manifests_crds", "Print the CustomResourceDefinitions of Wukong's kinds."),
     "extender": Verb(
         "wukong.cli.verbs.manifests_extender", "Print the scheduler extender: workload, rights, certificates."

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
 import os
 import secrets
 import signal
 import socket
-import sys
 import textwrap
 from typing import Any
 
@@ -20,12 +17,11 @@ from wukong.app.component_choice import LIVE_COMPONENTS
 from wukong.app.live import run
 from wukong.app.run_config import RUN, RunConfig, read_run_config, sections
 from wukong.cli.inputs.flags import add_flags, read_flags
-from wukong.cli.views.escaping import escape, escape_json, escape_line
+from wukong.cli.views.log_lines import log_to_stderr
 from wukong.cluster import place_name, read_settings
 from wukong.cluster.credentials import load
 from wukong.errors import InputError
 
-_USUAL = frozenset(vars(logging.makeLogRecord({})))
 _NAME_WIDTH, _HELP_WIDTH = 7, 112
 HELP = """Run Wukong's controllers until stopped.
 
@@ -97,31 +93,3 @@ async def _run_until_signal(config: RunConfig) -> None:
         await run(load(config.run.kubeconfig, config.run.context), config, identity, stop)
     except BaseExceptionGroup as group:
         raise group.exceptions[0] from None
-
-
-def log_to_stderr(form: str) -> None:
-    """Constant messages with their facts behind them: as JSON, or as text with key=value."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Json() if form == "json" else _Text())
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-
-
-def _facts(record: logging.LogRecord) -> dict[str, object]:
-    return {
-        key: value for key, value in vars(record).items() if key not in _USUAL and key not in ("message", "asctime")
-    }
-
-
-class _Json(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        head = {"time": self.formatTime(record), "level": record.levelname.lower(), "message": record.getMessage()}
-        error = {"error": self.formatException(record.exc_info)} if record.exc_info else {}
-        return escape_json(json.dumps({**head, **_facts(record), **error}, default=str))
-
-
-class _Text(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        facts = "".join(f" {key}={value}" for key, value in _facts(record).items())
-        error = f"\n{escape(self.formatException(record.exc_info))}" if record.exc_info else ""
-        line = escape_line(f"{record.levelname.lower():7} {record.getMessage()}{facts}")
-        return f"{self.formatTime(record)} {line}{error}"

@@ -6,7 +6,6 @@ annotation that anybody may write; facts about a machine that only its cloud kno
 
 from __future__ import annotations
 
-import re
 from enum import Enum
 from typing import NamedTuple
 
@@ -14,9 +13,9 @@ from wukong.api.core import Node
 from wukong.api.times import parse_time
 from wukong.placement.capacity import is_spot
 from wukong.placement.leaving_nodes import CONDITIONS, NOTICE, SHUTTING_DOWN
+from wukong.placement.notice_annotation import read_annotation
 
 SILENT_SECONDS = 60.0  # a spot node that is not ready for so long is taken for lost
-_DURATION = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?")
 
 
 class Course(Enum):
@@ -73,21 +72,14 @@ def is_silent(node: Node) -> bool:
     return ready is not None and ready.status == "Unknown" and is_spot(node.metadata.labels)
 
 
-def parse_duration(text: str) -> float | None:
-    """`90s`, `2m`, `1h30m` in seconds; None for anything else."""
-    match = _DURATION.fullmatch(text.strip()) if text.strip() else None
-    if match is None:
-        return None
-    return float(sum(int(part) * unit for part, unit in zip(match.groups(), (3600, 60, 1), strict=True) if part))
-
-
 def _read_annotation(node: Node) -> list[Notice]:
-    """Its value is a duration from when it is seen (2m), a moment (RFC 3339), or anything else: soon."""
+    """What people wrote (2m, a moment, anything: soon) or a program did, which says its name and how sure it is."""
     text = node.metadata.annotations.get(NOTICE)
     if text is None:
         return []
-    source = f"annotation {NOTICE}"
-    return [Notice(source, Course.RECLAIM, seconds=parse_duration(text), deadline=parse_time(text))]
+    stated = read_annotation(text)
+    source = stated.source or f"annotation {NOTICE}"
+    return [Notice(source, Course(stated.course), seconds=stated.seconds, deadline=stated.deadline)]
 
 
 def _read_conditions(node: Node) -> list[Notice]:

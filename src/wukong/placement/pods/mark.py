@@ -12,10 +12,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from wukong.api.placement import GROUP
+from wukong.placement import pod_annotations
 from wukong.placement.compile import Plan
 
-MARK = f"{GROUP}/applied"
+MARK = pod_annotations.MARK
 CAPACITIES = ("", "on-demand", "spot")
 _LONGEST = 1024  # of a mark: a name of a policy, and little else
 

@@ -17,6 +17,7 @@ from wukong.api.kinds import (
     VIRTUAL_MACHINE_INSTANCES,
 )
 from wukong.app.component import Component, Context, NoOptions
+from wukong.app.components.hook import HOOK
 from wukong.app.install.controller import build_manifests
 from wukong.app.permissions import Permission
 from wukong.controllers.spot.evictions import SpotEvictions
@@ -60,4 +61,5 @@ SPOT = Component(
     permissions_of=permissions_of,
     build_controllers=build_controllers,
     build_manifests=build_manifests,
+    needs=(HOOK,),
 )
