@@ -54,6 +54,17 @@ def test_the_version_of_a_live_server_decides_whatever_its_kubelets_run(wukong: 
     assert not any("Kubernetes" in note for note in run.notes)
 
 
+def test_that_a_change_is_played_as_in_another_version_is_said(wukong: Wukong, tmp_path: Path) -> None:
+    for verb in (("plan", "--seeds", "1"), ("sim", "run")):
+        for kubelet, notes in (
+            ("v1.33.4", ["note: played as in Kubernetes 1.35: the kubelets run 1.33."]),
+            ("v1.35.1", []),
+        ):
+            write_json(tmp_path / "cluster.json", node("a", kubelet=kubelet))
+            run = wukong(*verb, *ARGUMENTS[1:])
+            assert [note for note in run.notes if "Kubernetes" in note] == notes
+
+
 def test_a_version_asked_for_is_not_commented(wukong: Wukong) -> None:
     assert not any("Kubernetes" in note for note in wukong(*ARGUMENTS, "--kubernetes", "1.37").notes)
 

@@ -41,8 +41,8 @@ def test_a_node_like_the_one_named_takes_the_pod_and_a_smaller_one_with_its_daem
 async def furnish(bed: Bed, namespace: str, hollow_nodes: HollowNodes) -> str:
     """Make the nodes and their daemons; gives the name of the large node."""
     (large,) = await hollow_nodes(1, capacity=LARGE, labels={"pool": "large"})
-    for number in range(SHAPES):
-        await hollow_nodes(OF_EACH, capacity=SMALL, labels={"pool": f"small-{number}"})
+    shapes = [{"pool": f"small-{number}"} for number in range(SHAPES)]
+    await asyncio.gather(*(hollow_nodes(OF_EACH, capacity=SMALL, labels=labels) for labels in shapes))
     async with bed.client() as client:
         full = a_pod("full", namespace, LARGE["cpu"])
         full["spec"]["nodeName"] = large

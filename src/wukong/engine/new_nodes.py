@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wukong.api.core import Pod
+from wukong.api.meta import controller_of
 from wukong.engine.nodes import NodeRow
 from wukong.engine.scheduler import Scheduler
 from wukong.engine.snapshot import Snapshot
@@ -104,9 +105,9 @@ def _list_waiting_daemons(snapshot: Snapshot) -> dict[str, list[Template]]:
     but to a new one it comes before all others, for it tolerates that the node is not ready."""
     waiting: dict[str, list[Template]] = {}
     for pod in snapshot.pending.values():
-        template = snapshot.table.intern(pod) if pod.metadata.owner_references else None
-        if template is not None and _is_daemon(template):
-            waiting.setdefault(_name_node(pod), []).append(template)
+        owner = controller_of(pod.metadata)
+        if owner is not None and owner.kind == "DaemonSet":
+            waiting.setdefault(_name_node(pod), []).append(snapshot.table.intern(pod))
     return waiting
 
 

@@ -25,7 +25,9 @@ from wukong.state import State
 
 _MOST_WORKLOADS = 20
 _MOST_EXAMPLES = 3
+_MOST_SIZES = 24  # of nodes of which it is counted how many it takes; those that take the pods are chosen from all
 _MOST_NODES = 200  # beyond which nobody asks how many it takes
+_ZONE = "topology.kubernetes.io/zone"
 
 
 def list_blocked(state: State, recorder: Recorder, workloads: Iterable[str]) -> list[BlockedPod]:
@@ -140,10 +142,23 @@ def _place(snapshot: Snapshot, missing: Iterable[tuple[Pod, int]]) -> list[tuple
 
 
 def _list_helpful_shapes(snapshot: Snapshot, missing: list[tuple[Pod, int]]) -> list[NewNode]:
-    """Every shape of node of which one more takes at least one of these pods, the commonest first."""
+    """The shapes of which one more node takes at least one of these pods, the commonest first.
+
+    Every shape is asked. Of those that take the same pods, have the same room and are in the same zone one stands for
+    all: where each node has labels of its own there are as many shapes as nodes.
+    """
     shapes, scheduler = list_new_nodes(snapshot), Scheduler(snapshot)
-    names = {shape.example.name for pod, _ in missing for shape in list_fitting(scheduler, pod, shapes)}
-    return [shape for shape in shapes if shape.example.name in names]
+    pods_by_name: dict[str, list[int]] = {}
+    for number, (pod, _) in enumerate(missing):
+        for shape in list_fitting(scheduler, pod, shapes):
+            pods_by_name.setdefault(shape.example.name, []).append(number)
+    helpful: dict[object, NewNode] = {}
+    for shape in shapes:
+        if numbers := pods_by_name.get(shape.example.name):
+            room = (*sorted(shape.example.allocatable.items()), shape.example.allowed_pods)
+            daemons = tuple(sorted(daemon.number for daemon in shape.daemons))
+            helpful.setdefault((*numbers, room, daemons, shape.example.labels.get(_ZONE, "")), shape)
+    return list(helpful.values())[:_MOST_SIZES]
 
 
 def _try_shape(snapshot: Snapshot, shape: NewNode, missing: list[tuple[Pod, int]], most: int) -> list[NeededNodes]:

@@ -38,19 +38,29 @@ def read_version(text: str, place: str) -> Version:
 
 def guess_version(nodes: Iterable[Node]) -> Version:
     """Return the version most kubelets run. The control plane may be newer, so the guess is always noted."""
-    kubelets = Tally(
-        match[1] for node in nodes if (match := _VERSION.match(node.status.node_info.kubelet_version)) is not None
-    )
+    minor = find_most_common_minor(node.status.node_info.kubelet_version for node in nodes)
     choose = "Choose with --kubernetes."
-    if not kubelets:
+    if not minor:
         version, _ = find_version("")
         note(f"the nodes do not say which Kubernetes they run; decided as in {version.minor}. {choose}")
         return version
-    ((minor, _),) = kubelets.most_common(1)
     version, is_exact = find_version(minor)
     nearest = "" if is_exact else f", which is not modelled; {version.minor} is the nearest that is"
     note(f"decided as in Kubernetes {version.minor}: the kubelets run {minor}{nearest}. {choose}")
     return version
+
+
+def note_other_version(kubelets: Iterable[str]) -> None:
+    """Where a change is played, controllers and scheduler are those of one version, whatever the cluster runs."""
+    minor, played = find_most_common_minor(kubelets), find_version("")[0].minor
+    if minor and minor != played:
+        note(f"played as in Kubernetes {played}: the kubelets run {minor}.")
+
+
+def find_most_common_minor(kubelets: Iterable[str]) -> str:
+    """Return the minor, as 1.35, that most of these versions of kubelets have; "" if none can be read."""
+    minors = Tally(match[1] for version in kubelets if (match := _VERSION.match(version)) is not None)
+    return minors.most_common(1)[0][0] if minors else ""
 
 
 def note_other_scheduler(pod: Pod) -> None:

@@ -14,6 +14,7 @@ import click
 
 from wukong.app.snapshots import load
 from wukong.cli.inputs.namespaces import Namespace, NamespaceWriter
+from wukong.cli.inputs.scheduler import note_other_version
 from wukong.cli.inputs.source import UNMODELLED_KINDS, Source, note_sampling, note_skipped
 from wukong.cli.inputs.unknown_fields import warn_of_unknown_fields
 from wukong.cli.views.console import busy, count, note, progress
@@ -91,7 +92,9 @@ def read_start(source: Source, scenario: Scenario, changes: Sequence[str], choos
             raise error.at(place) from None
     for remark in start.notes:
         note(f"{place}: {remark}")
-    note_sampling(sum(document.get("kind") == "Node" for document in documents))
+    nodes = [document for document in documents if document.get("kind") == "Node"]
+    note_sampling(len(nodes))
+    note_other_version(_read_kubelet(node) for node in nodes)
     if namespaces:
         note(
             f"{place} keeps no security contexts: whether Pod Security Standards refuse new pods in "
@@ -108,6 +111,12 @@ def read_start(source: Source, scenario: Scenario, changes: Sequence[str], choos
     if snapshot.is_reduced:
         _reduce(scenario)
     return start
+
+
+def _read_kubelet(node: Document) -> str:
+    status = node.get("status")
+    info = status.get("nodeInfo") if isinstance(status, dict) else None
+    return str(info.get("kubeletVersion", "")) if isinstance(info, dict) else ""
 
 
 def _read_snapshot(path: str) -> Documents:
