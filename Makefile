@@ -9,12 +9,13 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 CODE := $(wildcard src tests testbed bench examples)
 
-# Tests in parallel. Most of what tests of the control plane take is waiting: for them there is one worker more than
-# cores: with more, real control planes answer seconds late, and stories in real time go another way. Tests that share a cluster stay on one worker (loadgroup), and those that wait start first, who waits longest
+# Tests in parallel. As many workers as cores compute; two more run only tests that wait for long, such as stories in real
+# time, to which the others give way. If more computed, real control planes would answer seconds late, and stories go another
+# way. Tests that share a cluster stay on one worker (loadgroup), and those that wait start first, who waits longest
 # before the others: testbed/worker_groups.py. Workers read compiled tests, also where the environment asks Python to
 # write none: each would compile all of them again, and every process that a test starts would compile what it imports.
 CORES := $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((cores < 8 ? cores : 8)))
-WORKERS := $(shell echo $$(($(CORES) + 1)))
+WORKERS := $(shell echo $$(($(CORES) + 2)))
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 IN_PARALLEL := --dist loadgroup --no-loadscope-reorder
 
@@ -35,7 +36,7 @@ quick: lint types ## Lint, types and the tests that need neither a control plane
 test: .venv ## Run every test (ARGS="-k taint" to choose); the first time builds a control plane and KubeVirt, about 11 minutes
 	@$(BIN)/python -m testbed build --kubevirt --optional
 	@$(BIN)/python -m testbed prometheus --optional
-	@$(PYTEST) -n $(WORKERS) $(IN_PARALLEL) $(ARGS)
+	@$(PYTEST) -n $(WORKERS) --computing $(CORES) $(IN_PARALLEL) $(ARGS)
 
 check: lint ## Lint, format, types, import rows: what a change must pass besides its tests
 	@$(BIN)/ruff format --check --quiet . || { echo "Some files are not formatted: run 'make format'." >&2; exit 1; }

@@ -48,6 +48,7 @@ GROUPS = {
     "own-scheduler": Group("own_scheduler", 20),  # our scheduler on the shared cluster, with exactly its rights
     "admission": Group("webhooks", 250),  # a cluster whose API server asks our webhooks
     "lone-api-server": Group("lone_api_server", 60),  # etcd and an API server, which tests kill and start again
+    "few-controllers": Group("few_controllers", 5),  # a cluster with those of budgets and DaemonSets alone
     "policies": Group("kinds", 5),  # a cluster with our kinds, and nobody else who judges policies or Wukongs
 }
 

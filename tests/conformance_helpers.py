@@ -16,7 +16,7 @@ from wukong.ports import Cluster, Document, Event, Listing, PatchBody, Selection
 
 CONFIG_MAPS = Resource(kind="ConfigMap", plural="configmaps")
 BUDGETS = POD_DISRUPTION_BUDGETS
-SECONDS = 30.0
+SECONDS = 120.0
 HELD = "wukong.test/held"
 
 

@@ -82,7 +82,7 @@ async def test_it_serves_the_files_it_is_given_and_makes_none(tmp_path: Path, mo
 
 async def test_without_files_it_makes_a_certificate_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     async with running(AdmissionOptions(address="127.0.0.1:0"), monkeypatch) as site:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not site.metrics.registry.get_sample_value(EXPIRY):
                 await asyncio.sleep(0.01)
         data = site.server.get(SECRETS, Key("wukong-system", "wukong-admission-certificates"))["data"]

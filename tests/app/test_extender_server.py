@@ -132,7 +132,7 @@ async def test_beside_it_certificates_are_watched_and_the_notes_of_answers_writt
     answering = server.CountingExtender(Extender(State()), metrics, clock)
     starting = ExtenderServer(lambda _: Extender(State()), ExtenderOptions(address="127.0.0.1:0"), context)
     beside = asyncio.create_task(starting._run_beside(answering, files, cast(Performer, recorder)))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         warning = await recorder.notes.get()
         assert (warning.reason, warning.key, warning.is_warning) == (
             "CertificateExpires",

@@ -22,6 +22,8 @@ GRANTED = json.dumps(
     {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "t"}}
 )
 
+DEADLINE_SECONDS = 120.0  # a fifth of what those sleep whom nobody may wait for
+
 
 def a_plugin(folder: Path, program: str) -> Exec:
     """`child(detached)` in the program starts somebody who keeps its output; all of them write down their ids."""
@@ -40,7 +42,9 @@ def a_plugin(folder: Path, program: str) -> Exec:
 
 
 async def run(plugin: Exec) -> exec_plugin.ExecCredentialStatus:
-    return await exec_plugin.run(plugin, ClusterEntry(server="https://h"), "config")
+    """Long before anybody who sleeps wakes up."""
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        return await exec_plugin.run(plugin, ClusterEntry(server="https://h"), "config")
 
 
 def pids(folder: Path) -> list[int]:
@@ -49,7 +53,7 @@ def pids(folder: Path) -> list[int]:
 
 async def are_gone(folder: Path) -> bool:
     """A killed process is gone when its parent, or init, has heard of it."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(DEADLINE_SECONDS):
         while any(map(is_alive, pids(folder))):
             await asyncio.sleep(0.01)
     return bool(pids(folder))
@@ -63,7 +67,7 @@ def is_alive(pid: int) -> bool:
 
 
 async def wait_for_file(path: Path) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(DEADLINE_SECONDS):
         while not path.exists():
             await asyncio.sleep(0.01)
 
@@ -75,11 +79,9 @@ def _short_rest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 async def test_a_plugin_that_hangs_is_killed_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exec_plugin, "SECONDS", 0.8)
-    started = time.monotonic()
-    with pytest.raises(Denied, match=r"did not end within 0\.8 s"):
+    monkeypatch.setattr(exec_plugin, "SECONDS", 5)  # by then it has started, on a busy machine, too
+    with pytest.raises(Denied, match="did not end within 5 s"):
         await run(a_plugin(tmp_path, "child()\nchild()\ntime.sleep(600)"))
-    assert time.monotonic() - started < 5
     assert await are_gone(tmp_path)
 
 
@@ -90,9 +92,8 @@ async def test_a_credential_counts_though_a_child_keeps_the_output(tmp_path: Pat
 
 
 async def test_a_child_that_went_its_own_way_is_not_waited_for(tmp_path: Path) -> None:
-    started = time.monotonic()
     status = await run(a_plugin(tmp_path, f"child(detached=True)\nprint({GRANTED!r}, flush=True)"))
-    assert (status.token, time.monotonic() - started < 5) == ("t", True)
+    assert status.token == "t"
     (left,) = [pid for pid in pids(tmp_path) if is_alive(pid)]
     os.kill(left, 9)
 

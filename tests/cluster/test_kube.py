@@ -25,7 +25,7 @@ from wukong.errors import ClusterError, Denied, ServerFailed
 from wukong.ports import Document, Listing, Selection, WatchFailure, WatchUpdate
 
 CONFIG_MAPS = Resource("ConfigMap", plural="configmaps")
-SECONDS = 60.0
+SECONDS = 120.0
 
 
 def entry(bed: Bed) -> ClusterEntry:

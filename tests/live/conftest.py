@@ -4,11 +4,13 @@
 
 `vm_component`: the control plane with KubeVirt, our kinds, and `wukong run --components vm`. One per run.
 `kinds`: a control plane with our kinds, and nobody who acts on them but whom a test starts. One per run.
+`few_controllers`: a control plane whose controllers are those of budgets and DaemonSets alone. One per run.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,8 @@ from live.extending import ACCOUNT, PERMISSIONS, Extended, extender_running, fre
 from live.node_metrics import CRD
 from live.test_policies import install, path_of, until_served
 from testbed import supervisor
+from testbed.client import Client
+from testbed.control_plane import ControlPlane
 from testbed.programs import Programs
 from testbed.pytest_plugin import RUN, Bed, close_with_last_use
 from testbed.supervisor import Order
@@ -51,6 +55,40 @@ def kinds(request: pytest.FixtureRequest, testbed_programs: Programs, tmp_path_f
     bed = Bed(state.kubeconfig, state.seconds)
     asyncio.run(install_kinds(bed))
     return bed
+
+
+ONLY_THOSE = "--controllers=serviceaccount-controller,disruption-controller,daemonset-controller"
+
+
+@pytest.fixture(scope="session")
+def few_controllers_of_run(
+    request: pytest.FixtureRequest, testbed_programs: Programs, tmp_path_factory: pytest.TempPathFactory
+) -> ControlPlane:
+    flags = {"controller-manager": [ONLY_THOSE]}
+    plane = ControlPlane(tmp_path_factory.mktemp("few-controllers"), testbed_programs, extra_flags=flags)
+    close_with_last_use(request).callback(plane.stop)
+    plane.start()
+    return plane
+
+
+@pytest.fixture
+def few_controllers(few_controllers_of_run: ControlPlane) -> Iterator[ControlPlane]:
+    """With its controller manager, and without what the test before has made. There is nobody who collects garbage."""
+    plane = few_controllers_of_run
+    if "controller-manager" not in plane.running:
+        plane.launch("controller-manager")
+        plane.await_ready("controller-manager")
+    yield plane
+    asyncio.run(delete_all(plane))
+
+
+async def delete_all(plane: ControlPlane) -> None:
+    in_default = "namespaces/default"
+    async with Client.of(plane.kubeconfig) as client:
+        await client.delete(f"/apis/apps/v1/{in_default}/daemonsets")
+        await client.delete(f"/apis/policy/v1/{in_default}/poddisruptionbudgets")
+        await client.delete(f"/api/v1/{in_default}/pods", grace_seconds=0)
+        await client.delete("/api/v1/nodes")
 
 
 async def install_kinds(bed: Bed) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -14,59 +12,35 @@ import pytest
 from live.second_leader import HoldingProxy, second_controller_manager
 from testbed.client import ApiError, Client
 from testbed.control_plane import ControlPlane
-from testbed.programs import Programs
 
-pytestmark = pytest.mark.xdist_group("late budgets")  # one worker, so that the control plane below is started once
 PODS = "/api/v1/namespaces/default/pods"
 BUDGET = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 LABELS = {"app": "web"}
-ONLY_BUDGETS = {"controller-manager": ["--controllers=serviceaccount-controller,disruption-controller"]}
 
 
-@pytest.fixture(scope="module")
-def shared_plane(testbed_programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    with ControlPlane(tmp_path_factory.mktemp("budgets"), testbed_programs, extra_flags=ONLY_BUDGETS) as plane:
-        yield plane
-
-
-@pytest.fixture
-def plane(shared_plane: ControlPlane) -> Iterator[ControlPlane]:
-    """With its controller manager, and without pods and budgets."""
-    if "controller-manager" not in shared_plane.running:
-        shared_plane.launch("controller-manager")
-        shared_plane.await_ready("controller-manager")
-    yield shared_plane
-    asyncio.run(delete_all(shared_plane))
-
-
-async def delete_all(plane: ControlPlane) -> None:
-    async with Client.of(plane.kubeconfig) as client:
-        for path in (BUDGET, PODS):
-            for item in (await client.get(path))["items"]:
-                await client.delete(f"{path}/{item['metadata']['name']}", grace_seconds=0)
-
-
-async def test_a_leader_whose_pods_are_behind_lets_a_budget_be_broken(plane: ControlPlane, tmp_path: Path) -> None:
+async def test_a_leader_whose_pods_are_behind_lets_a_budget_be_broken(
+    few_controllers: ControlPlane, tmp_path: Path
+) -> None:
     """The new leader counts an evicted pod out and forgets that it was evicted; the old one still sees it healthy.
 
     The old leader's status is written at the budget's newest version, so the API server takes it for the truth.
     """
-    plane.end("controller-manager")
-    proxy = HoldingProxy(plane.kubeconfig)
+    few_controllers.end("controller-manager")
+    proxy = HoldingProxy(few_controllers.kubeconfig)
     async with (
-        Client.of(plane.kubeconfig) as client,
+        Client.of(few_controllers.kubeconfig) as client,
         proxy.kubeconfig(tmp_path) as kubeconfig,
     ):
-        with second_controller_manager(plane, kubeconfig, "disruption-controller"):
+        with second_controller_manager(few_controllers, kubeconfig, "disruption-controller"):
             await create_budget(client)
             proxy.hold("pods")
             proxy.hold("poddisruptionbudgets")
-            plane.launch("controller-manager")
+            few_controllers.launch("controller-manager")
             await evict(client, "web-0")
             await wait_for_count(client, healthy=2)
             with pytest.raises(ApiError, match="disruption budget"):
                 await evict(client, "web-1")
-            plane.end("controller-manager")  # or both would write in turns
+            few_controllers.end("controller-manager")  # or both would write in turns
             await proxy.release("poddisruptionbudgets")
             await wait_for_count(client, healthy=3)
             await evict(client, "web-1")
@@ -74,12 +48,12 @@ async def test_a_leader_whose_pods_are_behind_lets_a_budget_be_broken(plane: Con
 
 
 async def test_a_pod_that_turned_unready_unseen_leaves_free_of_charge_and_the_next_breaks_the_budget(
-    plane: ControlPlane,
+    few_controllers: ControlPlane,
 ) -> None:
     """The budget was counted before the pod turned unready, and goes on allowing one more."""
-    async with Client.of(plane.kubeconfig) as client:
+    async with Client.of(few_controllers.kubeconfig) as client:
         await create_budget(client)
-        plane.end("controller-manager")  # it hears of nothing that happens from now on
+        few_controllers.end("controller-manager")  # it hears of nothing that happens from now on
         await set_ready(client, "web-0", is_ready=False)
         await evict(client, "web-0")
         assert (await client.get(f"{BUDGET}/web"))["status"]["disruptionsAllowed"] == 1
@@ -88,12 +62,12 @@ async def test_a_pod_that_turned_unready_unseen_leaves_free_of_charge_and_the_ne
 
 
 async def test_a_pod_that_was_deleted_unseen_is_evicted_free_of_charge_and_the_next_breaks_the_budget(
-    plane: ControlPlane,
+    few_controllers: ControlPlane,
 ) -> None:
     """The budget was counted before. The pod is still ready, and stays until a kubelet has stopped it."""
-    async with Client.of(plane.kubeconfig) as client:
+    async with Client.of(few_controllers.kubeconfig) as client:
         await create_budget(client)
-        plane.end("controller-manager")  # it hears of nothing that happens from now on
+        few_controllers.end("controller-manager")  # it hears of nothing that happens from now on
         await client.delete(f"{PODS}/web-0")
         await evict(client, "web-0")
         assert (await client.get(f"{BUDGET}/web"))["status"]["disruptionsAllowed"] == 1
@@ -102,9 +76,9 @@ async def test_a_pod_that_was_deleted_unseen_is_evicted_free_of_charge_and_the_n
 
 
 async def test_a_pod_that_was_evicted_two_minutes_ago_and_is_still_there_counts_again(
-    plane: ControlPlane,
+    few_controllers: ControlPlane,
 ) -> None:
-    async with Client.of(plane.kubeconfig) as client:
+    async with Client.of(few_controllers.kubeconfig) as client:
         await create_budget(client)
         for seconds, healthy in ((60, 2), (130, 3)):
             evicted_at = (datetime.now(UTC) - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")

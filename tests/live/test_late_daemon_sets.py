@@ -7,32 +7,30 @@ from typing import Any
 
 from testbed import nodes
 from testbed.client import Client
-from testbed.pytest_plugin import OwnControlPlane
+from testbed.control_plane import ControlPlane
 
 DAEMON_SETS = "/apis/apps/v1/namespaces/default/daemonsets"
 PODS = "/api/v1/namespaces/default/pods"
-ONLY_DAEMON_SETS = {"controller-manager": ["--controllers=serviceaccount-controller,daemonset-controller"]}
 
 
 async def test_a_node_that_goes_and_comes_again_while_its_daemon_stays_is_not_counted_again(
-    own_control_plane: OwnControlPlane,
+    few_controllers: ControlPlane,
 ) -> None:
     """kube-controller-manager looks at a DaemonSet for a node only where a pod has to come or go (syncNodeUpdate)."""
-    with own_control_plane(extra_flags=ONLY_DAEMON_SETS) as plane:
-        async with Client.of(plane.kubeconfig) as client:
-            await create_nodes(client, "n0", "n1")
-            await create_daemon_set(client, "agent")
-            await wait_for_counts(client, "agent", 2)
-            names = {await bound_node(client, pod): pod["metadata"]["name"] for pod in await list_pods(client)}
-            await client.delete("/api/v1/nodes/n1")
-            await client.patch(f"{PODS}/{names['n0']}", {"metadata": {"labels": {"looked": "at"}}})
-            await wait_for_counts(client, "agent", 1)
-            await create_daemon_set(client, "witness", nodeSelector={"kubernetes.io/hostname": "n1"})
-            await wait_for_counts(client, "witness", 0)
-            await create_nodes(client, "n1")
-            await wait_for_counts(client, "witness", 1)  # the new node has been looked at for every DaemonSet
-            await wait_for_counts(client, "agent", 1)
-            assert sorted(pod["spec"]["nodeName"] for pod in await list_pods(client)) == ["n0", "n1"]
+    async with Client.of(few_controllers.kubeconfig) as client:
+        await create_nodes(client, "n0", "n1")
+        await create_daemon_set(client, "agent")
+        await wait_for_counts(client, "agent", 2)
+        names = {await bound_node(client, pod): pod["metadata"]["name"] for pod in await list_pods(client)}
+        await client.delete("/api/v1/nodes/n1")
+        await client.patch(f"{PODS}/{names['n0']}", {"metadata": {"labels": {"looked": "at"}}})
+        await wait_for_counts(client, "agent", 1)
+        await create_daemon_set(client, "witness", nodeSelector={"kubernetes.io/hostname": "n1"})
+        await wait_for_counts(client, "witness", 0)
+        await create_nodes(client, "n1")
+        await wait_for_counts(client, "witness", 1)  # the new node has been looked at for every DaemonSet
+        await wait_for_counts(client, "agent", 1)
+        assert sorted(pod["spec"]["nodeName"] for pod in await list_pods(client)) == ["n0", "n1"]
 
 
 async def create_nodes(client: Client, *names: str) -> None:

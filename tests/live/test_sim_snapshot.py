@@ -30,6 +30,7 @@ from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 from wukong.embedded.scenario import Scenario
 from wukong.embedded.scenario.play import steps
+from wukong.embedded.scenario.play.quiescence import is_over
 from wukong.embedded.scenario.record import workload_status
 from wukong.ports import Document
 
@@ -179,6 +180,7 @@ async def test_a_real_cluster_does_what_its_snapshot_foretold(
         try:
             await real.perform(steps.apply_documents([before], frozenset({namespace})), "before")
             assert await real.wait_until(lambda: is_complete(of(real, case.kind, namespace)), SECONDS)
+            assert await real.wait_until(lambda: is_over(real, real.clock.now() - real.last_change), SECONDS)
             documents = [each async for each in capture_documents(cluster) if concerns(each, namespace, own)]
             whole = [each for each in await as_kubectl_gets(cluster) if concerns(each, namespace, [*own, sick])]
             generation = await read_generation(cluster, case.kind, namespace)

@@ -34,16 +34,23 @@ class ImportGraph:
             for imported in (*self._find_imports(tree), *self._find_conftests(name)):
                 self._importers.setdefault(imported, set()).add(name)
 
+    def has_tests(self, path: str) -> bool:
+        """Whether any reaches the module at `path`: as `list_tests` says, and without putting them in order."""
+        return next(self._find_tests(path), None) is not None
+
+    def _find_tests(self, path: str) -> Iterator[tuple[int, str]]:
+        """Distance by imports and path of the tests that reach the module at `path`, layer by layer."""
+        module = next(name for name, its_path in self._paths.items() if its_path == path)
+        seen, layer, distance = {module}, [module], 0
+        while layer:
+            yield from ((distance, self._paths[name]) for name in layer if _is_test(self._paths[name]))
+            importers = {importer for name in layer for importer in self._importers.get(name, ())}
+            layer, distance = sorted(importers - seen), distance + 1
+            seen.update(layer)
+
     def list_tests(self, path: str) -> list[tuple[int, str]]:
         """Distance by imports and path of the tests that reach the module at `path`, nearest first."""
-        module = next(name for name, its_path in self._paths.items() if its_path == path)
-        distances = {module: 0}
-        layer = [module]
-        while layer:
-            importers = {importer for name in layer for importer in self._importers.get(name, ())}
-            layer = sorted(importers - distances.keys())
-            distances |= dict.fromkeys(layer, max(distances.values()) + 1)
-        tests = [(distance, self._paths[name]) for name, distance in distances.items() if _is_test(self._paths[name])]
+        tests = self._find_tests(path)
         place = Path(path.replace("src/wukong", "tests", 1))
         words = _split_words(place)
         turns: Tally[tuple[int, str]] = Tally()

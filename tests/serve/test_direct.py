@@ -105,7 +105,7 @@ def a_request(body: bytes = b"hello", *headers: str, path: str = "/echo", length
 
 
 async def read_reply(reader: asyncio.StreamReader) -> Reply:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         first, *lines = head.strip().split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}

@@ -52,7 +52,7 @@ async def ask(host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
 
 
 async def until(count: int, connections: Connections) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(connections) != count:
             await asyncio.sleep(0.005)
 

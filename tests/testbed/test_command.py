@@ -19,7 +19,7 @@ from testbed.processes import Identity
 from testbed.programs import COMPONENTS, Programs
 
 ROOT = Path(__file__).parents[2]
-GONE_SECONDS = 20.0
+GONE_SECONDS = 120.0
 
 KILLED_RUN = """
 import signal

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import types
 import typing
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from wukong.cli import main
+from demo import output_of_demo_commands
 from wukong.cli.verbs.plan import command
 from wukong.forecast.fields import VERDICT_KINDS, Plan
 
@@ -51,13 +50,13 @@ def test_every_verdict_and_every_option_is_named() -> None:
 
 
 @pytest.mark.slow
-def test_the_commands_print_what_is_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+@pytest.mark.xdist_group("demo")  # the worker that plays the demo, which runs the same commands
+def test_the_commands_print_what_is_shown() -> None:
     blocks = re.findall(r"^```\n\$ wukong (plan [^\n]*)\n\n(.*?)^```$", TEXT, flags=re.DOTALL | re.MULTILINE)
     assert len(blocks) == 2
+    outputs = output_of_demo_commands()
     for line, shown in blocks:
-        main(shlex.split(line))
-        printed, place = capsys.readouterr().out, 0
+        printed, place = "\n".join(outputs[f"wukong {line}"]), 0
         for part in shown.split("…\n"):
             assert part in printed[place:], part
             place = printed.index(part, place) + len(part)

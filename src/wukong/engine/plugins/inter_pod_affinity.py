@@ -266,8 +266,14 @@ class InterPodScore(ScorePart):
         if key in self.counters:
             return
 
+        own = [(term, sign * term.weight) for term, sign in self.own if term.topology_key == key]
+
         def weigh(placed_template: Template) -> tuple[int, int]:
-            weights = [weight for topology_key, weight in self._list_weights(placed_template) if topology_key == key]
+            if not own and not placed_template.has_terms:  # of most pods there is nothing to ask
+                return 0, 0
+            weights = [weight for term, weight in own if term.selects(placed_template)]
+            if placed_template.has_terms:
+                weights += self._list_weights_of(placed_template, key)
             return sum(weights), len(weights)
 
         snapshot = self.view.snapshot
@@ -280,24 +286,19 @@ class InterPodScore(ScorePart):
             for key in keys:
                 self._add_counter(key)
 
-    def _list_weights(self, placed_template: Template) -> Iterator[tuple[str, int]]:
-        """Every rule between our pod and a placed one: its topology key and weight."""
-        for term, sign in self.own:
-            if term.selects(placed_template):
-                yield term.topology_key, sign * term.weight
-        if not placed_template.has_terms:
-            return
+    def _list_weights_of(self, placed_template: Template, key: str) -> Iterator[int]:
+        """The weights of every rule of a placed pod about ours, in this topology."""
         template, hard_weight = self.view.template, self.view.profile.hard_pod_affinity_weight
         if hard_weight:
             for entry in placed_template.affinity_terms:
-                if entry.selects(template.namespace, template.labels, self.labels):
-                    yield entry.topology_key, hard_weight
+                if entry.topology_key == key and entry.selects(template.namespace, template.labels, self.labels):
+                    yield hard_weight
         for entry in placed_template.preferred_affinity_terms:
-            if entry.selects(template.namespace, template.labels, self.labels):
-                yield entry.topology_key, entry.weight
+            if entry.topology_key == key and entry.selects(template.namespace, template.labels, self.labels):
+                yield entry.weight
         for entry in placed_template.preferred_anti_affinity_terms:
-            if entry.selects(template.namespace, template.labels, self.labels):
-                yield entry.topology_key, -entry.weight
+            if entry.topology_key == key and entry.selects(template.namespace, template.labels, self.labels):
+                yield -entry.weight
 
     def is_skipped(self) -> bool:
         return not any(counter.hits for counter in self.counters.values())
@@ -321,7 +322,7 @@ class InterPodScore(ScorePart):
         return np.zeros(count_nodes(rows, load), dtype=np.int64) if total is None else total
 
     def depends_on_own_pods(self) -> bool:
-        return any(True for _ in self._list_weights(self.view.template))
+        return any(counter.weigh(self.view.template)[1] for counter in self.counters.values())
 
 
 def _list_term_fields(term: PodAffinityTerm) -> tuple[tuple[str, object], ...]:
