@@ -1,7 +1,7 @@
 """`wukong plan`: says what a change will do before it is applied.
 
 What it reads is in inputs/planned_change.py and inputs/sim_source.py, what it prints in views/plan.py and
-views/plan_markdown.py; the plan itself is made in forecast/.
+views/plan_markdown.py, what --report writes in views/report/; the plan itself is made in forecast/.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from wukong.cli.inputs.node_groups import add_node_groups, add_node_groups_optio
 from wukong.cli.inputs.plan_limits import read_min_available
 from wukong.cli.inputs.planned_change import Wishes, build_change
 from wukong.cli.inputs.pod_durations import add_duration_options, add_durations, list_arguments
+from wukong.cli.inputs.report_file import add_report_option, check_report_path, write_report
 from wukong.cli.inputs.seeds import read_seeds
 from wukong.cli.inputs.sim_source import read_manifest_files, read_start
 from wukong.cli.inputs.source import Source
@@ -40,6 +41,7 @@ from wukong.errors import InputError
 from wukong.forecast.advice import find_advice
 from wukong.forecast.advice.kustomize import build_files, choose_writable
 from wukong.forecast.fields import Plan
+from wukong.forecast.placement_history import record_placement
 from wukong.forecast.plan import PlanOptions, make_plan
 from wukong.forecast.planned_change import PlannedChange
 from wukong.forecast.play import PlayOptions, tell_story
@@ -111,6 +113,7 @@ class Inputs(msgspec.Struct):
 @click.option(
     "-o", "--output", type=click.Choice(["json", "yaml", "markdown"]), help="For programs, or a pull request."
 )
+@add_report_option
 @add_duration_options
 @add_node_groups_option
 @options.kubeconfig
@@ -128,6 +131,7 @@ def command(
     write_patch: str | None,
     fail_on: str,
     output: str | None,
+    report: str | None,
     start_seconds: tuple[str, ...],
     stop_seconds: tuple[str, ...],
     node_groups: str | None,
@@ -148,12 +152,16 @@ def command(
       wukong plan -s cluster.json.gz --image deploy/web=web:2 -n shop
       wukong plan -s cluster.json.gz --drain node-7 --min-available 80%
       wukong plan -s cluster.json.gz --lose zone=eu-1a -o json
+      wukong plan -s cluster.json.gz -f web.yaml --report plan.html
     """
     wished = Wishes(**wishes)
+    check_report_path(report)
     if write_patch is not None:
         if not advice:
             raise InputError("--write-patch writes advice, and --no-advice looks for none. Leave one of them out.")
         check_new_folder(write_patch)
+    if report is not None and story is not None:
+        raise InputError("--report writes a plan, and --story shows one of its stories instead. Leave one of them out.")
     if not files and wished.is_empty:
         raise InputError("expected a change: -f FILE, --image, --scale, --drain, … Try: wukong plan --help")
     standard_input = next((path for path in files if path == "-"), None)
@@ -177,9 +185,9 @@ def command(
         told = tell_story(inputs.baseline, inputs.change, PlayOptions(inputs.options.until), story)
         show(*render_story(told, []))
         return 0 if told.settled else UNSAFE
-    with progress("seeds") as report:
+    with progress("seeds") as report_progress:
         executor = ProcessExecutor(min(os.cpu_count() or 1, len(chosen_seeds)))
-        plan = make_plan(inputs.baseline, inputs.change, chosen_seeds, executor, inputs.options, report)
+        plan = make_plan(inputs.baseline, inputs.change, chosen_seeds, executor, inputs.options, report_progress)
         plan.warnings = find_warnings(inputs.baseline, inputs.change)
     plan.replay = _build_replay(asked)
     if advice and not plan.verdict.is_safe:
@@ -188,6 +196,8 @@ def command(
     for finding in plan.shown.findings:  # a mistake of ours, for checkers judge whoever plays
         note(f"seed {plan.shown.seed}: {finding}")
     _show(plan, output)
+    if report is not None:
+        _write_report(report, inputs, plan)
     if write_patch is not None and not plan.verdict.is_safe:
         _write_patch(write_patch, plan)
     is_good = plan.verdict.is_safe and not (fail_on == "warning" and plan.warnings)
@@ -199,6 +209,15 @@ def _write_patch(path: str, plan: Plan) -> None:
     if chosen is not None:
         write_new_folder(path, build_files(chosen))
     note(show_patch_note(path, chosen))
+
+
+def _write_report(path: str, inputs: Inputs, plan: Plan) -> None:
+    from wukong.cli.views.report import render_report
+
+    with busy("Writing the report …"):
+        history = record_placement(inputs.baseline, inputs.change, PlayOptions(inputs.options.until), plan.shown.seed)
+        write_report(path, render_report(plan, history))
+    note(f"wrote {path}: open it in a browser.")
 
 
 def _show(plan: Plan, output: str | None) -> None:

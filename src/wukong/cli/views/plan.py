@@ -62,7 +62,7 @@ def list_sections(plan: Plan) -> Iterator[tuple[str, list[str]]]:
     play = plan.shown
     sections = [
         ("What changes", list(_show_changes(plan.changes))),
-        *(_show_course(name, workload) for name, workload in _choose_courses(play.workloads)),
+        *(_show_course(name, workload) for name, workload in choose_courses(play.workloads, _MOST_CHARTS)),
         ("Who else is touched", list(_show_touched(plan))),
         ("Nodes", list(_show_nodes(play.nodes, plan.cost))),
         ("What blocks", list(_show_blocked(play.blocked))),
@@ -83,15 +83,19 @@ def _show_changes(changes: Sequence[ObjectChange]) -> Iterator[str]:
         yield "nothing"
     nodes = [change for change in changes if change.kind == "Node" and change.action != "change"]
     for change in [change for change in changes if change not in nodes]:
-        rollout = change.rollout.text if change.rollout is not None else ""
-        said = "; ".join(filter(None, (_ACTIONS.get(change.action), rollout))) or "changes"
-        yield f"{change.kind} {change.name}: {said}"
+        yield f"{change.kind} {change.name}: {describe_action(change)}"
         yield from (f"  {format_field(field)}" for field in change.fields[:_MOST_FIELDS])
         if len(change.fields) > _MOST_FIELDS:
             yield f"  … and {len(change.fields) - _MOST_FIELDS} fields more; -o json has them"
     for action in dict.fromkeys(change.action for change in nodes):
         names = [change.name for change in nodes if change.action == action]
         yield f"{count(len(names), 'node')} {_plural(_ACTIONS[action], len(names))}: {name_some(names)}"
+
+
+def describe_action(change: ObjectChange) -> str:
+    """What becomes of an object: `is created`; `starts a rollout: …`."""
+    rollout = change.rollout.text if change.rollout is not None else ""
+    return "; ".join(filter(None, (_ACTIONS.get(change.action), rollout))) or "changes"
 
 
 def _plural(text: str, number: int) -> str:
@@ -115,14 +119,14 @@ def _format_value(value: Any) -> str:
 # ---- what happens
 
 
-def _choose_courses(workloads: dict[str, WorkloadForecast]) -> list[tuple[str, WorkloadForecast]]:
+def choose_courses(workloads: dict[str, WorkloadForecast], most: int) -> list[tuple[str, WorkloadForecast]]:
     """Those that the change is about, else those that lose most."""
     own = [(name, workload) for name, workload in workloads.items() if len(workload.course) > 1]
     others = sorted(
         ((name, workload) for name, workload in workloads.items() if workload.available_before is not None),
         key=lambda entry: (-_count_lost(entry[1]), entry[0]),
     )
-    return (own or others)[:_MOST_CHARTS]
+    return (own or others)[:most]
 
 
 def _count_lost(workload: WorkloadForecast) -> int:
@@ -130,10 +134,15 @@ def _count_lost(workload: WorkloadForecast) -> int:
 
 
 def _show_course(name: str, workload: WorkloadForecast) -> tuple[str, list[str]]:
+    return describe_course(name, workload), list(draw_course(workload))
+
+
+def describe_course(name: str, workload: WorkloadForecast) -> str:
+    """The title of a chart."""
     before = workload.replicas_before
     wanted = f"{before} → {workload.replicas}" if before not in (None, workload.replicas) else f"{workload.replicas}"
     least = f", {workload.min_available} available at least" if workload.available_before is not None else ""
-    return f"{name} over time: {wanted} wanted{least}", list(draw_course(workload))
+    return f"{name} over time: {wanted} wanted{least}"
 
 
 def _show_touched(plan: Plan) -> Iterator[str]:
