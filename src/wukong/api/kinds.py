@@ -80,6 +80,8 @@ PODS = KINDS.add(
                 "spec.readinessGates",
                 "status.containerStatuses[].state.waiting.reason",
                 "status.containerStatuses[].ready",
+                "status.containerStatuses[].state.terminated.finishedAt",  # from which plans learn
+                "spec.containers[].lifecycle.preStop.sleep.seconds",
             )
         ),
         has_generation=True,

@@ -47,6 +47,7 @@ from wukong.forecast.planned_change import PlannedChange
 from wukong.forecast.play import PlayOptions, tell_story
 from wukong.forecast.start_times import add_probe_delays, learn_start_times
 from wukong.forecast.start_times import build_durations as merge_durations
+from wukong.forecast.stop_times import learn_stop_times
 from wukong.forecast.verdict import Limits
 from wukong.forecast.warnings import find_warnings
 from wukong.placement.prices import Prices, read_prices
@@ -260,11 +261,11 @@ def _read_inputs(asked: Request, settings: PlanOptions) -> Inputs:
     add_node_groups(scenario, asked.node_groups, start)
     change = build_change(asked.wishes, scenario.manifests, start)
     given = build_durations(scenario, list_documents(start))
-    times = add_probe_delays(learn_start_times(start), manifests)
+    times, stop_times = add_probe_delays(learn_start_times(start), manifests), learn_stop_times(start)
     with busy("Letting the cluster come to rest …"):
-        baseline = make_baseline(start, scenario, merge_durations(times, given))
+        baseline = make_baseline(start, scenario, merge_durations(times, given, stop_times))
     _note_unrest(asked.source.place, baseline)
-    settings = msgspec.structs.replace(settings, start_times=times, given_durations=given)
+    settings = msgspec.structs.replace(settings, start_times=times, stop_times=stop_times, given_durations=given)
     return Inputs(baseline, change, settings)
 
 

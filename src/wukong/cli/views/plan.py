@@ -26,6 +26,7 @@ from wukong.forecast.fields import (
     WorkloadForecast,
 )
 from wukong.forecast.start_times import StartTime
+from wukong.forecast.stop_times import StopTime
 from wukong.forecast.verdict import describe_nodes
 
 _MOST_FIELDS, _MOST_ROWS, _MOST_CHARTS, _MOST_TEXT = 12, 8, 3, 100
@@ -67,7 +68,7 @@ def list_sections(plan: Plan) -> Iterator[tuple[str, list[str]]]:
         ("Nodes", list(_show_nodes(play.nodes, plan.cost))),
         ("What blocks", list(_show_blocked(play.blocked))),
         ("Wrong before, and no worse now", list(play.stuck_before)),
-        ("How long pods take", list(_show_start_times(plan.start_times))),
+        ("How long pods take", [*_show_start_times(plan.start_times), *_show_stop_times(plan.stop_times)]),
         ("Warnings", list(_show_warnings(plan.warnings))),
         ("What would make it safe", list(show_advice(plan.advice, plan.seeds))),
         ("Plays", list(_show_outcomes(plan))),
@@ -223,6 +224,29 @@ def _format_source(time: StartTime) -> str:
             return "its probes wait so long"
     slowest = f", the slowest {format_seconds(time.slowest_seconds)}" if time.slowest_seconds > time.seconds else ""
     return f"as {count(time.pods, 'pod')} took{slowest}. What a new image takes is not known."
+
+
+def _show_stop_times(times: dict[str, StopTime]) -> Iterator[str]:
+    for name, time in list(times.items())[:_MOST_ROWS]:
+        if time.source != "unknown":
+            yield f"{name}: {format_seconds(time.seconds)} to stop; {_format_stop_source(time)}"
+    unknown = {name: time.limit_seconds for name, time in times.items() if time.source == "unknown"}
+    limits = [limit for limit in unknown.values() if limit is not None]
+    if unknown:
+        most = f", though {format_seconds(max(limits))} are allowed" if limits else ""
+        yield f"{name_some(list(unknown))}: to stop, not known: taken as at once{most}. --stop-seconds says it."
+
+
+def _format_stop_source(time: StopTime) -> str:
+    match time.source:
+        case "given":
+            return "as --stop-seconds says"
+        case "hook":
+            return "its preStop hook sleeps so long, and what comes after it is not known"
+        case "stopping":
+            return f"{count(time.pods, 'pod')} had been stopping for so long, and had not stopped"
+    slowest = f", the slowest {format_seconds(time.slowest_seconds)}" if time.slowest_seconds > time.seconds else ""
+    return f"as {count(time.pods, 'pod')} took{slowest}"
 
 
 def _show_warnings(warnings: Sequence[PlanWarning]) -> Iterator[str]:
