@@ -77,7 +77,10 @@ async def read_live(source: Source) -> SourceCluster:
 
 
 def note_skipped(path: str, skipped: Tally[str]) -> None:
-    simulated_kinds = {kind.resource.kind for kind in KINDS if kind.loads and not kind.decides}  # those are for sim run
+    # Those are for sim run and plan.
+    simulated_kinds = {
+        kind.resource.kind for kind in KINDS if (kind.loads or kind.snapshot is not None) and not kind.decides
+    }
     unmodelled = {kind: count for kind, count in skipped.items() if kind in UNMODELLED_KINDS}
     irrelevant = {kind: count for kind, count in skipped.items() if kind not in simulated_kinds | unmodelled.keys()}
     if irrelevant:

@@ -18,7 +18,7 @@ from wukong.app.many_seeds import ProcessExecutor
 from wukong.app.snapshots import Baseline, list_documents, make_baseline
 from wukong.cli.inputs import options
 from wukong.cli.inputs.namespaces import Namespace, choose_namespace
-from wukong.cli.inputs.node_groups import add_node_groups, add_node_groups_option
+from wukong.cli.inputs.node_groups import NONE, add_cluster_groups, add_node_groups
 from wukong.cli.inputs.plan_limits import read_min_available
 from wukong.cli.inputs.planned_change import Wishes, build_change
 from wukong.cli.inputs.pod_durations import add_duration_options, add_durations, list_arguments
@@ -65,7 +65,7 @@ class Request(msgspec.Struct, kw_only=True):
     files: tuple[str, ...]
     wishes: Wishes
     durations: dict[str, tuple[str, ...]]  # by the names of their options
-    node_groups: str | None  # a file
+    node_groups: str | None  # a file, or none
     until: str
     namespace: Namespace = Namespace("default", "")
 
@@ -116,7 +116,12 @@ class Inputs(msgspec.Struct):
 )
 @add_report_option
 @add_duration_options
-@add_node_groups_option
+@click.option(
+    "--node-groups",
+    metavar="FILE|none",
+    help="Let a cluster autoscaler add and remove nodes of these groups: nodeGroups as in a scenario, the ConfigMap "
+    "cluster-autoscaler-status, or Karpenter's NodePools.  [default: what the cluster tells of them]",
+)
 @options.kubeconfig
 @options.context
 def command(
@@ -258,7 +263,10 @@ def _read_inputs(asked: Request, settings: PlanOptions) -> Inputs:
     scenario = Scenario(manifests=list(manifests))
     add_durations(scenario, asked.durations, lambda: asked.namespace.name)
     start = read_start(asked.source, scenario, (), lambda: asked.namespace)
-    add_node_groups(scenario, asked.node_groups, start)
+    if asked.node_groups is None:
+        add_cluster_groups(scenario, start, asked.source.place)
+    elif asked.node_groups != NONE:
+        add_node_groups(scenario, asked.node_groups, start)
     change = build_change(asked.wishes, scenario.manifests, start)
     given = build_durations(scenario, list_documents(start))
     times, stop_times = add_probe_delays(learn_start_times(start), manifests), learn_stop_times(start)
