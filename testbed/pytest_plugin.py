@@ -353,7 +353,9 @@ async def remove(bed: Bed, paths: list[str]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "control_plane: needs a real control plane or Prometheus; set by fixture use")
+    config.addinivalue_line(
+        "markers", "control_plane: needs a real control plane, Prometheus or Chromium; set by fixture use"
+    )
     config.addinivalue_line(
         "markers",
         "slow(waits=0, real_time=False): two seconds of work or longer waiting; not in `make quick`. Who waits for the "

@@ -140,6 +140,19 @@ def test_control_characters_and_half_characters_are_escaped() -> None:
     assert "\u202e" not in text
 
 
+def test_a_short_story_has_a_moment_for_each_tenth_of_a_second() -> None:
+    events = [Event(at, "shop/web", "ready") for at in (0.05, 0.3, 0.31, 1.7, 64.2)]
+    moments = list_moments(PlacementHistory(seed=1, events=events))
+    assert [(moment.at, moment.end, moment.title) for moment in moments.moments] == [
+        (0.0, 0.0, "before the change"),
+        (0.05, 0.1, "at once"),
+        (0.31, 0.4, "after 0.3 s"),
+        (1.7, 1.8, "after 1.7 s"),
+        (64.2, 64.3, "after 1 min 4 s"),
+    ]
+    assert [(row.moment, row.second, row.text) for row in moments.rows][1] == (2, 0.3, "2 ready")
+
+
 def test_a_long_story_is_told_in_longer_steps_and_bounded() -> None:
     events = [Event(float(second), f"shop/web-{second}", f"event {second}") for second in range(20_000)]
     moments = list_moments(PlacementHistory(seed=1, events=events))
@@ -210,6 +223,7 @@ def test_the_slider_moves_the_map_and_the_cursor_of_the_chart(
     page.locator("#slider").focus()
     page.keyboard.press("ArrowRight")
     assert page.locator("#moment").inner_text() == "at once"
+    page.locator("#slider").fill(str(last // 2))
     assert {mark.split()[0] for mark in pods_of(page, "#map")} == {"old", "new"}
     assert page.locator("#rows tr.current").count() > 0
     page.locator("#rows tr").last.click()

@@ -201,9 +201,9 @@ def command(
             plan.advice = find_advice(inputs.baseline, inputs.change, plan, chosen_seeds, executor, inputs.options)
     for finding in plan.shown.findings:  # a mistake of ours, for checkers judge whoever plays
         note(f"seed {plan.shown.seed}: {finding}")
-    _show(plan, output)
-    if report is not None:
+    if report is not None:  # before anything is printed, to somebody who may not listen to the end
         _write_report(report, inputs, plan)
+    _show(plan, output)
     if write_patch is not None and not plan.verdict.is_safe:
         _write_patch(write_patch, plan)
     is_good = plan.verdict.is_safe and not (fail_on == "warning" and plan.warnings)

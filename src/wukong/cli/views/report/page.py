@@ -21,7 +21,7 @@ from wukong.cli.views.report.markup import Html, embed_json, join, tag, trust
 from wukong.cli.views.report.moments import Moments, list_moments
 from wukong.cli.views.report.pod_map import WAITING, describe_node, describe_scope, draw_map, list_legend
 from wukong.cli.views.report.sections import render_sections
-from wukong.cli.views.report.svg_chart import SERIES, draw_chart
+from wukong.cli.views.report.svg_chart import SERIES, draw_chart, list_series
 from wukong.cli.views.story import format_clock
 from wukong.forecast.fields import Plan
 from wukong.forecast.placement_history import PlacementHistory
@@ -120,15 +120,16 @@ def _render_story(plan: Plan, history: PlacementHistory, moments: Moments) -> Ht
 
 
 def _render_charts(plan: Plan) -> Iterator[Html]:
-    has_chart = False
+    drawn: set[str] = set()
     for name, workload in choose_courses(plan.shown.workloads, _MOST_CHARTS):
         picture = draw_chart(name, workload)
         if picture is not None:
-            has_chart = True
+            drawn |= list_series(workload).keys()
             yield tag("h3", describe_course(name, workload))
             yield picture
-    if has_chart:
-        yield tag("p", (tag("span", tag("i", class_=f"key {word}"), word) for word in SERIES), class_="legend")
+    keys = [tag("span", tag("i", class_=f"key {word}"), word) for word in SERIES if word in drawn]
+    if keys:
+        yield tag("p", keys, class_="legend")
 
 
 def _render_slider(moments: Moments) -> Html:
@@ -149,8 +150,14 @@ def _render_rows(moments: Moments) -> Html:
     if not moments.rows:
         return tag("p", "Nothing happens.")
     rows = [
-        tag("tr", tag("td", format_clock(second)), tag("td", subject), tag("td", text), data_moment=number)
-        for number, (second, subject, text) in moments.rows
+        tag(
+            "tr",
+            tag("td", _format_time(row.second)),
+            tag("td", row.subject),
+            tag("td", row.text),
+            data_moment=row.moment,
+        )
+        for row in moments.rows
     ]
     head = tag("tr", tag("th", "time"), tag("th", "what"), tag("th", "happens"))
     notes = [
@@ -161,6 +168,12 @@ def _render_rows(moments: Moments) -> Html:
         tag("div", tag("table", tag("thead", head), tag("tbody", rows, id="rows")), class_="wide rows"),
         tag("p", " ".join(notes), class_="quiet") if notes else None,
     )
+
+
+def _format_time(second: float) -> str:
+    """`00:01:04`, with tenths where it has some."""
+    tenths = round(second % 1 * 10)
+    return format_clock(second) + (f".{tenths}" if tenths else "")
 
 
 def _list_data(history: PlacementHistory, moments: Moments) -> object:

@@ -33,7 +33,7 @@ class _Scale(NamedTuple):
 
 def draw_chart(name: str, workload: WorkloadForecast) -> Html | None:
     """None where nothing moves. The same numbers are in a table below it."""
-    rows = _list_rows(workload)
+    rows = list_series(workload)
     start, end = choose_stretch(list(rows.values()), is_stuck=workload.completed_at is None)
     if end <= start:
         return None
@@ -55,7 +55,7 @@ def draw_chart(name: str, workload: WorkloadForecast) -> Html | None:
     return join(picture, _list_numbers(rows))
 
 
-def _list_rows(workload: WorkloadForecast) -> dict[str, History]:
+def list_series(workload: WorkloadForecast) -> dict[str, History]:
     """By name; those that are never anything but 0 are left out."""
     rows: dict[str, History] = {}
     if len(workload.course) > 1:
