@@ -29,7 +29,7 @@ from wukong.placement.node_groups.shapes import INSTANCE_TYPE, ZONE
 from wukong.state import Change
 
 BEFORE = -1.0  # when something was so before the change
-MOST_NODES, MOST_PODS = 120, 1500  # in a history; what is more is counted
+MOST_NODES, MOST_PODS = 300, 3000  # in a history; what is more is counted
 PodPhase = Literal["waiting", "starting", "ready", "stopping", "gone"]  # waiting: for a node
 NodePhase = Literal["ready", "not ready", "cordoned", "gone"]
 Version = Literal["old", "new", "other"]  # other: of a workload that the change is not about

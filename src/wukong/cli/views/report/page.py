@@ -26,7 +26,7 @@ from wukong.cli.views.story import format_clock
 from wukong.forecast.fields import Plan
 from wukong.forecast.placement_history import PlacementHistory
 
-_MOST_CHARTS = 8
+_MOST_CHARTS, _MANY_NODES = 8, 24
 
 
 def render_report(plan: Plan, history: PlacementHistory) -> str:
@@ -96,6 +96,7 @@ def describe_seeds(plan: Plan) -> str:
 
 
 def _render_story(plan: Plan, history: PlacementHistory, moments: Moments) -> Html:
+    kind = "map dense" if len(history.nodes) > _MANY_NODES else "map"
     return tag(
         "section",
         tag("h2", "What happens"),
@@ -103,11 +104,11 @@ def _render_story(plan: Plan, history: PlacementHistory, moments: Moments) -> Ht
         _render_slider(moments),
         tag(
             "div",
-            tag("div", tag("h3", "Nodes before"), tag("div", draw_map(history, 0.0), class_="map")),
+            tag("div", tag("h3", "Nodes before"), tag("div", draw_map(history, 0.0), class_=kind)),
             tag(
                 "div",
                 tag("h3", "Nodes after", id="moment-title"),
-                tag("div", draw_map(history, moments.moments[-1].end), class_="map", id="map"),
+                tag("div", draw_map(history, moments.moments[-1].end), class_=kind, id="map"),
             ),
             class_="maps",
         ),
