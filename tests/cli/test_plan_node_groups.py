@@ -129,6 +129,30 @@ def test_pools_of_an_anonymous_snapshot_still_are_those_of_its_nodes() -> None:
     assert documents[1]["spec"]["limits"] == {"cpu": "64"}
 
 
+def test_the_status_is_in_no_anonymous_snapshot_for_names_stand_in_its_text(
+    wukong: Wukong, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def capture(kubeconfig: str, context: str, numbers: Any, keep: Any) -> list[Any]:
+        return [keep(reduce_document(a_pool("team-pool"))), keep(a_status())]
+
+    monkeypatch.setattr("wukong.cli.verbs.snapshot.capture_objects", capture)
+    assert [item["kind"] for item in wukong("snapshot").document["items"]] == ["NodePool", "ConfigMap"]
+    run = wukong("snapshot", "--anonymize")
+    assert [item["kind"] for item in run.document["items"]] == ["NodePool"]
+    assert "eks-blue" not in run.out
+    assert run.err == "note: left out cluster-autoscaler's status, which cannot be made anonymous.\n"
+
+
+def test_what_is_kept_for_plans_is_no_news_to_who_asks_something_else(wukong: Wukong) -> None:
+    cluster = yaml.safe_load(CLUSTER.read_text("utf-8"))
+    cluster["items"] += [a_pool(), a_status()]
+    Path("cluster.yaml").write_text(yaml.safe_dump(cluster), "utf-8")
+    run = wukong("capacity", "-s", "cluster.yaml", "-f", WEB)
+    assert not [kind for kind in ("NodePool", "ConfigMap") if kind in run.err]
+    Path("all.yaml").write_text(yaml.safe_dump({"kind": "List", "items": [*cluster["items"], *[a_status()] * 2]}))
+    assert "3 ConfigMap" in wukong("capacity", "-s", "all.yaml", "-f", WEB).err
+
+
 @pytest.mark.parametrize(("code", "is_noted"), [(403, True), (404, False)])
 def test_a_cluster_without_the_status_or_the_right_to_read_it_has_none(code: int, is_noted: bool) -> None:
     class Refusing:
