@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from wukong.cli.views.story import choose_step, rows_of
+from wukong.cli.views.story import STEPS, choose_step, rows_of
 from wukong.embedded.scenario.record.story import Event
 from wukong.forecast.durations import format_seconds
 from wukong.forecast.placement_history import PlacementHistory
@@ -44,28 +44,32 @@ def list_moments(history: PlacementHistory) -> Moments:
     """The last moment is the end of the story, and the first one what was before it."""
     step, step_name, every_row = _choose_rows(history.events)
     rows, omitted = every_row[:MOST_ROWS], max(0, len(every_row) - MOST_ROWS)
-    seconds = sorted({second for second, _, _ in rows})
     latest = {_begin_step(event.at, step): event.at for event in sorted(history.events, key=lambda event: event.at)}
     moments = [
         Moment(0.0, 0.0, "before the change"),
-        *(Moment(latest[second], round(second + step, 1), _name_moment(second)) for second in seconds),
+        *(Moment(at, round(second + step, 1), _name_moment(second)) for second, at in latest.items()),
     ]
-    last = max((event.at for event in history.events), default=0.0)
-    if omitted:
-        moments.append(Moment(last, last + 1, "in the end"))
     # Whatever happens later than the last event is part of the end.
     moments[-1] = moments[-1]._replace(end=max(moments[-1].end, 1 + max(_list_times(history), default=0.0)))
-    numbers = {second: number for number, second in enumerate(seconds, start=1)}
+    numbers = {second: number for number, second in enumerate(latest, start=1)}
     return Moments(moments, [StoryRow(numbers[row[0]], *row) for row in rows], step_name, omitted)
 
 
 def _choose_rows(events: Sequence[Event]) -> tuple[float, str, list[tuple[float, str, str]]]:
-    """Step, its name and the rows: in tenths of seconds while these are few."""
+    """Step, its name and the rows: in tenths of seconds while these are few, in longer steps where they are many.
+
+    Where they are too many in any step, it is the number of moments that counts.
+    """
     tenths = [Event(_begin_step(event.at, _TENTH) * 10, event.subject, event.text) for event in events]
     fine_rows = rows_of(tenths)
     if len(fine_rows) <= MOST_FINE_ROWS:
         return _TENTH, "", [(round(tenth / 10, 1), subject, text) for tenth, subject, text in fine_rows]
     step, step_name, rows = choose_step(events, MOST_ROWS)
+    if len(rows) > MOST_ROWS:
+        seconds = {int(event.at) for event in events}
+        fitting = (entry for entry in STEPS if len({second // entry[0] for second in seconds}) <= MOST_FINE_ROWS)
+        step, step_name = next(fitting, STEPS[-1])
+        rows = rows_of(events, step)
     return float(step), step_name, [(float(second), subject, text) for second, subject, text in rows]
 
 
