@@ -36,6 +36,7 @@ quick: lint types ## Lint, types and the tests that need neither a control plane
 test: .venv ## Run every test (ARGS="-k taint" to choose); the first time builds a control plane and KubeVirt, about 11 minutes
 	@$(BIN)/python -m testbed build --kubevirt --optional
 	@$(BIN)/python -m testbed prometheus --optional
+	@$(BIN)/python -m testbed chromium --optional
 	@$(PYTEST) -n $(WORKERS) --computing $(CORES) $(IN_PARALLEL) $(ARGS)
 
 check: lint ## Lint, format, types, import rows: what a change must pass besides its tests

@@ -6,6 +6,7 @@ python -m testbed status
 python -m testbed down              also after a crash
 python -m testbed build             what `make test` does first
 python -m testbed prometheus        and this
+python -m testbed chromium          and this
 python -m testbed fidelity          the embedded cluster against this one; see docs/fidelity.md
 python -m testbed latencies         how long its controllers take; what the embedded cluster draws
 """
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import click
 
+from testbed import chromium as chromium_program
 from testbed import control_plane, programs, supervisor
 from testbed import prometheus as prometheus_program
 from testbed.build import cache_folder
@@ -99,6 +101,17 @@ def prometheus(optional: bool) -> None:
         if not optional or os.environ.get("CI") == "true":
             raise
         say(f"tests that need Prometheus will be skipped: {reason}")
+
+
+@main.command(help="Install Chromium unless it is there.")
+@click.option("--optional", is_flag=True, help="A machine that cannot have it is no failure, except where CI=true.")
+def chromium(optional: bool) -> None:
+    try:
+        chromium_program.find(say)
+    except UnavailableError as reason:
+        if not optional or os.environ.get("CI") == "true":
+            raise
+        say(f"tests that look at pages will be skipped: {reason}")
 
 
 @main.command("fidelity", context_settings={"ignore_unknown_options": True}, add_help_option=False)

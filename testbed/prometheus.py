@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -16,7 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from testbed.build import Say
-from testbed.errors import TestbedError, UnavailableError
+from testbed.debian_packages import find_program
+from testbed.errors import TestbedError
 from testbed.ports import free_ports
 from testbed.processes import Identity, end, spawn
 
@@ -32,19 +30,7 @@ scrape_configs:
 
 def find(say: Say) -> Path:
     """The program; installed first, as Debian's package, where we may."""
-    program = shutil.which(PACKAGE)
-    if program is None and os.geteuid() == 0 and shutil.which("apt-get"):
-        say("installing Debian's package prometheus")
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
-        try:
-            for words in (["update"], ["install", "--yes", "--no-install-recommends", PACKAGE]):
-                subprocess.run(["apt-get", *words], env=environment, check=True, capture_output=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise UnavailableError(f"Prometheus could not be installed: {error}") from None
-        program = shutil.which(PACKAGE)
-    if program is None:
-        raise UnavailableError("there is no Prometheus on the PATH: install it (Debian: apt-get install prometheus)")
-    return Path(program)
+    return find_program("Prometheus", PACKAGE, [PACKAGE], say)
 
 
 @contextmanager

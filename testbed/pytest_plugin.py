@@ -12,6 +12,7 @@
     vm_namespace        a fresh namespace in that one
     vm_nodes            `await vm_nodes(2)`: Nodes in that one, for virtual machines of the test's namespace alone
     prometheus          `with prometheus([exporter.address]) as url`: a real Prometheus, fed by exporter.Exporter
+    open_page           `open_page(file)`: a page of a real Chromium without network; closed afterwards
     own_control_plane   `with own_control_plane() as plane`: no kubelets, but `plane.restart("apiserver")`
     lone_api_server     etcd and an API server, and nobody else, for tests that kill it: one per worker, and without
                         ConfigMaps and Nodes of the test before
@@ -36,11 +37,12 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import msgspec
 import pytest
 
+from testbed import chromium as chromium_program
 from testbed import connections, nodes, supervisor
 from testbed import programs as available
 from testbed import prometheus as prometheus_program
@@ -53,9 +55,13 @@ from testbed.processes import Identity
 from testbed.programs import Programs
 from testbed.supervisor import Order
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
 NODES = 3
 JSON_IN_ETCD = {"apiserver": ["--storage-media-type=application/json"]}  # so that tests can read there
-REAL_PROGRAMS = {"testbed_programs", "prometheus"}  # fixtures: whoever uses one, directly or not, needs what is built
+# Fixtures: whoever uses one, directly or not, needs what is built.
+REAL_PROGRAMS = {"testbed_programs", "prometheus", "chromium"}
 
 
 class Run(msgspec.Struct, frozen=True):
@@ -112,6 +118,10 @@ class OwnBed(Protocol):
 
 
 RunPrometheus = Callable[[list[str]], AbstractContextManager[str]]
+
+
+class OpenPage(Protocol):
+    def __call__(self, file: Path, **options: Any) -> Page: ...
 
 
 class OwnControlPlane(Protocol):
@@ -172,6 +182,31 @@ def prometheus(tmp_path: Path) -> RunPrometheus:
     except UnavailableError as reason:
         give_up("Prometheus", reason)
     return lambda targets: prometheus_program.running(program, tmp_path, targets)
+
+
+@pytest.fixture
+def chromium() -> Path:
+    """The program of a real one."""
+    try:
+        return chromium_program.find(lambda line: None)
+    except UnavailableError as reason:
+        give_up("Chromium", reason)
+
+
+@pytest.fixture
+def open_page(chromium: Path) -> Iterator[OpenPage]:
+    """`open_page(file, color_scheme="dark")`: a page as `Browser.new_page` makes it, with a file from the disk.
+
+    Each test has a browser of its own: playwright's loop would be in the way of every other test that has one.
+    """
+    with chromium_program.running(chromium) as browser:
+
+        def open_file(file: Path, **options: Any) -> Page:
+            page = browser.new_page(offline=True, **options)
+            page.goto(file.absolute().as_uri())
+            return page
+
+        yield open_file
 
 
 @pytest.fixture(scope="session")
@@ -344,7 +379,9 @@ async def remove(bed: Bed, paths: list[str]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "control_plane: needs a real control plane or Prometheus; set by fixture use")
+    config.addinivalue_line(
+        "markers", "control_plane: needs a real control plane, Prometheus or Chromium; set by fixture use"
+    )
     config.addinivalue_line(
         "markers",
         "slow(waits=0, real_time=False): two seconds of work or longer waiting; not in `make quick`. Who waits for the "

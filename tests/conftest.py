@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
     line = (
-        f"Left out: {len(with_control_plane)} tests that need a control plane or Prometheus, "
+        f"Left out: {len(with_control_plane)} tests that need a control plane, Prometheus or Chromium, "
         f"{len(slow)} slow ones. `make test` runs them."
     )
     if hasattr(config, "workeroutput"):  # a worker of xdist, whose words only reach the terminal at its end

@@ -80,9 +80,16 @@ def test_a_reader_may_list_what_decides_placement_and_nothing_else(capsys: pytes
     (role,) = yaml.safe_load_all(capsys.readouterr().out)
     verbs = {verb for rule in role["rules"] for verb in rule["verbs"]}
     resources = {f"{rule['apiGroups'][0]}/{plural}" for rule in role["rules"] for plural in rule["resources"]}
-    assert verbs == {"list"}
-    assert {"/nodes", "/pods", "apps/deployments", "metrics.k8s.io/nodes"} <= resources
-    assert not resources & {"/secrets", "/configmaps", "/*", "*/*"}
+    assert verbs == {"list", "get"}
+    assert {"/nodes", "/pods", "apps/deployments", "metrics.k8s.io/nodes", "karpenter.sh/nodepools"} <= resources
+    assert not resources & {"/secrets", "/*", "*/*"}
+    (rule,) = [rule for rule in role["rules"] if rule["verbs"] != ["list"] or "configmaps" in rule["resources"]]
+    assert rule == {
+        "apiGroups": [""],
+        "resources": ["configmaps"],
+        "resourceNames": ["cluster-autoscaler-status"],
+        "verbs": ["get"],
+    }
 
 
 def test_a_reader_is_bound_to_whom_it_is_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from forecast.clusters import a_deployment, nodes, plan_on, running_on
 from wukong.actions import DONE, Outcome, Patch
 from wukong.api.core import Node
 from wukong.api.kinds import NODES
 from wukong.api.resources import Key
+from wukong.embedded.scenario.format.fields import TimelineEntry
 from wukong.embedded.store import Server
+from wukong.embedded.world import progress_guard
 from wukong.embedded.world.clock import VirtualClock
 from wukong.embedded.world.progress_guard import MAX_DECISIONS, MAX_IN_WINDOW, MAX_SECONDS, ProgressGuard
 from wukong.embedded.world.world import World
 from wukong.errors import NoProgress
+from wukong.forecast import PlannedChange
 from wukong.ports import PatchBody
 from wukong.runtime.dispatch import Item
 from wukong.state import State
@@ -104,3 +108,13 @@ def test_a_year_is_long_enough_unless_there_is_a_deadline() -> None:
     with pytest.raises(NoProgress, match="nobody in particular"):
         ProgressGuard(7.0, has_deadline=False).observe(7.001 + MAX_SECONDS, None)
     ProgressGuard(7.0, has_deadline=True).observe(8.0 + MAX_SECONDS, None)
+
+
+def test_keys_that_wait_for_a_worker_in_one_instant_are_no_quarrel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node is lost with more pods than a key may be looked at: each is looked at once, when its time has come."""
+    monkeypatch.setattr(progress_guard, "MAX_DECISIONS", 40)
+    web = a_deployment(replicas=80, cpu="10m")
+    documents = [*nodes(2), web, *running_on(web, *["node-1"] * 80)]
+    plan = plan_on(documents, PlannedChange(steps=(TimelineEntry(at="0s", kill="node-1"),)), seeds=(1,))
+    assert "The clock stands still" not in plan.verdict.text + str(plan.verdict.problems)
+    assert plan.shown.workloads["default/web"].available == 80

@@ -157,5 +157,6 @@ def test_quick_leaves_out_what_needs_a_control_plane_or_is_slow_and_says_so() ->
     assert {line.rpartition("[")[2] for line in chosen} == {"embedded]", "recorded]"}
     cases = [line for line in chosen if line.endswith("[embedded]")]
     count = len(cases) + 2  # the same cases on a real API server, and the comparisons of scenarios
-    line = f"Left out: {count} tests that need a control plane or Prometheus, 1 slow ones. `make test` runs them."
+    needs = "need a control plane, Prometheus or Chromium"
+    line = f"Left out: {count} tests that {needs}, 1 slow ones. `make test` runs them."
     assert line in printed

@@ -43,6 +43,7 @@ from wukong.api.usage import USAGE_GROUP, NodeUsage
 from wukong.api.vm import VM_GROUP, VM_VERSION, Wukong
 
 KINDS = KindTable()
+KARPENTER_GROUP = "karpenter.sh"
 
 
 def _resource(
@@ -80,6 +81,8 @@ PODS = KINDS.add(
                 "spec.readinessGates",
                 "status.containerStatuses[].state.waiting.reason",
                 "status.containerStatuses[].ready",
+                "status.containerStatuses[].state.terminated.finishedAt",  # from which plans learn
+                "spec.containers[].lifecycle.preStop.sleep.seconds",
             )
         ),
         has_generation=True,
@@ -404,6 +407,27 @@ SECRETS = KINDS.add(Kind(resource=_resource("Secret"), has_status=False, field_s
 SERVICE_ACCOUNTS = KINDS.add(Kind(resource=_resource("ServiceAccount"), has_status=False))
 CUSTOM_RESOURCE_DEFINITIONS = KINDS.add(
     Kind(resource=_cluster_scoped("CustomResourceDefinition", "apiextensions.k8s.io"), has_generation=True)
+)
+# Karpenter's: what plans read node groups from. Nobody here plays its controllers, so they are not loaded.
+NODE_POOLS = KINDS.add(
+    Kind(
+        resource=_cluster_scoped("NodePool", KARPENTER_GROUP),
+        origin="foreign",
+        snapshot=SnapshotFields(
+            (
+                *("spec.limits", "spec.weight", "spec.disruption", "spec.template.metadata.labels"),
+                *("spec.template.spec.requirements", "spec.template.spec.taints", "spec.template.spec.startupTaints"),
+            )
+        ),
+    )
+)
+NODE_CLAIMS = KINDS.add(
+    Kind(
+        resource=_cluster_scoped("NodeClaim", KARPENTER_GROUP),
+        origin="foreign",
+        is_manifest=False,
+        snapshot=SnapshotFields(("status.capacity", "status.allocatable")),
+    )
 )
 ENDPOINT_SLICES = KINDS.add(
     Kind(

@@ -1,8 +1,9 @@
 """Takes a snapshot of a live cluster: what decides placement, page by page, and nothing else.
 
-Called by `wukong snapshot` and by the verbs that work on the current context. Secrets and config maps are never
-read; of the objects that are, only the fields our structs model are kept, and no annotations but the notice on a node
-that it is about to go (placement.leaving_nodes), and on a pod what was decided at admission (placement.pods.mark).
+Called by `wukong snapshot` and by the verbs that work on the current context. Secrets are never read, nor config maps
+but the one in which cluster-autoscaler tells its node groups; of the objects that are, only the fields our structs
+model are kept, and no annotations but the notice on a node that it is about to go (placement.leaving_nodes), and on a
+pod what was decided at admission (placement.pods.mark).
 
 A kind comes whole or not at all. Without nodes and pods there is no snapshot, and none with a login that is refused:
 only other kinds that we may not list, or that the cluster lacks, are left out and noted. So are objects that cannot be
@@ -15,12 +16,13 @@ from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
 from wukong.api.kind_table import Kind
-from wukong.api.kinds import KINDS, NODES, PODS
+from wukong.api.kinds import CONFIG_MAPS, KINDS, NODES, PODS
 from wukong.api.objects import Objects
 from wukong.api.unreadable import Unreadable, read_document
 from wukong.cluster.interning import Interner
 from wukong.cluster.reduction import reduce_document
 from wukong.errors import ClusterError, Denied, NotFound
+from wukong.placement.node_groups.cluster import STATUS_KEY
 from wukong.ports import Cluster, Document
 
 PAGE = 500
@@ -82,6 +84,27 @@ async def capture_documents(
             yield keep({**document, **head})
         _note_unreadable(kind, unreadable, note)
         report_progress(number, len(kinds))
+
+
+async def capture_autoscaler_status(cluster: Cluster, note: Note = lambda text: None) -> Document | None:
+    """Return what cluster-autoscaler tells of its node groups, in the one ConfigMap that is ever read; None without it.
+
+    Only the text that it writes is kept.
+    """
+    try:
+        document = await cluster.get(CONFIG_MAPS, STATUS_KEY, dict)
+    except (Denied, NotFound) as error:
+        if not may_be_left_out(error):
+            raise
+        if not isinstance(error, NotFound):
+            note(f"configmap {STATUS_KEY} was left out: {error}")
+        return None
+    status = (document.get("data") or {}).get("status")
+    if not isinstance(status, str):
+        return None
+    head = {"kind": CONFIG_MAPS.kind, "apiVersion": CONFIG_MAPS.api_version}
+    metadata = {"namespace": STATUS_KEY.namespace, "name": STATUS_KEY.name}
+    return {**head, "metadata": metadata, "data": {"status": status}}
 
 
 def _note_unreadable(kind: Kind, unreadable: list[Unreadable], note: Note) -> None:

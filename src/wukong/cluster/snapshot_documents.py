@@ -22,6 +22,7 @@ from wukong.cluster.checks import problems_of
 from wukong.cluster.document_shapes import find_shape_problems, is_time
 from wukong.cluster.files import SNAPSHOT_COMMAND, files_of, pause_garbage_collector, place_name, read_text
 from wukong.errors import InputError
+from wukong.placement.node_groups.cluster import tells_node_groups
 from wukong.ports import Document
 
 MARK = "wukongSnapshot"  # on a List that `wukong snapshot` wrote: not whole objects, only what decides
@@ -31,6 +32,7 @@ class Documents(msgspec.Struct):
     """The objects of a snapshot. `is_reduced`: fields that do not decide placement are not in it."""
 
     items: list[Document] = []
+    node_groups: list[Document] = []  # what tells of the groups that nodes come from; no part of the cluster itself
     is_reduced: bool = False
     taken_at: str = ""  # when, if it says
 
@@ -99,7 +101,9 @@ def _read(data: bytes, documents: Documents, skipped: Tally[str]) -> None:
                 expected = 'expected a time such as "2026-01-01T00:00:00Z"'
                 raise InputError(f"$.{MARK}.takenAt: {expected}, got {documents.taken_at!r:.60}. Mend it.")
         for item in unfold_list(document):
-            if is_known(item, skipped):
+            if isinstance(item, dict) and tells_node_groups(item):
+                documents.node_groups.append(item)
+            elif is_known(item, skipped):
                 shape_problems = find_shape_problems(item, is_decoded=True)
                 problems += [f"{item['kind']} {_key_of(item)}: {problem}" for problem in shape_problems]
                 documents.items.append(item if problems else values.share(item))

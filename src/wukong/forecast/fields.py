@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from wukong.forecast.start_times import StartTime
+from wukong.forecast.stop_times import StopTime
 
 VERSION = 1
 # From good to bad. The verdict of a plan is the worst of its plays.
@@ -237,6 +238,7 @@ class Plan(msgspec.Struct, rename="camel", kw_only=True):
     shown: Play  # the play that the numbers are from: of the worst outcome that of its median seed
     cost: Cost | None = None
     start_times: dict[str, StartTime] = {}  # of the workloads that something happens to
+    stop_times: dict[str, StopTime] = {}  # of the same
     warnings: list[PlanWarning] = []
     advice: list[Advice] = []
     replay: str = ""  # the command that shows the story of a seed, which is to be added

@@ -14,14 +14,15 @@ import msgspec
 from wukong.api.kinds import KINDS
 from wukong.api.resources import Key
 from wukong.app.snapshots import Baseline
-from wukong.embedded.actors.kubelet.durations import PodDurations
+from wukong.embedded.actors.kubelet.durations import PodDurations, Workload
 from wukong.errors import InputError
 from wukong.forecast.changes import find_changes
 from wukong.forecast.cost import compare_costs
 from wukong.forecast.fields import Plan, Play
 from wukong.forecast.planned_change import PlannedChange
 from wukong.forecast.play import PlayOptions, play_change
-from wukong.forecast.start_times import StartTime, StartTimes, find_start_time
+from wukong.forecast.start_times import StartTimes, find_start_time
+from wukong.forecast.stop_times import StopTimes, find_stop_time
 from wukong.forecast.verdict import Limits, choose_shown, gather_outcomes, reach_verdict
 from wukong.placement.prices import Prices
 from wukong.ports import Executor
@@ -36,6 +37,7 @@ class PlanOptions(msgspec.Struct, frozen=True):
     limits: Limits = msgspec.field(default_factory=Limits)
     prices: Prices = msgspec.field(default_factory=Prices)
     start_times: StartTimes = {}  # what was learnt
+    stop_times: StopTimes = {}
     given_durations: PodDurations = PodDurations()
 
 
@@ -53,7 +55,13 @@ def make_plan(
     plays = play_all(baseline, change, seeds, executor, options, report_progress)
     outcomes = gather_outcomes(plays)
     shown = choose_shown(plays, outcomes[0])
-    start_times = dict(_list_start_times(shown, options))
+    places = dict(_list_places(shown))
+    start_times = {
+        name: find_start_time(place, options.start_times, options.given_durations) for name, place in places.items()
+    }
+    stop_times = {
+        name: find_stop_time(place, options.stop_times, options.given_durations) for name, place in places.items()
+    }
     own = [name for name, workload in shown.workloads.items() if workload.course] or list(start_times)
     are_times_known = all(start_times[name].source != "unknown" for name in own if name in start_times)
     new_nodes = max(0, shown.nodes.most - shown.nodes.before - len(change.nodes))
@@ -66,18 +74,18 @@ def make_plan(
         outcomes=outcomes,
         shown=shown,
         start_times=start_times,
+        stop_times=stop_times,
         cost=compare_costs(baseline.state, shown.nodes, options.prices),
     )
 
 
-def _list_start_times(play: Play, options: PlanOptions) -> Iterator[tuple[str, StartTime]]:
-    """Of the workloads that pods are made for."""
+def _list_places(play: Play) -> Iterator[tuple[str, Workload]]:
+    """Name and place of the workloads that pods are made for."""
     for name, workload in play.workloads.items():
         entry = next((entry for entry in KINDS.workloads() if entry.resource.kind == workload.kind), None)
         if entry is not None:
             namespace, _, object_name = workload.key.partition("/")
-            place = entry.resource.group_kind, Key(namespace, object_name)
-            yield name, find_start_time(place, options.start_times, options.given_durations)
+            yield name, (entry.resource.group_kind, Key(namespace, object_name))
 
 
 def play_all(

@@ -7,19 +7,19 @@ no snapshot knows; the manifest's probes say how long it takes at least. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Literal
 
 import msgspec
 
-from wukong.api.kinds import DEPLOYMENTS, KINDS, PODS, REPLICA_SETS
-from wukong.api.resources import Key
 from wukong.embedded.actors.kubelet.durations import Durations, PodDurations, Workload
 from wukong.embedded.scenario.format.fields import document_resource
 from wukong.embedded.scenario.play.steps import key_of
 from wukong.embedded.snapshot.load import LoadedSnapshot
-from wukong.embedded.store.documents import meta_of, parse_time, value_at
+from wukong.embedded.store.documents import parse_time, value_at
+from wukong.forecast.stop_times import StopTimes
+from wukong.forecast.workload_pods import list_workload_pods
 from wukong.ports import Document
 
 MOST_SECONDS = 3600.0  # a pod that was not ready for longer has had trouble, and says nothing of how long a start takes
@@ -40,14 +40,10 @@ StartTimes = Mapping[Workload, StartTime]
 
 def learn_start_times(start: LoadedSnapshot) -> dict[Workload, StartTime]:
     """Of every workload that has pods with times: the median, and the slowest."""
-    documents = {resource.group_kind: items for resource, items in start.objects}
-    deployments = dict(_find_deployments(documents.get(REPLICA_SETS.group_kind, ())))
     seconds: dict[Workload, list[float]] = {}
-    for pod in documents.get(PODS.group_kind, ()):
-        took = seconds_to_ready(pod)
-        owner = _controller_of(pod) if took is not None else None
-        if took is not None and owner is not None:
-            seconds.setdefault(deployments.get(owner, owner), []).append(took)
+    for workload, pods in list_workload_pods(start).items():
+        if known := [took for pod in pods if (took := seconds_to_ready(pod)) is not None]:
+            seconds[workload] = known
     return {
         workload: StartTime(seconds=median(values), slowest_seconds=max(values), pods=len(values))
         for workload, values in seconds.items()
@@ -65,17 +61,25 @@ def add_probe_delays(times: Mapping[Workload, StartTime], documents: Iterable[Do
     return known
 
 
-def build_durations(times: Mapping[Workload, StartTime], given: PodDurations) -> PodDurations:
+def build_durations(
+    times: Mapping[Workload, StartTime], given: PodDurations, stop_times: StopTimes | None = None
+) -> PodDurations:
     """What kubelets go by: what was `given` counts for more than what was learnt."""
-    if given.of_all.start_seconds is not None:
-        return given
-    learnt = {workload: Durations(start_seconds=time.seconds) for workload, time in times.items()}
-    for workload, durations in given.by_workload.items():
-        start_seconds = durations.start_seconds
-        if start_seconds is None and workload in learnt:
-            start_seconds = learnt[workload].start_seconds
-        learnt[workload] = msgspec.structs.replace(durations, start_seconds=start_seconds)
-    return PodDurations(given.of_all, learnt)
+    starts, stops = dict[Workload, float](), dict[Workload, float]()
+    if given.of_all.start_seconds is None:
+        starts = {workload: time.seconds for workload, time in times.items()}
+    if given.of_all.stop_seconds is None and stop_times is not None:
+        stops = {workload: time.seconds for workload, time in stop_times.items() if time.source != "unknown"}
+    durations = {
+        workload: Durations(starts.get(workload), stops.get(workload)) for workload in dict.fromkeys([*starts, *stops])
+    }
+    for workload, said in given.by_workload.items():
+        learnt = durations.get(workload, Durations())
+        durations[workload] = Durations(
+            learnt.start_seconds if said.start_seconds is None else said.start_seconds,
+            learnt.stop_seconds if said.stop_seconds is None else said.stop_seconds,
+        )
+    return PodDurations(given.of_all, durations)
 
 
 def find_start_time(workload: Workload, times: StartTimes, given: PodDurations) -> StartTime:
@@ -111,21 +115,3 @@ def find_probe_delay(document: Document) -> float:
 def _delay_of(container: Document) -> float:
     delays = (value_at(container, f"{probe}.initialDelaySeconds") for probe in _PROBES)
     return sum(float(min(delay, MOST_SECONDS)) for delay in delays if isinstance(delay, int) and delay > 0)
-
-
-def _find_deployments(replica_sets: Sequence[Document]) -> Iterator[tuple[Workload, Workload]]:
-    """Each ReplicaSet of a Deployment, and that Deployment."""
-    for replica_set in replica_sets:
-        owner = _controller_of(replica_set)
-        if owner is not None and owner[0] == DEPLOYMENTS.group_kind:
-            meta = meta_of(replica_set)
-            yield (REPLICA_SETS.group_kind, Key(meta["namespace"], meta["name"])), owner
-
-
-def _controller_of(document: Document) -> Workload | None:
-    meta = meta_of(document)
-    for owner in meta.get("ownerReferences") or ():
-        if owner.get("controller"):
-            kind = KINDS.group_kind_named(owner.get("kind", ""), owner.get("apiVersion") or "")
-            return kind, Key(meta["namespace"], owner.get("name", ""))
-    return None

@@ -1,4 +1,5 @@
-"""The rights of people who ask Wukong about a cluster: listing every kind that a snapshot keeps, and node usage.
+"""The rights of people who ask Wukong about a cluster: listing every kind that a snapshot keeps, node usage, and what
+cluster-autoscaler tells of its node groups.
 
 Called by `wukong manifests reader`. Made of the table of kinds, so that it grows with it.
 """
@@ -7,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wukong.api.kinds import KINDS, NODE_METRICS
+from wukong.api.kinds import CONFIG_MAPS, KINDS, NODE_METRICS
 from wukong.app.install.rbac import GROUP
 from wukong.errors import InputError
+from wukong.placement.node_groups.cluster import STATUS_KEY
 from wukong.ports import Document
 
 READER = "wukong-reader"
@@ -45,7 +47,9 @@ def _build_rules() -> list[Document]:
         names = plurals.setdefault(resource.group, [])
         if resource.plural not in names:
             names.append(resource.plural)
-    return [{"apiGroups": [group], "resources": names, "verbs": ["list"]} for group, names in plurals.items()]
+    lists = [{"apiGroups": [group], "resources": names, "verbs": ["list"]} for group, names in plurals.items()]
+    status = {"resources": [CONFIG_MAPS.plural], "resourceNames": [STATUS_KEY.name], "verbs": ["get"]}
+    return [*lists, {"apiGroups": [CONFIG_MAPS.group], **status}]
 
 
 def _build_account_subject(text: str) -> Document:

@@ -1,4 +1,7 @@
-"""--node-groups: the file of node groups, for verbs that play a cluster. Reads it, and says what had to be left out."""
+"""--node-groups: the file of node groups, for verbs that play a cluster. Reads it, and says what had to be left out.
+
+A plan without it goes by what the cluster itself tells.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,18 @@ import click
 from wukong.api.core import Node
 from wukong.api.kinds import NODES
 from wukong.cli.views.console import note
+from wukong.cli.views.table import name_some
 from wukong.cluster import place_name, read_text
 from wukong.embedded.scenario import Scenario
 from wukong.embedded.snapshot.load import LoadedSnapshot
 from wukong.embedded.world import objects
 from wukong.errors import InputError
 from wukong.placement.node_groups.checks import find_double_names
+from wukong.placement.node_groups.cluster import read_cluster_groups
 from wukong.placement.node_groups.file import read_node_groups
 
 F = TypeVar("F", bound=Callable[..., Any])
+NONE = "none"  # instead of a file: nodes stay as they are
 
 
 def add_node_groups_option(command: F) -> F:
@@ -44,6 +50,17 @@ def add_node_groups(scenario: Scenario, path: str | None, start: LoadedSnapshot 
         raise error.at(place) from None
     for text in notes:
         note(f"{place}: {text}")
+
+
+def add_cluster_groups(scenario: Scenario, start: LoadedSnapshot, place: str) -> None:
+    """The groups that the snapshot or the cluster tells of come to those of the scenario; a note names them."""
+    groups, notes = read_cluster_groups(start.node_groups, list_nodes(start))
+    scenario.node_groups = [*scenario.node_groups, *groups]
+    for text in notes:
+        note(f"{place}: {text}")
+    if groups:
+        names = name_some([group.name for group in groups])
+        note(f"{place}: nodes of its groups may come and go ({names}). --node-groups none keeps them as they are.")
 
 
 def list_nodes(start: LoadedSnapshot | None) -> Sequence[Node]:

@@ -28,6 +28,7 @@ from wukong.embedded.snapshot.load import LoadedSnapshot
 from wukong.embedded.store.documents import parse_time
 from wukong.embedded.store.limits.pod_security import ENFORCE
 from wukong.errors import InputError
+from wukong.placement.node_groups.cluster import tells_node_groups
 from wukong.ports import Document
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -90,6 +91,7 @@ def read_start(source: Source, scenario: Scenario, changes: Sequence[str], choos
             start = load(documents, parse_time(snapshot.taken_at) if snapshot.taken_at else None)
         except InputError as error:
             raise error.at(place) from None
+    start.node_groups = snapshot.node_groups
     for remark in start.notes:
         note(f"{place}: {remark}")
     nodes = [document for document in documents if document.get("kind") == "Node"]
@@ -132,18 +134,22 @@ def read_live_documents(source: Source) -> Documents:
     import asyncio
     from datetime import UTC, datetime
 
-    from wukong.cluster.capture import capture_documents
+    from wukong.cluster.capture import capture_autoscaler_status, capture_documents
     from wukong.cluster.credentials import load as load_credentials
     from wukong.cluster.kube import Kube
 
-    async def read() -> list[Document]:
+    documents = Documents(taken_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+    async def read() -> None:
         with progress("Reading the cluster") as report_progress:
             async with Kube(load_credentials(source.kubeconfig, source.context)) as kube:
-                documents = capture_documents(kube, report_progress, note, keep=lambda document: document)
-                return [document async for document in documents]
+                async for document in capture_documents(kube, report_progress, note, keep=lambda document: document):
+                    (documents.node_groups if tells_node_groups(document) else documents.items).append(document)
+                if (status := await capture_autoscaler_status(kube, note)) is not None:
+                    documents.node_groups.append(status)
 
-    items = asyncio.run(read())
-    return Documents(items=items, taken_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    asyncio.run(read())
+    return documents
 
 
 def _reduce(scenario: Scenario) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter as Tally
 from typing import NamedTuple
 
-from wukong.api.kinds import KINDS, STORAGE_CLASSES
+from wukong.api.kinds import CONFIG_MAPS, KINDS, STORAGE_CLASSES
 from wukong.api.objects import Objects
 from wukong.api.profile import count_sampled_nodes
 from wukong.cli.inputs.scheduler import Profiles, guess_version, read_version
@@ -77,7 +77,12 @@ async def read_live(source: Source) -> SourceCluster:
 
 
 def note_skipped(path: str, skipped: Tally[str]) -> None:
-    simulated_kinds = {kind.resource.kind for kind in KINDS if kind.loads and not kind.decides}  # those are for sim run
+    # Those are for sim run and plan.
+    simulated_kinds = {
+        kind.resource.kind for kind in KINDS if (kind.loads or kind.snapshot is not None) and not kind.decides
+    }
+    if skipped[CONFIG_MAPS.kind] == 1:  # cluster-autoscaler's status, which `wukong snapshot` keeps for plans
+        simulated_kinds.add(CONFIG_MAPS.kind)
     unmodelled = {kind: count for kind, count in skipped.items() if kind in UNMODELLED_KINDS}
     irrelevant = {kind: count for kind, count in skipped.items() if kind not in simulated_kinds | unmodelled.keys()}
     if irrelevant:

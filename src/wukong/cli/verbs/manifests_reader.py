@@ -22,7 +22,8 @@ def command(users: tuple[str, ...], groups: tuple[str, ...], accounts: tuple[str
     """Print the rights of who only asks: a role that reads.
 
     The ClusterRole wukong-reader: listing what decides placement, on the whole cluster, and nothing else; no secrets,
-    no config maps, and no writing. With --user, --group or --service-account it is bound to them as well.
+    no config maps but cluster-autoscaler's status, and no writing. With --user, --group or --service-account it is
+    bound to them as well.
 
     \b
     Example:

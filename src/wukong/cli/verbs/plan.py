@@ -1,7 +1,7 @@
 """`wukong plan`: says what a change will do before it is applied.
 
 What it reads is in inputs/planned_change.py and inputs/sim_source.py, what it prints in views/plan.py and
-views/plan_markdown.py; the plan itself is made in forecast/.
+views/plan_markdown.py, what --report writes in views/report/; the plan itself is made in forecast/.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from wukong.app.many_seeds import ProcessExecutor
 from wukong.app.snapshots import Baseline, list_documents, make_baseline
 from wukong.cli.inputs import options
 from wukong.cli.inputs.namespaces import Namespace, choose_namespace
-from wukong.cli.inputs.node_groups import add_node_groups, add_node_groups_option
+from wukong.cli.inputs.node_groups import NONE, add_cluster_groups, add_node_groups
 from wukong.cli.inputs.plan_limits import read_min_available
 from wukong.cli.inputs.planned_change import Wishes, build_change
 from wukong.cli.inputs.pod_durations import add_duration_options, add_durations, list_arguments
+from wukong.cli.inputs.report_file import add_report_option, check_report_path, write_report
 from wukong.cli.inputs.seeds import read_seeds
 from wukong.cli.inputs.sim_source import read_manifest_files, read_start
 from wukong.cli.inputs.source import Source
@@ -40,11 +41,13 @@ from wukong.errors import InputError
 from wukong.forecast.advice import find_advice
 from wukong.forecast.advice.kustomize import build_files, choose_writable
 from wukong.forecast.fields import Plan
+from wukong.forecast.placement_history import record_placement
 from wukong.forecast.plan import PlanOptions, make_plan
 from wukong.forecast.planned_change import PlannedChange
 from wukong.forecast.play import PlayOptions, tell_story
 from wukong.forecast.start_times import add_probe_delays, learn_start_times
 from wukong.forecast.start_times import build_durations as merge_durations
+from wukong.forecast.stop_times import learn_stop_times
 from wukong.forecast.verdict import Limits
 from wukong.forecast.warnings import find_warnings
 from wukong.placement.prices import Prices, read_prices
@@ -62,7 +65,7 @@ class Request(msgspec.Struct, kw_only=True):
     files: tuple[str, ...]
     wishes: Wishes
     durations: dict[str, tuple[str, ...]]  # by the names of their options
-    node_groups: str | None  # a file
+    node_groups: str | None  # a file, or none
     until: str
     namespace: Namespace = Namespace("default", "")
 
@@ -111,8 +114,14 @@ class Inputs(msgspec.Struct):
 @click.option(
     "-o", "--output", type=click.Choice(["json", "yaml", "markdown"]), help="For programs, or a pull request."
 )
+@add_report_option
 @add_duration_options
-@add_node_groups_option
+@click.option(
+    "--node-groups",
+    metavar="FILE|none",
+    help="Let a cluster autoscaler add and remove nodes of these groups: nodeGroups as in a scenario, the ConfigMap "
+    "cluster-autoscaler-status, or Karpenter's NodePools.  [default: what the cluster tells of them]",
+)
 @options.kubeconfig
 @options.context
 def command(
@@ -128,6 +137,7 @@ def command(
     write_patch: str | None,
     fail_on: str,
     output: str | None,
+    report: str | None,
     start_seconds: tuple[str, ...],
     stop_seconds: tuple[str, ...],
     node_groups: str | None,
@@ -148,12 +158,16 @@ def command(
       wukong plan -s cluster.json.gz --image deploy/web=web:2 -n shop
       wukong plan -s cluster.json.gz --drain node-7 --min-available 80%
       wukong plan -s cluster.json.gz --lose zone=eu-1a -o json
+      wukong plan -s cluster.json.gz -f web.yaml --report plan.html
     """
     wished = Wishes(**wishes)
+    check_report_path(report)
     if write_patch is not None:
         if not advice:
             raise InputError("--write-patch writes advice, and --no-advice looks for none. Leave one of them out.")
         check_new_folder(write_patch)
+    if report is not None and story is not None:
+        raise InputError("--report writes a plan, and --story shows one of its stories instead. Leave one of them out.")
     if not files and wished.is_empty:
         raise InputError("expected a change: -f FILE, --image, --scale, --drain, … Try: wukong plan --help")
     standard_input = next((path for path in files if path == "-"), None)
@@ -177,9 +191,9 @@ def command(
         told = tell_story(inputs.baseline, inputs.change, PlayOptions(inputs.options.until), story)
         show(*render_story(told, []))
         return 0 if told.settled else UNSAFE
-    with progress("seeds") as report:
+    with progress("seeds") as report_progress:
         executor = ProcessExecutor(min(os.cpu_count() or 1, len(chosen_seeds)))
-        plan = make_plan(inputs.baseline, inputs.change, chosen_seeds, executor, inputs.options, report)
+        plan = make_plan(inputs.baseline, inputs.change, chosen_seeds, executor, inputs.options, report_progress)
         plan.warnings = find_warnings(inputs.baseline, inputs.change)
     plan.replay = _build_replay(asked)
     if advice and not plan.verdict.is_safe:
@@ -187,6 +201,8 @@ def command(
             plan.advice = find_advice(inputs.baseline, inputs.change, plan, chosen_seeds, executor, inputs.options)
     for finding in plan.shown.findings:  # a mistake of ours, for checkers judge whoever plays
         note(f"seed {plan.shown.seed}: {finding}")
+    if report is not None:  # before anything is printed, to somebody who may not listen to the end
+        _write_report(report, inputs, plan)
     _show(plan, output)
     if write_patch is not None and not plan.verdict.is_safe:
         _write_patch(write_patch, plan)
@@ -199,6 +215,15 @@ def _write_patch(path: str, plan: Plan) -> None:
     if chosen is not None:
         write_new_folder(path, build_files(chosen))
     note(show_patch_note(path, chosen))
+
+
+def _write_report(path: str, inputs: Inputs, plan: Plan) -> None:
+    from wukong.cli.views.report import render_report
+
+    with busy("Writing the report …"):
+        history = record_placement(inputs.baseline, inputs.change, PlayOptions(inputs.options.until), plan.shown.seed)
+        write_report(path, render_report(plan, history))
+    note(f"wrote {path}: open it in a browser.")
 
 
 def _show(plan: Plan, output: str | None) -> None:
@@ -238,14 +263,17 @@ def _read_inputs(asked: Request, settings: PlanOptions) -> Inputs:
     scenario = Scenario(manifests=list(manifests))
     add_durations(scenario, asked.durations, lambda: asked.namespace.name)
     start = read_start(asked.source, scenario, (), lambda: asked.namespace)
-    add_node_groups(scenario, asked.node_groups, start)
+    if asked.node_groups is None:
+        add_cluster_groups(scenario, start, asked.source.place)
+    elif asked.node_groups != NONE:
+        add_node_groups(scenario, asked.node_groups, start)
     change = build_change(asked.wishes, scenario.manifests, start)
     given = build_durations(scenario, list_documents(start))
-    times = add_probe_delays(learn_start_times(start), manifests)
+    times, stop_times = add_probe_delays(learn_start_times(start), manifests), learn_stop_times(start)
     with busy("Letting the cluster come to rest …"):
-        baseline = make_baseline(start, scenario, merge_durations(times, given))
+        baseline = make_baseline(start, scenario, merge_durations(times, given, stop_times))
     _note_unrest(asked.source.place, baseline)
-    settings = msgspec.structs.replace(settings, start_times=times, given_durations=given)
+    settings = msgspec.structs.replace(settings, start_times=times, stop_times=stop_times, given_durations=given)
     return Inputs(baseline, change, settings)
 
 

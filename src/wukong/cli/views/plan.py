@@ -26,6 +26,7 @@ from wukong.forecast.fields import (
     WorkloadForecast,
 )
 from wukong.forecast.start_times import StartTime
+from wukong.forecast.stop_times import StopTime
 from wukong.forecast.verdict import describe_nodes
 
 _MOST_FIELDS, _MOST_ROWS, _MOST_CHARTS, _MOST_TEXT = 12, 8, 3, 100
@@ -62,12 +63,12 @@ def list_sections(plan: Plan) -> Iterator[tuple[str, list[str]]]:
     play = plan.shown
     sections = [
         ("What changes", list(_show_changes(plan.changes))),
-        *(_show_course(name, workload) for name, workload in _choose_courses(play.workloads)),
+        *(_show_course(name, workload) for name, workload in choose_courses(play.workloads, _MOST_CHARTS)),
         ("Who else is touched", list(_show_touched(plan))),
         ("Nodes", list(_show_nodes(play.nodes, plan.cost))),
         ("What blocks", list(_show_blocked(play.blocked))),
         ("Wrong before, and no worse now", list(play.stuck_before)),
-        ("How long pods take", list(_show_start_times(plan.start_times))),
+        ("How long pods take", [*_show_start_times(plan.start_times), *_show_stop_times(plan.stop_times)]),
         ("Warnings", list(_show_warnings(plan.warnings))),
         ("What would make it safe", list(show_advice(plan.advice, plan.seeds))),
         ("Plays", list(_show_outcomes(plan))),
@@ -83,15 +84,19 @@ def _show_changes(changes: Sequence[ObjectChange]) -> Iterator[str]:
         yield "nothing"
     nodes = [change for change in changes if change.kind == "Node" and change.action != "change"]
     for change in [change for change in changes if change not in nodes]:
-        rollout = change.rollout.text if change.rollout is not None else ""
-        said = "; ".join(filter(None, (_ACTIONS.get(change.action), rollout))) or "changes"
-        yield f"{change.kind} {change.name}: {said}"
+        yield f"{change.kind} {change.name}: {describe_action(change)}"
         yield from (f"  {format_field(field)}" for field in change.fields[:_MOST_FIELDS])
         if len(change.fields) > _MOST_FIELDS:
             yield f"  … and {len(change.fields) - _MOST_FIELDS} fields more; -o json has them"
     for action in dict.fromkeys(change.action for change in nodes):
         names = [change.name for change in nodes if change.action == action]
         yield f"{count(len(names), 'node')} {_plural(_ACTIONS[action], len(names))}: {name_some(names)}"
+
+
+def describe_action(change: ObjectChange) -> str:
+    """What becomes of an object: `is created`; `starts a rollout: …`."""
+    rollout = change.rollout.text if change.rollout is not None else ""
+    return "; ".join(filter(None, (_ACTIONS.get(change.action), rollout))) or "changes"
 
 
 def _plural(text: str, number: int) -> str:
@@ -115,14 +120,14 @@ def _format_value(value: Any) -> str:
 # ---- what happens
 
 
-def _choose_courses(workloads: dict[str, WorkloadForecast]) -> list[tuple[str, WorkloadForecast]]:
+def choose_courses(workloads: dict[str, WorkloadForecast], most: int) -> list[tuple[str, WorkloadForecast]]:
     """Those that the change is about, else those that lose most."""
     own = [(name, workload) for name, workload in workloads.items() if len(workload.course) > 1]
     others = sorted(
         ((name, workload) for name, workload in workloads.items() if workload.available_before is not None),
         key=lambda entry: (-_count_lost(entry[1]), entry[0]),
     )
-    return (own or others)[:_MOST_CHARTS]
+    return (own or others)[:most]
 
 
 def _count_lost(workload: WorkloadForecast) -> int:
@@ -130,10 +135,15 @@ def _count_lost(workload: WorkloadForecast) -> int:
 
 
 def _show_course(name: str, workload: WorkloadForecast) -> tuple[str, list[str]]:
+    return describe_course(name, workload), list(draw_course(workload))
+
+
+def describe_course(name: str, workload: WorkloadForecast) -> str:
+    """The title of a chart."""
     before = workload.replicas_before
     wanted = f"{before} → {workload.replicas}" if before not in (None, workload.replicas) else f"{workload.replicas}"
     least = f", {workload.min_available} available at least" if workload.available_before is not None else ""
-    return f"{name} over time: {wanted} wanted{least}", list(draw_course(workload))
+    return f"{name} over time: {wanted} wanted{least}"
 
 
 def _show_touched(plan: Plan) -> Iterator[str]:
@@ -214,6 +224,29 @@ def _format_source(time: StartTime) -> str:
             return "its probes wait so long"
     slowest = f", the slowest {format_seconds(time.slowest_seconds)}" if time.slowest_seconds > time.seconds else ""
     return f"as {count(time.pods, 'pod')} took{slowest}. What a new image takes is not known."
+
+
+def _show_stop_times(times: dict[str, StopTime]) -> Iterator[str]:
+    for name, time in list(times.items())[:_MOST_ROWS]:
+        if time.source != "unknown":
+            yield f"{name}: {format_seconds(time.seconds)} to stop; {_format_stop_source(time)}"
+    unknown = {name: time.limit_seconds for name, time in times.items() if time.source == "unknown"}
+    limits = [limit for limit in unknown.values() if limit is not None]
+    if unknown:
+        most = f", though {format_seconds(max(limits))} are allowed" if limits else ""
+        yield f"{name_some(list(unknown))}: to stop, not known: taken as at once{most}. --stop-seconds says it."
+
+
+def _format_stop_source(time: StopTime) -> str:
+    match time.source:
+        case "given":
+            return "as --stop-seconds says"
+        case "hook":
+            return "its preStop hook sleeps so long, and what comes after it is not known"
+        case "stopping":
+            return f"{count(time.pods, 'pod')} had been stopping for so long, and had not stopped"
+    slowest = f", the slowest {format_seconds(time.slowest_seconds)}" if time.slowest_seconds > time.seconds else ""
+    return f"as {count(time.pods, 'pod')} took{slowest}"
 
 
 def _show_warnings(warnings: Sequence[PlanWarning]) -> Iterator[str]:

@@ -19,7 +19,7 @@ _MOST_NODES, _MOST_ROWS, _MOST_MOVES, _MOST_GROUPS = 6, 40, 10, 6
 _INDENT = "    "
 _DROPS = ("NODES", "KIND", "MAX PODS", "EVICTED", "SHORT", "MIN")  # where a terminal is too narrow
 _FEW = 4  # so many nodes or pods have a line each
-_STEPS = ((1, ""), (10, "10 s"), (60, "a minute"), (600, "10 minutes"), (3600, "an hour"))
+STEPS = ((1, ""), (10, "10 s"), (60, "a minute"), (600, "10 minutes"), (3600, "an hour"))
 _COUNTED = (
     "added",
     "created",
@@ -139,7 +139,7 @@ def _show_timeline(story: Story) -> Iterator[Part]:
     if not story.events:
         yield "Nothing happened."
         return
-    step, step_name, rows = _choose_step(story.events)
+    step, step_name, rows = choose_step(story.events, _MOST_ROWS)
     left_out = max(0, len(rows) - _MOST_ROWS)
     head = rows[: _MOST_ROWS // 2] if left_out else rows
     table = Table("TIME", "WHAT", "AVAILABLE", "HAPPENED", whole=("TIME", "AVAILABLE"), names=["WHAT"])
@@ -154,13 +154,13 @@ def _show_timeline(story: Story) -> Iterator[Part]:
         yield Text(f"In steps of {step_name}; -o json has every event, --trace FILE every action.", style="dim")
 
 
-def _choose_step(events: Sequence[Event]) -> tuple[int, str, list[Row]]:
-    """The rows in the shortest steps that give no more than a screenful of them, or in the longest."""
-    for step, step_name in _STEPS[:-1]:
+def choose_step(events: Sequence[Event], most_rows: int) -> tuple[int, str, list[Row]]:
+    """Step, its name and the rows, in the shortest steps that give no more than so many of them, or in the longest."""
+    for step, step_name in STEPS[:-1]:
         rows = rows_of(events, step)
-        if len(rows) <= _MOST_ROWS:
+        if len(rows) <= most_rows:
             return step, step_name, rows
-    step, step_name = _STEPS[-1]
+    step, step_name = STEPS[-1]
     return step, step_name, rows_of(events, step)
 
 

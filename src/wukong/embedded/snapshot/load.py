@@ -49,6 +49,7 @@ class LoadedSnapshot(msgspec.Struct):
     now: float
     stuck_pods: frozenset[str] = frozenset()  # their uids
     notes: list[str] = []
+    node_groups: list[Document] = []  # what tells of the groups that its nodes come from: nothing to restore
 
 
 def load_snapshot(documents: Iterable[Document], now: float | None = None) -> LoadedSnapshot:

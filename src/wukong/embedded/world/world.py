@@ -113,7 +113,7 @@ class World:
         self._only_process: Process | None = None
         self.processes: list[Process] = []
         self.acting: Process | None = None  # the process that is deciding
-        self.latest: Item | None = None  # what was decided last
+        self.latest: Item | None = None  # what the last step decided; None if that was no decision
         if fault_injection is not None:
             fault_injection.join(self)
         if roles:
@@ -269,7 +269,7 @@ class World:
 
     def step(self) -> bool:
         """Take one decision that is due now, or fire one timer, by turns. Returns False if there is neither."""
-        self._is_timer_turn = not self._is_timer_turn
+        self._is_timer_turn, self.latest = not self._is_timer_turn, None
         if self._is_timer_turn and self.timers.fire_next(self.clock.now()):
             return True
         return self._decide() or self.timers.fire_next(self.clock.now())
@@ -278,10 +278,11 @@ class World:
         for process in self.processes:
             if not process.is_due():
                 continue
-            self.acting = process
+            self.acting, turns = process, process.turns
             try:
                 if process.step():
-                    self.latest = process.latest
+                    # A key that begins to wait for a worker, and a write of an earlier decision, are no decisions.
+                    self.latest = process.latest if process.turns > turns else None
                     return True
             except Crashed as crash:
                 self.stop(process)

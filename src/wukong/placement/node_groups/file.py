@@ -64,13 +64,13 @@ def read_node_groups(text: str | bytes, nodes: Sequence[Node] = ()) -> NodeGroup
     groups = read_node_pools(pools, nodes, notes) if pools else []
     for document in documents:
         if isinstance(document, dict) and document.get("kind") == "ConfigMap":
-            groups += read_status(_status_of(document), nodes, notes)
+            groups += read_status(status_of(document), nodes, notes)
     if not kinds & set(_KINDS):
         raise InputError(f"{_EXPECTED}; got {', '.join(sorted(kinds))}.")
-    return NodeGroupsFile(_leave_out_wrong(_rename_doubles(groups), notes), notes)
+    return NodeGroupsFile(leave_out_wrong(rename_doubles(groups), notes), notes)
 
 
-def _rename_doubles(groups: list[NodeGroup]) -> list[NodeGroup]:
+def rename_doubles(groups: list[NodeGroup]) -> list[NodeGroup]:
     """Names that were cut may be the same: the second one gets a number."""
     seen: Tally[str] = Tally()
     renamed = []
@@ -81,7 +81,7 @@ def _rename_doubles(groups: list[NodeGroup]) -> list[NodeGroup]:
     return renamed
 
 
-def _leave_out_wrong(groups: list[NodeGroup], notes: list[str]) -> list[NodeGroup]:
+def leave_out_wrong(groups: list[NodeGroup], notes: list[str]) -> list[NodeGroup]:
     """What a cluster says may be absurd: such a group is left out, and the others count."""
     right = []
     for group in groups:
@@ -106,7 +106,7 @@ def _read_own(documents: list[Any]) -> list[NodeGroup]:
     return groups
 
 
-def _status_of(document: dict[str, Any]) -> str:
+def status_of(document: dict[str, Any]) -> str:
     data = document.get("data")
     status = data.get("status") if isinstance(data, dict) else None
     if not isinstance(status, str):
