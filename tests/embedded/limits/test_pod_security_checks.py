@@ -111,7 +111,9 @@ def test_a_handler_that_asks_another_host_is_refused_since_1_34(handler: Documen
 
 def test_hosts_of_handlers_are_named_together() -> None:
     probe = {"livenessProbe": {"httpGet": {"host": "y"}}, "lifecycle": {"preStop": {"httpGet": {"host": "x"}}}}
-    pod = {"spec": {"containers": [{"name": "b", **probe}, {"name": "a", "livenessProbe": {"tcpSocket": {"host": "y"}}}]}}
+    pod = {
+        "spec": {"containers": [{"name": "b", **probe}, {"name": "a", "livenessProbe": {"tcpSocket": {"host": "y"}}}]}
+    }
     assert refusal_of(pod, "baseline") == (
         'probe or lifecycle host (containers "a", "b" use probe or lifecycle hosts "x", "y")'
     )

@@ -143,9 +143,7 @@ def test_users_and_groups_are_numbers_of_31_bits() -> None:
             wanted = [] if is_valid else [f"{field}: Invalid value"]
             assert (context(**{field: number}), own_context(**{field: number})) == (wanted, wanted)
         assert context(fsGroup=number) == ([] if is_valid else ["fsGroup: Invalid value"])
-        assert context(supplementalGroups=[1, number]) == (
-            [] if is_valid else ["supplementalGroups[1]: Invalid value"]
-        )
+        assert context(supplementalGroups=[1, number]) == ([] if is_valid else ["supplementalGroups[1]: Invalid value"])
 
 
 def test_policies_of_a_security_context_take_one_of_their_words() -> None:

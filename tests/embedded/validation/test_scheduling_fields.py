@@ -10,7 +10,10 @@ from embedded.validation.problem_tables import of_pod, places
 from wukong.embedded.store.validation.pods.scheduling import find_selector_problems
 from wukong.ports import Document
 
-REQUIRED, PREFERRED = "requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"
+REQUIRED, PREFERRED = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
 
 
 def of_term(name: str = "podAntiAffinity", **fields: Any) -> list[str]:

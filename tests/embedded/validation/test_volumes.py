@@ -151,7 +151,9 @@ def test_each_projected_source_is_one_thing_and_writes_paths_of_its_own() -> Non
         assert projected(reading(name, "/a")) == [f"projected.sources[0].{name}.items[0].path: Invalid value"]
         assert projected(reading(name, "b"), downward) == ["projected: Invalid value"]
     assert projected(reading("secret", "a"), reading("secret", "a")) == ["projected: Invalid value"]
-    assert projected({"downwardAPI": {"items": [{"path": "b"}]}}) == ["projected.sources[0].downwardAPI: Required value"]
+    assert projected({"downwardAPI": {"items": [{"path": "b"}]}}) == [
+        "projected.sources[0].downwardAPI: Required value"
+    ]
     assert projected({**reading("secret", "a"), **reading("configMap", "b")}) == ["projected.sources[0]: Forbidden"]
 
 

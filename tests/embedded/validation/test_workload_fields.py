@@ -153,7 +153,10 @@ def test_a_stateful_set_has_a_policy_a_strategy_and_whole_numbers() -> None:
 
 
 def test_the_service_and_the_claims_of_a_stateful_set_are_checked_once() -> None:
-    bad = {"serviceName": "A_B", "volumeClaimTemplates": [{"metadata": {"name": "c"}, "spec": {**CLAIM, "accessModes": []}}]}
+    bad = {
+        "serviceName": "A_B",
+        "volumeClaimTemplates": [{"metadata": {"name": "c"}, "spec": {**CLAIM, "accessModes": []}}],
+    }
     assert of("StatefulSet", **bad) == [
         "serviceName: Invalid value",
         "volumeClaimTemplates[0].spec.accessModes: Required value",
@@ -268,8 +271,12 @@ def test_a_source_of_data_names_a_claim_or_a_kind_of_another_group(field: str) -
     assert of_claim(**{field: {"kind": "PersistentVolumeClaim", "name": "a"}}) == []
     assert of_claim(**{field: {"kind": "VolumeSnapshot", "name": "a", "apiGroup": "snapshot.storage.k8s.io"}}) == []
     assert of_claim(**{field: {"kind": "VolumeSnapshot", "name": "a"}}) == [f"spec.{field}: Invalid value"]
-    assert of_claim(**{field: {"kind": "A", "name": "a", "apiGroup": "A_"}}) == [f"spec.{field}.apiGroup: Invalid value"]
-    assert of_claim(**{field: {"apiGroup": "a"}}) == [f"spec.{field}.{name}: Required value" for name in ("name", "kind")]
+    assert of_claim(**{field: {"kind": "A", "name": "a", "apiGroup": "A_"}}) == [
+        f"spec.{field}.apiGroup: Invalid value"
+    ]
+    assert of_claim(**{field: {"apiGroup": "a"}}) == [
+        f"spec.{field}.{name}: Required value" for name in ("name", "kind")
+    ]
 
 
 def test_two_sources_of_data_are_the_same() -> None:
@@ -289,11 +296,18 @@ def test_two_sources_of_data_are_the_same() -> None:
 
 def changes(kind: str, old: Document, new: Document, status: Document | None = None) -> list[str]:
     """What is wrong with a change from one spec to another."""
-    return places(find_forbidden_changes(kind, {"spec": old, "status": status or {}}, {"spec": new, "status": status or {}}))
+    return places(
+        find_forbidden_changes(kind, {"spec": old, "status": status or {}}, {"spec": new, "status": status or {}})
+    )
 
 
 def test_a_pod_changes_its_images_and_adds_tolerations() -> None:
-    pod: Document = {"containers": [CONTAINER], "initContainers": [CONTAINER], "tolerations": [{"key": "a"}], "hostname": "x"}
+    pod: Document = {
+        "containers": [CONTAINER],
+        "initContainers": [CONTAINER],
+        "tolerations": [{"key": "a"}],
+        "hostname": "x",
+    }
     fine: list[Document] = [
         {"containers": [{**CONTAINER, "image": "app:2"}]},
         {"initContainers": [{**CONTAINER, "image": "app:2"}]},
@@ -360,7 +374,14 @@ def test_a_stateful_set_changes_in_seven_fields() -> None:
 
 
 def test_a_job_keeps_what_says_when_it_is_complete() -> None:
-    for field in ("selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
+    for field in (
+        "selector",
+        "completionMode",
+        "podFailurePolicy",
+        "backoffLimitPerIndex",
+        "managedBy",
+        "successPolicy",
+    ):
         assert changes("Job", {field: "a"}, {field: "b"}) == [f"spec.{field}: Invalid value"]
     assert changes("Job", {"completions": 1, "parallelism": 1}, {"completions": 2, "parallelism": 2}) == [
         "spec.completions: Invalid value"
@@ -371,7 +392,9 @@ def test_a_job_keeps_what_says_when_it_is_complete() -> None:
 def test_an_indexed_job_changes_its_completions_together_with_its_parallelism() -> None:
     def size(old: int | None, completions: int | None, parallelism: int | None) -> list[str]:
         mode = {"completionMode": "Indexed"}
-        return changes("Job", {**mode, "completions": old}, {**mode, "completions": completions, "parallelism": parallelism})
+        return changes(
+            "Job", {**mode, "completions": old}, {**mode, "completions": completions, "parallelism": parallelism}
+        )
 
     assert size(1, 2, 2) == []
     for sizes in ((1, 2, 3), (None, 2, 2), (1, None, None)):
@@ -386,7 +409,12 @@ def test_where_the_pods_of_a_job_run_changes_before_it_starts() -> None:
         return {"metadata": {}, "spec": fields}
 
     place = ["spec.template: Invalid value"]
-    fine = [{"nodeSelector": {"a": "b"}}, {"tolerations": [{}]}, {"schedulingGates": [{}]}, {"affinity": {"nodeAffinity": {}}}]
+    fine = [
+        {"nodeSelector": {"a": "b"}},
+        {"tolerations": [{}]},
+        {"schedulingGates": [{}]},
+        {"affinity": {"nodeAffinity": {}}},
+    ]
     for fields in fine:
         assert moved(pod(), pod(**fields)) == []
         assert moved(pod(), pod(**fields), is_suspended=False) == place
