@@ -315,7 +315,7 @@ def test_restricted_wants_a_seccomp_profile_of_the_pod_or_of_all_containers() ->
         ({"enforce-version": "v1.30"}, Standard("privileged", "latest")),
         *(({"enforce": level}, Standard(level, "latest")) for level in ("privileged", "baseline", "restricted")),
         ({"enforce": "baseline", "enforce-version": "v1.30"}, Standard("baseline", "v1.30")),
-        *(({"enforce": "baseline", "enforce-version": text}, Standard("baseline", "latest")) for text in ("1", "v1.01")),
+        *(({"enforce": "baseline", "enforce-version": text}, Standard("baseline")) for text in ("1", "v1.01")),
         ({"warn": "restricted", "audit": "restricted"}, Standard("privileged", "latest")),
     ],
 )  # fmt: skip

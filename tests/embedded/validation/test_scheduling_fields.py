@@ -1,4 +1,4 @@
-"""Affinity, spread constraints, tolerations and selectors that the API server refuses, by the place of what is wrong."""
+"""Affinity, spread constraints, tolerations and selectors that the API server refuses, by place."""
 
 from __future__ import annotations
 
