@@ -26,7 +26,7 @@ def places(**fields: Any) -> list[str]:
     return [problem.partition(": ")[0] for problem in check_group(group)]
 
 
-def a_node(name: str, labels: dict[str, str] | None = None, *taints: str, **amounts: str) -> Node:
+def a_node(name: str, labels: dict[str, str] | None = None, /, *taints: str, **amounts: str) -> Node:
     quantities: Quantities = {"cpu": "4", "memory": "16Gi", **amounts}
     return Node(
         metadata=ObjectMeta(name=name, labels=labels or {}),

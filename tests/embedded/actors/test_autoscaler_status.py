@@ -73,7 +73,8 @@ def test_usage_at_the_target_is_shown_and_changes_nothing() -> None:
     assert numbers_of(world) == (2, 2)
     current = {"averageValue": "1", "averageUtilization": 50}
     assert metrics_of(world) == [{"type": "Resource", "resource": {"name": "cpu", "current": current}}]
-    text = "the HPA was able to successfully calculate a replica count from cpu resource utilization (percentage of request)"
+    metric = "cpu resource utilization (percentage of request)"
+    text = f"the HPA was able to successfully calculate a replica count from {metric}"
     assert conditions_of(world) == {
         "AbleToScale": ("True", "ReadyForNewScale", "recommended size matches current size"),
         "ScalingActive": ("True", "ValidMetricFound", text),

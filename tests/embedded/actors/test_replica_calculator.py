@@ -1,4 +1,4 @@
-"""How many replicas usage asks for: which pods count, how those that do not are guessed at, as replica_calculator.go."""
+"""How many replicas usage asks for: which pods count, and how others are guessed at, as replica_calculator.go."""
 
 from __future__ import annotations
 

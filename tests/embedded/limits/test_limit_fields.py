@@ -25,7 +25,7 @@ def of_scope(name: str, operator: str, *values: str) -> list[str]:
     return [place.removeprefix("scopeSelector.matchExpressions.") for place in found]
 
 
-def of_range(type_: str = "Container", **fields: Any) -> list[str]:
+def of_range(type_: str = "Container", /, **fields: Any) -> list[str]:
     found = places(find_limit_range_problems({"spec": {"limits": [{"type": type_, **fields}]}}))
     return [place.removeprefix("spec.limits[0].") for place in found]
 

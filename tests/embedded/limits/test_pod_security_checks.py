@@ -59,7 +59,11 @@ def test_baseline_allows_the_default_capabilities_and_names_others() -> None:
     default = ["AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE"]
     default += ["SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"]
     assert baseline({"capabilities": {"add": default}}) == ""
-    contexts = ({"capabilities": {"add": ["SYS_TIME", "KILL"]}}, {}, {"capabilities": {"add": ["NET_RAW"]}})
+    contexts: tuple[Document, ...] = (
+        {"capabilities": {"add": ["SYS_TIME", "KILL"]}},
+        {},
+        {"capabilities": {"add": ["NET_RAW"]}},
+    )
     assert baseline(*contexts) == (
         'non-default capabilities (containers "a", "c" must not include "NET_RAW", "SYS_TIME" in '
         "securityContext.capabilities.add)"

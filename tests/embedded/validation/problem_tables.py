@@ -28,7 +28,7 @@ def of_pod(**fields: Any) -> list[str]:
     return [place.removeprefix("spec.") for place in places(find_pod_spec_problems(spec, "spec"))]
 
 
-def of_container(volumes: list[Document] | None = None, **fields: Any) -> list[str]:
+def of_container(volumes: list[Document] | None = None, /, **fields: Any) -> list[str]:
     """What is wrong with a container, below it; what is elsewhere keeps its path."""
     found = of_pod(containers=[{**CONTAINER, **fields}], volumes=volumes or [])
     return [place.removeprefix("containers[0].") for place in found]

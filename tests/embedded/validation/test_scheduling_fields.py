@@ -16,7 +16,7 @@ REQUIRED, PREFERRED = (
 )
 
 
-def of_term(name: str = "podAntiAffinity", **fields: Any) -> list[str]:
+def of_term(name: str = "podAntiAffinity", /, **fields: Any) -> list[str]:
     """What is wrong with a term of pods that is required, below it."""
     term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}, **fields}
     found = of_pod(affinity={name: {REQUIRED: [term]}})

@@ -27,20 +27,21 @@ JOB_LABELS = {
 }  # fmt: skip
 
 
-def a_template(labels: Document | None = None, **fields: Any) -> Document:
+def a_template(labels: Document | None = None, /, **fields: Any) -> Document:
     pod = {"containers": [CONTAINER], "restartPolicy": "Always", **fields}
     return {"metadata": {"labels": LABELS if labels is None else labels}, "spec": pod}
 
 
-def of(kind: str, known: Document | None = None, **fields: Any) -> list[str]:
+def of(kind: str, known: Document | None = None, /, **fields: Any) -> list[str]:
     """What is wrong with a workload of one kind, below its spec."""
     spec = {"selector": {"matchLabels": LABELS}, "template": a_template(), **LASTING[kind], **fields}
     document = {"metadata": {"name": "web"}, "spec": {name: value for name, value in spec.items() if value is not None}}
     return [place.removeprefix("spec.") for place in places(find_workload_problems(kind, document, known or {}))]
 
 
-def of_job(labels: Document | None = None, policy: str = "Never", **fields: Any) -> list[str]:
-    template = a_template(JOB_LABELS if labels is None else labels, restartPolicy=policy)
+def of_job(labels: Document | None = None, /, **fields: Any) -> list[str]:
+    """What is wrong with a Job, below its spec; `policy` is the restart policy of its pods."""
+    template = a_template(JOB_LABELS if labels is None else labels, restartPolicy=fields.pop("policy", "Never"))
     spec = {"selector": {"matchLabels": {"controller-uid": "u"}}, "template": template, **fields}
     document = {"metadata": {"name": "web", "uid": "u"}, "spec": spec}
     return [place.removeprefix("spec.") for place in places(find_workload_problems("Job", document, {}))]
@@ -75,7 +76,8 @@ def test_pods_of_lasting_workloads_always_restart_and_have_no_deadline(kind: str
 @pytest.mark.parametrize("kind", list(LASTING))
 def test_a_selector_matches_the_template_and_is_not_empty(kind: str) -> None:
     is_old = kind == "ReplicationController"
-    wide, other = ({}, {"app": "b"}) if is_old else ({"matchLabels": {}}, {"matchLabels": {"app": "b"}})
+    wide: Document = {} if is_old else {"matchLabels": {}}
+    other: Document = {"app": "b"} if is_old else {"matchLabels": {"app": "b"}}
     mismatch = ["template.metadata.labels: Invalid value"]
     assert of(kind, selector=other) == mismatch
     assert of(kind, selector=wide) == (["selector: Required value"] if is_old else ["selector: Invalid value"])
@@ -153,7 +155,7 @@ def test_a_stateful_set_has_a_policy_a_strategy_and_whole_numbers() -> None:
 
 
 def test_the_service_and_the_claims_of_a_stateful_set_are_checked_once() -> None:
-    bad = {
+    bad: Document = {
         "serviceName": "A_B",
         "volumeClaimTemplates": [{"metadata": {"name": "c"}, "spec": {**CLAIM, "accessModes": []}}],
     }
@@ -409,7 +411,7 @@ def test_where_the_pods_of_a_job_run_changes_before_it_starts() -> None:
         return {"metadata": {}, "spec": fields}
 
     place = ["spec.template: Invalid value"]
-    fine = [
+    fine: list[Document] = [
         {"nodeSelector": {"a": "b"}},
         {"tolerations": [{}]},
         {"schedulingGates": [{}]},
