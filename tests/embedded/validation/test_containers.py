@@ -218,6 +218,10 @@ def test_block_devices_need_the_users_of_the_host() -> None:
 def test_rules_of_restarts_refine_a_policy() -> None:
     assert of_container(restartPolicy="Maybe") == ["restartPolicy: Unsupported value"]
     assert of_container(restartPolicyRules=[{"action": "Restart"}]) == ["restartPolicy: Required value"]
+    whole_pod = [{"action": "RestartAllContainers"}]  # of a feature that is off
+    assert of_container(restartPolicy="Never", restartPolicyRules=whole_pod) == [
+        "restartPolicyRules[0].action: Unsupported value"
+    ]
     rules = [{"action": "Restart"}, {"action": "Stop"}]
     assert of_container(restartPolicy="Never", restartPolicyRules=rules) == [
         "restartPolicyRules[1].action: Unsupported value"
