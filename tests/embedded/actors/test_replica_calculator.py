@@ -72,6 +72,8 @@ def test_pods_that_wait_use_nothing_where_there_would_be_more() -> None:
     assert by_utilization(a_pod("a", 1500), a_pod("b", 1500), waiting).replicas == 6
     assert by_utilization(a_pod("a", 600), a_pod("b", 600), waiting).replicas == 3  # 40 % of three: it turns
     assert by_utilization(a_pod("a", 100), a_pod("b", 100), waiting).replicas == 1  # of the two that count
+    busy = [a_pod(name, 560) for name in "abde"]
+    assert by_utilization(*busy, waiting, a_pod("f", None, phase="Pending"), current=4).replicas == 4  # it turns
 
 
 def test_pods_without_metrics_dampen_the_change() -> None:

@@ -147,7 +147,14 @@ def test_bounds_hold_where_policies_would_let_it_go_further() -> None:
         True,
     )
     for wanted in (2, 6):
-        assert not a_history().size_by_behavior(4, wanted, Bounds(2, 6), ANY_UP, ANY_DOWN, NOW).is_limited
+        sized = a_history().size_by_behavior(4, wanted, Bounds(2, 6), ANY_UP, ANY_DOWN, NOW)
+        assert words(sized) == (wanted, "ReadyForNewScale", "DesiredWithinRange", False)
+
+
+def test_a_percentage_is_of_what_was_there_when_the_period_began() -> None:
+    half = rules(("Percent", 50, 60))
+    assert a_history().size_by_behavior(500, 1000, Bounds(1, 1000), half, half, NOW).replicas == 750
+    assert a_history().size_by_behavior(500, 1, Bounds(1, 1000), half, half, NOW).replicas == 250
 
 
 def test_without_policies_a_side_goes_nowhere_but_for_the_least_change() -> None:
