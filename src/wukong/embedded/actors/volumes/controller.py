@@ -2,12 +2,12 @@
 
 Follows pkg/controller/volume/persistentvolume of 1.35. Keys are claims, and volumes (without a namespace).
 
-- A claim that names its volume, or a volume that names a claim, is bound to it.
+- A claim that names its volume is bound to it if that suits and is free, and a volume that names a claim to that.
 - A claim of a class that binds at once gets the smallest volume that suits, of those with the fewest access modes; one
   that waits for a first consumer is left to the scheduler, who names the volume, or the node to make one for.
 - Where no volume suits, the claim's provisioner is named on it (provisioner.py).
 - A volume whose claim is gone is Released; whoever made it deletes it, if its policy says so. A claim whose volume is
-  gone is Lost.
+  gone, or is bound to another claim, is Lost.
 
 Left out: expansion, events, and claims without a class that get a default one later.
 """
@@ -33,6 +33,7 @@ from wukong.semantics.volume_claims import (
     is_bound,
     is_reference_to,
     list_candidates,
+    size_of_claim,
     size_of_volume,
     waits_for_consumer,
 )
@@ -105,19 +106,15 @@ def _sync_volume(volume: PersistentVolume, state: State) -> list[Action]:
 
 def _sync_bound(claim: PersistentVolumeClaim, state: State) -> list[Action]:
     volume = state.get(PersistentVolume, Key("", claim.spec.volume_name))
-    if volume is None:
-        return [binding.lose(claim)] if claim.status.phase != "Lost" else []
-    is_ours = volume.spec.claim_ref is None or is_reference_to(volume.spec.claim_ref, claim)
-    return binding.bind(volume, claim) if is_ours else []
+    if volume is not None and (volume.spec.claim_ref is None or is_reference_to(volume.spec.claim_ref, claim)):
+        return binding.bind(volume, claim)
+    return [binding.lose(claim)] if claim.status.phase != "Lost" else []
 
 
 def _sync_unbound(claim: PersistentVolumeClaim, state: State) -> list[Action]:
     if claim.spec.volume_name:
         volume = state.get(PersistentVolume, Key("", claim.spec.volume_name))
-        is_free = volume is not None and (
-            volume.spec.claim_ref is None or is_reference_to(volume.spec.claim_ref, claim)
-        )
-        return binding.bind(volume, claim) if is_free and volume is not None else []
+        return binding.bind(volume, claim) if volume is not None and _can_have(claim, volume) else []
     storage_class = state.get(StorageClass, Key("", class_of_claim(claim)))
     is_waiting = waits_for_consumer(storage_class) and SELECTED_NODE not in claim.metadata.annotations
     volume = _find_volume(claim, state, takes_any=not waits_for_consumer(storage_class))
@@ -126,6 +123,21 @@ def _sync_unbound(claim: PersistentVolumeClaim, state: State) -> list[Action]:
     if is_waiting or storage_class is None or storage_class.provisioner in ("", NO_PROVISIONER):
         return []
     return _name_provisioner(claim, storage_class)
+
+
+def _can_have(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
+    """Whether a claim gets the volume that it names. One that names the claim, too, need not suit."""
+    if volume.spec.claim_ref is not None:
+        return is_reference_to(volume.spec.claim_ref, claim)
+    asked, offered = claim.spec, volume.spec
+    return (
+        volume.metadata.deletion_timestamp is None
+        and size_of_volume(volume) >= size_of_claim(claim)
+        and class_of_volume(volume) == class_of_claim(claim)
+        and (offered.volume_attributes_class_name or "") == (asked.volume_attributes_class_name or "")
+        and (offered.volume_mode or "Filesystem") == (asked.volume_mode or "Filesystem")
+        and set(asked.access_modes) <= set(offered.access_modes)
+    )
 
 
 def _find_volume(claim: PersistentVolumeClaim, state: State, *, takes_any: bool) -> PersistentVolume | None:

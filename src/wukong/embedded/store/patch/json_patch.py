@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from wukong.embedded.store.api_errors import bad_request, unprocessable_patch
+from wukong.errors import Invalid
 from wukong.ports import Document
 
 
@@ -52,10 +53,7 @@ def _get(root: Document, path: str) -> Any:
     parent, last = _find_parent(root, path)
     if isinstance(parent, dict):
         return parent.get(last)
-    try:
-        return parent[_index_of(parent, last)]
-    except IndexError:
-        raise unprocessable_patch(f"Unable to access invalid index: {last}") from None
+    return parent[_index_of(last, len(parent))]
 
 
 def _add(root: Document, path: str, value: Any) -> None:
@@ -63,10 +61,7 @@ def _add(root: Document, path: str, value: Any) -> None:
     if isinstance(parent, dict):
         parent[last] = value
         return
-    index = len(parent) if last == "-" else _index_of(parent, last)
-    if index > len(parent):
-        raise unprocessable_patch(f"Unable to access invalid index: {last}")
-    parent.insert(index, value)
+    parent.insert(len(parent) if last == "-" else _index_of(last, len(parent) + 1), value)
 
 
 def _set(root: Document, path: str, value: Any) -> None:
@@ -74,7 +69,7 @@ def _set(root: Document, path: str, value: Any) -> None:
     if isinstance(parent, dict):
         parent[last] = value
     else:
-        parent[_index_of(parent, last)] = value
+        parent[_index_of(last, len(parent))] = value
 
 
 def _remove(root: Document, path: str) -> Any:
@@ -82,7 +77,7 @@ def _remove(root: Document, path: str) -> Any:
     parent, last = _find_parent(root, path)
     if isinstance(parent, dict) and last not in parent:
         raise unprocessable_patch(f"Unable to remove nonexistent key: {last}")
-    del parent[last if isinstance(parent, dict) else _index_of(parent, last)]
+    del parent[last if isinstance(parent, dict) else _index_of(last, len(parent))]
     return value
 
 
@@ -92,20 +87,23 @@ def _find_parent(root: Document, path: str) -> tuple[Any, str]:
     parent: Any = root
     for step in steps[:-1]:
         try:
-            parent = parent[_index_of(parent, step)] if isinstance(parent, list) else parent[step]
-        except (KeyError, IndexError, TypeError):
+            parent = parent[_index_of(step, len(parent))] if isinstance(parent, list) else parent[step]
+        except (KeyError, TypeError, Invalid):
             raise unprocessable_patch(f"doc is missing path: {path}") from None
     if not isinstance(parent, dict | list):
         raise unprocessable_patch(f"doc is missing path: {path}")
     return parent, steps[-1]
 
 
-def _index_of(items: list[Any], step: str) -> int:
+def _index_of(step: str, length: int) -> int:
+    """The place in a list of this length. evanphx/json-patch counts from the end, too: -1 is the last."""
     try:
         index = int(step)
     except ValueError:
         raise unprocessable_patch(f"{step} is no index of a list") from None
-    return index + len(items) if index < 0 else index  # evanphx/json-patch counts from the end, too
+    if not -length <= index < length:
+        raise unprocessable_patch(f"Unable to access invalid index: {step}")
+    return index % length
 
 
 def _copy_value(value: Any) -> Any:
