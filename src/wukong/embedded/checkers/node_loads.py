@@ -79,9 +79,11 @@ class NodeLoads:
 
     def _count_alike(self, old: Pod, new: Pod) -> bool:
         """Whether a pod takes what it took, where it did: most changes are news of its health."""
-        if _counts(old) != _counts(new):
+        if old.spec is not new.spec or old.is_finished != new.is_finished:
             return False
-        return old.spec is new.spec and self._requests.of(old) == self._requests.of(new)
+        if not new.spec.node_name or old.status is new.status:
+            return True
+        return self._requests.of(old) == self._requests.of(new)
 
     def _own(self, node: str) -> NodeLoad:
         """A node's load, for changing."""

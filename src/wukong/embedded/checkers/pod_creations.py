@@ -16,9 +16,11 @@ creates many one after the other goes on though fewer are asked for meanwhile, i
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from wukong.api.apps import DaemonSet, StatefulSet
 from wukong.api.core import Pod
+from wukong.api.kinds import PODS
 from wukong.api.kubevirt import VirtualMachineInstance, VirtualMachineInstanceMigration
 from wukong.api.meta import Object, controller_of
 from wukong.embedded.checkers.acting_controller import ActingController, Decision, acting_controller
@@ -57,6 +59,8 @@ Rule = Callable[[Pod, Object, Siblings], bool]  # whether this new pod of this o
 
 
 class PodCreations:
+    kinds: ClassVar[frozenset[str]] = frozenset({PODS.group_kind})
+
     def __init__(self, findings: Findings) -> None:
         self.findings, self.world = findings, findings.world
         self._created: dict[Decision, list[Pod]] = {}

@@ -8,10 +8,11 @@ people do (the scenario, disturbances) needs no right. Of a Job's pods it is onl
 from __future__ import annotations
 
 from collections.abc import Callable, Set
+from typing import ClassVar
 
 from wukong.api.apps import DaemonSet, StatefulSet
 from wukong.api.core import Namespace, Node, Pod
-from wukong.api.kinds import DAEMON_SETS, JOBS, STATEFUL_SETS, VIRTUAL_MACHINE_INSTANCES
+from wukong.api.kinds import DAEMON_SETS, JOBS, PODS, STATEFUL_SETS, VIRTUAL_MACHINE_INSTANCES
 from wukong.api.kubevirt import VirtualMachineInstanceMigration
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key, Resource, refers_to
@@ -44,6 +45,8 @@ MOST_DECISIONS = 256  # remembered: many more than delete pods at the same time
 
 
 class PodDeletions:
+    kinds: ClassVar[frozenset[str]] = frozenset({PODS.group_kind})
+
     def __init__(self, findings: Findings) -> None:
         self.findings, self.world = findings, findings.world
         self._deleted: dict[Decision, set[str]] = {}

@@ -269,23 +269,24 @@ class World:
 
     def step(self) -> bool:
         """Take one decision that is due now, or fire one timer, by turns. Returns False if there is neither."""
+        now = self.clock.now()
         self._is_timer_turn = not self._is_timer_turn
-        if self._is_timer_turn and self.timers.fire_next(self.clock.now()):
+        if self._is_timer_turn and self.timers.fire_next(now):
             return True
-        return self._decide() or self.timers.fire_next(self.clock.now())
+        return self._decide(now) or self.timers.fire_next(now)
 
-    def _decide(self) -> bool:
+    def _decide(self, now: float) -> bool:
         for process in self.processes:
-            if not process.is_due():
+            if not process.is_due(now):
                 continue
             self.acting = process
             try:
-                if process.step():
+                if process.step(now):
                     self.latest = process.latest
                     return True
             except Crashed as crash:
                 self.stop(process)
-                self.timers.add(self.clock.now() + crash.seconds, partial(self._restart, process.role))
+                self.timers.add(now + crash.seconds, partial(self._restart, process.role))
                 return True
             finally:
                 self.acting = None
