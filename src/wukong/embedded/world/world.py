@@ -286,7 +286,7 @@ class World:
                     return True
             except Crashed as crash:
                 self.stop(process)
-                self.timers.add(now + crash.seconds, partial(self._restart, process.role))
+                self.timers.add(self.clock.now() + crash.seconds, partial(self._restart, process.role))
                 return True
             finally:
                 self.acting = None
