@@ -85,6 +85,7 @@ class Queue(Generic[Item]):
         _, _, item = heappop(self._heap)
         del self._waiting[item]
         self._in_flight[item] = None
+        self.next_due()  # lets go of what no longer counts: `may_have_due` would take it for due
         return item
 
     def restart(self, item: Item, now: float) -> None:
