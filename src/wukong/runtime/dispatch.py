@@ -77,17 +77,19 @@ class Dispatch:
     def _queue_keys(self, change: Change, watchers: Iterable[tuple[str, KeysOf]], now: float) -> None:
         state, hearing_time = self.state, self.hearing_time
         _, _, own, old, new = change
-        is_modified, alike = old is not None and new is not None, dict[IsAlike, bool]()
+        alike: dict[IsAlike, bool] = {}
         for name, keys in watchers:
             if keys is own_key:
                 concerned_keys: Iterable[Key] = (own,)
-            elif type(keys) is KeysUnlessAlike and is_modified:
+            elif type(keys) is not KeysUnlessAlike:
+                concerned_keys = keys(change, state)
+            elif old is None or new is None:
+                concerned_keys = keys.keys_of_object(new or old, state)  # type: ignore[arg-type]
+            else:
                 is_alike = alike.get(keys.is_alike)
                 if is_alike is None:
                     is_alike = alike[keys.is_alike] = keys.is_alike(old, new)
-                concerned_keys = keys.keys_of_object(new, state) if is_alike else keys(change, state)
-            else:
-                concerned_keys = keys(change, state)
+                concerned_keys = keys.keys_of_object(new, state) if is_alike else keys.keys_of_both(change, state)
             for key in concerned_keys:
                 self.queue.add(Item(name, key), now if hearing_time is None else hearing_time(name, now))
 

@@ -49,17 +49,17 @@ def each_side_unless(is_alike: IsAlike) -> Callable[[KeysOfObject], KeysUnlessAl
 class KeysUnlessAlike:
     """What `each_side_unless` makes. Whoever asks many of them about one change asks each `is_alike` only once."""
 
-    __slots__ = ("_keys_of_both", "is_alike", "keys_of_object")
+    __slots__ = ("is_alike", "keys_of_both", "keys_of_object")
 
     def __init__(self, is_alike: IsAlike, keys: KeysOfObject) -> None:
-        self.is_alike, self.keys_of_object, self._keys_of_both = is_alike, keys, each_side(keys)
+        self.is_alike, self.keys_of_object, self.keys_of_both = is_alike, keys, each_side(keys)
 
     def __call__(self, change: Change, state: State) -> Iterable[Key]:
         old, new = change.old, change.new
         if old is None or new is None:
             subject = old if new is None else new
             return self.keys_of_object(subject, state) if subject is not None else ()
-        return self.keys_of_object(new, state) if self.is_alike(old, new) else self._keys_of_both(change, state)
+        return self.keys_of_object(new, state) if self.is_alike(old, new) else self.keys_of_both(change, state)
 
 
 def no_keys(_: Change, __: State) -> Iterable[Key]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple, TypeVar, cast
+from typing import Literal, NamedTuple, TypeVar
 
 from wukong.api.core import Pod
 from wukong.api.kinds import KINDS, PODS, group_kind_of
@@ -110,7 +110,7 @@ class State:
         by_class = self._derived_indexes.by_class
         if make not in by_class:
             self._derived_indexes.make(make, self.objects)
-        return cast(I, by_class[make])
+        return by_class[make]  # type: ignore[return-value]
 
     @property
     def snapshot(self) -> Snapshot:

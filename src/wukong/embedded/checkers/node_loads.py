@@ -14,7 +14,7 @@ from wukong.api.core import Node, Pod
 from wukong.api.kinds import PODS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
-from wukong.embedded.checkers.placed_requests import PlacedRequests
+from wukong.embedded.checkers.placed_requests import PlacedRequests, may_be_resized
 from wukong.engine.copy_on_write import CopyOnWriteEntries
 from wukong.rules.cluster import NodeInfo
 from wukong.rules.resources import Amounts
@@ -81,7 +81,7 @@ class NodeLoads:
         """Whether a pod takes what it took, where it did: most changes are news of its health."""
         if old.spec is not new.spec or old.is_finished != new.is_finished:
             return False
-        if not new.spec.node_name or old.status is new.status:
+        if not new.spec.node_name or old.status is new.status or not (may_be_resized(old) or may_be_resized(new)):
             return True
         return self._requests.of(old) == self._requests.of(new)
 
