@@ -297,8 +297,7 @@ class Snapshot:
         return placed
 
     def set_start(self, key: str, start: str) -> None:
-        """A placed pod has started, at this time: nothing compiled depends on that. It is its node's latest from now
-        on, as if it had been forgotten and assumed again."""
+        """A placed pod has started, which nothing compiled depends on: as if it were forgotten and assumed again."""
         placed = self.pods.pop(key)
         self.pods[key] = placed._replace(start=start)
         here = self.on_row.own(placed.row)
