@@ -63,6 +63,7 @@ class RecentBindings:
         copy = RecentBindings()
         copy.on_node = {node: dict(bindings) for node, bindings in self.on_node.items()}
         copy._bound, copy._log, copy._forgotten = dict(self._bound), list(self._log), self._forgotten
+        copy._latest = self._latest
         return copy
 
     def _add(self, key: Key, pod: Pod) -> None:

@@ -55,6 +55,7 @@ class TouchedObjects:
         copy = TouchedObjects()
         copy._keys = {group_kind: set(keys) for group_kind, keys in self._keys.items()}
         copy._namespaces = set(self._namespaces)
+        copy._latest_owner, copy._latest_namespace = self._latest_owner, self._latest_namespace
         return copy
 
     def observe(self, change: Change) -> None:

@@ -76,6 +76,7 @@ class BudgetIndex:
     def fork(self) -> BudgetIndex:
         copy = BudgetIndex()
         copy._budgets, copy._keys_by_labels = self._budgets.fork(), dict(self._keys_by_labels)
+        copy._keys_by_id = dict(self._keys_by_id)
         return copy
 
 
