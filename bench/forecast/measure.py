@@ -13,17 +13,18 @@ import sys
 import time
 from collections import Counter as Tally
 from collections.abc import Callable
-from multiprocessing import get_context
+from multiprocessing import active_children
 from pathlib import Path
 
 from bench.forecast.snapshots import image_change
+from wukong.app.many_seeds import play_seeds
 from wukong.app.snapshots import Baseline, load, make_baseline
 from wukong.cluster import pause_garbage_collector
 from wukong.cluster.snapshot_documents import read_documents
 from wukong.embedded.scenario import Scenario
 
 PLAYS = 5
-FORKS, WORKERS = 16, 2
+FORKS, PROCESSES = 16, 2
 
 
 def main() -> None:
@@ -47,6 +48,7 @@ def measure(path: str) -> dict[str, object]:
         "prepared": prepared,
         "fork": median(baseline.fork),
         "play": median(lambda: baseline.play(a_change(), lines=leave_out)),
+        "play_cpu": median(lambda: baseline.play(a_change(), lines=leave_out), time.process_time),
         "writes": story.writes,
         "mb": alone,
         "forks_mb": measure_forks(baseline),
@@ -60,35 +62,26 @@ def a_change() -> Scenario:
 def leave_out(_: str) -> None: ...
 
 
-def median(act: Callable[[], object]) -> float:
+def median(act: Callable[[], object], now: Callable[[], float] = time.perf_counter) -> float:
     times = []
     for _ in range(PLAYS):
-        began = time.perf_counter()
+        began = now()
         act()
-        times.append(time.perf_counter() - began)
+        times.append(now() - began)
     return statistics.median(times)
 
 
 def measure_forks(baseline: Baseline) -> float:
-    """The memory of this process and of workers that share with it, each of which has played its forks."""
-    context = get_context("fork")
-    done, stop = context.Semaphore(0), context.Event()
+    """The memory of all processes that have played the forks among them, as `wukong plan` lets them: this one, and
+    others that share with it."""
 
-    def work(first: int) -> None:
-        for seed in range(first, FORKS, WORKERS):
-            baseline.play(a_change(), seed, lines=leave_out)
-        done.release()
-        stop.wait()
+    def play(seed: int) -> None:
+        baseline.play(a_change(), seed, lines=leave_out)
 
-    workers = [context.Process(target=work, args=(first,)) for first in range(WORKERS)]
-    for worker in workers:
-        worker.start()
-    for _ in workers:
-        done.acquire()
-    total = sum(megabytes(worker.pid or 0) for worker in workers) + megabytes(os.getpid())
-    stop.set()
-    for worker in workers:
-        worker.join()
+    total = 0.0
+    for count, _ in enumerate(play_seeds(play, range(FORKS), PROCESSES), 1):
+        if count == FORKS:  # the others are still there, and at rest
+            total = sum(megabytes(process.pid or 0) for process in active_children()) + megabytes(os.getpid())
     return total
 
 

@@ -160,7 +160,8 @@ def test_every_example_goes_on_alike_on_a_fork(path: Path) -> None:
 
 # What a fork does not take over: who listens, where things are looked up, what is worked out again when it is needed.
 NOT_COPIED = frozenset({
-    "_listeners", "_decision_listeners", "_followers", "_observers", "_reader", "_snapshot", "_choosers", "_live",
+    "_listeners", "_decision_listeners", "_followers", "_followers_of", "_observers",
+    "_observers_of", "_reader", "_snapshot", "_choosers", "_live",
     "watches", "_watches", "_watchers", "_primary_watchers", "hearing_time", "role", "transport", "metrics", "trace",
     "findings", "_findings", "plans", "matcher",
 })  # fmt: skip

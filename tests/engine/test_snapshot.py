@@ -139,6 +139,27 @@ def test_when_one_of_two_holders_of_a_host_port_goes_the_port_counts_as_free() -
     assert Scheduler(snapshot).decide(a_pod("three", host_port=80)).feasible == ("n1",)
 
 
+def test_a_pod_that_starts_leaves_the_snapshot_as_if_it_had_been_taken_away_and_put_back() -> None:
+    snapshots = [Snapshot([a_node("n1")]) for _ in range(2)]
+    for snapshot in snapshots:
+        for name in ("one", "two", "three"):
+            snapshot.assume(f"default/{name}", a_pod(name, cpu="1", host_port=80), "n1")
+    started, replaced = snapshots
+    started.set_start("default/one", "2026-05-01T08:00:00Z")
+    before = replaced.forget("default/one")
+    replaced.assume_template("default/one", before.template, before.row, "2026-05-01T08:00:00Z")
+    assert fingerprint(started) == fingerprint(replaced)
+    assert list(started.pods) == list(replaced.pods)
+
+
+def test_no_view_is_brought_up_to_date_because_a_pod_starts() -> None:
+    snapshot = Snapshot([a_node("n1")])
+    snapshot.assume("default/one", a_pod("one"), "n1")
+    changes = len(snapshot.log)
+    snapshot.set_start("default/one", "2026-05-01T08:00:00Z")
+    assert len(snapshot.log) == changes
+
+
 def loads(snapshot: Snapshot) -> dict[str, list[int]]:
     """Per resource, what each node holds. Lines that are all zero say nothing; what no node has room for is counted
     together, whether a node once had or not."""

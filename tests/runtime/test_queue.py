@@ -20,6 +20,17 @@ def test_an_item_is_queued_once_and_the_earliest_time_holds() -> None:
     assert (len(queue), queue.next_due(), queue.in_flight) == (0, None, 1)
 
 
+def test_the_first_item_is_taken_and_what_no_longer_counts_is_not_due() -> None:
+    queue: Queue[str] = Queue()
+    queue.add_after("b", 2, 0)
+    queue.add("b", 1)  # the former time no longer counts
+    queue.add("a", 0)
+    assert (queue.next_due(), queue.take_first()) == (0, "a")
+    assert (queue.next_due(), queue.take_first()) == (1, "b")
+    assert not queue.may_have_due(3)
+    assert (len(queue), queue.in_flight) == (0, 2)
+
+
 def test_an_item_in_flight_waits_until_it_is_done() -> None:
     queue: Queue[str] = Queue()
     queue.add("a", 0)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import gc
 import signal
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from wukong.app.shared_pages import prepare_fork
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
-AHEAD = 4  # seeds handed to each process beforehand
+AHEAD = 4  # seeds handed to each other process beforehand
 
 
 class ProcessExecutor:
@@ -25,22 +29,29 @@ class ProcessExecutor:
 def play_seeds(play: Callable[[int], T], seeds: Iterable[int], jobs: int) -> Iterator[T]:
     """Give what `play` returns for each seed, in whatever order they are done. Raises what it raises.
 
-    The processes are forks of this one: they share what `play` holds, however large, until one of them writes to it.
+    This process plays seeds, too. The others are forks of it: they share what `play` holds, however large, until one of
+    them writes to it, and each that only waits would hold it as it was, besides what they have written to.
     """
     if jobs == 1:
         yield from map(play, seeds)
         return
-    from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
     from multiprocessing import active_children, get_context
 
-    waiting = iter(seeds)
-    gc.freeze()  # a collection would write to all of it
-    with ProcessPoolExecutor(jobs, get_context("fork"), initializer=_begin, initargs=(play,)) as pool:
-        running: set[Future[T]] = {pool.submit(_play, seed) for seed in islice(waiting, jobs * AHEAD)}
+    waiting, fillers = iter(seeds), prepare_fork()
+    with ProcessPoolExecutor(jobs - 1, get_context("fork"), initializer=_begin, initargs=(play,)) as pool:
+        handed_out = {pool.submit(_play, seed): seed for seed in islice(waiting, (jobs - 1) * AHEAD)}
         try:
-            while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                running |= {pool.submit(_play, seed) for seed in islice(waiting, len(done))}
+            while handed_out:
+                own_seed = next(waiting, None)
+                if own_seed is None:
+                    own_seed = _take_back(handed_out)
+                if own_seed is not None:
+                    yield play(own_seed)
+                done, _ = wait(handed_out, 0 if own_seed is not None else None, FIRST_COMPLETED)
+                for future in done:
+                    del handed_out[future]
+                handed_out |= {pool.submit(_play, seed): seed for seed in islice(waiting, len(done))}
                 yield from (future.result() for future in done)
         finally:
             try:
@@ -49,6 +60,15 @@ def play_seeds(play: Callable[[int], T], seeds: Iterable[int], jobs: int) -> Ite
                 for process in active_children():
                     process.kill()
                 raise
+            del fillers  # until here: this process creates things, too, and shares its pages with the others
+
+
+def _take_back(handed_out: dict[Future[T], int]) -> int | None:
+    """A seed that no process has begun with, so that none waits while another has several left."""
+    for future in reversed(handed_out):
+        if future.cancel():
+            return handed_out.pop(future)
+    return None
 
 
 _PLAY: Callable[[int], Any] | None = None  # of a process of the pool: what it does with each seed

@@ -296,6 +296,14 @@ class Snapshot:
         self.log.append(row)
         return placed
 
+    def set_start(self, key: str, start: str) -> None:
+        """A placed pod has started, which nothing compiled depends on: as if it were forgotten and assumed again."""
+        placed = self.pods.pop(key)
+        self.pods[key] = placed._replace(start=start)
+        here = self.on_row.own(placed.row)
+        del here[key]
+        here[key] = None
+
     def assume_template(self, key: str, template: Template, row: int, start: str = "") -> None:
         """Count a pod of this template as placed on this row."""
         self._assume(key, template, row, start)

@@ -15,7 +15,7 @@ from wukong.errors import GateRefusal, TooManyRequests
 from wukong.runtime.pending_writes import PendingWrites, WrittenVersion
 from wukong.runtime.queue import Backoff, Queue
 from wukong.state import Change, State
-from wukong.state.controller import Controller, KeysOf, own_key
+from wukong.state.controller import Controller, IsAlike, KeysOf, KeysUnlessAlike, own_key
 
 HearingTime = Callable[[str, float], float]  # a controller, and the moment of a change → when it takes the change up
 WAITING_SECONDS = 660.0  # how long one counts there that waits for something else before it is bound
@@ -61,7 +61,7 @@ class Dispatch:
 
     def observe(self, changes: Iterable[Change], now: float) -> None:
         """Queue every key that these changes concern."""
-        changes = list(changes)
+        changes = changes if isinstance(changes, list) else list(changes)
         for change in changes:
             self._queue_keys(change, self._watchers.get(change.group_kind, ()), now)
         for item in self._pending_writes.observe(changes):
@@ -76,8 +76,20 @@ class Dispatch:
 
     def _queue_keys(self, change: Change, watchers: Iterable[tuple[str, KeysOf]], now: float) -> None:
         state, hearing_time = self.state, self.hearing_time
+        _, _, own, old, new = change
+        alike: dict[IsAlike, bool] = {}
         for name, keys in watchers:
-            concerned_keys = (change.key,) if keys is own_key else keys(change, state)
+            if keys is own_key:
+                concerned_keys: Iterable[Key] = (own,)
+            elif type(keys) is not KeysUnlessAlike:
+                concerned_keys = keys(change, state)
+            elif old is None or new is None:
+                concerned_keys = keys.keys_of_object(new or old, state)  # type: ignore[arg-type]
+            else:
+                is_alike = alike.get(keys.is_alike)
+                if is_alike is None:
+                    is_alike = alike[keys.is_alike] = keys.is_alike(old, new)
+                concerned_keys = keys.keys_of_object(new, state) if is_alike else keys.keys_of_both(change, state)
             for key in concerned_keys:
                 self.queue.add(Item(name, key), now if hearing_time is None else hearing_time(name, now))
 

@@ -70,7 +70,10 @@ class PendingWrites(Generic[Item]):
             version = None if change.new is None else change.new.metadata.resource_version
             if version is not None:
                 self._remember((change.group_kind, change.key, version))
-            self._forget_overdue(change, version)
+            if self._overdue:
+                self._forget_overdue(change, version)
+            if not self._by_object:
+                continue
             for item in list(self._by_object.get((change.group_kind, change.key), ())):
                 missing = self._missing[item]
                 missing -= {write for write in missing if _is_echo(write, change, version)}

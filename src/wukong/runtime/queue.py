@@ -77,11 +77,16 @@ class Queue(Generic[Item]):
         """Take the items whose time has come, oldest first, at most `limit`. Each is in flight until `finish`."""
         taken: list[Item] = []
         while (at := self.next_due()) is not None and at <= now and (limit is None or len(taken) < limit):
-            _, _, item = heappop(self._heap)
-            del self._waiting[item]
-            self._in_flight[item] = None
-            taken.append(item)
+            taken.append(self.take_first())
         return taken
+
+    def take_first(self) -> Item:
+        """Take the item whose time `next_due` has just told."""
+        _, _, item = heappop(self._heap)
+        del self._waiting[item]
+        self._in_flight[item] = None
+        self.next_due()  # lets go of what no longer counts: `may_have_due` would take it for due
+        return item
 
     def restart(self, item: Item, now: float) -> None:
         """Work on an item that was taken begins only now: what was asked for until now is part of it."""

@@ -20,6 +20,7 @@ from wukong.state.mirror import Change, State
 
 KeysOf = Callable[[Change, State], Iterable[Key]]
 KeysOfObject = Callable[[Object, State], Iterable[Key]]
+IsAlike = Callable[[Object, Object], bool]  # two versions of an object
 
 
 def own_key(change: Change, _: State) -> Iterable[Key]:
@@ -40,22 +41,25 @@ def each_side(keys: KeysOfObject) -> KeysOf:
     return keys_of_both
 
 
-def each_side_unless(is_alike: Callable[[Object, Object], bool]) -> Callable[[KeysOfObject], KeysOf]:
+def each_side_unless(is_alike: IsAlike) -> Callable[[KeysOfObject], KeysUnlessAlike]:
     """Like `each_side`, but only the object as it is is asked where both are alike in all that its keys depend on."""
+    return lambda keys: KeysUnlessAlike(is_alike, keys)
 
-    def decorate(keys: KeysOfObject) -> KeysOf:
-        keys_of_both = each_side(keys)
 
-        def keys_of_different(change: Change, state: State) -> Iterable[Key]:
-            _, _, _, old, new = change
-            if new is None or old is None:
-                subject = old if new is None else new
-                return keys(subject, state) if subject is not None else ()
-            return keys(new, state) if is_alike(old, new) else keys_of_both(change, state)
+class KeysUnlessAlike:
+    """What `each_side_unless` makes. Whoever asks many of them about one change asks each `is_alike` only once."""
 
-        return keys_of_different
+    __slots__ = ("is_alike", "keys_of_both", "keys_of_object")
 
-    return decorate
+    def __init__(self, is_alike: IsAlike, keys: KeysOfObject) -> None:
+        self.is_alike, self.keys_of_object, self.keys_of_both = is_alike, keys, each_side(keys)
+
+    def __call__(self, change: Change, state: State) -> Iterable[Key]:
+        old, new = change.old, change.new
+        if old is None or new is None:
+            subject = old if new is None else new
+            return self.keys_of_object(subject, state) if subject is not None else ()
+        return self.keys_of_object(new, state) if self.is_alike(old, new) else self.keys_of_both(change, state)
 
 
 def no_keys(_: Change, __: State) -> Iterable[Key]:

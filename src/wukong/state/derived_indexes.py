@@ -8,15 +8,19 @@ changes like any other: at any time an index is what it would be, made anew. tes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, Protocol, Self, TypeVar
 
-from wukong.api.meta import Object
+from wukong.api.kinds import PODS
+from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key
+
+_PODS = PODS.group_kind
 
 
 class DerivedIndex(Protocol):
-    """Made without arguments. `kinds` are the groups and kinds whose changes it is handed."""
+    """Made without arguments. `kinds` are the groups and kinds whose changes it is handed. One that counts pods of one
+    kind of controllers alone has a class attribute `pod_controller`, that kind: of other pods it is handed nothing."""
 
     kinds: ClassVar[frozenset[str]]
 
@@ -34,27 +38,47 @@ I = TypeVar("I", bound=DerivedIndex)  # noqa: E741
 
 class DerivedIndexes:
     def __init__(self) -> None:
-        self._by_class: dict[type[DerivedIndex], DerivedIndex] = {}
+        self.by_class: dict[type[DerivedIndex], DerivedIndex] = {}
         self._by_kind: dict[str, list[DerivedIndex]] = {}
+        self._by_pod_controller: dict[str, list[DerivedIndex]] = {}  # those that count only its pods
 
-    def get(self, make: type[I], objects: Mapping[str, Mapping[Key, Object]]) -> I:
-        index = self._by_class.get(make)
-        if index is None:
-            index = self._by_class[make] = make()
-            for group_kind in sorted(make.kinds):
+    def make(self, make: type[DerivedIndex], objects: Mapping[str, Mapping[Key, Object]]) -> None:
+        """Make the index of this class, which is in `by_class` from now on."""
+        index = self.by_class[make] = make()
+        self._register(index)
+        for group_kind in sorted(make.kinds):
+            for key, subject in objects.get(group_kind, {}).items():
+                index.note(group_kind, key, None, subject)
+
+    def _register(self, index: DerivedIndex) -> None:
+        pod_controller: str = getattr(index, "pod_controller", "")
+        for group_kind in sorted(index.kinds):
+            if group_kind == _PODS and pod_controller:
+                self._by_pod_controller.setdefault(pod_controller, []).append(index)
+            else:
                 self._by_kind.setdefault(group_kind, []).append(index)
-                for key, subject in objects.get(group_kind, {}).items():
-                    index.note(group_kind, key, None, subject)
-        assert isinstance(index, make)
-        return index
 
     def fork(self) -> DerivedIndexes:
         copy = DerivedIndexes()
-        forks = {id(index): index.fork() for index in self._by_class.values()}
-        copy._by_class = {make: forks[id(index)] for make, index in self._by_class.items()}
-        copy._by_kind = {kind: [forks[id(index)] for index in indexes] for kind, indexes in self._by_kind.items()}
+        for make, index in self.by_class.items():
+            copy.by_class[make] = fork = index.fork()
+            copy._register(fork)
         return copy
 
     def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         for index in self._by_kind.get(group_kind, ()):
             index.note(group_kind, key, old, new)
+        if group_kind == _PODS and self._by_pod_controller:
+            for kind in _controllers_of(old, new):
+                for index in self._by_pod_controller.get(kind, ()):
+                    index.note(group_kind, key, old, new)
+
+
+def _controllers_of(old: Object | None, new: Object | None) -> Iterable[str]:
+    """The kinds of the controllers of a pod as it was, and as it is: none, one or two."""
+    before = controller_of(old.metadata) if old is not None else None
+    after = controller_of(new.metadata) if new is not None else None
+    if before is None or after is None or before.kind == after.kind:
+        controller = before or after
+        return (controller.kind,) if controller is not None else ()
+    return before.kind, after.kind

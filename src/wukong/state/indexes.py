@@ -43,6 +43,11 @@ class PodIndex:
         if labels not in self.classes.get(key.namespace, ()):
             self.classes.own(key.namespace)[labels] = None
 
+    def move(self, key: Key, before: str, after: str) -> None:
+        """A pod with the same labels is on another node now."""
+        _discard(self.by_node, before, key)
+        self.by_node.own(after)[key] = None
+
     def remove(self, key: Key, pod: Pod) -> None:
         _discard(self.by_node, pod.spec.node_name, key)
         labels = label_class(pod)

@@ -157,8 +157,12 @@ class LiveSnapshot:
         snapshot = self._snapshot
         template, row, start = self._intern(pod), snapshot.row_of[node], pod.status.start_time or ""
         before = snapshot.pods.get(key)
-        if before is not None and before.template is template and before.row == row and before.start == start:
-            return  # most events: something changed that no decision reads
+        if before is not None and before.template is template and before.row == row:
+            if before.start == start:
+                return  # most events: something changed that no decision reads
+            if not template.has_volumes:  # else what is known of its volumes may have changed, too
+                snapshot.set_start(key, start)
+                return
         self.remove(key)
         snapshot.assume_template(key, template, row, start)
 

@@ -107,7 +107,10 @@ class State:
 
     def index_of(self, make: type[I]) -> I:
         """The index of this class, current with every change; made when first asked for."""
-        return self._derived_indexes.get(make, self.objects)
+        by_class = self._derived_indexes.by_class
+        if make not in by_class:
+            self._derived_indexes.make(make, self.objects)
+        return by_class[make]  # type: ignore[return-value]
 
     @property
     def snapshot(self) -> Snapshot:
@@ -267,11 +270,18 @@ class State:
                 self.owners.remove(group_kind, key, old)
             if new is not None:
                 self.owners.add(group_kind, key, new)
-        if group_kind == _PODS and not _is_indexed_alike(old, new):
-            if isinstance(old, Pod):
-                self.pods.remove(key, old)
-            if isinstance(new, Pod):
-                self.pods.add(key, new)
+        if group_kind == _PODS:
+            self._index_pod(key, old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None)
+
+    def _index_pod(self, key: Key, old: Pod | None, new: Pod | None) -> None:
+        if old is not None and new is not None and _has_same_labels(old.metadata, new.metadata):
+            if old.spec is not new.spec and old.spec.node_name != new.spec.node_name:
+                self.pods.move(key, old.spec.node_name, new.spec.node_name)
+            return
+        if old is not None:
+            self.pods.remove(key, old)
+        if new is not None:
+            self.pods.add(key, new)
 
     # ---- assumed placements
 
@@ -333,14 +343,22 @@ class State:
             (old.spec is new.spec or old.spec == new.spec)
             and (before.deletion_timestamp is None) == (after.deletion_timestamp is None)
             and old.is_finished == new.is_finished
-            and old.status.start_time == new.status.start_time
-            and before.labels == after.labels
+            and _has_same_labels(before, after)
             and _has_same_owners(before, after)
-            and old.status.container_statuses == new.status.container_statuses
-            and old.status.init_container_statuses == new.status.init_container_statuses
-            and is_resize_infeasible(old) == is_resize_infeasible(new)
+            and (old.status is new.status or _has_same_requests(old, new))
             and self.placements.get(key) is None
         )
+
+
+def _has_same_requests(old: Pod, new: Pod) -> bool:
+    """Whether a status says the same of what a pod takes, and since when."""
+    before, after = old.status, new.status
+    return (
+        before.start_time == after.start_time
+        and before.container_statuses == after.container_statuses
+        and before.init_container_statuses == after.init_container_statuses
+        and is_resize_infeasible(old) == is_resize_infeasible(new)
+    )
 
 
 def _is_another(mirrored: Object, subject: Object) -> bool:
@@ -351,10 +369,5 @@ def _has_same_owners(before: ObjectMeta, after: ObjectMeta) -> bool:
     return before.owner_references is after.owner_references or before.owner_references == after.owner_references
 
 
-def _is_indexed_alike(old: Object | None, new: Object | None) -> bool:
-    return (
-        isinstance(old, Pod)
-        and isinstance(new, Pod)
-        and old.spec.node_name == new.spec.node_name
-        and old.metadata.labels == new.metadata.labels
-    )
+def _has_same_labels(before: ObjectMeta, after: ObjectMeta) -> bool:
+    return before.labels is after.labels or before.labels == after.labels

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from wukong.api.core import Pod
+from wukong.api.core import Pod, PodSpec
 from wukong.api.resources import Key
 from wukong.api.times import parse_time
 from wukong.engine.requests import read_requests
@@ -31,6 +31,7 @@ class RecentBindings:
         self._bound: dict[Key, RecentBinding] = {}  # the oldest first
         self._log: list[str] = []  # nodes whose bindings changed
         self._forgotten = 0  # entries dropped from the log's beginning
+        self._latest: tuple[PodSpec, tuple[int, int]] | None = None  # who was read last
 
     @property
     def version(self) -> int:
@@ -62,6 +63,7 @@ class RecentBindings:
         copy = RecentBindings()
         copy.on_node = {node: dict(bindings) for node, bindings in self.on_node.items()}
         copy._bound, copy._log, copy._forgotten = dict(self._bound), list(self._log), self._forgotten
+        copy._latest = self._latest
         return copy
 
     def _add(self, key: Key, pod: Pod) -> None:
@@ -69,13 +71,21 @@ class RecentBindings:
         if at is None:
             return
         try:
-            cpu, memory = read_requests(pod).taken_nonzero
+            cpu, memory = self._read_requests(pod)
         except InputError:
             return
         self._remove(key)
         bound = RecentBinding(at, pod.spec.node_name, cpu, memory)
         self._bound[key] = self.on_node.setdefault(bound.node, {})[key] = bound
         self._log.append(bound.node)
+
+    def _read_requests(self, pod: Pod) -> tuple[int, int]:
+        """What a pod takes: pods of one template come by the dozen, and share what their specs hold."""
+        if pod.status.container_statuses or pod.status.init_container_statuses:  # it may have been resized
+            return read_requests(pod).taken_nonzero
+        if self._latest is None or not _asks_alike(self._latest[0], pod.spec):
+            self._latest = pod.spec, read_requests(pod).taken_nonzero
+        return self._latest[1]
 
     def _remove(self, key: Key) -> None:
         bound = self._bound.pop(key, None)
@@ -86,6 +96,15 @@ class RecentBindings:
         if not there:
             del self.on_node[bound.node]
         self._log.append(bound.node)
+
+
+def _asks_alike(spec: PodSpec, other: PodSpec) -> bool:
+    return (
+        spec.containers is other.containers
+        and spec.init_containers is other.init_containers
+        and spec.resources is other.resources
+        and spec.overhead is other.overhead
+    )
 
 
 def _bound_at(pod: Pod) -> float | None:

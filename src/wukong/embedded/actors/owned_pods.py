@@ -150,7 +150,11 @@ class OwnedPodsIndex:
         return self._by_controller.get(controller.metadata.uid) or OwnedPods()
 
     def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
-        before, after = _controller_uid_of(old), _controller_uid_of(new)
+        after = _controller_uid_of(new)
+        is_owned_alike = (
+            old is not None and new is not None and old.metadata.owner_references is new.metadata.owner_references
+        )
+        before = after if is_owned_alike else _controller_uid_of(old)
         if before and before != after:
             owned = self._by_controller.own(before)
             owned.remove(key)

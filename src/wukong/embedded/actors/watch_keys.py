@@ -35,6 +35,12 @@ def has_same_node(old: Object, new: Object) -> bool:
     return old.spec is new.spec or old.spec.node_name == new.spec.node_name
 
 
+def has_same_volumes(old: Object, new: Object) -> bool:
+    assert isinstance(old, Pod)
+    assert isinstance(new, Pod)
+    return old.spec is new.spec or old.spec.volumes is new.spec.volumes
+
+
 def has_same_labels(old: Object, new: Object) -> bool:
     labels = old.metadata.labels
     return labels is new.metadata.labels or labels == new.metadata.labels

@@ -32,11 +32,13 @@ class ActivePods:
         return self._active.get(controller_uid, _NONE)
 
     def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
-        if old is not None and (controller_uid := _controller_uid_of(old)):
-            del self._active.own(controller_uid)[old.metadata.uid]
-            self._active.drop_if_empty(controller_uid)
-        if isinstance(new, Pod) and (controller_uid := _controller_uid_of(new)):
-            self._active.own(controller_uid)[new.metadata.uid] = new
+        before = _controller_uid_of(old) if old is not None else ""
+        after = _controller_uid_of(new) if new is not None else ""
+        if old is not None and before and (before != after or new is None or old.metadata.uid != new.metadata.uid):
+            del self._active.own(before)[old.metadata.uid]
+            self._active.drop_if_empty(before)
+        if after and isinstance(new, Pod):
+            self._active.own(after)[new.metadata.uid] = new
 
     def fork(self) -> ActivePods:
         copy = ActivePods()

@@ -13,7 +13,7 @@ only is asked whether the node reaches them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
@@ -23,6 +23,7 @@ from wukong.api.kinds import (
     NAMESPACES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
+    PODS,
     REPLICA_SETS,
     REPLICATION_CONTROLLERS,
     SERVICES,
@@ -71,6 +72,8 @@ class KnownPlacements(NamedTuple):
 
 
 class Bindings:
+    kinds: ClassVar[frozenset[str]] = frozenset({PODS.group_kind})
+
     def __init__(self, findings: Findings) -> None:
         self.findings, self.world = findings, findings.world
         self.profile = default_profile()
@@ -117,7 +120,7 @@ class Bindings:
 
     def observe_decision(self, process: Process, item: Item, actions: Sequence[Action]) -> None:
         """Remember what a process must know that is going to bind a pod."""
-        if any(isinstance(action, Bind) for action in actions):
+        if actions and any(isinstance(action, Bind) for action in actions):
             placed = {**_assumed_nodes(process.state), **_nodes_under_way(process, item.controller)}
             self._known[process, process.turns] = KnownPlacements(placed, self._bindings)
             if len(self._known) > MOST_DECISIONS:

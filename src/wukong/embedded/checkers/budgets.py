@@ -91,7 +91,7 @@ class Budgets:
         old, new = change.old, change.new
         if isinstance(old, Pod) and new is None:
             self._evicted.discard(old.metadata.uid)  # no longer healthy anyway
-        if not isinstance(old, Pod) or not isinstance(new, Pod):
+        if not isinstance(old, Pod) or not isinstance(new, Pod) or old.status is new.status:
             return
         if is_disrupted(new, EVICTED) and not is_disrupted(old, EVICTED):
             self._check(change.key, old)

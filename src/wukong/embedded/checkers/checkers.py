@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from wukong.embedded.checkers import counts, machines, mirrors, moves
 from wukong.embedded.checkers.active_pods import ActivePods
 from wukong.embedded.checkers.bindings import Bindings
@@ -47,7 +49,8 @@ class Checkers:
 
     def _listen(self) -> None:
         checkers = (self._budgets, self._bindings, *self._checkers, self._pod_count, self._touched, self._unseen_nodes)
-        self._observers = [checker.observe for checker in checkers]
+        self._observers = [(checker.observe, getattr(checker, "kinds", None)) for checker in checkers]
+        self._observers_of: dict[str, list[Callable[[Change], None]]] = {}  # by kind, those that judge its changes
         self._world.listen(self._observe)
         self._world.listen_to_decisions(self._bindings.observe_decision)
         self._world.listen_to_decisions(self._unseen_nodes.observe_decision)
@@ -67,7 +70,12 @@ class Checkers:
         return copy
 
     def _observe(self, change: Change) -> None:
-        for observe in self._observers:
+        observers = self._observers_of.get(change.group_kind)
+        if observers is None:
+            observers = self._observers_of[change.group_kind] = [
+                observe for observe, kinds in self._observers if kinds is None or change.group_kind in kinds
+            ]
+        for observe in observers:
             observe(change)
 
     def finish(self, *, is_at_rest: bool) -> list[Finding]:

@@ -6,6 +6,7 @@ At rest means that nothing has happened for minutes though everybody who failed 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import ClassVar
 
 from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import Node, Pod
@@ -33,6 +34,8 @@ Comparison = tuple[str, object, object]  # the field, what the status says, what
 class PodCount:
     """How many pods there should be, counted by creations and removals."""
 
+    kinds: ClassVar[frozenset[str]] = frozenset({PODS.group_kind})
+
     def __init__(self, world: World) -> None:
         self.world, self.expected = world, len(world.state.of(Pod))
 
@@ -42,8 +45,7 @@ class PodCount:
         return copy
 
     def observe(self, change: Change) -> None:
-        if change.group_kind == PODS.group_kind:
-            self.expected += (change.old is None) - (change.new is None)
+        self.expected += (change.old is None) - (change.new is None)
 
     def check(self, findings: Findings) -> None:
         stored = self.world.server.database.count(PODS.plural)

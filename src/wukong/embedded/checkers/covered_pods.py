@@ -145,7 +145,7 @@ def _counts_alike(old: Object | None, new: Object | None) -> bool:
         and old.metadata.owner_references is new.metadata.owner_references
         and old.is_terminating == new.is_terminating
         and old.is_finished == new.is_finished
-        and is_ready(old) == is_ready(new)
+        and (old.status is new.status or is_ready(old) == is_ready(new))
     )
 
 

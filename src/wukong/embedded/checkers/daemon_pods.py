@@ -26,6 +26,7 @@ Place = tuple[str, str]  # uid of a DaemonSet, and a node
 
 class DaemonPods:
     kinds: ClassVar[frozenset[str]] = frozenset({PODS.group_kind})
+    pod_controller: ClassVar[str] = DAEMON_SETS.kind
 
     def __init__(self) -> None:
         self._pods: CopyOnWriteDicts[Place, str, Pod] = CopyOnWriteDicts()  # then by uid

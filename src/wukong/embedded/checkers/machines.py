@@ -15,9 +15,10 @@ is being deleted runs until it is gone. At rest:
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import ClassVar
 
 from wukong.api.core import Pod
-from wukong.api.kinds import VIRTUAL_MACHINES, WUKONGS
+from wukong.api.kinds import PODS, VIRTUAL_MACHINES, WUKONGS
 from wukong.api.kubevirt import VirtualMachine, VirtualMachineInstance
 from wukong.api.meta import Object, OwnerReference, controller_of
 from wukong.api.resources import Key, key_of
@@ -39,6 +40,8 @@ _MachineKey = tuple[str, str]  # namespace, and the label that names a machine
 
 class Machines:
     """Counts the running pods of each machine. Costs one look at the labels of a pod whose phase changes."""
+
+    kinds: ClassVar[frozenset[str]] = frozenset({PODS.group_kind})
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings

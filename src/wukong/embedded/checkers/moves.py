@@ -8,9 +8,12 @@ our taint without a notice.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from wukong.api.apps import Deployment, ReplicaSet
 from wukong.api.autoscaling import HorizontalPodAutoscaler
 from wukong.api.core import Node, Pod
+from wukong.api.kinds import DEPLOYMENTS, MOVES, REPLICA_SETS
 from wukong.api.resources import Key
 from wukong.api.spot import Move
 from wukong.embedded.checkers.findings import Findings
@@ -25,6 +28,8 @@ _OWNERS = {"Deployment": Deployment, "ReplicaSet": ReplicaSet}
 
 class Surges:
     """Looks at Moves that go. A workload that had its size back may have been given another one since, by anybody."""
+
+    kinds: ClassVar[frozenset[str]] = frozenset({DEPLOYMENTS.group_kind, REPLICA_SETS.group_kind, MOVES.group_kind})
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings

@@ -7,6 +7,8 @@ mirror of the process that acted. What people do to nodes (the scenario, disturb
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from wukong.api.core import Node
 from wukong.api.kinds import NODE_REQUESTS, NODES
 from wukong.api.meta import controller_of
@@ -18,6 +20,8 @@ from wukong.state.controller import NodeRight, node_rights_of
 
 
 class NodeChanges:
+    kinds: ClassVar[frozenset[str]] = frozenset({NODES.group_kind, NODE_REQUESTS.group_kind})
+
     def __init__(self, findings: Findings) -> None:
         self.findings, self.world = findings, findings.world
 

@@ -14,7 +14,7 @@ from wukong.api.core import Node, Pod
 from wukong.api.kinds import PODS
 from wukong.api.meta import Object
 from wukong.api.resources import Key
-from wukong.embedded.checkers.placed_requests import PlacedRequests
+from wukong.embedded.checkers.placed_requests import PlacedRequests, may_be_resized
 from wukong.engine.copy_on_write import CopyOnWriteEntries
 from wukong.rules.cluster import NodeInfo
 from wukong.rules.resources import Amounts
@@ -79,9 +79,11 @@ class NodeLoads:
 
     def _count_alike(self, old: Pod, new: Pod) -> bool:
         """Whether a pod takes what it took, where it did: most changes are news of its health."""
-        if _counts(old) != _counts(new):
+        if old.spec is not new.spec or old.is_finished != new.is_finished:
             return False
-        return old.spec is new.spec and self._requests.of(old) == self._requests.of(new)
+        if not new.spec.node_name or old.status is new.status or not (may_be_resized(old) or may_be_resized(new)):
+            return True
+        return self._requests.of(old) == self._requests.of(new)
 
     def _own(self, node: str) -> NodeLoad:
         """A node's load, for changing."""

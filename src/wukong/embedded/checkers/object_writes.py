@@ -9,7 +9,7 @@ under all faults; controllers that undo each other's work write thousands.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from wukong.api.apps import PodDisruptionBudget
 from wukong.api.kinds import (
@@ -49,6 +49,8 @@ class Window(NamedTuple):
 
 
 class ObjectWrites:
+    kinds: ClassVar[frozenset[str]] = frozenset(MOST_WRITES)
+
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
         self._windows: dict[_Place, Window] = {}

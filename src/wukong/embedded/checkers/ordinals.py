@@ -31,6 +31,7 @@ _NONE: Mapping[int, bool] = {}
 
 class OrdinalPods:
     kinds: ClassVar[frozenset[str]] = frozenset({PODS.group_kind})
+    pod_controller: ClassVar[str] = STATEFUL_SETS.kind
 
     def __init__(self) -> None:
         # uid of a StatefulSet → ordinal → whether its pod is ready, and neither terminating nor finished

@@ -21,13 +21,9 @@ class PlacedRequests:
 
     def of(self, pod: Pod) -> Amounts:
         """What `placed_requests_of` returns. Nobody may change it."""
-        spec, status = pod.spec, pod.status
-        for entry in status.container_statuses:
-            if entry.resources is not None:
-                return placed_requests_of(pod)
-        for entry in status.init_container_statuses:
-            if entry.resources is not None:
-                return placed_requests_of(pod)
+        if may_be_resized(pod):
+            return placed_requests_of(pod)
+        spec = pod.spec
         place = (id(spec.containers), id(spec.init_containers), id(spec.resources), id(spec.overhead))
         known = self._by_parts.get(place)
         if known is None:
@@ -36,3 +32,12 @@ class PlacedRequests:
             parts = (spec.containers, spec.init_containers, spec.resources, spec.overhead)
             known = self._by_parts[place] = parts, placed_requests_of(pod)
         return known[1]
+
+
+def may_be_resized(pod: Pod) -> bool:
+    """Whether its status says what containers have been given."""
+    for statuses in (pod.status.container_statuses, pod.status.init_container_statuses):
+        for entry in statuses:
+            if entry.resources is not None:
+                return True
+    return False

@@ -16,9 +16,12 @@ creates many one after the other goes on though fewer are asked for meanwhile, i
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from typing import ClassVar
 
 from wukong.api.apps import DaemonSet, StatefulSet
 from wukong.api.core import Pod
+from wukong.api.kinds import PODS
 from wukong.api.kubevirt import VirtualMachineInstance, VirtualMachineInstanceMigration
 from wukong.api.meta import Object, controller_of
 from wukong.embedded.checkers.acting_controller import ActingController, Decision, acting_controller
@@ -57,6 +60,8 @@ Rule = Callable[[Pod, Object, Siblings], bool]  # whether this new pod of this o
 
 
 class PodCreations:
+    kinds: ClassVar[frozenset[str]] = frozenset({PODS.group_kind})
+
     def __init__(self, findings: Findings) -> None:
         self.findings, self.world = findings, findings.world
         self._created: dict[Decision, list[Pod]] = {}
@@ -76,7 +81,7 @@ class PodCreations:
         if actor is None:
             return
         created = self._created_in(actor.decision)
-        rules = [rule for right, rule in RULES.items() if right in actor.pod_rights]
+        rules = _list_rules(actor.pod_rights)
         if not rules:
             self.findings.report(f"pod {change.key}", f"made by {actor.name}, whose business it is not")
         elif not any(self._is_missing(pod, actor, rule, created) for rule in rules):
@@ -151,3 +156,9 @@ RULES: dict[PodRight, Rule] = {
     PodRight.CREATE_LAUNCHERS: _lacks_launcher,
     PodRight.CREATE_MIGRATION_TARGETS: _lacks_migration_target,
 }
+
+
+@cache
+def _list_rules(pod_rights: frozenset[PodRight]) -> tuple[Rule, ...]:
+    """Many pods are created by few controllers."""
+    return tuple(rule for right, rule in RULES.items() if right in pod_rights)

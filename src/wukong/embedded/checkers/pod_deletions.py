@@ -8,10 +8,12 @@ people do (the scenario, disturbances) needs no right. Of a Job's pods it is onl
 from __future__ import annotations
 
 from collections.abc import Callable, Set
+from functools import cache
+from typing import ClassVar
 
 from wukong.api.apps import DaemonSet, StatefulSet
 from wukong.api.core import Namespace, Node, Pod
-from wukong.api.kinds import DAEMON_SETS, JOBS, STATEFUL_SETS, VIRTUAL_MACHINE_INSTANCES
+from wukong.api.kinds import DAEMON_SETS, JOBS, PODS, STATEFUL_SETS, VIRTUAL_MACHINE_INSTANCES
 from wukong.api.kubevirt import VirtualMachineInstanceMigration
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key, Resource, refers_to
@@ -44,6 +46,8 @@ MOST_DECISIONS = 256  # remembered: many more than delete pods at the same time
 
 
 class PodDeletions:
+    kinds: ClassVar[frozenset[str]] = frozenset({PODS.group_kind})
+
     def __init__(self, findings: Findings) -> None:
         self.findings, self.world = findings, findings.world
         self._deleted: dict[Decision, set[str]] = {}
@@ -65,7 +69,7 @@ class PodDeletions:
         if actor is None:
             return
         deleted = self._deleted_in(actor.decision)
-        rights = [right for right in RULES if right in actor.pod_rights]
+        rights = _list_rights(actor.pod_rights)
         if not rights:
             self.findings.report(f"pod {change.key}", f"deleted by {actor.name}, whose business it is not")
         elif not any(self._holds(right, change.key, old, actor, deleted) for right in rights):
@@ -244,3 +248,9 @@ def _is_outdated(pod: Pod, owner: Object) -> bool:
         and contains(meta.get("labels") or {}, template_meta.get("labels") or {})
         and contains(meta.get("annotations") or {}, template_meta.get("annotations") or {})
     )
+
+
+@cache
+def _list_rights(pod_rights: frozenset[PodRight]) -> tuple[PodRight, ...]:
+    """Those that there are rules for. Many pods are deleted by few controllers."""
+    return tuple(right for right in RULES if right in pod_rights)

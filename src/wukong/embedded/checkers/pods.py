@@ -22,9 +22,10 @@ def is_ready(pod: Pod) -> bool:
 
 def is_disrupted(pod: Pod, reason: str) -> bool:
     """Whether the pod has a DisruptionTarget condition with this reason."""
-    return any(
-        condition.type == "DisruptionTarget" and condition.reason == reason for condition in pod.status.conditions
-    )
+    for condition in pod.status.conditions:
+        if condition.type == "DisruptionTarget" and condition.reason == reason:
+            return True
+    return False
 
 
 def owner_of(pod: Pod, state: State) -> Object | None:

@@ -12,7 +12,7 @@ from typing import ClassVar, TypeVar
 from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import Pod
 from wukong.api.kinds import KINDS, NODES, POD_DISRUPTION_BUDGETS
-from wukong.api.meta import Object, controller_of
+from wukong.api.meta import Object, OwnerReference, controller_of
 from wukong.api.resources import Key
 from wukong.engine.copy_on_write import CopyOnWriteDicts
 from wukong.state import Change, State
@@ -48,11 +48,14 @@ class TouchedObjects:
     def __init__(self) -> None:
         self._keys: dict[str, set[Key]] = {}  # group and kind → those that changed, or one of whose dependents did
         self._namespaces: set[str] = set()
+        self._latest_owner: OwnerReference | None = None  # the pods of one workload share it: in `_keys` already
+        self._latest_namespace = ""
 
     def fork(self) -> TouchedObjects:
         copy = TouchedObjects()
         copy._keys = {group_kind: set(keys) for group_kind, keys in self._keys.items()}
         copy._namespaces = set(self._namespaces)
+        copy._latest_owner, copy._latest_namespace = self._latest_owner, self._latest_namespace
         return copy
 
     def observe(self, change: Change) -> None:
@@ -63,9 +66,11 @@ class TouchedObjects:
         )
         for subject in (new,) if is_owned_alike else (old, new):
             owner = controller_of(subject.metadata) if subject is not None else None
-            if owner is not None:
+            namespace = change.key.namespace
+            if owner is not None and (owner is not self._latest_owner or namespace != self._latest_namespace):
+                self._latest_owner, self._latest_namespace = owner, namespace
                 owner_kind = KINDS.group_kind_named(owner.kind, owner.api_version)
-                self._add(owner_kind, Key(change.key.namespace, owner.name))
+                self._add(owner_kind, Key(namespace, owner.name))
 
     def include(self, objects: Iterable[tuple[str, Iterable[Key]]]) -> None:
         """Take these for touched, too: nobody has looked at them yet."""
@@ -76,6 +81,7 @@ class TouchedObjects:
     def clear(self) -> None:
         self._keys.clear()
         self._namespaces.clear()
+        self._latest_owner = None
 
     def includes(self, struct: type[Object]) -> bool:
         """Whether an object of this kind was touched; it may be gone."""

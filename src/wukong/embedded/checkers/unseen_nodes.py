@@ -8,6 +8,7 @@ was without the node: tests/live/test_late_daemon_sets.py shows it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from wukong.actions import Action
 from wukong.api.kinds import NODES
@@ -22,6 +23,8 @@ NONE: frozenset[str] = frozenset()
 
 
 class UnseenNodes:
+    kinds: ClassVar[frozenset[str]] = frozenset({NODES.group_kind})
+
     def __init__(self, world: World) -> None:
         self.world = world
         self._removed: dict[str, None] = {}  # names of nodes that were removed; they may have come again
@@ -44,8 +47,10 @@ class UnseenNodes:
             self._removed[change.key.name] = None
 
     def observe_decision(self, process: Process, item: Item, _: Sequence[Action]) -> None:
+        if not self._removed:
+            return
         controller = process.dispatch.controllers[item.controller]
-        if not self._removed or PodRight.CREATE_ONE_PER_NODE not in pod_rights_of(controller):
+        if PodRight.CREATE_ONE_PER_NODE not in pod_rights_of(controller):
             return
         mirrored = process.state.objects.get(NODES.group_kind, {})
         by_process = self._unseen.setdefault(item.key, {})

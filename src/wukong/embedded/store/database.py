@@ -61,6 +61,7 @@ class Database:
         self._compacted = 0  # the same for all kinds, set by `compact`
         self._listeners: list[Callable[[str], None]] = []
         self._followers: list[Callable[[str, Change], None]] = []
+        self._followers_of: dict[str, list[Callable[[str, Change], None]]] = {}  # of one kind alone
         self._uids = 0
         self._shuffle(seed)
 
@@ -136,8 +137,7 @@ class Database:
             self._index(name, key, before, stored)
             self._own(name, key.namespace)[key.name] = stored
             change = Change(self.version, "ADDED" if before is None else "MODIFIED", key, stored, before)
-            for follower in self._followers:
-                follower(name, change)
+            self._call_followers(name, change)
         self._logs.pop(name, None)
         self._oldest[name] = self.version
 
@@ -208,14 +208,20 @@ class Database:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def follow(self, follower: Callable[[str, Change], None]) -> None:
-        """Call `follower` with every change before any listener: for indexes that other modules keep."""
-        self._followers.append(follower)
+    def follow(self, follower: Callable[[str, Change], None], names: Iterable[str] | None = None) -> None:
+        """Call `follower` with every change, or with those of the kinds of these names, before any listener: for
+        indexes that other modules keep."""
+        if names is None:
+            self._followers.append(follower)
+        else:
+            for name in names:
+                self._followers_of.setdefault(name, []).append(follower)
 
     def close(self) -> None:
         """Call nobody any more."""
         self._listeners.clear()
         self._followers.clear()
+        self._followers_of.clear()
 
     def _log(self, name: str, change: Change) -> None:
         log = self._logs.setdefault(name, [])
@@ -223,10 +229,15 @@ class Database:
         if len(log) > 2 * self._log_size:
             self._oldest[name] = log[-self._log_size - 1].version
             del log[: -self._log_size]
-        for follower in self._followers:
-            follower(name, change)
+        self._call_followers(name, change)
         for listener in tuple(self._listeners):
             listener(name)
+
+    def _call_followers(self, name: str, change: Change) -> None:
+        for follower in self._followers:
+            follower(name, change)
+        for follower in self._followers_of.get(name, ()):
+            follower(name, change)
 
     def _index(self, name: str, key: Key, before: Document | None, after: Document | None) -> None:
         if before is not None and after is not None and _is_indexed_alike(before["metadata"], after["metadata"]):

@@ -33,7 +33,7 @@ class CachedPod(NamedTuple):
 class PodCache:
     def __init__(self, database: Database) -> None:
         self._cached_pods: dict[bytes, CachedPod] = {}
-        database.follow(self._clear_on_change)
+        database.follow(self._clear_on_change, _DEPENDS_ON)
 
     def fork(self, database: Database) -> PodCache:
         """Return the same for a copy of the database."""
@@ -54,9 +54,8 @@ class PodCache:
         annotation = (stored["metadata"].get("annotations") or {}).get(limit_ranges.ANNOTATION, "")
         self._cached_pods[_cache_key_of(request)] = CachedPod(stored["spec"], stored["status"], annotation)
 
-    def _clear_on_change(self, name: str, _: Change) -> None:
-        if name in _DEPENDS_ON:
-            self._cached_pods.clear()
+    def _clear_on_change(self, _: str, __: Change) -> None:
+        self._cached_pods.clear()
 
 
 def _cache_key_of(pod: Document) -> bytes:

@@ -8,8 +8,7 @@ Called by server.py. Never looks at a clock: `now` is an argument.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from wukong.api.field_types import struct_named
 from wukong.api.kinds import (
@@ -269,11 +268,13 @@ class ObjectWriter:
         if after is before:
             return before
         after = _keep_head(kind, before, after)
-        with _refuse_as_patch():
+        try:
             if _has_all_defaults(kind, before, after):
                 after = _complete_changed_parts(kind, before, after)
             else:
                 after = self._complete(kind, after, before)
+        except Invalid as error:
+            raise _refuse_as_patch(error) from None
         return self._store_update(kind, before, after, writer, now, is_known=True)
 
     def _is_normal(self, kind: ServedKind, document: Document) -> bool:
@@ -297,8 +298,10 @@ class ObjectWriter:
         """
         after = _keep_head(kind, before, after)
         known = None if before["metadata"]["uid"] in self._unchecked_uids else before
-        with _refuse_as_patch():
+        try:
             after = self._complete(kind, after, known)
+        except Invalid as error:
+            raise _refuse_as_patch(error) from None
         return self._store_update(kind, before, after, writer, now, is_known=known is not None, is_applied=is_applied)
 
     def _store_update(
@@ -363,13 +366,9 @@ def _check_names(kind: ServedKind, meta: object) -> None:
         raise bad_request(f"{kind.resource.kind} cannot be read: its metadata is no object, or its name no text")
 
 
-@contextmanager
-def _refuse_as_patch() -> Iterator[None]:
+def _refuse_as_patch(error: Invalid) -> Invalid:
     """Turn a bad request, as it would be of a new object, into an unprocessable patch of an old one."""
-    try:
-        yield
-    except Invalid as error:
-        raise unprocessable_patch(str(error)) from None
+    return unprocessable_patch(str(error))
 
 
 def _has_all_defaults(kind: ServedKind, before: Document, after: Document) -> bool:

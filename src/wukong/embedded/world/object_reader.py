@@ -6,11 +6,11 @@ their spec. So do the objects read from them here; they are never changed in pla
 
 from __future__ import annotations
 
-from copy import copy
 from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from wukong.api.core import PodSpec
 from wukong.api.meta import Object, ObjectMeta
@@ -86,7 +86,7 @@ def _parts_of(struct: type[Object]) -> tuple[_Part, ...]:
 def _read_changes(document: Document, before: Object) -> Object | None:
     """Read what differs from the version before, and share the rest; None if it has to be read as a whole."""
     known: Document = before.document  # type: ignore[attr-defined]
-    subject = copy(before)
+    subject = replace(before)
     try:
         subject.metadata = _read_metadata(document["metadata"], known["metadata"], before.metadata)
         for name, field, type_ in _parts_of(type(before)):
@@ -111,7 +111,7 @@ def _read_metadata(document: Document, known: Document, before: ObjectMeta) -> O
     for name, value in document.items():
         if name not in _WRITTEN_BY_STORE and value is not known.get(name):
             return msgspec.convert(document, ObjectMeta)
-    meta = copy(before)
+    meta = replace(before)
     meta.resource_version = document["resourceVersion"]
     meta.generation = document.get("generation", 0)
     meta.deletion_timestamp = document.get("deletionTimestamp")
@@ -125,6 +125,6 @@ def _bind_spec(document: Document, known: Document | None, before: PodSpec) -> P
     for name, value in known.items():
         if document.get(name) is not value:
             return None
-    spec = copy(before)
+    spec = replace(before)
     spec.node_name = document["nodeName"]
     return spec

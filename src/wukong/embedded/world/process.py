@@ -161,10 +161,9 @@ class Process:
             return next_write if next_decision is None else next_decision
         return min(next_decision, next_write)
 
-    def is_due(self) -> bool:
-        """Whether it may have something to do now. Asked of every process at every moment, so it does not look twice:
-        what is due may turn out to have been taken back."""
-        now = self.clock.now()
+    def is_due(self, now: float) -> bool:
+        """Whether it may have something to do now, by everybody's clock. Asked of every process at every moment, so it
+        does not look twice: what is due may turn out to have been taken back."""
         if self.workers is not None and self.workers.has_due(now):
             return True
         return self.dispatch.is_due(now + self.skew)
@@ -191,35 +190,35 @@ class Process:
             return self.state
         return self.workers.recent_changes.restore(self.state, self.acting_decision.change_count)
 
-    def step(self) -> bool:
-        """Play one decision that is due now, or the next writes of one; False if there is none."""
-        now = self.now
-        self.dispatch.expire(now)
-        return self._continue_work(now) or self._take_item(now)
+    def step(self, now: float) -> bool:
+        """Play one decision that is due now by everybody's clock, or the next writes of one; False if there is none."""
+        own_time = now + self.skew
+        self.dispatch.expire(own_time)
+        return (self.workers is not None and self._continue_work(self.workers, now)) or self._take_item(own_time)
 
     def _take_item(self, now: float) -> bool:
-        self.was_due = self.dispatch.queue.next_due() or 0.0
-        for item in self.dispatch.queue.take_due(now, limit=1):
-            if self.workers is None or self.workers.occupy(item):
-                self._decide(item, now)
-            return True
-        return False
-
-    def _continue_work(self, now: float) -> bool:
-        """Go on with what a worker has due."""
-        if self.workers is None:
+        due = self.dispatch.queue.next_due()
+        self.was_due = due or 0.0
+        if due is None or due > now:
             return False
-        match self.workers.pop_due(self.clock.now()):
+        item = self.dispatch.queue.take_first()
+        if self.workers is None or self.workers.occupy(item):
+            self._decide(item, now)
+        return True
+
+    def _continue_work(self, workers: Workers, now: float) -> bool:
+        """Go on with what a worker has due."""
+        match workers.pop_due(now):
             case None:
                 return False
             case Decision() as decision:
-                self._write(decision, self.workers)
+                self._write(decision, workers)
             case Freed(controller):
-                self.workers.release(controller, self.clock.now())
+                workers.release(controller, now)
             case Item() as item:  # it has waited for a worker
-                self.dispatch.queue.restart(item, now)
-                self._decide(item, now)
-        self.workers.forget_changes()
+                self.dispatch.queue.restart(item, now + self.skew)
+                self._decide(item, now + self.skew)
+        workers.forget_changes()
         return True
 
     def _decide(self, item: Item, now: float) -> None:
@@ -261,9 +260,7 @@ class Process:
         """
         self.acting_work = work
         try:
-            for _ in range(count):
-                action = work.next_action
-                assert action is not None
+            for action in work.outcome.actions[work.position : work.position + count]:
                 work.advance(self.transport.look_again(action) if work.only_looks else self._perform(work.item, action))
         except (ClusterError, GateRefusal) as error:
             self._cycle.fail(work, error, self.now, self._jitter(work.item))
@@ -289,6 +286,8 @@ class Process:
 
     def _pass_gate(self, item: Item, action: Action) -> None:
         """Raises GateRefusal if this may not be done now."""
+        if item.controller not in self._cycle.gates:
+            return
         verdict = self._cycle.ask_gate(item, action, self.now)
         if isinstance(verdict, Allow):
             return

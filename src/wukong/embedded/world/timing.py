@@ -43,7 +43,7 @@ class Timing:
         moment, heard_at = self._hearing.get(controller, (0.0, 0.0))
         if moment == now:
             return heard_at
-        latency = self.latency_of(controller)
+        latency = self._latencies.get(controller, ANY)
         at = self._after(latency.hearing, controller, now)
         if not latency.is_apart:
             at = max(at, heard_at)

@@ -269,18 +269,19 @@ class World:
 
     def step(self) -> bool:
         """Take one decision that is due now, or fire one timer, by turns. Returns False if there is neither."""
+        now = self.clock.now()
         self._is_timer_turn, self.latest = not self._is_timer_turn, None
-        if self._is_timer_turn and self.timers.fire_next(self.clock.now()):
+        if self._is_timer_turn and self.timers.fire_next(now):
             return True
-        return self._decide() or self.timers.fire_next(self.clock.now())
+        return self._decide(now) or self.timers.fire_next(now)
 
-    def _decide(self) -> bool:
+    def _decide(self, now: float) -> bool:
         for process in self.processes:
-            if not process.is_due():
+            if not process.is_due(now):
                 continue
             self.acting, turns = process, process.turns
             try:
-                if process.step():
+                if process.step(now):
                     # A key that begins to wait for a worker, and a write of an earlier decision, are no decisions.
                     self.latest = process.latest if process.turns > turns else None
                     return True

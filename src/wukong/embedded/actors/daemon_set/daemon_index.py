@@ -106,6 +106,7 @@ class Daemons:
 
 class DaemonIndex:
     kinds: ClassVar[frozenset[str]] = frozenset({PODS.group_kind, NODES.group_kind, DAEMON_SETS.group_kind})
+    pod_controller: ClassVar[str] = DAEMON_SETS.kind
 
     def __init__(self) -> None:
         self._daemons: CopyOnWriteEntries[str, Daemons] = CopyOnWriteEntries()  # uid of a DaemonSet → its pods

@@ -18,6 +18,7 @@ from wukong.semantics.selectors import compile_selector, selects
 from wukong.state.indexes import LabelClass, label_class
 
 _MAX_REMEMBERED = 4096  # label classes
+_MAX_SHARED = 64  # the very labels, which are kept
 
 
 class BudgetIndex:
@@ -26,6 +27,8 @@ class BudgetIndex:
     def __init__(self) -> None:
         self._budgets: CopyOnWriteDicts[str, Key, PodDisruptionBudget] = CopyOnWriteDicts()  # by namespace
         self._keys_by_labels: dict[tuple[str, LabelClass], list[Key]] = {}  # namespace and labels of a pod → budgets
+        # The same by the id of the labels, which pods of one template share: the labels, the namespace, the budgets.
+        self._keys_by_id: dict[int, tuple[dict[str, str], str, list[Key]]] = {}
 
     def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         budgets = self._budgets.own(key.namespace)
@@ -36,11 +39,23 @@ class BudgetIndex:
             self._budgets.drop_if_empty(key.namespace)
         if selector_of(old) != selector_of(new):
             self._keys_by_labels.clear()
+            self._keys_by_id.clear()
 
     def of(self, pod: Pod) -> list[Key]:
         """The budgets of its namespace that select it. Sorted."""
         if not self._budgets:
             return []
+        labels, namespace = pod.metadata.labels, pod.metadata.namespace
+        known = self._keys_by_id.get(id(labels))
+        if known is not None and known[1] == namespace:
+            return known[2]
+        keys = self._find_keys(pod)
+        if len(self._keys_by_id) >= _MAX_SHARED:
+            self._keys_by_id.clear()
+        self._keys_by_id[id(labels)] = labels, namespace, keys
+        return keys
+
+    def _find_keys(self, pod: Pod) -> list[Key]:
         place = (pod.metadata.namespace, label_class(pod))
         keys = self._keys_by_labels.get(place)
         if keys is None:
@@ -61,6 +76,7 @@ class BudgetIndex:
     def fork(self) -> BudgetIndex:
         copy = BudgetIndex()
         copy._budgets, copy._keys_by_labels = self._budgets.fork(), dict(self._keys_by_labels)
+        copy._keys_by_id = dict(self._keys_by_id)
         return copy
 
 

@@ -152,10 +152,10 @@ class CoveredPodsIndex:
 
 def _is_counted_alike(old: Pod, new: Pod) -> bool:
     """Whether a budget counts two versions of a pod that it covers alike: most changes are news of other things."""
-    is_same_owner = old.metadata.owner_references is new.metadata.owner_references
+    if old.metadata.owner_references is not new.metadata.owner_references or old.is_finished != new.is_finished:
+        return False
     was_healthy = pods.is_ready(old) and not old.is_terminating
-    is_healthy = pods.is_ready(new) and not new.is_terminating
-    return is_same_owner and old.is_finished == new.is_finished and was_healthy == is_healthy
+    return was_healthy == (pods.is_ready(new) and not new.is_terminating)
 
 
 def _summarize(pod: Object | None) -> CountedPod | None:

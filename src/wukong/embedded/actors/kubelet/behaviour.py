@@ -119,6 +119,8 @@ def has_annotations(annotations: Mapping[str, str]) -> bool:
 def apply_annotations(base: Behaviour, *annotations: Mapping[str, str]) -> Behaviour:
     """The row with the numbers of these annotations in it; later ones win. Raises BadAnnotationError."""
     for mapping in annotations:
+        if not mapping:
+            continue
         ours = tuple((key, text) for key, text in mapping.items() if key.startswith((PREFIX, FORMER_PREFIX)))
         if ours:
             base = _replace_fields(base, ours)

@@ -188,13 +188,17 @@ def is_silent(node: Object) -> bool:
 @lru_cache(8192)
 def address_of(node: str) -> str:
     """The address of a node: one of the million in 172.16.0.0/12, always the same for a name."""
-    return str(ipaddress.ip_address(_FIRST_NODE_ADDRESS + zlib.crc32(node.encode()) % 2**20))
+    return _format_address(_FIRST_NODE_ADDRESS + zlib.crc32(node.encode()) % 2**20)
 
 
 def pod_address_of(pod: Pod) -> str:
     """The address of a pod; of one whose status does not say, always the same one."""
     known = value_at(pod.document, "status.podIP")
-    return known or str(ipaddress.ip_address(_FIRST_POD_ADDRESS + zlib.crc32(pod.metadata.uid.encode()) % 2**24))
+    return known or _format_address(_FIRST_POD_ADDRESS + zlib.crc32(pod.metadata.uid.encode()) % 2**24)
+
+
+def _format_address(number: int) -> str:
+    return f"{number >> 24}.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
 
 def _find_start(pod: Pod, behaviour: Behaviour, now: float) -> float:

@@ -111,6 +111,8 @@ class Instances:
     def _find_keys(self, change: Change, state: State) -> Iterable[Key]:
         """The instance of a virt-launcher pod. A pod that shows for the first time is no longer expected."""
         keys = keys_of_launchers(change, state)
+        if not keys:
+            return ()
         pod = change.new if change.new is not None else change.old
         for key in keys:
             assert pod is not None

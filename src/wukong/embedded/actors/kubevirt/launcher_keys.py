@@ -25,7 +25,9 @@ def of_launchers(find_keys: KeysOfObject) -> KeysOf:
 
     def keys_of_launcher(change: Change, state: State) -> Iterable[Key]:
         pod = change.new if change.new is not None else change.old
-        return find_keys(pod, state) if pod is not None and is_launcher(pod) else ()
+        if pod is None or pod.metadata.labels.get(names.LAUNCHER_LABEL) != names.LAUNCHER:
+            return ()
+        return find_keys(pod, state)
 
     return keys_of_launcher
 

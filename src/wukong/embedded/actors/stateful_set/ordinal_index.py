@@ -153,6 +153,7 @@ class OrdinalIndex:
     kinds: ClassVar[frozenset[str]] = frozenset(
         {PODS.group_kind, PERSISTENT_VOLUME_CLAIMS.group_kind, STATEFUL_SETS.group_kind}
     )
+    pod_controller: ClassVar[str] = STATEFUL_SETS.kind
 
     def __init__(self) -> None:
         self._sets: CopyOnWriteEntries[str, OrderedPods] = CopyOnWriteEntries()  # uid of a StatefulSet → its pods

@@ -14,18 +14,13 @@ from wukong.api.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
 from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key, key_of
 from wukong.embedded.actors import pods
+from wukong.embedded.actors.watch_keys import has_same_volumes
 from wukong.embedded.world.objects import Pod
 from wukong.state import State
 from wukong.state.controller import Watch, each_side, each_side_unless
 
 
-def _has_same_volumes(old: Object, new: Object) -> bool:
-    assert isinstance(old, Pod)
-    assert isinstance(new, Pod)
-    return old.spec is new.spec or old.spec.volumes is new.spec.volumes
-
-
-@each_side_unless(_has_same_volumes)
+@each_side_unless(has_same_volumes)
 def _key_of_pod(subject: Object, _: State) -> Iterable[Key]:
     assert isinstance(subject, Pod)
     volumes = subject.spec.volumes

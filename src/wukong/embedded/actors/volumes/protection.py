@@ -17,12 +17,13 @@ from wukong.api.kinds import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from wukong.api.meta import Object
 from wukong.api.resources import Key, Resource, key_of
 from wukong.embedded.actors.pods import MANAGER
+from wukong.embedded.actors.watch_keys import has_same_volumes
 from wukong.embedded.store.documents import value_at
 from wukong.embedded.world.objects import Pod
 from wukong.ports import PatchBody
 from wukong.semantics.volume_claims import CLAIM_PROTECTION, VOLUME_PROTECTION
 from wukong.state import State
-from wukong.state.controller import Watch, each_side
+from wukong.state.controller import Watch, each_side, each_side_unless
 
 
 def _keys_of_claim(subject: Object, _: State) -> Iterable[Key]:
@@ -33,13 +34,15 @@ def _keys_of_volume(subject: Object, _: State) -> Iterable[Key]:
     return (Key("", subject.metadata.name),) if _is_due(subject, VOLUME_PROTECTION) else ()
 
 
+@each_side_unless(has_same_volumes)
 def _keys_of_pod(subject: Object, state: State) -> Iterable[Key]:
     """The claims of a pod that are being deleted."""
     assert isinstance(subject, Pod)
-    for name in _list_claims(subject):
-        claim = state.get(PersistentVolumeClaim, Key(subject.metadata.namespace, name))
-        if claim is not None and claim.metadata.deletion_timestamp is not None:
-            yield key_of(claim)
+    if not subject.spec.volumes:
+        return ()
+    keys = (Key(subject.metadata.namespace, name) for name in _list_claims(subject))
+    claims = (state.get(PersistentVolumeClaim, key) for key in keys)
+    return [key_of(claim) for claim in claims if claim is not None and claim.metadata.deletion_timestamp is not None]
 
 
 def _is_due(subject: Object, finalizer: str) -> bool:
@@ -49,7 +52,7 @@ def _is_due(subject: Object, finalizer: str) -> bool:
 
 class ClaimProtection:
     name = "pvc-protection-controller"
-    watches = (Watch(PERSISTENT_VOLUME_CLAIMS, each_side(_keys_of_claim)), Watch(PODS, each_side(_keys_of_pod)))
+    watches = (Watch(PERSISTENT_VOLUME_CLAIMS, each_side(_keys_of_claim)), Watch(PODS, _keys_of_pod))
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         claim = state.get(PersistentVolumeClaim, key)

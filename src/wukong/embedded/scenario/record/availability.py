@@ -5,6 +5,7 @@ Built by recording.py, beside the recorder. Reads the mirror's changes and never
 
 from __future__ import annotations
 
+from wukong.api.kinds import PODS
 from wukong.embedded.scenario.record import workload_status
 from wukong.embedded.scenario.record.observed_cluster import ObservedCluster
 from wukong.embedded.scenario.record.recorder import Recorder
@@ -29,6 +30,7 @@ class Availability:
         workload = change.new
         if (
             workload is None
+            or change.group_kind == PODS.group_kind
             or not workload_status.is_workload_kind(change.group_kind)
             or not workload_status.is_top_level(workload)
         ):

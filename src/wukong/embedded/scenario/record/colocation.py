@@ -27,17 +27,18 @@ class Colocation:
 
     def hear(self, workload: str, pod: Pod, *, is_gone: bool) -> tuple[int, int]:
         """How many of the workload's pods are on this pod's node now, and on how many nodes its versions have met."""
-        node, uid = pod.spec.node_name, pod.metadata.uid
+        node, uid, mixed_nodes = pod.spec.node_name, pod.metadata.uid, self._mixed_nodes.get(workload, _NONE)
         if not node:
-            return 0, len(self._mixed_nodes.get(workload, ()))
+            return 0, len(mixed_nodes)
         version = None if is_gone or pod.is_finished else _version_of(pod)
         nodes = self._versions.get(workload)
         versions = _NONE if nodes is None else nodes.get(node, _NONE)
         if versions.get(uid) != version:
             versions = self._set_version(workload, node, uid, version)
-        if len(versions) > 1 and len(set(versions.values())) > 1 and node not in self._mixed_nodes.get(workload, ()):
-            self._mixed_nodes.own(workload)[node] = None
-        return len(versions), len(self._mixed_nodes.get(workload, ()))
+        if len(versions) > 1 and node not in mixed_nodes and len(set(versions.values())) > 1:
+            mixed_nodes = self._mixed_nodes.own(workload)
+            mixed_nodes[node] = None
+        return len(versions), len(mixed_nodes)
 
     def _set_version(self, workload: str, node: str, uid: str, version: str | None) -> Mapping[str, str]:
         nodes = self._versions.own(workload)
@@ -55,5 +56,7 @@ class Colocation:
 
 
 def _version_of(pod: Pod) -> str:
-    labels = pod.metadata.labels
-    return next((labels[label] for label in _VERSION_LABELS if label in labels), "")
+    for label in _VERSION_LABELS:
+        if label in pod.metadata.labels:
+            return pod.metadata.labels[label]
+    return ""

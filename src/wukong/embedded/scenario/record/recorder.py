@@ -463,6 +463,8 @@ def _describe_pod_change(old: Pod | None, new: Pod | None) -> list[str]:
     texts = []
     if new.is_terminating and not old.is_terminating:
         texts.append("stopping")
+    if new.status is old.status:
+        return texts
     if podlike.is_ready(new) != podlike.is_ready(old) and not new.is_terminating:
         texts.append("ready" if podlike.is_ready(new) else "not ready")
     scheduled, before = podlike.condition(new, "PodScheduled"), podlike.condition(old, "PodScheduled")

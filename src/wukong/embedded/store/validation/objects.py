@@ -46,6 +46,7 @@ from wukong.embedded.store.validation.pods.spec import find_pod_spec_problems
 from wukong.embedded.store.validation.pods.syntax import find_label_problems
 from wukong.embedded.store.validation.updates import find_forbidden_changes
 from wukong.embedded.store.validation.workloads import find_amount_problems, find_workload_problems
+from wukong.errors import Invalid
 from wukong.ports import Document
 from wukong.semantics.label_syntax import is_label_key, is_subdomain
 
@@ -96,8 +97,15 @@ def refuse_wrong_types(kind: ServedKind) -> Iterator[None]:
     """Turn type errors of the code within into Invalid (400): fields that our structs do not read may have any type."""
     try:
         yield
-    except (AttributeError, TypeError, ValueError, LookupError, RecursionError) as error:
-        raise bad_request(f"{kind.resource.kind} cannot be read: {error}") from None
+    except _TYPE_ERRORS as error:
+        raise _refuse_type(kind, error) from None
+
+
+_TYPE_ERRORS = (AttributeError, TypeError, ValueError, LookupError, RecursionError)
+
+
+def _refuse_type(kind: ServedKind, error: Exception) -> Invalid:
+    return bad_request(f"{kind.resource.kind} cannot be read: {error}")
 
 
 def check_types(kind: ServedKind, document: Document) -> None:
@@ -137,8 +145,10 @@ def check_new(kind: ServedKind, document: Document) -> None:
 
 def check_new_metadata(kind: ServedKind, document: Document) -> None:
     """Do the same for a new object of which all but the metadata is known to be valid."""
-    with refuse_wrong_types(kind):
+    try:
         problems = list(_find_metadata_problems(kind, document))
+    except _TYPE_ERRORS as error:
+        raise _refuse_type(kind, error) from None
     _raise_problems(kind, document, problems)
 
 
@@ -147,7 +157,7 @@ def check_update(kind: ServedKind, before: Document, after: Document, *, is_know
 
     `is_known`: the stored object was validated before, so that what did not change is not checked again.
     """
-    with refuse_wrong_types(kind):
+    try:  # every write comes by, so without a context manager
         has_same_labels = is_known and _has_same_labels_and_owners(before, after)
         problems = [] if has_same_labels else list(_find_metadata_problems(kind, after))
         if not has_same_labels:
@@ -158,6 +168,8 @@ def check_update(kind: ServedKind, before: Document, after: Document, *, is_know
             problems += own_kinds.find_change_problems(kind, before, after)
         else:
             problems += find_forbidden_changes(kind.resource.kind, before, after)
+    except _TYPE_ERRORS as error:
+        raise _refuse_type(kind, error) from None
     _raise_problems(kind, after, problems)
 
 
