@@ -1,9 +1,8 @@
 """Node groups: nodes that are alike and of which a cluster autoscaler adds and removes some. Only data.
 
-Read from files by placement/node_groups/, acted upon by embedded/actors/autoscaler/, and by karpenter/ beside it where a
-group is an offering of a NodePool. A NodeRequest is an internal kind:
-no API server has it. In an embedded cluster it stands for a machine that the cloud was asked for and that still boots;
-it is named after its node to be.
+Read from files by placement/node_groups/, acted upon by embedded/actors/autoscaler/, and by karpenter/ beside it where
+a group is an offering of a NodePool. A NodeRequest is an internal kind: no API server has it. In an embedded cluster it
+stands for a machine that the cloud was asked for and that still boots; it is named after its node to be.
 """
 
 from __future__ import annotations

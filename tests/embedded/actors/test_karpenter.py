@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from wukong.api.core import Quantities
 from wukong.api.node_groups import NodeGroup, NodeTemplate
 from wukong.app.embedded import play_scenario
 from wukong.embedded.actors.karpenter.preferences import list_versions
@@ -22,7 +23,7 @@ def an_offering(
     name: str = "m", cpu: int = 8, *, pool: str = "pool", zone: str = "a", gib: int | None = None, **more: Any
 ) -> NodeGroup:
     labels = {"karpenter.sh/nodepool": pool, "node.kubernetes.io/instance-type": name, ZONE: zone}
-    capacity = {"cpu": cpu, "memory": f"{gib if gib is not None else 4 * cpu}Gi"}
+    capacity: Quantities = {"cpu": cpu, "memory": f"{gib if gib is not None else 4 * cpu}Gi"}
     return NodeGroup(
         name=f"{pool}-{name}-{zone}",
         max=more.pop("most", 50),
@@ -173,8 +174,8 @@ def test_a_spread_over_zones_buys_in_each() -> None:
 
 
 def test_limits_hold_for_all_nodes_of_a_pool_together() -> None:
-    limits = {"pool_limits": {"cpu": 20}}
-    offerings = [an_offering("small", 4, **limits), an_offering("large", 8, zone="b", **limits)]
+    limits: Quantities = {"cpu": 20}
+    offerings = [an_offering("small", 4, pool_limits=limits), an_offering("large", 8, zone="b", pool_limits=limits)]
     story = play(offerings, a_deployment("web", 40))
     assert sum(4 if name == "pool-small-a" else 8 for name in requested(story)) <= 20
     assert story.workloads["default/web"].available == 20
@@ -218,7 +219,10 @@ def test_wishes_are_given_up_in_order() -> None:
         "requiredDuringSchedulingIgnoredDuringExecution": require("a", "b"),
         "preferredDuringSchedulingIgnoredDuringExecution": [prefer("x", 1), prefer("y", 2)],
     }
-    rule = {"affinity": {"nodeAffinity": nodes, **rather_apart("web")["affinity"]}, **spread("web", when="ScheduleAnyway")}
+    rule = {
+        "affinity": {"nodeAffinity": nodes, **rather_apart("web")["affinity"]},
+        **spread("web", when="ScheduleAnyway"),
+    }
     spec = {"containers": [{"name": "main"}], **rule}
     pod = objects.read("Pod", {"metadata": {"name": "web", "namespace": "default"}, "spec": spec})
     assert isinstance(pod, objects.Pod)

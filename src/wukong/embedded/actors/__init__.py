@@ -18,8 +18,8 @@ from wukong.embedded.actors.disruption.controller import Disruption
 from wukong.embedded.actors.endpoint_slices.controller import EndpointSlices
 from wukong.embedded.actors.garbage_collector.controller import GarbageCollector
 from wukong.embedded.actors.horizontal_autoscaler.controller import HorizontalAutoscalers
-from wukong.embedded.actors.karpenter.provisioner import NodeProvisioner
 from wukong.embedded.actors.job.controller import Jobs
+from wukong.embedded.actors.karpenter.provisioner import NodeProvisioner
 from wukong.embedded.actors.kubelet.behaviour import Behaviour
 from wukong.embedded.actors.kubelet.controller import Kubelets
 from wukong.embedded.actors.kubelet.durations import PodDurations

@@ -1,8 +1,9 @@
 """Karpenter's NodePools as node groups: one for each instance type that a pool may use. Pure, called by file.py.
 
 Types are those that the pool's requirements name, and those of its nodes and NodeClaims that are there. What a type is
-like is read from these, or from its name. Limits hold for a pool's nodes together, and bound the number of each group's;
-embedded/actors/karpenter/ chooses among the groups of a pool as Karpenter does. Consolidation is not played: nodes go as cluster-autoscaler lets them go, and a note says so.
+like is read from these, or from its name. Limits hold for a pool's nodes together, and bound the number of each
+group's. Which of its groups a pool takes, embedded/actors/karpenter/ decides as Karpenter does. Consolidation is not
+played: nodes go as cluster-autoscaler lets them go, and a note says so.
 """
 
 from __future__ import annotations

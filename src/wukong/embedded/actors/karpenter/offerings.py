@@ -25,7 +25,10 @@ class Offering:
     def __init__(self, group: NodeGroup, new_node: NewNode, left: int) -> None:
         self.group, self.new_node, self.left = group, new_node, left
         self.labels = new_node.example.labels
-        self.capacity: Amounts = {**read_amounts({**DEFAULT_CAPACITY, **group.template.capacity}), NODES: parse_quantity(1)}
+        self.capacity: Amounts = {
+            **read_amounts({**DEFAULT_CAPACITY, **group.template.capacity}),
+            NODES: parse_quantity(1),
+        }
         self.room = dict(new_node.example.allocatable)
         for daemon in new_node.daemons:
             for resource, amount in daemon.requests.needed.items():
@@ -42,7 +45,9 @@ class Offering:
         """Whether a node with this load, of so many pods, has room for one more."""
         needed = template.requests.needed
         return pods < self.pods and all(
-            amount <= self.room.get(resource, 0) - load.get(resource, 0) for resource, amount in needed.items() if amount
+            amount <= self.room.get(resource, 0) - load.get(resource, 0)
+            for resource, amount in needed.items()
+            if amount
         )
 
 
@@ -65,7 +70,10 @@ class Pool:
 
 
 def list_pools(offerings: Iterable[Offering], used: Mapping[str, Amounts]) -> list[Pool]:
-    """The pools of these offerings, the heaviest first, of equal ones the last by name. `used` is what the nodes of each have in capacity."""
+    """The pools of these offerings, the heaviest first, of equal ones the last by name.
+
+    `used` is what the nodes of each have in capacity.
+    """
     pools: dict[str, Pool] = {}
     for offering in offerings:
         group = offering.group
@@ -74,7 +82,7 @@ def list_pools(offerings: Iterable[Offering], used: Mapping[str, Amounts]) -> li
             remaining = {resource: limit - spent.get(resource, 0) for resource, limit in limits.items()}
             pools[group.node_pool] = Pool(group.node_pool, group.weight, [], remaining)
         pools[group.node_pool].offerings.append(offering)
-    return sorted(sorted(pools.values(), key=lambda pool: pool.name, reverse=True), key=lambda pool: -pool.weight)
+    return sorted(pools.values(), key=lambda pool: (pool.weight, pool.name), reverse=True)
 
 
 def read_amounts(quantities: Quantities) -> Amounts:

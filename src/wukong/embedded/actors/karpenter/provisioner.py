@@ -55,9 +55,7 @@ class Memory:
     refusals: dict[str, str] = field(default_factory=dict)  # uid of a pod that nobody helps → why
 
     def copy(self) -> Memory:
-        return replace(
-            self, counted_at=dict(self.counted_at), numbers=dict(self.numbers), refusals=dict(self.refusals)
-        )
+        return replace(self, counted_at=dict(self.counted_at), numbers=dict(self.numbers), refusals=dict(self.refusals))
 
 
 class NodeProvisioner:
