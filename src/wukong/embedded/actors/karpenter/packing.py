@@ -37,7 +37,7 @@ class Claim:
     """A machine that is going to be bought: one of `offerings`. Its row in the snapshot is labelled as `shown`."""
 
     def __init__(self, name: str, offerings: list[Offering]) -> None:
-        self.name, self.offerings, self.shown = name, offerings, offerings[0]
+        self.name, self.offerings, self.shown, self.opened_as = name, offerings, offerings[0], offerings
         self.pods: list[Pod] = []
         self.load: dict[str, int] = {}
 
@@ -61,6 +61,8 @@ class Packing:
         self.claims: list[Claim] = []
         self.helpless: list[Pod] = []
         self._placed = 0
+        self._spare: dict[tuple[int, ...], list[str]] = {}  # offerings, the shown one first → rows nobody has yet
+        self._rows_added = 0
         self._domains: dict[tuple[object, tuple[str, ...]], Tally[Domain]] = {}  # pods of one owner, by domain
         self._empty: dict[int, str] = {}  # id of an offering → its row
         self._add_empty_nodes()
@@ -116,14 +118,19 @@ class Packing:
         return True
 
     def _place_on_claim(self, version: AnyPod, pod: Pod, template: Template) -> bool:
-        keys = list_topology_keys(version)
-        ordered = sorted(self.claims, key=lambda claim: len(claim.pods))
+        view, keys = self._view(version), list_topology_keys(version)
+        row_of = self.snapshot.row_of
+        # Where no rule depends on labels, a claim whose row is ruled out by its load or its pods stays so.
+        open_claims = [
+            claim
+            for claim in self.claims
+            if keys or view.feasible[row_of[claim.name]] or not view.fixed_ok[row_of[claim.name]]
+        ]
+        ordered = sorted(open_claims, key=lambda claim: len(claim.pods))
         return any(self._join(claim, version, keys, pod, template) for claim in ordered)
 
     def _join(self, claim: Claim, version: AnyPod, keys: tuple[str, ...], pod: Pod, template: Template) -> bool:
-        view, row = self._view(version), self.snapshot.row_of[claim.name]
-        if not keys and view.fixed_ok[row] and not view.feasible[row]:
-            return False  # nor is it as any other of its offerings: they differ in nothing that would help
+        view = self._view(version)
         offerings = [
             offering
             for offering in claim.offerings
@@ -159,12 +166,23 @@ class Packing:
         return False
 
     def _open(self, pool: Pool, offerings: list[Offering], pod: Pod, template: Template) -> None:
-        claim = Claim(f"{_CLAIM}{len(self.claims):06}", offerings)
+        claim = Claim(self._take_row(offerings), offerings)
         self.claims.append(claim)
         pool.spend(offerings)
         claim.add(pod, template, offerings)
-        self.snapshot.put_row(_build_row(claim))
         self._assume(pod, template, self.snapshot.row_of[claim.name])
+
+    def _take_row(self, offerings: list[Offering]) -> str:
+        """The name of a row for a machine of these. Rows are added ahead, each time twice as many, for it is costly;
+        one that nobody has yet is an empty node, of which there is one of each offering anyway."""
+        key = tuple(id(offering) for offering in offerings)
+        if not self._spare.get(key):
+            count = 2 * sum(tuple(id(entry) for entry in claim.opened_as) == key for claim in self.claims) or 1
+            names = [f"{_CLAIM}{self._rows_added + number:06}" for number in range(count)]
+            self._rows_added += count
+            self._spare[key] = names[::-1]
+            self.snapshot.put_row(*(_build_row(Claim(name, offerings)) for name in names))
+        return self._spare[key].pop()
 
     def _count_claims(self, offering: Offering) -> int:
         """How many of the machines to be bought could be of this offering; its group has a largest size."""
