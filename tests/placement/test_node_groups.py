@@ -172,7 +172,8 @@ def test_our_own_format_is_read_and_every_problem_of_it_told_at_once() -> None:
     assert (group.name, group.min, group.max, group.price_per_hour, group.boot_seconds) == ("a", 1, 3, 0.2, 60)
     wrong = (
         "nodeGroups: [{name: A_b, min: 4, max: 3, bootSeconds: -1, pricePerHour: .nan, colour: red, "
-        "poolLimits: {cpu: some}, template: {capacity: {cpu: much}, taints: [{key: k, effect: Nope}], labels: {'a b': c}}}, "
+        "poolLimits: {cpu: some}, "
+        "template: {capacity: {cpu: much}, taints: [{key: k, effect: Nope}], labels: {'a b': c}}}, "
         "{name: x, max: 1}, {name: x, max: 1}]"
     )
     problems = "\n".join(problems_of(wrong))
