@@ -40,7 +40,7 @@ def main(seeds: str, at_once: int, *, advice: bool, only_stuck: bool) -> None:
             comparisons = []
             async for comparison in compare_all(state.kubeconfig, changes, at_once, with_advice=advice):
                 comparisons.append(comparison)
-                click.echo(f"{len(comparisons)} of {len(changes)}\r", nl=False, err=True)
+                click.echo(f"{len(comparisons)} of {len(changes)}: {describe(comparison)}", err=True)
             return comparisons
 
         try:
@@ -59,6 +59,15 @@ def main(seeds: str, at_once: int, *, advice: bool, only_stuck: bool) -> None:
                 click.echo(f"\npython -m plan_comparison --seeds {comparison.change.seed}: {comparison.change.text}")
                 click.echo(f"  advised  {followed.title}\n  real     {followed.ending}")
     sys.exit(not all(comparison.is_right for comparison in comparisons))
+
+
+def describe(comparison: Comparison) -> str:
+    """In a line, so that of a run that is broken off something is known."""
+    completed = sum(followed.ending.is_complete for followed in comparison.advice)
+    ending = (
+        "complete" if comparison.is_complete else f"stuck, {completed} of {len(comparison.advice)} advised complete"
+    )
+    return f"seed {comparison.change.seed} {'as planned' if comparison.is_equal else 'NOT as planned'}, {ending}"
 
 
 def is_stuck(change: RandomChange) -> bool:
