@@ -11,12 +11,13 @@ from wukong.ports import Document
 CPUS = ("250m", "500m", "1", "1500m", "2", "3")
 MEMORIES = (None, "256Mi", "1Gi", "3Gi")
 MOST_NODES = 30  # more than any case needs: Karpenter may exceed a limit by what it has asked for a moment ago
+MORE_SIZES = ((), (2, 16), (1, 2, 16))  # cpus of the instance types that a case has besides
 RULES = ("none", "none", "apart", "spread", "preferred")
 
 
 class Case(msgspec.Struct, frozen=True):
     seed: int
-    cpus: int  # of an instance; its memory is four GiB for each
+    sizes: tuple[int, ...]  # cpus of the instance types; their memory is four GiB for each
     deployments: list[Document]
     grows: str  # the Deployment that grows afterwards
     replicas: int
@@ -25,9 +26,10 @@ class Case(msgspec.Struct, frozen=True):
     def name(self) -> str:
         return f"case-{self.seed}"
 
-    @property
-    def instance_type(self) -> str:
-        return f"s-{self.cpus}x-amd64-linux"
+
+def name_type(cpus: int) -> str:
+    """Karpenter's kwok provider calls an instance type so."""
+    return f"s-{cpus}x-amd64-linux"
 
 
 def draw_case(seed: int) -> Case:
@@ -35,12 +37,14 @@ def draw_case(seed: int) -> Case:
     names = [f"d{number}" for number in range(chance.randint(1, 3))]
     deployments = [_draw_deployment(chance, name) for name in names]
     grows = chance.choice(deployments)
+    size = chance.choice((4, 8))
+    replicas = grows["spec"]["replicas"] + chance.randint(1, 8)
     return Case(
         seed=seed,
-        cpus=chance.choice((4, 8)),
+        sizes=tuple(sorted((size, *chance.choice(MORE_SIZES)))),
         deployments=deployments,
         grows=grows["metadata"]["name"],
-        replicas=grows["spec"]["replicas"] + chance.randint(1, 8),
+        replicas=replicas,
     )
 
 

@@ -125,6 +125,8 @@ def test_a_node_pool_is_a_group_for_each_instance_type_and_zone() -> None:
     assert large.template.labels["karpenter.sh/capacity-type"] == "spot"
     assert large.price_per_hour == pytest.approx(0.096 * 0.35)
     assert large.has_node({**large.template.labels})
+    assert {group.node_pool for group in groups.values()} == {"default"}
+    assert huge.pool_limits == {"cpu": "20"}  # of all of them together
     assert any("odd.one is left out" in note for note in notes)
 
 
@@ -170,6 +172,7 @@ def test_our_own_format_is_read_and_every_problem_of_it_told_at_once() -> None:
     assert (group.name, group.min, group.max, group.price_per_hour, group.boot_seconds) == ("a", 1, 3, 0.2, 60)
     wrong = (
         "nodeGroups: [{name: A_b, min: 4, max: 3, bootSeconds: -1, pricePerHour: .nan, colour: red, "
+        "poolLimits: {cpu: some}, "
         "template: {capacity: {cpu: much}, taints: [{key: k, effect: Nope}], labels: {'a b': c}}}, "
         "{name: x, max: 1}, {name: x, max: 1}]"
     )
@@ -180,6 +183,8 @@ def test_our_own_format_is_read_and_every_problem_of_it_told_at_once() -> None:
         ".bootSeconds",
         ".pricePerHour",
         ".colour",
+        ".poolLimits: expected only together with nodePool",
+        ".poolLimits.cpu",
         ".capacity.cpu",
         ".taints[0].effect",
         ".labels",

@@ -5,6 +5,7 @@
     change.before       applied first, until everything rests
     change.documents    applied then, or
     change.drained      the node that is drained then
+    change.more_nodes   come with it, where somebody follows advice
 
 Drawn are replicas (1 to 8), nodes (one fewer than replicas, as many, one more), zones, the room on a node, the rule,
 the strategy, a budget and what happens. Everything of a change is in a namespace and on nodes of its own, so that many
@@ -67,10 +68,12 @@ class RandomChange(msgspec.Struct, frozen=True, kw_only=True):
     before: list[Document]
     documents: list[Document]
     drained: str = ""
+    more_nodes: list[Document] = []  # that come with the change
+    suffix: str = ""  # of all names, where the same is made more than once
 
     @property
     def namespace(self) -> str:
-        return name_case(self.seed)
+        return f"{name_case(self.seed)}{self.suffix}"
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
     nodes, workload ─► at rest ─► snapshot ─► the change is made ─► at rest, or stuck
                                      └─► planned with every seed ─► one of the plays must be like what happened
+    stuck, or short ─► every piece of advice that the plan offers ─► followed from a fresh start: it must complete
 
 Called by `python -m plan_comparison`. Compared are whether it completes, how many pods are available in the end
 and at the worst, and why pods wait. Each change has nodes and a namespace of its own, so many are made side by side.
@@ -21,6 +22,7 @@ from typing import Any
 
 import msgspec
 
+from plan_comparison.advice import follow, offer_advice, plan_change, rename
 from plan_comparison.changes import CASE, RandomChange
 from testbed.client import Client
 from testbed.fidelity.compare import FOREIGN, pending_reasons
@@ -34,14 +36,15 @@ from wukong.cluster.credentials import load
 from wukong.cluster.kube import Kube
 from wukong.embedded.scenario import Scenario, Story
 from wukong.embedded.scenario.format.fields import TimelineEntry
-from wukong.forecast import PlannedChange, PlanOptions
-from wukong.forecast.fields import Play
+from wukong.forecast import PlanOptions
+from wukong.forecast.fields import Advice, Play
 from wukong.forecast.plan import play_all
 from wukong.ports import Document
 
 RUN = "sim.novasphere.dev/run"
 SEEDS = range(1, 17)
 FIRST_SEEDS = 4  # where one of them is like what happened, the others are not played
+ADVICE_SEEDS = 8  # with each of which what is advised completes
 REST_SECONDS = 240  # at most until the workload rests: it has started, or is past its deadline
 LOOK_SECONDS = 0.5
 END_SECONDS, LONG_SECONDS = 75, 420  # after the change; kube-scheduler looks again at some pods after five minutes only
@@ -65,17 +68,34 @@ class Ending(msgspec.Struct, frozen=True):
     is_drained: bool
     reasons: frozenset[str]
 
+    @property
+    def is_complete(self) -> bool:
+        return self.is_drained and self.available == self.up_to_date == self.replicas and not self.reasons
+
+
+class FollowedAdvice(msgspec.Struct, frozen=True):
+    """What was advised, and what became of the change of somebody who followed it."""
+
+    title: str
+    ending: Ending
+
 
 class Comparison(msgspec.Struct, kw_only=True):
-    """One change, what became of it, and what each play of its plan said."""
+    """One change, what became of it, and what each play of its plan said. `advice` is that of one that is stuck."""
 
     change: RandomChange
     real: Ending
     planned: list[Ending]
+    advice: list[FollowedAdvice] = []
 
     @property
     def is_equal(self) -> bool:
         return self.real in self.planned
+
+    @property
+    def is_right(self) -> bool:
+        """As planned, and whoever followed the advice came through."""
+        return self.is_equal and all(followed.ending.is_complete for followed in self.advice)
 
     @property
     def is_drawn(self) -> bool:
@@ -83,13 +103,7 @@ class Comparison(msgspec.Struct, kw_only=True):
 
     @property
     def is_complete(self) -> bool:
-        real = self.real
-        return real.is_drained and real.available == real.up_to_date == real.replicas and not real.reasons
-
-
-def plan_change(change: RandomChange) -> PlannedChange:
-    steps = (TimelineEntry(at="0s", drain=change.drained),) if change.drained else ()
-    return PlannedChange(documents=tuple(change.documents), steps=steps)
+        return self.real.is_complete
 
 
 def plan_endings(change: RandomChange, snapshot: Sequence[Document], seeds: Sequence[int] = SEEDS) -> list[Play]:
@@ -101,12 +115,13 @@ def plan_endings(change: RandomChange, snapshot: Sequence[Document], seeds: Sequ
 def build_scenario(change: RandomChange, end_seconds: int) -> Scenario:
     """The same as something that is played in real time."""
     manifests = [document for document in (*change.nodes, *change.before) if document["kind"] != "Namespace"]
-    entry = TimelineEntry(at="1s")  # and when the workload rests: PlayerAtRest
+    begin = "1s"  # and when the workload rests: PlayerAtRest
+    timeline = []
+    if documents := [*change.more_nodes, *change.documents]:
+        timeline.append(TimelineEntry(at=begin, apply=documents))
     if change.drained:
-        entry.drain = change.drained
-    else:
-        entry.apply = list(change.documents)
-    return Scenario(manifests=manifests, timeline=[entry], until=f"{REST_SECONDS + end_seconds}s")
+        timeline.append(TimelineEntry(at=begin, drain=change.drained))
+    return Scenario(manifests=manifests, timeline=timeline, until=f"{REST_SECONDS + end_seconds}s")
 
 
 async def take_snapshot(client: Client, change: RandomChange) -> list[Document]:
@@ -135,23 +150,54 @@ class PlayerAtRest(LivePlayer):
 
     def __init__(self, real: RealCluster, plan: Plan, scenario: Scenario, take: Callable[[], Awaitable[None]]) -> None:
         super().__init__(real, plan, scenario)
-        self._take = take
+        self._take, self._has_rested = take, False
 
     async def wait_until(self, time: float) -> None:
         await super().wait_until(time)
+        if self._has_rested:
+            return
+        self._has_rested = True
         end = self.real.clock.now() + REST_SECONDS
         while not self.is_at_rest() and self.real.clock.now() < end:
             await self.real.wait_for_change(LOOK_SECONDS)
         await self._take()
 
 
+async def _take_nothing() -> None:
+    """Advice was planned from the snapshot of the change that it is about."""
+
+
 class Comparer:
     """Makes changes on one cluster. They are planned in a process that gives way: real ones take real time."""
 
-    def __init__(self, kubeconfig: Path, pool: ProcessPoolExecutor) -> None:
-        self.kubeconfig, self._pool = kubeconfig, pool
+    def __init__(self, kubeconfig: Path, pool: ProcessPoolExecutor, slots: asyncio.Semaphore) -> None:
+        """So many `slots` changes are made at the same time."""
+        self.kubeconfig, self._pool, self._slots = kubeconfig, pool, slots
 
-    async def compare(self, change: RandomChange) -> Comparison:
+    async def compare(self, change: RandomChange, *, with_advice: bool) -> Comparison:
+        comparison, snapshot = await self._compare(change)
+        if with_advice and not comparison.is_complete:
+            loop = asyncio.get_running_loop()
+            offered = await loop.run_in_executor(self._pool, offer_advice, change, snapshot, SEEDS[:ADVICE_SEEDS])
+            comparison.advice = await asyncio.gather(
+                *(self._follow(change, advice, number) for number, advice in enumerate(offered, 1))
+            )
+        return comparison
+
+    async def _follow(self, change: RandomChange, advice: Advice, number: int) -> FollowedAdvice:
+        followed = rename(follow(change, advice), f"-advice-{number}")
+        seconds = LONG_SECONDS if advice.seconds > END_SECONDS / 2 else END_SECONDS
+        async with self._slots, Kube(load(str(self.kubeconfig))) as cluster:
+            scenario = build_scenario(followed, seconds)
+            at_rest = partial(PlayerAtRest, take=_take_nothing)
+            story = await play_live(cluster, scenario, Options(create_nodes=True), _ignore, at_rest)
+        return FollowedAdvice(advice.title, _read_story(story, followed, was_complete=False))
+
+    async def _compare(self, change: RandomChange) -> tuple[Comparison, list[Document]]:
+        async with self._slots:
+            return await self._make_and_compare(change)
+
+    async def _make_and_compare(self, change: RandomChange) -> tuple[Comparison, list[Document]]:
         expected = await self._plan(change, [*change.nodes, *change.before], SEEDS[:2])
         is_long = any(play.seconds > END_SECONDS / 2 for play in expected)
         scenario = build_scenario(change, LONG_SECONDS if is_long else END_SECONDS)
@@ -165,9 +211,9 @@ class Comparer:
             story = await play_live(cluster, scenario, Options(create_nodes=True), _ignore, make_player)
         plays = await self._plan(change, snapshot, SEEDS[:FIRST_SEEDS])
         comparison = build_comparison(change, story, snapshot, plays)
-        if comparison.is_equal:
-            return comparison
-        return build_comparison(change, story, snapshot, await self._plan(change, snapshot, SEEDS))
+        if not comparison.is_equal:
+            comparison = build_comparison(change, story, snapshot, await self._plan(change, snapshot, SEEDS))
+        return comparison, snapshot
 
     async def _plan(self, change: RandomChange, snapshot: Sequence[Document], seeds: Sequence[int]) -> list[Play]:
         loop = asyncio.get_running_loop()
@@ -186,18 +232,16 @@ def build_comparison(
     )
 
 
-async def compare_all(kubeconfig: Path, changes: Sequence[RandomChange], at_once: int) -> AsyncIterator[Comparison]:
+async def compare_all(
+    kubeconfig: Path, changes: Sequence[RandomChange], at_once: int, *, with_advice: bool = False
+) -> AsyncIterator[Comparison]:
     """In the order in which they end."""
     logging.getLogger("wukong").addHandler(logging.NullHandler())  # refused evictions are part of the story
     slots = asyncio.Semaphore(at_once)
     with ProcessPoolExecutor(1, get_context("spawn"), initializer=os.nice, initargs=(7,)) as pool:
-        comparer = Comparer(kubeconfig, pool)
-
-        async def compare(change: RandomChange) -> Comparison:
-            async with slots:
-                return await comparer.compare(change)
-
-        for task in asyncio.as_completed([asyncio.create_task(compare(change)) for change in changes]):
+        comparer = Comparer(kubeconfig, pool, slots)
+        tasks = [asyncio.create_task(comparer.compare(change, with_advice=with_advice)) for change in changes]
+        for task in asyncio.as_completed(tasks):
             yield await task
 
 

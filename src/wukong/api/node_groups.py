@@ -1,8 +1,8 @@
 """Node groups: nodes that are alike and of which a cluster autoscaler adds and removes some. Only data.
 
-Read from files by placement/node_groups/, acted upon by embedded/actors/autoscaler/. A NodeRequest is an internal kind:
-no API server has it. In an embedded cluster it stands for a machine that the cloud was asked for and that still boots;
-it is named after its node to be.
+Read from files by placement/node_groups/, acted upon by embedded/actors/autoscaler/, and by karpenter/ beside it where
+a group is an offering of a NodePool. A NodeRequest is an internal kind: no API server has it. In an embedded cluster it
+stands for a machine that the cloud was asked for and that still boots; it is named after its node to be.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class NodeGroup(Base, kw_only=True):
     boot_seconds: float = BOOT_SECONDS
     price_per_hour: float | None = None  # of one node; None: not known
     match_labels: dict[str, str] = {}  # empty: the label of NODE_GROUP_LABEL with its name
+    node_pool: str = ""  # Karpenter's, which may buy such nodes; "": a group of cluster-autoscaler
+    pool_limits: Quantities = {}  # of all nodes of that pool together
 
     @property
     def own_labels(self) -> dict[str, str]:

@@ -27,6 +27,7 @@ from wukong.app.rules import load_rules
 from wukong.embedded.actors import make_actors, make_autoscaler
 from wukong.embedded.actors.autoscaler.cloud_provider import CloudProvider
 from wukong.embedded.actors.autoscaler.controller import LOOP, Autoscaler
+from wukong.embedded.actors.karpenter.provisioner import BATCH, NodeProvisioner
 from wukong.embedded.actors.kubelet.controller import Kubelets
 from wukong.embedded.actors.kubelet.durations import PodDurations
 from wukong.embedded.actors.kubevirt.handlers import VirtHandlers
@@ -180,6 +181,8 @@ class EmbeddedCluster(NamedTuple):
         world = self.world.fork(make, seed)
         if self.processes.settings.keeps_nodes and self.processes.settings.node_groups:
             world.enqueue(Item(Autoscaler.name, LOOP))  # from now on nodes come and go
+            if any(group.node_pool for group in self.processes.settings.node_groups):
+                world.enqueue(Item(NodeProvisioner.name, BATCH))
         return EmbeddedCluster(world, drains, copies[0])
 
 

@@ -18,7 +18,8 @@ from forecast.situations import (
     node_affinity,
     some_nodes,
 )
-from plan_comparison.changes import RandomChange, draw_change
+from plan_comparison.advice import follow, plan_change
+from plan_comparison.changes import draw_change
 from wukong.api.core import Pod
 from wukong.app.many_seeds import ProcessExecutor
 from wukong.app.snapshots import Baseline, load, make_baseline
@@ -26,10 +27,7 @@ from wukong.embedded.scenario import Scenario
 from wukong.embedded.scenario.format.fields import PatchTarget, ScaleTarget, TimelineEntry
 from wukong.forecast import PlannedChange, make_plan
 from wukong.forecast.advice import Loss, find_advice
-from wukong.forecast.advice.candidate import is_same
-from wukong.forecast.advice.patches import make_patch
 from wukong.forecast.fields import Advice
-from wukong.forecast.node_copies import copy_node
 from wukong.ports import Document
 
 SEEDS, OTHER_SEEDS = range(1, 3), range(11, 14)
@@ -199,25 +197,6 @@ def test_nothing_is_advised_where_nothing_is_wrong() -> None:
 # ---- that it holds
 
 
-def follow(change: RandomChange, advice: Advice) -> PlannedChange:
-    """The change of somebody who did what the advice says: patched manifests, more nodes, commands given."""
-    documents, before = list(change.documents), []
-    for patch in advice.patches:
-        targets = [document for document in documents if is_same(document, patch)]
-        if targets:
-            documents[documents.index(targets[0])] = make_patch(targets[0], patch)
-        else:
-            present = next(document for document in change.before if is_same(document, patch))
-            before.append(make_patch(present, patch))
-    nodes = [
-        copy_node(next(node for node in change.nodes if node["metadata"]["name"] == entry.like), f"extra-{number}")
-        for entry in advice.nodes
-        for number in range(entry.count)
-    ]
-    steps = [TimelineEntry(at="0s", drain=change.drained)] if change.drained else []
-    return PlannedChange(documents=(*before, *documents), nodes=tuple(nodes), steps=tuple(steps))
-
-
 # Stuck ones, drawn by tests/plan_comparison: a drain against budget and rule, a rollout without a slot, more replicas
 # than zones, a rule that bars the old version, and a StatefulSet.
 STUCK = (2, 4, 13, 14, 25, 47)
@@ -228,12 +207,10 @@ STUCK = (2, 4, 13, 14, 25, 47)
 def test_every_advice_completes_when_it_is_followed_from_a_fresh_snapshot(seed: int) -> None:
     random_change = draw_change(seed)
     cluster = [*random_change.nodes, *random_change.before]
-    steps = [TimelineEntry(at="0s", drain=random_change.drained)] if random_change.drained else []
-    change = PlannedChange(documents=tuple(random_change.documents), steps=tuple(steps))
-    advice = advise(cluster, change)
+    advice = advise(cluster, plan_change(random_change))
     assert advice, random_change.text
     for entry in advice:
-        plan = make_plan(rest(*cluster), follow(random_change, entry), OTHER_SEEDS, INLINE)
+        plan = make_plan(rest(*cluster), plan_change(follow(random_change, entry)), OTHER_SEEDS, INLINE)
         assert plan.verdict.is_safe, (random_change.text, entry.title, plan.verdict)
 
 

@@ -19,6 +19,7 @@ from wukong.embedded.actors.endpoint_slices.controller import EndpointSlices
 from wukong.embedded.actors.garbage_collector.controller import GarbageCollector
 from wukong.embedded.actors.horizontal_autoscaler.controller import HorizontalAutoscalers
 from wukong.embedded.actors.job.controller import Jobs
+from wukong.embedded.actors.karpenter.provisioner import NodeProvisioner
 from wukong.embedded.actors.kubelet.behaviour import Behaviour
 from wukong.embedded.actors.kubelet.controller import Kubelets
 from wukong.embedded.actors.kubelet.durations import PodDurations
@@ -92,4 +93,5 @@ def make_autoscaler(groups: Sequence[NodeGroup], *, seed: int = 0, is_idle: bool
     if not groups:
         return []
     autoscaler = Autoscaler(groups, Chance(seed).derive("cluster-autoscaler"), is_idle=is_idle)
-    return [autoscaler, NodeRemoval(), CloudProvider(groups)]
+    karpenter = NodeProvisioner(groups, Chance(seed).derive("karpenter"), is_idle=is_idle)
+    return [autoscaler, *([karpenter] if karpenter.node_groups else []), NodeRemoval(), CloudProvider(groups)]

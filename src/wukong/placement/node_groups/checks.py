@@ -53,6 +53,10 @@ def check_group(group: NodeGroup) -> Iterator[str]:
             yield f".template.taints[{index}]: expected key and value as of a label, got {taint.key!r}={taint.value!r}."
         if taint.effect not in _EFFECTS:
             yield f".template.taints[{index}].effect: expected {', '.join(_EFFECTS)}, got {taint.effect!r}."
+    if len(group.node_pool) > 253:
+        yield f".nodePool: expected a name of at most 253 characters, got {group.node_pool!r:.100}."
+    if group.pool_limits and not group.node_pool:
+        yield ".poolLimits: expected only together with nodePool. Name the pool, or leave the limits out."
     yield from _check_amounts(group)
 
 
@@ -63,10 +67,15 @@ def _check_labels(labels: dict[str, str], place: str) -> Iterator[str]:
 
 
 def _check_amounts(group: NodeGroup) -> Iterator[str]:
-    for field in ("capacity", "allocatable"):
-        for resource, amount in getattr(group.template, field).items():
+    template = group.template
+    for place, amounts in (
+        (".template.capacity", template.capacity),
+        (".template.allocatable", template.allocatable),
+        (".poolLimits", group.pool_limits),
+    ):
+        for resource, amount in amounts.items():
             try:
                 if parse_quantity(amount) < 0:
-                    yield f".template.{field}.{resource}: expected 0 or more, got {amount}."
+                    yield f"{place}.{resource}: expected 0 or more, got {amount}."
             except InputError as error:
-                yield f".template.{field}.{resource}: {error}"
+                yield f"{place}.{resource}: {error}"

@@ -1,8 +1,9 @@
 """Karpenter's NodePools as node groups: one for each instance type that a pool may use. Pure, called by file.py.
 
 Types are those that the pool's requirements name, and those of its nodes and NodeClaims that are there. What a type is
-like is read from these, or from its name. Limits of cpu and memory become the largest number of nodes; a pool's weight
-goes before waste. Consolidation is not played: nodes go as cluster-autoscaler lets them go, and a note says so.
+like is read from these, or from its name. Limits hold for a pool's nodes together, and bound the number of each
+group's. Which of its groups a pool takes, embedded/actors/karpenter/ decides as Karpenter does. Consolidation is not
+played: nodes go as cluster-autoscaler lets them go, and a note says so.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ def read_node_pools(documents: Iterable[dict[str, Any]], nodes: Sequence[Node], 
     if groups:
         notes.append(
             "Karpenter's consolidation is not played: its nodes go when they were half empty for ten minutes, as with "
-            "cluster-autoscaler, and instance types are chosen by least waste."
+            "cluster-autoscaler."
         )
     return groups
 
@@ -171,6 +172,8 @@ class _PoolReader:
             weight=self.pool.spec.weight,
             price_per_hour=None if price is None else round(price * (SPOT_SHARE if is_spot else 1), 6),
             match_labels=own,
+            node_pool=self.name,
+            pool_limits=self.pool.spec.limits,
         )
 
     def _count_left(self, template: NodeTemplate) -> int:

@@ -7,7 +7,8 @@
 Follows cluster-autoscaler 1.35 with its default flags and the expander least-waste. It does not look while nothing
 changes and nothing is due, for then it would find what it found before. What it does not know: limits of cores and
 memory, similar groups to balance, clusters that are too sick to scale, nodes that never come, and the soft taint
-DeletionCandidate. Pods on a node that goes are evicted, daemons excepted: they go with it.
+DeletionCandidate. Pods on a node that goes are evicted, daemons excepted: they go with it. Groups that are offerings of
+a NodePool it only removes nodes of: ../karpenter asks for them.
 """
 
 from __future__ import annotations
@@ -100,6 +101,7 @@ class _Look:
     def __init__(self, autoscaler: Autoscaler, state: State, now: float) -> None:
         self.groups, self.memory = autoscaler.node_groups, autoscaler._memory
         self.chance, self.state, self.now = autoscaler._chance, state, now
+        self.growing = {name: group for name, group in self.groups.items() if not group.node_pool}
         self.next_look = inf
         self.nodes: dict[str, list[Node]] = {name: [] for name in self.groups}  # by group
         for node in state.all(Node):
@@ -120,8 +122,12 @@ class _Look:
         upcoming = [self._new_node(self.groups[request.group]) for request in self.requests]
         if upcoming:
             add_new_nodes(self.snapshot, upcoming)
+        of_pools = (request.requested_at for request in self.requests if request.group not in self.growing)
+        self.memory.last_scale_up = max(self.memory.last_scale_up, max(of_pools, default=-inf))
         waiting = [*list_waiting(self.state), *self._list_driven_out()]
         helpless = place_where_they_fit(self.snapshot, waiting)
+        if not self.growing:
+            helpless = []  # somebody else asks for nodes
         if (wait := seconds_to_be_old(helpless, self.now)) > 0:
             self.next_look = self.now + wait
         elif helpless:
@@ -153,13 +159,13 @@ class _Look:
         """The groups that may grow."""
         return [
             Candidate(group, self._new_node(group), min(MOST_NEW, group.max - self._size(group)))
-            for _, group in sorted(self.groups.items())
+            for _, group in sorted(self.growing.items())
             if group.max > self._size(group)
         ]
 
     def _note_refusals(self, helpless: list[Pod], candidates: list[Candidate], upcoming: int) -> list[Action]:
         """Say why nobody helps these pods, where that has not been said."""
-        refusals = describe_refusals(self.snapshot, helpless, candidates, upcoming, len(self.groups))
+        refusals = describe_refusals(self.snapshot, helpless, candidates, upcoming, len(self.growing))
         before = self.memory.refusals
         self.memory.refusals = {pod.metadata.uid: text for pod, text in refusals}
         news = [(pod, text) for pod, text in refusals if before.get(pod.metadata.uid) != text]

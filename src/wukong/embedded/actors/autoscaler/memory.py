@@ -54,9 +54,14 @@ class Memory:
 
     def name_nodes(self, group: str, count: int, present: Iterable[str]) -> list[str]:
         """Names for so many new nodes, numbered on from the highest that there is or that was remembered."""
-        prefix = f"{group}-"
-        suffixes = (name.removeprefix(prefix) for name in present if name.startswith(prefix))
-        numbers = [int(suffix) for suffix in suffixes if suffix.isascii() and suffix.isdigit() and len(suffix) < 10]
-        highest = max([self.numbers.get(group, 0), *numbers])
-        self.numbers[group] = highest + count
-        return [f"{prefix}{highest + number}" for number in range(1, count + 1)]
+        return name_nodes(self.numbers, group, count, present)
+
+
+def name_nodes(highest_numbers: dict[str, int], group: str, count: int, present: Iterable[str]) -> list[str]:
+    """Names for so many new nodes of a group. `highest_numbers` is what was remembered of each, and is kept up."""
+    prefix = f"{group}-"
+    suffixes = (name.removeprefix(prefix) for name in present if name.startswith(prefix))
+    numbers = [int(suffix) for suffix in suffixes if suffix.isascii() and suffix.isdigit() and len(suffix) < 10]
+    highest = max([highest_numbers.get(group, 0), *numbers])
+    highest_numbers[group] = highest + count
+    return [f"{prefix}{highest + number}" for number in range(1, count + 1)]
