@@ -19,6 +19,7 @@ from wukong.api.times import format_time
 from wukong.controllers.spot.evictions import LAST_SECONDS, LOOK_SECONDS, SpotEvictions
 from wukong.controllers.spot.moves import REVERTED, SURGING
 from wukong.controllers.spot.notices import Course
+from wukong.controllers.spot.pending_evictions import PATIENCE
 from wukong.controllers.spot.records import RECORD, Record, format_record
 from wukong.state import State
 
@@ -115,6 +116,49 @@ def test_a_pod_that_no_node_takes_stays_until_the_last_moment() -> None:
 def test_budgets_are_asked_first(budgets: list[int], evicted: list[str]) -> None:
     covering = [a_budget(allowed, f"b{index}") for index, allowed in enumerate(budgets)]
     assert evicted_by(look(leaving(), ROOM, DB, *SET, *covering)) == evicted
+
+
+def two_nodes(*objects: Object) -> tuple[State, SpotEvictions]:
+    """db-0 on s2, db-1 on s1, and s1 was written down first: db-1 is evicted, and the mirror does not show that."""
+    state, controller = State(), SpotEvictions()
+    for subject in (leaving(), a_node("s2"), ROOM, DB, pod("db-0", "s2"), pod("db-1"), pod("db-2", "d1"), *objects):
+        state.apply("ADDED", subject)
+    assert evicted_by(controller.reconcile(KEY, state, NOW)) == ["db-1"]
+    state.apply("MODIFIED", leaving("s2"))
+    return state, controller
+
+
+def test_what_was_evicted_a_moment_ago_counts_before_the_mirror_shows_it() -> None:
+    state, controller = two_nodes()
+    assert evicted_by(controller.reconcile(Key("", "s2"), state, NOW)) == []
+    assert evicted_by(controller.reconcile(KEY, state, NOW)) == []  # nor is it evicted again
+
+
+def test_a_budget_counts_as_used_until_it_shows_the_eviction_itself() -> None:
+    other = Key("", "s2")
+    state, controller = two_nodes(a_budget(1))
+    state.apply("MODIFIED", leaving("s2", seconds=3.0))  # its last moment is near: then only budgets count
+    going = pod("db-1")
+    going.metadata.deletion_timestamp = format_time(NOW + GRACE)
+    state.apply("MODIFIED", going)
+    assert evicted_by(controller.reconcile(other, state, NOW + 2)) == []
+    counted = a_budget(1)  # somebody else is ready again meanwhile
+    counted.metadata.resource_version = "2"
+    state.apply("MODIFIED", counted)
+    assert evicted_by(controller.reconcile(other, state, NOW + 2)) == ["db-0"]
+
+
+def test_a_failed_eviction_is_tried_again_and_holds_nobody_up_for_long() -> None:
+    state, controller = two_nodes()
+    state.attempts.record_failure(controller.name, KEY, "ServerFailed: 503", NOW)
+    assert evicted_by(controller.reconcile(Key("", "s2"), state, NOW + 1)) == []
+    assert evicted_by(controller.reconcile(Key("", "s2"), state, NOW + PATIENCE)) == ["db-0"]
+
+
+def test_a_budget_that_was_not_counted_since_it_changed_allows_nothing() -> None:
+    changed = a_budget(1)
+    changed.metadata.generation = 2
+    assert evicted_by(look(leaving(), ROOM, DB, *SET, changed)) == []
 
 
 def test_a_budget_is_not_spent_twice_at_the_last_moment() -> None:

@@ -46,6 +46,7 @@ async def test_nobody_falls_short_when_spot_nodes_go_where_replacements_come_fir
 
 def assert_kept(result: Result) -> None:
     assert result.lost == []
+    assert result.refused == 0  # nobody asks a budget for what it does not allow
     assert {name: result.losses[name].fewest for name in NEVER_SHORT} == {name: REPLICAS[name] for name in NEVER_SHORT}
     assert result.losses["db"].fewest >= 2  # one at a time
 

@@ -36,6 +36,7 @@ from wukong.api.profile import default_profile
 from wukong.api.resources import Key, key_of, refers_to
 from wukong.api.spot import Move
 from wukong.api.times import parse_time
+from wukong.controllers.spot.budgets import Allowances
 from wukong.controllers.spot.moves import REVERTED
 from wukong.controllers.spot.notices import Course
 from wukong.controllers.spot.owners import (
@@ -46,10 +47,10 @@ from wukong.controllers.spot.owners import (
     move_key_of,
     read_owner_pods,
 )
+from wukong.controllers.spot.pending_evictions import PendingEvictions
 from wukong.controllers.spot.records import LeavingNodes, Record, read_record
 from wukong.engine import Scheduler
 from wukong.errors import InputError
-from wukong.semantics.selectors import compile_selector, selects
 from wukong.state import Change, State
 from wukong.state.controller import PodRight, Watch, no_keys
 
@@ -86,9 +87,10 @@ class SpotEvictions:
     def __init__(self) -> None:
         self._profile = msgspec.structs.replace(default_profile(), scores=(), zero_scores=())
         self._named: set[str] = set()  # uids of pods that an Event was about; may be lost
+        self._pending = PendingEvictions()
 
     def copy_memory(self, source: SpotEvictions, _: State) -> None:
-        self._named = set(source._named)
+        self._named, self._pending = set(source._named), source._pending.copy()
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         record = read_record(state.get(Node, key))
@@ -96,16 +98,22 @@ class SpotEvictions:
             return DONE
         pods = [pod for pod in state.pods_on(key.name) if _must_leave(pod)]
         notes = [note for pod in pods if controller_of(pod.metadata) is None for note in self._name_bare(pod, record)]
-        waiting = [pod for pod in pods if controller_of(pod.metadata) is not None]
-        waiting.sort(key=lambda pod: (-(pod.spec.priority or 0), pod.metadata.namespace, pod.metadata.name))
+        movable = [pod for pod in pods if controller_of(pod.metadata) is not None]
+        movable.sort(key=lambda pod: (-(pod.spec.priority or 0), pod.metadata.namespace, pod.metadata.name))
+        self._pending.drop_shown(state, now)
+        has_failed = state.attempts.get(self.name, key) is not None  # then one of these may still have to be evicted
+        waiting = [pod for pod in movable if has_failed or not self._pending.includes(pod)]
         evicted = self._choose(waiting, record, state, now)
-        is_waiting = len(evicted) < len(waiting)
         actions: list[Action] = [Evict(key_of(pod), uid=pod.metadata.uid) for pod in evicted]
-        return Outcome((*notes, *actions), requeue_after=LOOK_SECONDS if is_waiting else None)
+        return Outcome((*notes, *actions), requeue_after=LOOK_SECONDS if len(evicted) < len(movable) else None)
 
     def _choose(self, pods: list[Pod], record: Record, state: State, now: float) -> list[Pod]:
         """Those to be evicted now: of each controller one, of each budget as many as it allows."""
-        chosen, controllers, budgets = list[Pod](), set[str](), dict[Key, int]()
+        chosen, controllers, allowances = (
+            list[tuple[Pod, PodDisruptionBudget | None]](),
+            set[str](),
+            Allowances(state, self._pending),
+        )
         for pod in pods:
             reference = controller_of(pod.metadata)
             assert reference is not None, "pods without a controller are left alone"
@@ -116,18 +124,41 @@ class SpotEvictions:
                 continue
             if is_last_moment and _is_evacuating(pod, reference, state):
                 continue
-            if _take_allowance(pod, budgets, state):
-                chosen.append(pod)
+            if (allowance := allowances.take(pod)).is_granted:
+                chosen.append((pod, allowance.budget))
                 controllers.add(reference.uid)
-        return chosen
+        for pod, budget in chosen:
+            self._pending.add(pod, budget, now)
+        return [pod for pod, _ in chosen]
 
     def _may_go(self, pod: Pod, reference: OwnerReference, state: State) -> bool:
         return (
             not _is_moved(pod, state)
             and not _is_evacuating(pod, reference, state)
-            and _is_turn(pod, reference, state)
+            and self._is_turn(pod, reference, state)
             and self._has_room(pod, state)
         )
+
+    def _is_turn(self, pod: Pod, reference: OwnerReference, state: State) -> bool:
+        """Whether all others of its controller are there and ready, and none that leaves, on any node, is before it.
+
+        Two nodes are looked at by themselves: without an order both would evict a pod of one controller at once.
+        """
+        keys = sorted(state.owners.owned_by(reference.uid, PODS))
+        others = [other for key in keys if key != key_of(pod) and (other := state.get(Pod, key)) is not None]
+        if refers_to(reference, STATEFUL_SETS):
+            owner = state.owner(pod.metadata.namespace, reference)
+            replicas = owner.spec.replicas if isinstance(owner, StatefulSet) else None
+            if len(others) + 1 < (1 if replicas is None else replicas):
+                return False
+        leaving = state.index_of(LeavingNodes).records
+        first = min(it.metadata.name for it in (pod, *others) if it.spec.node_name in leaving and not is_fixed(it))
+        if first != pod.metadata.name:
+            return False
+        return all(other.is_finished or self._is_steady(other) for other in others)
+
+    def _is_steady(self, pod: Pod) -> bool:
+        return is_ready(pod) and not pod.is_terminating and not self._pending.includes(pod)
 
     def _has_room(self, pod: Pod, state: State) -> bool:
         """Whether some node takes another pod like this one once it is gone."""
@@ -168,25 +199,6 @@ def _is_moved(pod: Pod, state: State) -> bool:
     )
 
 
-def _is_turn(pod: Pod, reference: OwnerReference, state: State) -> bool:
-    """Whether all others of its controller are there and ready, and none that leaves, on whichever node, is before it.
-
-    Two nodes are looked at by themselves: without an order both would evict a pod of one controller at once.
-    """
-    keys = sorted(state.owners.owned_by(reference.uid, PODS))
-    others = [other for key in keys if key != key_of(pod) and (other := state.get(Pod, key)) is not None]
-    if refers_to(reference, STATEFUL_SETS):
-        owner = state.owner(pod.metadata.namespace, reference)
-        replicas = owner.spec.replicas if isinstance(owner, StatefulSet) else None
-        if len(others) + 1 < (1 if replicas is None else replicas):
-            return False
-    leaving = state.index_of(LeavingNodes).records
-    first = min(it.metadata.name for it in (pod, *others) if it.spec.node_name in leaving and not is_fixed(it))
-    if first != pod.metadata.name:
-        return False
-    return all(other.is_finished or (is_ready(other) and not other.is_terminating) for other in others)
-
-
 def _is_evacuating(pod: Pod, reference: OwnerReference, state: State) -> bool:
     """Whether KubeVirt migrates the virtual machine of this pod already."""
     owner = state.owner(pod.metadata.namespace, reference)
@@ -200,24 +212,3 @@ def _is_last_moment(pod: Pod, record: Record, now: float) -> bool:
     needed = (DEFAULT_GRACE_SECONDS if grace is None else grace) + LAST_SECONDS
     given = max(0.0, deadline - (parse_time(record.seen) or now))
     return now >= deadline - min(needed, given / 3)
-
-
-def _take_allowance(pod: Pod, budgets: dict[Key, int], state: State) -> bool:
-    """Whether the budget over a pod has one left, which is then taken; under two each eviction fails."""
-    covering = [
-        (key, budget)
-        for key, budget in sorted(state.of(PodDisruptionBudget).items())
-        if key.namespace == pod.metadata.namespace
-        and isinstance(budget, PodDisruptionBudget)
-        and selects(compile_selector(budget.spec.selector), pod.metadata.labels)
-    ]
-    if not covering:
-        return True
-    if len(covering) > 1:
-        return False
-    key, budget = covering[0]
-    left = budgets.get(key, budget.status.disruptions_allowed)
-    if left < 1:
-        return False
-    budgets[key] = left - 1
-    return True
