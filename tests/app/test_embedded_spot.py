@@ -82,3 +82,81 @@ def test_no_eviction_is_refused_by_a_budget_that_another_of_ours_has_just_used_u
 def test_two_nodes_never_give_up_pods_of_one_stateful_set_at_the_same_time(seed: int) -> None:
     first, second = list_evictions(a_stateful_set_on_spot_nodes(has_budget=False), seed)
     assert second["at"] > first["at"] + 20  # the first one's replacement was ready by then
+
+
+def a_workload_on_one_spot_node(*more: dict[str, Any], kind: str = "StatefulSet") -> str:
+    """One pod, on the only spot node, which gets two minutes of notice; another node has room."""
+    spot = {"matchExpressions": [{"key": "node.kubernetes.io/capacity", "operator": "In", "values": ["spot"]}]}
+    affinity = {
+        "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": spot}]}
+    }
+    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "500m"}}}
+    template = {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": [container], "affinity": affinity}}
+    workload = {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": "db"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": "db"}},
+            "template": template,
+            **({"serviceName": "db"} if kind == "StatefulSet" else {}),
+        },
+    }
+    notice = {"metadata": {"annotations": {"placement.novasphere.dev/notice": "2m"}}}
+    patch = {"kind": "Node", "name": "spot-1", "type": "merge", "patch": notice}
+    return json.dumps(
+        {
+            "components": ["spot"],
+            "nodes": [
+                {"namePrefix": "spot-", "count": 1, "spot": True, "capacity": {"cpu": 2}},
+                {"namePrefix": "od-", "count": 1, "spot": False, "capacity": {"cpu": 4}},
+            ],
+            "manifests": [*more, workload],
+            "timeline": [{"at": f"{NOTICE_AT:.0f}s", "patch": patch}, {"at": "220s", "kill": "spot-1"}],
+            "until": "20m",
+        }
+    )
+
+
+def list_steps(text: str) -> list[dict[str, Any]]:
+    """Of the component, without its changes of annotations and statuses."""
+    lines: list[str] = []
+    story = play_scenario(read_scenario(text), 3, lines=lines.append)
+    assert story.findings == []
+    steps = (json.loads(line) for line in lines)
+    return [
+        step for step in steps if step["by"] in ("spot-eviction", "spot-move") and step["action"]["type"] != "Patch"
+    ]
+
+
+BUDGET: dict[str, Any] = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "db"},
+    "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "db"}}},
+}
+
+
+@pytest.mark.parametrize(("choice", "acts"), [("Delete", ["DeletedAtDeadline", "Delete"]), ("Leave", ["GoesWithNode"])])
+def test_a_policy_says_what_becomes_of_a_pod_that_its_budget_keeps(choice: str, acts: list[str]) -> None:
+    policy = {
+        "apiVersion": "placement.novasphere.dev/v1alpha1",
+        "kind": "PlacementPolicy",
+        "metadata": {"name": "db", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "db"}}, "onDeadline": choice},
+    }
+    steps = list_steps(a_workload_on_one_spot_node(BUDGET, policy))
+    assert [step["action"].get("reason") or step["action"]["type"] for step in steps] == acts
+    assert all(NOTICE_AT + 80 <= step["at"] < NOTICE_AT + 90 for step in steps)  # grace and 10 s before the deadline
+
+
+def test_where_a_quota_leaves_no_room_for_a_replacement_the_pod_is_evicted() -> None:
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "few", "namespace": "default"},
+        "spec": {"hard": {"pods": "1"}},
+    }
+    steps = list_steps(a_workload_on_one_spot_node(quota, kind="Deployment"))
+    assert [step["action"].get("reason") or step["action"]["type"] for step in steps] == ["NotReplacedFirst", "Evict"]

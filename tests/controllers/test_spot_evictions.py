@@ -8,19 +8,23 @@ import msgspec
 import pytest
 
 from builders import a_node, a_pod
-from wukong.actions import DONE, Evict, Note, Outcome
+from wukong.actions import DONE, Delete, Evict, Note, Outcome, Patch
 from wukong.api.apps import Deployment, PodDisruptionBudget, ReplicaSet, StatefulSet
-from wukong.api.core import NEVER_MOVE, Node, Pod, PodCondition
+from wukong.api.core import NEVER_MOVE, Node, Pod, PodCondition, Taint, Toleration
 from wukong.api.kubevirt import VirtualMachineInstance
-from wukong.api.meta import Object, OwnerReference
+from wukong.api.meta import LabelSelector, Object, OwnerReference
+from wukong.api.placement import PlacementPolicy
 from wukong.api.resources import Key
 from wukong.api.spot import Move
 from wukong.api.times import format_time
-from wukong.controllers.spot.evictions import LAST_SECONDS, LOOK_SECONDS, SpotEvictions
+from wukong.controllers.spot.deadlines import LAST_SECONDS
+from wukong.controllers.spot.evictions import LOOK_SECONDS, SpotEvictions
+from wukong.controllers.spot.marks import COST, COST_BEFORE, MOVING
 from wukong.controllers.spot.moves import REVERTED, SURGING
 from wukong.controllers.spot.notices import Course
 from wukong.controllers.spot.pending_evictions import PATIENCE
 from wukong.controllers.spot.records import RECORD, Record, format_record
+from wukong.placement.rules import BUILT_IN
 from wukong.state import State
 
 NOW = 1_800_000_000.0
@@ -71,7 +75,7 @@ def look(*objects: Object, now: float = NOW) -> Outcome:
     state = State()
     for subject in objects:
         state.apply("ADDED", subject)
-    return SpotEvictions().reconcile(KEY, state, now)
+    return SpotEvictions(BUILT_IN).reconcile(KEY, state, now)
 
 
 def evicted_by(outcome: Outcome) -> list[str]:
@@ -120,7 +124,7 @@ def test_budgets_are_asked_first(budgets: list[int], evicted: list[str]) -> None
 
 def two_nodes(*objects: Object) -> tuple[State, SpotEvictions]:
     """db-0 on s2, db-1 on s1, and s1 was written down first: db-1 is evicted, and the mirror does not show that."""
-    state, controller = State(), SpotEvictions()
+    state, controller = State(), SpotEvictions(BUILT_IN)
     for subject in (leaving(), a_node("s2"), ROOM, DB, pod("db-0", "s2"), pod("db-1"), pod("db-2", "d1"), *objects):
         state.apply("ADDED", subject)
     assert evicted_by(controller.reconcile(KEY, state, NOW)) == ["db-1"]
@@ -184,7 +188,7 @@ def test_who_is_left_alone(subject: Pod, *, is_said: bool) -> None:
 
 
 def test_a_pod_without_a_controller_is_named_once() -> None:
-    controller, state = SpotEvictions(), State()
+    controller, state = SpotEvictions(BUILT_IN), State()
     for subject in (leaving(), pod("bare", kind="")):
         state.apply("ADDED", subject)
     assert len(controller.reconcile(KEY, state, NOW).actions) == 1
@@ -268,3 +272,108 @@ def test_a_virtual_machine_is_asked_to_leave_once(evacuates_from: str, evicted: 
     )
     launcher = pod("launcher", kind="VirtualMachineInstance", owner="vm")
     assert evicted_by(look(leaving(), ROOM, instance, launcher)) == evicted
+
+
+# ---- the deadline
+
+
+LAST = NOW + 120 - GRACE - LAST_SECONDS
+
+
+def a_policy(choice: str, mode: str = "Enforce", app: str = "db") -> PlacementPolicy:
+    spec = {"selector": {"matchLabels": {"app": app}}, "onDeadline": choice, "mode": mode}
+    return msgspec.convert({"metadata": {"name": "p", "namespace": "default"}, "spec": spec}, PlacementPolicy)
+
+
+def deleted_by(outcome: Outcome) -> list[str]:
+    return [action.key.name for action in outcome.actions if isinstance(action, Delete)]
+
+
+def notes_of(outcome: Outcome, reason: str) -> list[str]:
+    return [action.text for action in outcome.actions if isinstance(action, Note) and action.reason == reason]
+
+
+def test_who_cannot_be_saved_is_named_before_it_dies_with_the_budget_and_who_uses_it_up() -> None:
+    objects = [leaving(), ROOM, DB, pod("db-0"), pod("db-2", "d1", is_ready=False), a_budget(0)]
+    assert notes_of(look(*objects, now=LAST - 1), "GoesWithNode") == []
+    (text,) = notes_of(look(*objects, now=LAST), "GoesWithNode")
+    assert "PodDisruptionBudget db allows no disruption, for db-2 is not ready" in text
+    assert format_time(NOW + 120) in text
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_deleted"),
+    [
+        (a_policy("Delete"), True),
+        (a_policy("Leave"), False),
+        (a_policy("Delete", mode="Observe"), False),
+        (a_policy("Delete", app="other"), False),
+    ],
+)
+def test_a_policy_says_whether_a_pod_is_deleted_past_its_budget_at_the_last_moment(
+    policy: PlacementPolicy, *, is_deleted: bool
+) -> None:
+    objects = [leaving(), ROOM, DB, *SET, a_budget(0), policy]
+    assert deleted_by(look(*objects, now=LAST - 1)) == []
+    outcome = look(*objects, now=LAST)
+    assert (evicted_by(outcome), deleted_by(outcome)) == ([], ["db-0", "db-1"] if is_deleted else [])
+    assert bool(notes_of(outcome, "DeletedAtDeadline")) == is_deleted
+
+
+def test_a_pod_whose_budget_allows_it_is_evicted_and_not_deleted() -> None:
+    outcome = look(leaving(), ROOM, DB, *SET, a_budget(2), a_policy("Delete"), now=LAST)
+    assert (evicted_by(outcome), deleted_by(outcome)) == (["db-0", "db-1"], [])
+
+
+def test_the_pod_of_a_virtual_machine_is_never_deleted() -> None:
+    launcher = pod("launcher", kind="VirtualMachineInstance", owner="vm")
+    objects = [leaving(), ROOM, launcher, a_policy("Delete", app="vm")]
+    covering = a_budget(0)
+    covering.spec.selector = LabelSelector(match_labels={"app": "vm"})
+    assert deleted_by(look(*objects, covering, now=LAST)) == []
+
+
+# ---- marks
+
+
+def test_a_pod_is_marked_as_moving_just_before_it_is_evicted() -> None:
+    patch, evict = look(leaving(), ROOM, DB, *SET).actions
+    assert isinstance(patch, Patch)
+    assert patch.patch.body["metadata"] == {"uid": "uid-db-0", "annotations": {MOVING: "s1"}}
+    assert isinstance(evict, Evict)
+
+
+def test_the_mark_goes_when_the_notice_is_withdrawn() -> None:
+    marked = pod("db-0")
+    marked.metadata.annotations = {MOVING: "s1", COST: "5"}
+    (patch,) = look(a_node("s1"), DB, marked).actions
+    assert isinstance(patch, Patch)
+    assert patch.patch.body["metadata"]["annotations"] == {MOVING: None, COST_BEFORE: None}
+
+
+# ---- the order, and room
+
+
+def test_of_equal_priority_the_thinnest_margin_goes_first_then_the_longest_grace() -> None:
+    many = [pod("a-1", kind="Job", owner="a"), pod("a-2", "d1", kind="Job", owner="a")]
+    patient = pod("c", kind="Job", owner="c")
+    patient.spec.termination_grace_period_seconds = 60
+    outcome = look(leaving(), ROOM, *many, pod("b", kind="Job", owner="b"), patient)
+    assert evicted_by(outcome) == ["c", "b", "a-1"]
+
+
+def test_lower_pods_make_room_if_they_find_a_place_themselves_and_else_it_is_said() -> None:
+    high = pod("high", kind="Job", owner="high", cpu="3")
+    high.spec.priority = 1000
+    victim = pod("low", "d1", kind="Job", owner="low", cpu="3")
+    victim.spec.priority = 1
+    objects = [leaving(), ROOM, high, victim]
+    outcome = look(*objects)
+    assert evicted_by(outcome) == []
+    (text,) = notes_of(outcome, "WouldCascade")
+    assert "it would preempt default/low" in text
+    only_low = a_node("d2")  # room for the victim alone
+    only_low.spec.taints = [Taint(key="low", effect="NoSchedule")]
+    victim.spec.tolerations = [Toleration(key="low", operator="Exists")]
+    outcome = look(*objects, only_low)
+    assert (evicted_by(outcome), notes_of(outcome, "WouldCascade")) == (["high"], [])

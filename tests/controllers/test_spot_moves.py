@@ -14,10 +14,11 @@ from wukong.api.autoscaling import HorizontalPodAutoscaler
 from wukong.api.core import NEVER_MOVE, Node, Pod, PodCondition
 from wukong.api.kinds import DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, MOVES, PODS
 from wukong.api.meta import Object, OwnerReference
+from wukong.api.quota import ResourceQuota
 from wukong.api.resources import Key
 from wukong.api.spot import Move
 from wukong.api.times import format_time
-from wukong.controllers.spot.marks import COST, COST_BEFORE, LOWEST_COST, MOVING
+from wukong.controllers.spot.marks import COST, COST_BEFORE, LOWEST_COST, MOVING, unmark
 from wukong.controllers.spot.moves import (
     RETURNED,
     RETURNING,
@@ -291,7 +292,69 @@ def test_a_pod_whose_node_is_gone_still_leaves() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_no_move_begins_where_the_workload_cannot_be_scaled(objects: list[Object], why: str) -> None:
-    assert look(S1, D1, pod("a", "s1"), STAYS, *objects) == DONE, why
+    actions = look(S1, D1, pod("a", "s1"), STAYS, *objects).actions
+    assert [action.reason for action in actions if isinstance(action, Note)] == ["NotReplacedFirst" for _ in actions], (
+        why
+    )  # and nothing else; what passes by itself is not said
+    assert len(actions) == (why != "its ReplicaSet is behind")
+
+
+def a_quota(used: str, hard: str = "4", resource: str = "requests.cpu", **spec: Any) -> ResourceQuota:
+    status = {"hard": {resource: hard}, "used": {resource: used}}
+    meta = {"name": "q", "namespace": "default"}
+    return msgspec.convert(
+        {"metadata": meta, "spec": {"hard": status["hard"], **spec}, "status": status}, ResourceQuota
+    )
+
+
+@pytest.mark.parametrize(
+    ("quota", "is_refused"),
+    [
+        (a_quota("3"), False),
+        (a_quota("3500m"), True),
+        (a_quota("2", "2", "pods"), True),
+        (a_quota("2", "3", "count/pods"), False),
+        (a_quota("4", resource="limits.cpu"), False),  # the pod has none
+        (a_quota("4", scopes=["BestEffort"]), False),
+        (a_quota("4", scopes=["NotBestEffort", "NotTerminating"]), True),
+        (a_quota("4", scopes=["Terminating"]), False),
+        (a_quota("x"), False),
+        (
+            a_quota("4", scopeSelector={"matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]}),
+            False,
+        ),
+    ],
+)
+def test_a_quota_that_would_refuse_the_replacement_is_asked_first(quota: ResourceQuota, *, is_refused: bool) -> None:
+    leaves = pod("a", "s1")
+    leaves.spec.containers[0].resources.requests = {"cpu": "1"}
+    (action,) = look(S1, D1, a_deployment(), a_set(), leaves, STAYS, quota).actions
+    assert isinstance(action, Note if is_refused else Create)
+    if isinstance(action, Note):
+        assert "ResourceQuota q has no room for 1 more" in action.text
+
+
+def test_why_pods_are_not_replaced_first_is_said_once() -> None:
+    state, controller = State(), SpotMoves()
+    for subject in (S1, D1, a_deployment(paused=True), a_set(), pod("a", "s1"), STAYS):
+        state.apply("ADDED", subject)
+    assert len(controller.reconcile(KEY, state, NOW).actions) == 1
+    assert controller.reconcile(KEY, state, NOW + 1) == DONE
+
+
+def test_a_pod_that_was_to_be_evicted_gets_its_deletion_cost_before_the_workload_is_scaled() -> None:
+    moving = pod("a", "s1")
+    moving.metadata.annotations = {MOVING: "s1"}
+    outcome = look(S1, D1, a_deployment(), a_set(), moving, STAYS, a_move())
+    (patch,) = outcome.actions
+    assert isinstance(patch, Patch)
+    assert patch.patch.body["metadata"]["annotations"][COST] == LOWEST_COST
+
+
+def test_a_deletion_cost_that_somebody_else_has_set_stays_when_the_mark_goes() -> None:
+    edited = pod("a", "s1", is_marked=True)
+    edited.metadata.annotations[COST] = "7"
+    assert unmark(edited).patch.body["metadata"]["annotations"] == {MOVING: None, COST_BEFORE: None}
 
 
 def test_a_pod_that_nobody_may_move_stays() -> None:

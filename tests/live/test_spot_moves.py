@@ -17,8 +17,10 @@ from wukong.app.component import list_permissions
 from wukong.app.components.spot import SPOT
 
 NEVER_SHORT = ("strict", "solo", "solo-pdb", "spread", "web-a", "web-b")
-# What this scenario has no use for: ReplicaSets of their own, autoscalers; and Events that come again may not.
+# What this scenario has no use for: ReplicaSets of their own, autoscalers, policies that have pods deleted; and Events
+# that come again may not.
 UNUSED = {
+    ("", "pods", "delete"),
     ("apps", "replicasets/scale", "patch"),
     ("autoscaling", "horizontalpodautoscalers", "patch"),
     ("events.k8s.io", "events", "patch"),

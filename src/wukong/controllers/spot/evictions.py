@@ -2,41 +2,48 @@
 
 Keys are nodes. Only of nodes whose machine goes: who drains a node himself evicts himself. Left alone are pods that a
 Move replaces (moves.py), DaemonSets' and static pods, those that nobody may move, and pods without a controller, which
-nobody would make again: these are named in an Event. For the others:
+nobody would make again: these two are named in an Event. For the others, the most urgent first (departure_order.py):
 
     a node has room for another like it, its budget allows it, and all other pods of its controller are ready ─► evicted
-    else                                                                                                     ─► wait
-    the last moment, its grace and LAST_SECONDS before the deadline, or the last third of a short notice
-                   ─► evicted where its budget allows it, whoever else is ready, also if a Move is not done with it
+    room would cost others theirs                                        ─► Event WouldCascade, wait
+    else                                                                 ─► wait
+    the last moment (deadlines.py): whoever else is ready, also if a Move is not done with it
+        its budget allows it                                             ─► evicted
+        it does not, and a policy says onDeadline: Delete                ─► deleted
+        it does not                                                      ─► named in an Event before it dies
+
+A pod carries the annotation `moving` from its eviction on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, NamedTuple
 
-import msgspec
-
-from wukong.actions import DONE, Action, Evict, Note, Outcome
+from wukong.actions import Action, Delete, Evict, Note, Outcome
 from wukong.api.apps import PodDisruptionBudget, StatefulSet
 from wukong.api.core import Node, Pod
 from wukong.api.kinds import (
+    CLUSTER_PLACEMENT_POLICIES,
     NAMESPACES,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
+    PLACEMENT_POLICIES,
     POD_DISRUPTION_BUDGETS,
     PODS,
+    RESOURCE_QUOTAS,
     STATEFUL_SETS,
     VIRTUAL_MACHINE_INSTANCES,
 )
 from wukong.api.kubevirt import VirtualMachineInstance
 from wukong.api.meta import OwnerReference, controller_of
-from wukong.api.profile import default_profile
 from wukong.api.resources import Key, key_of, refers_to
 from wukong.api.spot import Move
-from wukong.api.times import parse_time
 from wukong.controllers.spot.budgets import Allowances
+from wukong.controllers.spot.deadlines import DeadlinePolicies, is_last_moment
+from wukong.controllers.spot.departure_order import sort_by_urgency
+from wukong.controllers.spot.marks import is_marked, mark_evicted, unmark
 from wukong.controllers.spot.moves import REVERTED
 from wukong.controllers.spot.notices import Course
 from wukong.controllers.spot.owners import (
@@ -49,14 +56,12 @@ from wukong.controllers.spot.owners import (
 )
 from wukong.controllers.spot.pending_evictions import PendingEvictions
 from wukong.controllers.spot.records import LeavingNodes, Record, read_record
-from wukong.engine import Scheduler
-from wukong.errors import InputError
+from wukong.controllers.spot.room import find_room, has_room, plain_profile
+from wukong.placement.rule import Rules
 from wukong.state import Change, State
 from wukong.state.controller import PodRight, Watch, no_keys
 
 LOOK_SECONDS = 2.0  # until a node with pods that wait is looked at again
-LAST_SECONDS = 10.0  # beyond a pod's grace: what is not moved by then is evicted
-DEFAULT_GRACE_SECONDS = 30
 _STATIC_POD = "kubernetes.io/config.mirror"
 
 
@@ -68,76 +73,101 @@ def node_of_pod(change: Change, state: State) -> Iterable[Key]:
     return [Key("", name) for name in sorted(names) if name in leaving]
 
 
+class Departure(NamedTuple):
+    """A pod that goes now: by the eviction API, or past its budget for this reason."""
+
+    pod: Pod
+    budget: PodDisruptionBudget | None = None
+    deleted_for: str = ""
+
+
 class SpotEvictions:
     name = "spot-eviction"
-    pod_rights: ClassVar[frozenset[PodRight]] = frozenset((PodRight.EVICT,))
+    pod_rights: ClassVar[frozenset[PodRight]] = frozenset((PodRight.EVICT, PodRight.DELETE_AT_DEADLINE))
     watches = (
         Watch(NODES),
         Watch(PODS, node_of_pod, is_secondary=True),
         *(
             Watch(resource, no_keys)
             for resource in (
-                *(POD_DISRUPTION_BUDGETS, STATEFUL_SETS),
+                *(POD_DISRUPTION_BUDGETS, STATEFUL_SETS, RESOURCE_QUOTAS),
                 *(NAMESPACES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES),
             )
         ),
-        Watch(VIRTUAL_MACHINE_INSTANCES, no_keys, optional=True),
+        *(
+            Watch(resource, no_keys, optional=True)
+            for resource in (VIRTUAL_MACHINE_INSTANCES, PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES)
+        ),
     )
 
-    def __init__(self) -> None:
-        self._profile = msgspec.structs.replace(default_profile(), scores=(), zero_scores=())
-        self._named: set[str] = set()  # uids of pods that an Event was about; may be lost
+    def __init__(self, rules: Rules) -> None:
+        self._profile = plain_profile()
+        self._policies = DeadlinePolicies(rules)
+        self._said: set[tuple[str, str]] = set()  # uids of pods that an Event was about, and its reason; may be lost
         self._pending = PendingEvictions()
 
     def copy_memory(self, source: SpotEvictions, _: State) -> None:
-        self._named, self._pending = set(source._named), source._pending.copy()
+        self._said, self._pending = set(source._said), source._pending.copy()
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         record = read_record(state.get(Node, key))
         if record is None or record.course != Course.RECLAIM:
-            return DONE
+            return Outcome(tuple(_unmark_staying(key, state)) if record is None else ())
         pods = [pod for pod in state.pods_on(key.name) if _must_leave(pod)]
-        notes = [note for pod in pods if controller_of(pod.metadata) is None for note in self._name_bare(pod, record)]
-        movable = [pod for pod in pods if controller_of(pod.metadata) is not None]
-        movable.sort(key=lambda pod: (-(pod.spec.priority or 0), pod.metadata.namespace, pod.metadata.name))
+        unmovable = [pod for pod in pods if is_fixed(pod) or controller_of(pod.metadata) is None]
+        notes = [note for pod in unmovable for note in self._name_unmovable(pod, record)]
+        movable = [pod for pod in pods if pod not in unmovable]
         self._pending.drop_shown(state, now)
         has_failed = state.attempts.get(self.name, key) is not None  # then one of these may still have to be evicted
         waiting = [pod for pod in movable if has_failed or not self._pending.includes(pod)]
-        evicted = self._choose(waiting, record, state, now)
-        actions: list[Action] = [Evict(key_of(pod), uid=pod.metadata.uid) for pod in evicted]
-        return Outcome((*notes, *actions), requeue_after=LOOK_SECONDS if len(evicted) < len(movable) else None)
+        departures, more_notes = self._choose(sort_by_urgency(waiting, state), record, state, now)
+        actions = [action for departure in departures for action in _carry_out(departure)]
+        again = LOOK_SECONDS if len(departures) < len(movable) else None
+        return Outcome((*notes, *more_notes, *actions), requeue_after=again)
 
-    def _choose(self, pods: list[Pod], record: Record, state: State, now: float) -> list[Pod]:
-        """Those to be evicted now: of each controller one, of each budget as many as it allows."""
-        chosen, controllers, allowances = (
-            list[tuple[Pod, PodDisruptionBudget | None]](),
-            set[str](),
-            Allowances(state, self._pending),
-        )
+    def _choose(self, pods: list[Pod], record: Record, state: State, now: float) -> tuple[list[Departure], list[Note]]:
+        """Those that go now, of each controller one and of each budget as many as it allows; and what is to be said."""
+        chosen, notes = list[Departure](), list[Note]()
+        controllers, allowances = set[str](), Allowances(state, self._pending)
         for pod in pods:
             reference = controller_of(pod.metadata)
             assert reference is not None, "pods without a controller are left alone"
-            is_last_moment = _is_last_moment(pod, record, now)
-            if reference.uid in controllers and not is_last_moment:
+            is_last = is_last_moment(pod, record, now)
+            if _is_evacuating(pod, reference, state) or (not is_last and reference.uid in controllers):
                 continue
-            if not is_last_moment and not self._may_go(pod, reference, state):
-                continue
-            if is_last_moment and _is_evacuating(pod, reference, state):
+            if not is_last and not self._is_free_to_go(pod, reference, state, notes):
                 continue
             if (allowance := allowances.take(pod)).is_granted:
-                chosen.append((pod, allowance.budget))
+                chosen.append(Departure(pod, allowance.budget))
                 controllers.add(reference.uid)
-        for pod, budget in chosen:
-            self._pending.add(pod, budget, now)
-        return [pod for pod, _ in chosen]
+            elif is_last and self._may_delete(pod, reference, state):
+                chosen.append(Departure(pod, allowance.budget, allowance.reason))
+            elif is_last:
+                text = f"Its node goes at {record.deadline}, and it cannot be evicted: {allowance.reason}."
+                notes += self._say(pod, "GoesWithNode", text)
+        for departure in chosen:
+            self._pending.add(departure.pod, departure.budget, now)
+        return chosen, notes
 
-    def _may_go(self, pod: Pod, reference: OwnerReference, state: State) -> bool:
-        return (
-            not _is_moved(pod, state)
-            and not _is_evacuating(pod, reference, state)
-            and self._is_turn(pod, reference, state)
-            and self._has_room(pod, state)
-        )
+    def _is_free_to_go(self, pod: Pod, reference: OwnerReference, state: State, notes: list[Note]) -> bool:
+        if _is_moved(pod, state) or not self._is_turn(pod, reference, state):
+            return False
+        return has_room(pod, state, self._profile) or self._makes_room(pod, state, notes)
+
+    def _may_delete(self, pod: Pod, reference: OwnerReference, state: State) -> bool:
+        """Never a virtual machine's: KubeVirt would take that for a crash."""
+        return not refers_to(reference, VIRTUAL_MACHINE_INSTANCES) and self._policies.deletes(pod, state)
+
+    def _makes_room(self, pod: Pod, state: State, notes: list[Note]) -> bool:
+        """Whether lower pods would make room for this one and find a place themselves; said where they would not."""
+        if not pod.spec.priority or pod.spec.preemption_policy == "Never":
+            return False
+        room = find_room(pod, state, self._profile)
+        if room.stranded:
+            victims = ", ".join(room.stranded[:3]) + (" and more" if len(room.stranded) > 3 else "")
+            text = f"Not evicted yet: on {room.node} it would preempt {victims}, and no node has room for them."
+            notes += self._say(pod, "WouldCascade", text)
+        return room.is_free
 
     def _is_turn(self, pod: Pod, reference: OwnerReference, state: State) -> bool:
         """Whether all others of its controller are there and ready, and none that leaves, on any node, is before it.
@@ -160,29 +190,37 @@ class SpotEvictions:
     def _is_steady(self, pod: Pod) -> bool:
         return is_ready(pod) and not pod.is_terminating and not self._pending.includes(pod)
 
-    def _has_room(self, pod: Pod, state: State) -> bool:
-        """Whether some node takes another pod like this one once it is gone."""
-        snapshot = state.snapshot.fork()
-        if pod.key in snapshot.pods:
-            snapshot.forget(pod.key)
-        unbound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
-        try:
-            view = Scheduler(snapshot, self._profile).view_of(unbound)
-            view.sync()
-        except InputError:  # a pod that no scheduler could read
-            return False
-        return bool(view.feasible.any())
+    def _name_unmovable(self, pod: Pod, record: Record) -> Iterator[Note]:
+        why = "its author asks that nobody moves it" if is_fixed(pod) else "nobody would make it again: no controller"
+        yield from self._say(pod, "CannotMove", f"Its node leaves ({record.source}), and {why}.")
 
-    def _name_bare(self, pod: Pod, record: Record) -> Iterable[Note]:
-        if pod.metadata.uid in self._named:
-            return
-        self._named.add(pod.metadata.uid)
-        text = f"Its node leaves ({record.source}), and nobody would make it again: it has no controller."
-        yield Note(PODS, key_of(pod), "CannotMove", text, uid=pod.metadata.uid, is_warning=True)
+    def _say(self, pod: Pod, reason: str, text: str) -> Iterator[Note]:
+        if (pod.metadata.uid, reason) not in self._said:
+            self._said.add((pod.metadata.uid, reason))
+            yield Note(PODS, key_of(pod), reason, text, uid=pod.metadata.uid, is_warning=True)
+
+
+def _carry_out(departure: Departure) -> Iterator[Action]:
+    pod, key = departure.pod, key_of(departure.pod)
+    if not is_marked(pod):
+        yield mark_evicted(pod)
+    if not departure.deleted_for:
+        yield Evict(key, uid=pod.metadata.uid)
+        return
+    text = f"Deleted before its node goes, as its policy says: {departure.deleted_for}."
+    yield Note(PODS, key, "DeletedAtDeadline", text, uid=pod.metadata.uid, is_warning=True)
+    yield Delete(PODS, key, uid=pod.metadata.uid)
+
+
+def _unmark_staying(node: Key, state: State) -> Iterator[Action]:
+    """Pods of a node that stays after all. Those of workloads that are scaled are unmarked by moves.py."""
+    for pod in state.pods_on(node.name):
+        if is_marked(pod) and not pod.is_terminating and not pod.is_finished and find_scaled_owner(pod, state) is None:
+            yield unmark(pod)
 
 
 def _must_leave(pod: Pod) -> bool:
-    if pod.is_finished or pod.is_terminating or is_fixed(pod) or _STATIC_POD in pod.metadata.annotations:
+    if pod.is_finished or pod.is_terminating or _STATIC_POD in pod.metadata.annotations:
         return False
     reference = controller_of(pod.metadata)
     return reference is None or reference.kind not in ("DaemonSet", "Node")
@@ -203,12 +241,3 @@ def _is_evacuating(pod: Pod, reference: OwnerReference, state: State) -> bool:
     """Whether KubeVirt migrates the virtual machine of this pod already."""
     owner = state.owner(pod.metadata.namespace, reference)
     return isinstance(owner, VirtualMachineInstance) and bool(owner.status.evacuation_node_name)
-
-
-def _is_last_moment(pod: Pod, record: Record, now: float) -> bool:
-    grace, deadline = pod.spec.termination_grace_period_seconds, record.deadline_at
-    if deadline is None:
-        return False
-    needed = (DEFAULT_GRACE_SECONDS if grace is None else grace) + LAST_SECONDS
-    given = max(0.0, deadline - (parse_time(record.seen) or now))
-    return now >= deadline - min(needed, given / 3)

@@ -31,8 +31,9 @@ from wukong.api.resources import Key, key_of
 from wukong.api.spot import MOST_PODS, MOST_SIZES, Move, MovedPod
 from wukong.api.times import format_time, parse_time
 from wukong.controllers.spot.autoscalers import describe_autoscaler, raise_minimum, restore_minimum
-from wukong.controllers.spot.marks import is_marked, mark, unmark
+from wukong.controllers.spot.marks import goes_first, is_marked, mark, unmark
 from wukong.controllers.spot.owners import (
+    SIZE_PENDING,
     OwnerPods,
     describe_owner,
     find_obstacle,
@@ -111,6 +112,12 @@ class SpotMoves:
         Watch(HORIZONTAL_POD_AUTOSCALERS, each_side(moves_of_autoscaler)),
     )
 
+    def __init__(self) -> None:
+        self._said: dict[Key, str] = {}  # why a workload's pods are not replaced first, as an Event said; may be lost
+
+    def copy_memory(self, source: SpotMoves, _: State) -> None:
+        self._said = dict(source._said)
+
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         move, owner = state.get(Move, key), find_owner_of_move(key, state)
         if move is not None and move.metadata.deletion_timestamp is not None:
@@ -119,16 +126,28 @@ class SpotMoves:
             return DONE if move is None else Outcome((_delete(move),))
         pods = read_owner_pods(owner, state)
         if move is None:
-            return _begin(pods, key, state, now)
+            obstacle = "" if all(map(is_fixed, pods.leaving)) else find_obstacle(pods, state)
+            return Outcome(tuple(self._say(pods, obstacle))) if obstacle else self._begin(pods, key, state, now)
         return _continue(move, _add_stranded(pods, move, state), state, now)
+
+    def _begin(self, pods: OwnerPods, key: Key, state: State, now: float) -> Outcome:
+        self._said.pop(key, None)
+        return _begin(pods, key, state, now)
+
+    def _say(self, pods: OwnerPods, obstacle: str) -> Iterable[Note]:
+        """Why its pods are not replaced first, once; what passes by itself is not worth an Event."""
+        key, owner = move_key_of(pods.owner), pods.owner
+        if obstacle == SIZE_PENDING or self._said.get(key) == obstacle:
+            return
+        self._said[key] = obstacle
+        text = f"{len(pods.leaving)} of its pods leave their nodes, and are not replaced first: {obstacle}."
+        yield Note(pods.resource, key_of(owner), "NotReplacedFirst", text, uid=owner.metadata.uid, is_warning=True)
 
 
 def _begin(pods: OwnerPods, key: Key, state: State, now: float) -> Outcome:
     leaving = [pod for pod in pods.leaving if not is_fixed(pod)][:MOST_PODS]
     if not leaving:
         return Outcome(tuple(unmark(pod) for pod in pods.staying if is_marked(pod)))
-    if find_obstacle(pods, state):
-        return DONE
     owner = pods.owner
     reference = {
         "apiVersion": pods.resource.api_version,
@@ -186,7 +205,7 @@ def _surge(move: Move, pods: OwnerPods, state: State, now: float) -> Outcome:
     added = added[: MOST_PODS - len(spec.pods)] if len(spec.former) < MOST_SIZES else []
     if added:
         return Outcome((_extend(move, added, state, now),))
-    if unmarked := [pod for pod in pods.leaving if pod.metadata.uid in known and not is_marked(pod)]:
+    if unmarked := [pod for pod in pods.leaving if pod.metadata.uid in known and not goes_first(pod)]:
         return Outcome(tuple(mark(pod) for pod in unmarked))
     left = None if expiry is None else expiry - now
     if raised := raise_minimum(move, state):

@@ -81,8 +81,9 @@ def check(findings: Findings, touched: TouchedObjects) -> None:
         if move.status.phase != "Reverted":
             findings.report(f"move {move.key}", f"at rest it is still {move.status.phase or 'new'}")
     for pod in touched.list_all(Pod, state):
-        if _MOVING in pod.metadata.annotations and not pod.is_finished and not _is_named(pod, state):
-            findings.report(f"pod {pod.key}", "at rest it is marked as moving, and no Move names it")
+        is_marked = _MOVING in pod.metadata.annotations and not pod.is_finished
+        if is_marked and not _is_named(pod, state) and not _is_leaving(pod, state):
+            findings.report(f"pod {pod.key}", "at rest it is marked as moving, no Move names it, and its node stays")
     for node in touched.list_all(Node, state):
         ready = next((entry.status for entry in node.status.conditions if entry.type == "Ready"), "")
         if _is_closed(node) and not find_leaving_reason(node) and ready != "Unknown":
@@ -91,6 +92,11 @@ def check(findings: Findings, touched: TouchedObjects) -> None:
 
 def _is_closed(node: Node) -> bool:
     return any(taint.key == _TAINT for taint in node.spec.taints)
+
+
+def _is_leaving(pod: Pod, state: State) -> bool:
+    node = state.get(Node, Key("", pod.spec.node_name))
+    return node is None or _is_closed(node)
 
 
 def _is_named(pod: Pod, state: State) -> bool:
