@@ -113,7 +113,7 @@ class SpotEvictions:
         record = read_record(state.get(Node, key))
         if record is None or record.course != Course.RECLAIM:
             return Outcome(tuple(_unmark_staying(key, state)) if record is None else ())
-        pods = [pod for pod in state.pods_on(key.name) if _must_leave(pod)]
+        pods = [pod for pod in state.pods_on(key.name) if must_leave(pod)]
         unmovable = [pod for pod in pods if is_fixed(pod) or controller_of(pod.metadata) is None]
         notes = [note for pod in unmovable for note in self._name_unmovable(pod, record)]
         movable = [pod for pod in pods if pod not in unmovable]
@@ -150,7 +150,7 @@ class SpotEvictions:
         return chosen, notes
 
     def _is_free_to_go(self, pod: Pod, reference: OwnerReference, state: State, notes: list[Note]) -> bool:
-        if _is_moved(pod, state) or not self._is_turn(pod, reference, state):
+        if is_moved(pod, state) or not self._is_turn(pod, reference, state):
             return False
         return has_room(pod, state, self._profile) or self._makes_room(pod, state, notes)
 
@@ -219,14 +219,14 @@ def _unmark_staying(node: Key, state: State) -> Iterator[Action]:
             yield unmark(pod)
 
 
-def _must_leave(pod: Pod) -> bool:
+def must_leave(pod: Pod) -> bool:
     if pod.is_finished or pod.is_terminating or _STATIC_POD in pod.metadata.annotations:
         return False
     reference = controller_of(pod.metadata)
     return reference is None or reference.kind not in ("DaemonSet", "Node")
 
 
-def _is_moved(pod: Pod, state: State) -> bool:
+def is_moved(pod: Pod, state: State) -> bool:
     """Whether a Move replaces this pod, or will."""
     owner = find_scaled_owner(pod, state)
     if owner is None:

@@ -210,7 +210,7 @@ def _is_doomed(pod: Pod, state: State, _: Deleted) -> bool:
     if node is None or '"deadline":' not in node.metadata.annotations.get(_LEAVING, ""):
         return False
     here = [one for one in state.all(PlacementPolicy) if one.metadata.namespace == pod.metadata.namespace]
-    specs = [one.spec for one in (*here, *state.all(ClusterPlacementPolicy))]
+    specs = [*(one.spec for one in here), *(one.spec for one in state.all(ClusterPlacementPolicy))]
     return any(
         spec.on_deadline == "Delete"
         and (spec.selector is None or selects(requirements(spec.selector), pod.metadata.labels))
