@@ -421,6 +421,14 @@ def test_the_least_size_of_an_autoscaler_is_noted_and_raised_before_the_workload
     assert (minimum_of(scaling), scale_of(scaling)) == ([], 3)
 
 
+def test_a_least_size_that_somebody_sets_while_the_workload_is_surged_is_not_raised_again() -> None:
+    objects = [S1, D1, a_deployment(4, generation=2), a_set(4), LEAVES, STAYS]
+    spec: dict[str, Any] = {"surged": 4, "autoscaler": {"name": "h", "minReplicas": 1}}
+    assert minimum_of(look(*objects, an_autoscaler(1), a_move(SURGING, **spec))) == [4]
+    assert minimum_of(look(*objects, an_autoscaler(2), a_move(SURGING, **spec))) == []
+    assert minimum_of(look(*objects, an_autoscaler(3), a_move(SURGING, former=[3], **spec))) == [4]
+
+
 @pytest.mark.parametrize("before", [1, None])
 def test_it_is_restored_before_the_workload_gets_its_size_back(before: int | None) -> None:
     beside: dict[str, Any] = {"autoscaler": {"name": "h", **({} if before is None else {"minReplicas": before})}}
