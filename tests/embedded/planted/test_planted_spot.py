@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from embedded.planted.hunting import SPOT, find_failing_seeds, hunt, plant
 from wukong.actions import Action, Outcome, Patch, Scale
 from wukong.api.autoscaling import HorizontalPodAutoscaler
+from wukong.api.resources import key_of
 from wukong.api.spot import Move
 from wukong.controllers.spot import autoscalers, evictions, moves
 from wukong.controllers.spot.owners import OwnerPods
@@ -46,7 +47,7 @@ class SurgeTwice:
         if pods.replicas != move.spec.surged or uid in self._surged:
             return _surge(move, pods, state, now)
         self._surged.add(uid)
-        return Outcome((Scale(pods.resource, moves.key_of(pods.owner), pods.replicas + len(move.spec.pods)),))
+        return Outcome((Scale(pods.resource, key_of(pods.owner), pods.replicas + len(move.spec.pods)),))
 
 
 def await_nobody(move: Move, pods: OwnerPods, state: State, now: float, left: float | None) -> Outcome:
@@ -76,7 +77,7 @@ def mark_after_surge(move: Move, pods: OwnerPods, state: State, now: float) -> O
     marks_pods = any(isinstance(it, Patch) and it.resource.kind == "Pod" for it in outcome.actions)
     if not marks_pods or pods.replicas == move.spec.surged or move.status.phase:
         return outcome
-    scale = Scale(pods.resource, moves.key_of(pods.owner), move.spec.surged)
+    scale = Scale(pods.resource, key_of(pods.owner), move.spec.surged)
     return replace(outcome, actions=(scale, *outcome.actions))
 
 

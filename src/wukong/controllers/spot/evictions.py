@@ -17,6 +17,7 @@ A pod carries the annotation `moving` from its eviction on.
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, NamedTuple
 
@@ -61,6 +62,7 @@ from wukong.placement.rule import Rules
 from wukong.state import Change, State
 from wukong.state.controller import PodRight, Watch, no_keys
 
+BLOCKS = ("replacement", "migration", "turn", "room", "budget")
 LOOK_SECONDS = 2.0  # until a node with pods that wait is looked at again
 _STATIC_POD = "kubernetes.io/config.mirror"
 
@@ -79,6 +81,15 @@ class Departure(NamedTuple):
     pod: Pod
     budget: PodDisruptionBudget | None = None
     deleted_for: str = ""
+
+
+class Choice:
+    """What is decided about the pods of a node: who goes, what is said, and how many wait for what."""
+
+    def __init__(self) -> None:
+        self.departures: list[Departure] = []
+        self.notes: list[Note] = []
+        self.blocks: Tally[str] = Tally()
 
 
 class SpotEvictions:
@@ -105,13 +116,16 @@ class SpotEvictions:
         self._policies = DeadlinePolicies(rules)
         self._said: set[tuple[str, str]] = set()  # uids of pods that an Event was about, and its reason; may be lost
         self._pending = PendingEvictions()
+        self._blocks: dict[Key, Tally[str]] = {}  # by node: what its pods wait for
 
     def copy_memory(self, source: SpotEvictions, _: State) -> None:
         self._said, self._pending = set(source._said), source._pending.copy()
+        self._blocks = {key: blocks.copy() for key, blocks in source._blocks.items()}
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         record = read_record(state.get(Node, key))
         if record is None or record.course != Course.RECLAIM:
+            self._blocks.pop(key, None)
             return Outcome(tuple(_unmark_staying(key, state)) if record is None else ())
         pods = [pod for pod in state.pods_on(key.name) if must_leave(pod)]
         unmovable = [pod for pod in pods if is_fixed(pod) or controller_of(pod.metadata) is None]
@@ -120,39 +134,53 @@ class SpotEvictions:
         self._pending.drop_shown(state, now)
         has_failed = state.attempts.get(self.name, key) is not None  # then one of these may still have to be evicted
         waiting = [pod for pod in movable if has_failed or not self._pending.includes(pod)]
-        departures, more_notes = self._choose(sort_by_urgency(waiting, state), record, state, now)
-        actions = [action for departure in departures for action in _carry_out(departure)]
-        again = LOOK_SECONDS if len(departures) < len(movable) else None
-        return Outcome((*notes, *more_notes, *actions), requeue_after=again)
+        choice = self._choose(sort_by_urgency(waiting, state), record, state, now)
+        self._blocks[key] = choice.blocks
+        actions = [action for departure in choice.departures for action in _carry_out(departure)]
+        again = LOOK_SECONDS if len(choice.departures) < len(movable) else None
+        return Outcome((*notes, *choice.notes, *actions), requeue_after=again)
 
-    def _choose(self, pods: list[Pod], record: Record, state: State, now: float) -> tuple[list[Departure], list[Note]]:
-        """Those that go now, of each controller one and of each budget as many as it allows; and what is to be said."""
-        chosen, notes = list[Departure](), list[Note]()
+    def _choose(self, pods: list[Pod], record: Record, state: State, now: float) -> Choice:
+        """Those that go now, of each controller one and of each budget as many as it allows."""
+        choice = Choice()
         controllers, allowances = set[str](), Allowances(state, self._pending)
         for pod in pods:
             reference = controller_of(pod.metadata)
             assert reference is not None, "pods without a controller are left alone"
             is_last = is_last_moment(pod, record, now)
-            if _is_evacuating(pod, reference, state) or (not is_last and reference.uid in controllers):
-                continue
-            if not is_last and not self._is_free_to_go(pod, reference, state, notes):
-                continue
-            if (allowance := allowances.take(pod)).is_granted:
-                chosen.append(Departure(pod, allowance.budget))
+            if _is_evacuating(pod, reference, state):
+                block = "migration"
+            elif is_last:
+                block = ""
+            else:
+                block = "turn" if reference.uid in controllers else self._find_block(pod, reference, state, choice)
+            if block:
+                choice.blocks[block] += 1
+            elif (allowance := allowances.take(pod)).is_granted:
+                choice.departures.append(Departure(pod, allowance.budget))
                 controllers.add(reference.uid)
             elif is_last and self._may_delete(pod, reference, state):
-                chosen.append(Departure(pod, allowance.budget, allowance.reason))
-            elif is_last:
+                choice.departures.append(Departure(pod, allowance.budget, allowance.reason))
+            else:
+                choice.blocks["budget"] += 1
                 text = f"Its node goes at {record.deadline}, and it cannot be evicted: {allowance.reason}."
-                notes += self._say(pod, "GoesWithNode", text)
-        for departure in chosen:
+                choice.notes += self._say(pod, "GoesWithNode", text) if is_last else ()
+        for departure in choice.departures:
             self._pending.add(departure.pod, departure.budget, now)
-        return chosen, notes
+        return choice
 
-    def _is_free_to_go(self, pod: Pod, reference: OwnerReference, state: State, notes: list[Note]) -> bool:
-        if is_moved(pod, state) or not self._is_turn(pod, reference, state):
-            return False
-        return has_room(pod, state, self._profile) or self._makes_room(pod, state, notes)
+    def _find_block(self, pod: Pod, reference: OwnerReference, state: State, choice: Choice) -> str:
+        """What this pod waits for, before any budget is asked; "" for nothing."""
+        if is_moved(pod, state):
+            return "replacement"
+        if not self._is_turn(pod, reference, state):
+            return "turn"
+        is_free = has_room(pod, state, self._profile) or self._makes_room(pod, state, choice.notes)
+        return "" if is_free else "room"
+
+    def count_blocked(self) -> Tally[str]:
+        """How many pods wait on leaving nodes, by what for: see BLOCKS. As they were last looked at."""
+        return sum(self._blocks.values(), Tally[str]())
 
     def _may_delete(self, pod: Pod, reference: OwnerReference, state: State) -> bool:
         """Never a virtual machine's: KubeVirt would take that for a crash."""

@@ -5,7 +5,7 @@ Workloads that have an autoscaler are its own: their size is not judged here, no
 
 from __future__ import annotations
 
-from wukong.api.apps import Deployment, ReplicaSet
+from wukong.api.apps import Deployment, ReplicaSet, Workload
 from wukong.api.autoscaling import HorizontalPodAutoscaler
 from wukong.api.meta import controller_of
 from wukong.api.resources import Key
@@ -53,7 +53,7 @@ class OwnSizes:
         self._sizes.clear()
 
 
-def _size_of(workload: Deployment | ReplicaSet) -> int:
+def _size_of(workload: Workload) -> int:
     return 1 if workload.spec.replicas is None else workload.spec.replicas
 
 

@@ -20,6 +20,7 @@ from wukong.api.kinds import (
     VIRTUAL_MACHINE_INSTANCES,
 )
 from wukong.app.component import Component, Context, NoOptions
+from wukong.app.components.spot.meter import SpotMeter
 from wukong.app.install.controller import build_manifests
 from wukong.app.permissions import Permission
 from wukong.controllers.spot.evictions import SpotEvictions
@@ -52,7 +53,11 @@ def permissions_of(options: NoOptions) -> tuple[Permission, ...]:
 
 
 def build_controllers(options: NoOptions, context: Context) -> tuple[Controller, ...]:
-    return SpotNodes(), SpotMoves(), SpotEvictions(context.rules)
+    evictions = SpotEvictions(context.rules)
+    controllers = (SpotNodes(), SpotMoves(), evictions)
+    return (
+        controllers if context.metrics is None else (*controllers, SpotMeter(context.metrics, context.clock, evictions))
+    )
 
 
 SPOT = Component(
