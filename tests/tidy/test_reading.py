@@ -31,6 +31,7 @@ PARSE_ALLOWED = {
     "cluster/snapshot_documents.py": "a typed decoder, given to the loader",
     "cli/inputs/recording.py": "a typed decoder, given to the loader",
     "controllers/spot/records.py": "a typed decoder, given to the loader",
+    "embedded/checkers/departures.py": "a typed decoder, given to the loader",
     "api/crds.py": "a copy of what we made",
     "app/sim_live/real_cluster.py": "a copy of what we made",
     "app/sim_live/ownership.py": "a copy of what is in memory",

@@ -7,17 +7,22 @@ faults: whoever was down or behind in the last half minute was late for a reason
 
 from __future__ import annotations
 
-import json
+from typing import Any
+
+import msgspec
 
 from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import NEVER_MOVE, Node, Pod
+from wukong.api.json_values import decode_json
 from wukong.api.meta import controller_of
+from wukong.api.times import parse_time
 from wukong.embedded.checkers.findings import Findings
-from wukong.embedded.store.documents import parse_time
+from wukong.errors import InputError
 from wukong.rules.selectors import requirements, selects
 from wukong.state import Change, State
 
 _LEAVING = "placement.novasphere.dev/leaving"
+_decoder = msgspec.json.Decoder(dict[str, Any])
 _LEAST_SECONDS = 60.0
 _STAYING = ("DaemonSet", "Node", "VirtualMachineInstance")
 
@@ -43,13 +48,13 @@ class Departures:
 def _was_announced(node: Node, now: float) -> bool:
     """Whether its end was known for long enough, and came when it was expected."""
     try:
-        record = json.loads(node.metadata.annotations.get(_LEAVING, "{}"))
-    except ValueError:
+        record = decode_json(node.metadata.annotations.get(_LEAVING, "{}").encode(), _decoder)
+    except (InputError, msgspec.ValidationError):
         return False
-    if record.get("course") != "Reclaim" or not record.get("deadline"):
+    seen, deadline = parse_time(record.get("seen")), parse_time(record.get("deadline"))
+    if record.get("course") != "Reclaim" or seen is None or deadline is None:
         return False
-    deadline = parse_time(record["deadline"])
-    return deadline - parse_time(record["seen"]) >= _LEAST_SECONDS and now >= deadline - 1.0
+    return deadline - seen >= _LEAST_SECONDS and now >= deadline - 1.0
 
 
 def _could_go(pod: Pod, state: State) -> bool:
