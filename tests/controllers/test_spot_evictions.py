@@ -24,6 +24,7 @@ from wukong.controllers.spot.moves import REVERTED, SURGING
 from wukong.controllers.spot.notices import Course
 from wukong.controllers.spot.pending_evictions import PATIENCE
 from wukong.controllers.spot.records import RECORD, Record, format_record
+from wukong.placement.leaving_nodes import NOTICE
 from wukong.placement.rules import BUILT_IN
 from wukong.state import State
 
@@ -360,6 +361,17 @@ def test_of_equal_priority_the_thinnest_margin_goes_first_then_the_longest_grace
     patient.spec.termination_grace_period_seconds = 60
     outcome = look(leaving(), ROOM, *many, pod("b", kind="Job", owner="b"), patient)
     assert evicted_by(outcome) == ["c", "b", "a-1"]
+
+
+@pytest.mark.parametrize("priority", [0, 1000])
+def test_a_node_with_a_notice_that_is_not_written_down_yet_is_no_place_to_go(priority: int) -> None:
+    """Nodes of one pool get notice in the same moment: one of them is written down before the other."""
+    noticed = a_node("s2")
+    noticed.metadata.annotations[NOTICE] = "2m"
+    job = pod("job", kind="Job", owner="job", cpu="3")
+    job.spec.priority = priority
+    assert evicted_by(look(leaving(), noticed, a_node("d1", cpu="1"), job)) == []
+    assert evicted_by(look(leaving(), a_node("s2"), a_node("d1", cpu="1"), job)) == ["job"]
 
 
 def test_lower_pods_make_room_if_they_find_a_place_themselves_and_else_it_is_said() -> None:

@@ -1,7 +1,8 @@
 """Whether there is room for a pod like one that leaves, and whom that would cost: by the engine, on a fork. Pure.
 
 Used by evictions.py and by `wukong spot plan`. Room that has to be made is room only if those who make it are lower and
-find a place themselves: else one pod's move becomes another's outage.
+find a place themselves: else one pod's move becomes another's outage. A node with a notice has none, also before that
+is written down and the node closed: nodes of one pool get theirs in the same moment.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import msgspec
 from wukong.api.core import Pod
 from wukong.api.profile import Profile, default_profile
 from wukong.api.resources import Key
+from wukong.controllers.spot.records import LeavingNodes
 from wukong.engine import Scheduler, Snapshot
 from wukong.errors import InputError
 from wukong.state import State
@@ -49,16 +51,19 @@ def has_room(pod: Pod, state: State, profile: Profile) -> bool:
         view.sync()
     except InputError:  # a pod that no scheduler could read
         return False
-    return bool(view.feasible.any())
+    noticed = state.index_of(LeavingNodes).noticed
+    rows = view.feasible.nonzero()[0].tolist() if noticed else []
+    return any(snapshot.rows[row].name not in noticed for row in rows) if noticed else bool(view.feasible.any())
 
 
 def find_room(pod: Pod, state: State, profile: Profile) -> Room:
     """Where another pod like this one would go, also if others had to make room."""
     snapshot = _fork_without(pod, state.snapshot)
     try:
-        return place(pod, state, Scheduler(snapshot, profile))
+        room = place(pod, state, Scheduler(snapshot, profile))
     except InputError:
         return Room()
+    return Room() if room.node in state.index_of(LeavingNodes).noticed else room
 
 
 def place(pod: Pod, state: State, scheduler: Scheduler) -> Room:
