@@ -6,13 +6,15 @@ under two budgets each eviction fails: as in the API server.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from wukong.api.apps import PodDisruptionBudget
 from wukong.api.core import Pod
+from wukong.api.kinds import POD_DISRUPTION_BUDGETS
+from wukong.api.meta import Object
 from wukong.api.resources import Key, key_of
 from wukong.controllers.spot.pending_evictions import PendingEvictions
-from wukong.semantics.selectors import compile_selector, selects
+from wukong.semantics.selectors import Selector, compile_selector, selects
 from wukong.state import State
 
 
@@ -75,15 +77,31 @@ class Allowances:
         ]
 
 
+class CompiledBudgets:
+    """A derived index: the budgets of each namespace, with their selectors compiled."""
+
+    kinds: ClassVar[frozenset[str]] = frozenset((POD_DISRUPTION_BUDGETS.group_kind,))
+
+    def __init__(self) -> None:
+        self.by_namespace: dict[str, dict[str, tuple[PodDisruptionBudget, Selector | None]]] = {}
+
+    def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
+        budgets = self.by_namespace.setdefault(key.namespace, {})
+        if isinstance(new, PodDisruptionBudget):
+            budgets[key.name] = (new, compile_selector(new.spec.selector))
+        else:
+            budgets.pop(key.name, None)
+
+    def fork(self) -> CompiledBudgets:
+        copy = CompiledBudgets()
+        copy.by_namespace = {namespace: dict(budgets) for namespace, budgets in self.by_namespace.items()}
+        return copy
+
+
 def find_budgets(pod: Pod, state: State) -> list[PodDisruptionBudget]:
     """Those over this pod, by name."""
-    return [
-        budget
-        for key, budget in sorted(state.of(PodDisruptionBudget).items())
-        if key.namespace == pod.metadata.namespace
-        and isinstance(budget, PodDisruptionBudget)
-        and selects(compile_selector(budget.spec.selector), pod.metadata.labels)
-    ]
+    budgets = state.index_of(CompiledBudgets).by_namespace.get(pod.metadata.namespace, {})
+    return [budget for _, (budget, selector) in sorted(budgets.items()) if selects(selector, pod.metadata.labels)]
 
 
 def _is_healthy(pod: Pod) -> bool:

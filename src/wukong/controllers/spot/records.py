@@ -71,7 +71,7 @@ def format_record(record: Record) -> str:
 
 
 class LeavingNodes:
-    """A derived index: the records of all leaving nodes, by name, and which nodes have a notice, written down or not."""
+    """A derived index: the records of all leaving nodes, by name; and which have a notice, written down or not."""
 
     kinds: ClassVar[frozenset[str]] = frozenset((NODES.group_kind,))
 
