@@ -374,6 +374,12 @@ def test_a_node_with_a_notice_that_is_not_written_down_yet_is_no_place_to_go(pri
     assert evicted_by(look(leaving(), a_node("s2"), a_node("d1", cpu="1"), job)) == ["job"]
 
 
+def test_room_that_one_pod_takes_the_next_does_not_get() -> None:
+    jobs = [pod(name, kind="Job", owner=name, cpu="3") for name in ("a", "b")]
+    assert evicted_by(look(leaving(), a_node("d1"), *jobs)) == ["a"]
+    assert evicted_by(look(leaving(), a_node("d1"), a_node("d2"), *jobs)) == ["a", "b"]
+
+
 def test_lower_pods_make_room_if_they_find_a_place_themselves_and_else_it_is_said() -> None:
     high = pod("high", kind="Job", owner="high", cpu="3")
     high.spec.priority = 1000

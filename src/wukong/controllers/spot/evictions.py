@@ -57,7 +57,7 @@ from wukong.controllers.spot.owners import (
 )
 from wukong.controllers.spot.pending_evictions import PendingEvictions
 from wukong.controllers.spot.records import LeavingNodes, Record, read_record
-from wukong.controllers.spot.room import find_room, has_room, plain_profile
+from wukong.controllers.spot.room import Rooms, find_room, plain_profile
 from wukong.placement.rule import Rules
 from wukong.state import Change, State
 from wukong.state.controller import PodRight, Watch, no_keys
@@ -142,7 +142,7 @@ class SpotEvictions:
 
     def _choose(self, pods: list[Pod], record: Record, state: State, now: float) -> Choice:
         """Those that go now, of each controller one and of each budget as many as it allows."""
-        choice = Choice()
+        choice, rooms = Choice(), Rooms(state, self._profile)
         controllers, allowances = set[str](), Allowances(state, self._pending)
         for pod in pods:
             reference = controller_of(pod.metadata)
@@ -153,7 +153,9 @@ class SpotEvictions:
             elif is_last:
                 block = ""
             else:
-                block = "turn" if reference.uid in controllers else self._find_block(pod, reference, state, choice)
+                block = (
+                    "turn" if reference.uid in controllers else self._find_block(pod, reference, state, rooms, choice)
+                )
             if block:
                 choice.blocks[block] += 1
             elif (allowance := allowances.take(pod)).is_granted:
@@ -169,14 +171,13 @@ class SpotEvictions:
             self._pending.add(departure.pod, departure.budget, now)
         return choice
 
-    def _find_block(self, pod: Pod, reference: OwnerReference, state: State, choice: Choice) -> str:
+    def _find_block(self, pod: Pod, reference: OwnerReference, state: State, rooms: Rooms, choice: Choice) -> str:
         """What this pod waits for, before any budget is asked; "" for nothing."""
         if is_moved(pod, state):
             return "replacement"
         if not self._is_turn(pod, reference, state):
             return "turn"
-        is_free = has_room(pod, state, self._profile) or self._makes_room(pod, state, choice.notes)
-        return "" if is_free else "room"
+        return "" if rooms.take(pod) or self._makes_room(pod, state, choice.notes) else "room"
 
     def count_blocked(self) -> Tally[str]:
         """How many pods wait on leaving nodes, by what for: see BLOCKS. As they were last looked at."""

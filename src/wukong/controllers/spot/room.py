@@ -15,7 +15,7 @@ from wukong.api.core import Pod
 from wukong.api.profile import Profile, default_profile
 from wukong.api.resources import Key
 from wukong.controllers.spot.records import LeavingNodes
-from wukong.engine import Scheduler, Snapshot
+from wukong.engine import Scheduler
 from wukong.errors import InputError
 from wukong.state import State
 
@@ -43,22 +43,41 @@ def unbind(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
 
 
-def has_room(pod: Pod, state: State, profile: Profile) -> bool:
-    """Whether some node takes another pod like this one once it is gone, with nobody preempted."""
-    snapshot = _fork_without(pod, state.snapshot)
-    try:
-        view = Scheduler(snapshot, profile).view_of(unbind(pod))
-        view.sync()
-    except InputError:  # a pod that no scheduler could read
+class Rooms:
+    """The room for the pods of one decision: on one fork, so that what one takes, the next does not get."""
+
+    def __init__(self, state: State, profile: Profile) -> None:
+        self._state, self._profile = state, profile
+        self._scheduler: Scheduler | None = None
+
+    def take(self, pod: Pod) -> bool:
+        """Whether some node takes another pod like this one once it is gone, with nobody preempted: then it counts."""
+        if self._scheduler is None:
+            self._scheduler = Scheduler(self._state.snapshot.fork(), self._profile)
+        snapshot = self._scheduler.snapshot
+        before = snapshot.forget(pod.key) if pod.key in snapshot.pods else None
+        if self._find_place(pod, self._scheduler):
+            return True
+        if before is not None:
+            snapshot.assume_template(pod.key, *before)
         return False
-    noticed = state.index_of(LeavingNodes).noticed
-    rows = view.feasible.nonzero()[0].tolist() if noticed else []
-    return any(snapshot.rows[row].name not in noticed for row in rows) if noticed else bool(view.feasible.any())
+
+    def _find_place(self, pod: Pod, scheduler: Scheduler) -> bool:
+        unbound, noticed = unbind(pod), self._state.index_of(LeavingNodes).noticed
+        try:
+            view = scheduler.view_of(unbound)
+            view.sync()
+        except InputError:  # a pod that no scheduler could read
+            return False
+        names = (scheduler.snapshot.rows[row].name for row in view.feasible.nonzero()[0].tolist())
+        return any(name not in noticed for name in names) and scheduler.place(unbound, pod.key) is not None
 
 
 def find_room(pod: Pod, state: State, profile: Profile) -> Room:
     """Where another pod like this one would go, also if others had to make room."""
-    snapshot = _fork_without(pod, state.snapshot)
+    snapshot = state.snapshot.fork()
+    if pod.key in snapshot.pods:
+        snapshot.forget(pod.key)
     try:
         room = place(pod, state, Scheduler(snapshot, profile))
     except InputError:
@@ -83,13 +102,6 @@ def place(pod: Pod, state: State, scheduler: Scheduler) -> Room:
         victim.key for victim in victims if victim is not None and scheduler.place(unbind(victim), victim.key) is None
     )
     return Room(preemption.node, preemption.victims, stranded)
-
-
-def _fork_without(pod: Pod, snapshot: Snapshot) -> Snapshot:
-    fork = snapshot.fork()
-    if pod.key in fork.pods:
-        fork.forget(pod.key)
-    return fork
 
 
 def _key_of(name: str) -> Key:
