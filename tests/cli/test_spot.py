@@ -165,7 +165,7 @@ def test_moves_are_shown_like_other_kinds(wukong: Wukong, tmp_path: Path) -> Non
     assert 'Did you mean "deployment.web"?' in missing.err
 
 
-def test_moves_are_not_in_snapshots(wukong: Wukong, cluster: str) -> None:
+def test_moves_are_read_from_a_cluster_only(wukong: Wukong, cluster: str) -> None:
     run = wukong("get", "moves", "-A", "-s", cluster)
     assert run.code == 2
-    assert "a snapshot has no Moves" in run.err
+    assert "Moves are read from a cluster only" in run.err

@@ -20,7 +20,7 @@ KINDS_SHOWN = (Watch(MOVES),)
 def show_moves(source: Source, namespace: str, name: str, output: str | None, *, watch: bool) -> None:
     """Of a namespace ("" for all), all of them or the one of a name. Raises InputError if that is not there."""
     if source.snapshot is not None:
-        raise InputError("--snapshot: a snapshot has no Moves. Leave it out: they are read from the cluster.")
+        raise InputError("--snapshot: Moves are read from a cluster only. Leave it out.")
     if watch:
 
         def show_again(state: State) -> None:

@@ -56,7 +56,7 @@ def command(
     source = Source(snapshot, kubeconfig, context)
     if snapshot is not None:
         state = build_state(read_source(source).objects)
-        note("a snapshot has no HorizontalPodAutoscalers, ResourceQuotas and Moves; planned as if there were none.")
+        note("autoscalers, quotas and Moves are not read from a snapshot; planned as if there were none.")
     else:
         state = asyncio.run(read_machines(source, "", KINDS_PLANNED_BY))
     names = list(dict.fromkeys(nodes))
