@@ -20,7 +20,6 @@ from wukong.api.kinds import (
     VIRTUAL_MACHINE_INSTANCES,
 )
 from wukong.app.component import Component, Context, NoOptions
-from wukong.app.components.spot.meter import SpotMeter
 from wukong.app.install.controller import build_manifests
 from wukong.app.permissions import Permission
 from wukong.controllers.spot.evictions import SpotEvictions
@@ -55,9 +54,11 @@ def permissions_of(options: NoOptions) -> tuple[Permission, ...]:
 def build_controllers(options: NoOptions, context: Context) -> tuple[Controller, ...]:
     evictions = SpotEvictions(context.rules)
     controllers = (SpotNodes(), SpotMoves(), evictions)
-    return (
-        controllers if context.metrics is None else (*controllers, SpotMeter(context.metrics, context.clock, evictions))
-    )
+    if context.metrics is None:
+        return controllers
+    from wukong.app.components.spot.meter import SpotMeter  # brings Prometheus
+
+    return (*controllers, SpotMeter(context.metrics, context.clock, evictions))
 
 
 SPOT = Component(
