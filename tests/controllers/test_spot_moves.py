@@ -82,7 +82,7 @@ def a_move(phase: str = "", *, status: dict[str, Any] | None = None, **spec: Any
     }
     meta = {"name": "deployment.web", "namespace": "default", "uid": "m", "resourceVersion": "9"}
     generation = {SURGING: 2, RETURNING: 2, RETURNED: 3}.get(phase, 0)
-    told = {"phase": phase, "generation": generation, **(status or {})}
+    told = {"phase": phase, "generation": generation, "replicas": body["surged"] if phase else 0, **(status or {})}
     return msgspec.convert({"metadata": meta, "spec": body, "status": told}, Move)
 
 
@@ -163,7 +163,8 @@ def test_that_it_is_surged_is_noted_with_its_generation() -> None:
     outcome = look(S1, D1, a_deployment(3, generation=2), a_set(3), LEAVES, STAYS, a_move())
     (patch,) = outcome.actions
     assert isinstance(patch, Patch)
-    assert patch.patch.body["status"] == {"phase": SURGING, "message": "replacements start", "generation": 2}
+    noted = {"phase": SURGING, "message": "replacements start", "generation": 2, "replicas": 3}
+    assert patch.patch.body["status"] == noted
     assert patch.patch.body["metadata"] == {"resourceVersion": "9"}
 
 
@@ -332,6 +333,22 @@ def test_a_quota_that_would_refuse_the_replacement_is_asked_first(quota: Resourc
     assert isinstance(action, Note if is_refused else Create)
     if isinstance(action, Note):
         assert "ResourceQuota q has no room for 1 more" in action.text
+
+
+@pytest.mark.parametrize("phase", [SURGING, RETURNING])
+def test_a_size_from_before_more_pods_had_to_leave_is_somebody_elses_once_a_larger_one_was_seen(phase: str) -> None:
+    """Somebody scales to 3, by chance what this Move had meant to give the workload once."""
+    objects = [S1, D1, a_deployment(3, generation=5), a_set(3), LEAVES, STAYS]
+    seen = a_move(phase, status={"replicas": 4, "generation": 2}, surged=4, former=[3])
+    assert scale_of(look(*objects, seen)) is None
+    assert scale_of(look(*objects, a_move("", surged=4, former=[3]))) == 4  # it may be ours: nobody has seen another
+
+
+def test_a_surge_that_was_extended_is_noted_again() -> None:
+    objects = [S1, D1, a_deployment(4, generation=3), a_set(4), LEAVES, STAYS]
+    (patch,) = look(*objects, a_move(SURGING, status={"replicas": 3}, surged=4, former=[3])).actions
+    assert isinstance(patch, Patch)
+    assert (patch.patch.body["status"]["replicas"], patch.patch.body["status"]["generation"]) == (4, 3)
 
 
 def test_why_pods_are_not_replaced_first_is_said_once() -> None:

@@ -184,13 +184,18 @@ def _continue(move: Move, pods: OwnerPods, state: State, now: float) -> Outcome:
         return _finish(move, pods, state) if has_gone else DONE
     if phase == RETURNING:
         return _return(move, pods, state)
-    sizes = {spec.original, spec.surged, *spec.former}
-    if pods.replicas not in sizes:
+    if pods.replicas not in {spec.original, *_list_own_sizes(move)}:
         return _give_up(move, pods, state)
     if phase == SURGING and pods.replicas == spec.original:
         text = f"somebody set replicas back to {spec.original}"
         return Outcome((_set_phase(move, REVERTED, text), _note(move, pods, "MoveReverted", f"Not moved: {text}.")))
     return _surge(move, pods, state, now)
+
+
+def _list_own_sizes(move: Move) -> set[int]:
+    """Sizes that this Move has given the workload. Once one was seen, those before it can only be somebody else's."""
+    spec, seen = move.spec, move.status.replicas
+    return {spec.surged, seen} if seen else {spec.surged, *spec.former}
 
 
 def _surge(move: Move, pods: OwnerPods, state: State, now: float) -> Outcome:
@@ -215,8 +220,8 @@ def _surge(move: Move, pods: OwnerPods, state: State, now: float) -> Outcome:
         scale = Scale(pods.resource, key_of(pods.owner), spec.surged, resource_version=version)
         text = f"{len(spec.pods)} of its pods leave their nodes: scaled from {spec.original} to {spec.surged} first."
         return Outcome((scale, _note(move, pods, "Moving", text)), requeue_after=left)
-    if move.status.phase != SURGING:
-        started = _set_phase(move, SURGING, "replacements start", generation=pods.owner.metadata.generation)
+    if move.status.phase != SURGING or move.status.replicas != spec.surged:
+        started = _set_phase(move, SURGING, "replacements start", seen=pods)
         return Outcome((started,), requeue_after=left)
     return _await_replacements(move, pods, state, now, left)
 
@@ -244,7 +249,7 @@ def _return(move: Move, pods: OwnerPods, state: State) -> Outcome:
     if restored := restore_minimum(move, state):
         return Outcome(tuple(restored))
     scale = Scale(pods.resource, key_of(owner), spec.original, resource_version=owner.metadata.resource_version)
-    if pods.replicas in {spec.surged, *spec.former} - {spec.original}:
+    if pods.replicas in _list_own_sizes(move) - {spec.original}:
         return Outcome((scale,))
     if pods.replicas == spec.original and not move.status.generation:
         # Nobody noted that it was surged, and yet it may have been, by a leader before us: if what we read is old, the
@@ -252,7 +257,7 @@ def _return(move: Move, pods: OwnerPods, state: State) -> Outcome:
         return _finish(move, pods, state, scale)
     if pods.replicas == spec.original and owner.metadata.generation == move.status.generation:
         return DONE  # as it was before somebody saw it surged: the watch is behind
-    return Outcome((_set_phase(move, RETURNED, "it has its own size again", generation=owner.metadata.generation),))
+    return Outcome((_set_phase(move, RETURNED, "it has its own size again", seen=pods),))
 
 
 def _finish(move: Move, pods: OwnerPods, state: State, *before: Action) -> Outcome:
@@ -306,14 +311,14 @@ def _extend(move: Move, added: list[Pod], state: State, now: float) -> Patch:
 
 
 def _set_phase(
-    move: Move, phase: str, message: str, ready_at: str | None = None, generation: int | None = None
+    move: Move, phase: str, message: str, ready_at: str | None = None, seen: OwnerPods | None = None
 ) -> Patch:
-    """At the version that was read: whoever decides on an old mirror is refused."""
+    """At the version that was read: whoever decides on an old mirror is refused. `seen` is the workload as it was."""
     status: dict[str, Any] = {"phase": phase, "message": message}
     if ready_at is not None:
         status["readyAt"] = ready_at or None
-    if generation is not None:
-        status["generation"] = generation
+    if seen is not None:
+        status |= {"generation": seen.owner.metadata.generation, "replicas": seen.replicas}
     body = {"metadata": {"resourceVersion": move.metadata.resource_version}, "status": status}
     return Patch(MOVES, key_of(move), PatchBody("merge", body), subresource="status")
 
