@@ -77,7 +77,7 @@ compare-nodes: .venv ## How many nodes come for pods that wait: the real Karpent
 compare-plan: .venv ## Random changes planned from a snapshot of a real control plane, and then made there, 200 seeds (ARGS="--seeds 1-20")
 	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m plan_comparison $(ARGS)
 
-compare-spot: .venv ## Two spot nodes reclaimed on a real control plane: with Wukong, with a drain, with nobody: a table (ARGS="--modes wukong")
+compare-spot: .venv ## Two spot nodes reclaimed on a real control plane: with Wukong, with a drain, with nobody: a table (ARGS="--scenario S2 --modes wukong")
 	@PYTHONPATH="$(CURDIR)/src:$(CURDIR)/tests" $(BIN)/python -m spot_comparison $(ARGS)
 
 compare-volumes: .venv ## 320 random pods with volumes beside a real kube-scheduler (ARGS=-x; WUKONG_LIVE_SEED=7 for the same again)

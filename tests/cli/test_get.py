@@ -95,8 +95,8 @@ def test_names_are_as_kubectl_writes_them(wukong: Wukong) -> None:
     ("words", "message"),
     [
         (("wk", "wep", "-n", "shop", "-s", "cluster.json"), 'no Wukong shop/wep there. Did you mean "web"?'),
-        (("wm", "-s", "cluster.json"), "wm: expected wk, the Wukongs."),
-        (("wk/web", "web", "-s", "cluster.json"), "Name the Wukong once"),
+        (("wm", "-s", "cluster.json"), "wm: expected wk, the Wukongs, or moves."),
+        (("wk/web", "web", "-s", "cluster.json"), "Name it once"),
         (("wk", "web", "-A", "-s", "cluster.json"), "leave out --all-namespaces"),
         (("wk", "-w", "-s", "cluster.json"), "leave out --snapshot"),
     ],

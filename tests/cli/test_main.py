@@ -89,7 +89,7 @@ def test_a_typo_in_a_verb_suggests_the_nearest(capsys: pytest.CaptureFixture[str
 
 def test_a_verb_like_no_other_lists_them_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["xyzzy"]) == 2
-    verbs = "snapshot, run, agent, replay, capacity, explain, plan, lint, get, sim, manifests"
+    verbs = "snapshot, run, agent, replay, capacity, explain, plan, lint, get, spot, sim, manifests"
     assert f"Choose one of: {verbs}." in capsys.readouterr().err
 
 

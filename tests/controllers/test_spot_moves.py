@@ -14,10 +14,11 @@ from wukong.api.autoscaling import HorizontalPodAutoscaler
 from wukong.api.core import NEVER_MOVE, Node, Pod, PodCondition
 from wukong.api.kinds import DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, MOVES, PODS
 from wukong.api.meta import Object, OwnerReference
+from wukong.api.quota import ResourceQuota
 from wukong.api.resources import Key
 from wukong.api.spot import Move
 from wukong.api.times import format_time
-from wukong.controllers.spot.marks import COST, COST_BEFORE, LOWEST_COST, MOVING
+from wukong.controllers.spot.marks import COST, COST_BEFORE, LOWEST_COST, MOVING, unmark
 from wukong.controllers.spot.moves import (
     RETURNED,
     RETURNING,
@@ -81,7 +82,7 @@ def a_move(phase: str = "", *, status: dict[str, Any] | None = None, **spec: Any
     }
     meta = {"name": "deployment.web", "namespace": "default", "uid": "m", "resourceVersion": "9"}
     generation = {SURGING: 2, RETURNING: 2, RETURNED: 3}.get(phase, 0)
-    told = {"phase": phase, "generation": generation, **(status or {})}
+    told = {"phase": phase, "generation": generation, "replicas": body["surged"] if phase else 0, **(status or {})}
     return msgspec.convert({"metadata": meta, "spec": body, "status": told}, Move)
 
 
@@ -162,7 +163,8 @@ def test_that_it_is_surged_is_noted_with_its_generation() -> None:
     outcome = look(S1, D1, a_deployment(3, generation=2), a_set(3), LEAVES, STAYS, a_move())
     (patch,) = outcome.actions
     assert isinstance(patch, Patch)
-    assert patch.patch.body["status"] == {"phase": SURGING, "message": "replacements start", "generation": 2}
+    noted = {"phase": SURGING, "message": "replacements start", "generation": 2, "replicas": 3}
+    assert patch.patch.body["status"] == noted
     assert patch.patch.body["metadata"] == {"resourceVersion": "9"}
 
 
@@ -291,7 +293,85 @@ def test_a_pod_whose_node_is_gone_still_leaves() -> None:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_no_move_begins_where_the_workload_cannot_be_scaled(objects: list[Object], why: str) -> None:
-    assert look(S1, D1, pod("a", "s1"), STAYS, *objects) == DONE, why
+    actions = look(S1, D1, pod("a", "s1"), STAYS, *objects).actions
+    assert [action.reason for action in actions if isinstance(action, Note)] == ["NotReplacedFirst" for _ in actions], (
+        why
+    )  # and nothing else; what passes by itself is not said
+    assert len(actions) == (why != "its ReplicaSet is behind")
+
+
+def a_quota(used: str, hard: str = "4", resource: str = "requests.cpu", **spec: Any) -> ResourceQuota:
+    status = {"hard": {resource: hard}, "used": {resource: used}}
+    meta = {"name": "q", "namespace": "default"}
+    return msgspec.convert(
+        {"metadata": meta, "spec": {"hard": status["hard"], **spec}, "status": status}, ResourceQuota
+    )
+
+
+@pytest.mark.parametrize(
+    ("quota", "is_refused"),
+    [
+        (a_quota("3"), False),
+        (a_quota("3500m"), True),
+        (a_quota("2", "2", "pods"), True),
+        (a_quota("2", "3", "count/pods"), False),
+        (a_quota("4", resource="limits.cpu"), False),  # the pod has none
+        (a_quota("4", scopes=["BestEffort"]), False),
+        (a_quota("4", scopes=["NotBestEffort", "NotTerminating"]), True),
+        (a_quota("4", scopes=["Terminating"]), False),
+        (a_quota("x"), False),
+        (
+            a_quota("4", scopeSelector={"matchExpressions": [{"scopeName": "PriorityClass", "operator": "Exists"}]}),
+            False,
+        ),
+    ],
+)
+def test_a_quota_that_would_refuse_the_replacement_is_asked_first(quota: ResourceQuota, *, is_refused: bool) -> None:
+    leaves = pod("a", "s1")
+    leaves.spec.containers[0].resources.requests = {"cpu": "1"}
+    (action,) = look(S1, D1, a_deployment(), a_set(), leaves, STAYS, quota).actions
+    assert isinstance(action, Note if is_refused else Create)
+    if isinstance(action, Note):
+        assert "ResourceQuota q has no room for 1 more" in action.text
+
+
+@pytest.mark.parametrize("phase", [SURGING, RETURNING])
+def test_a_size_from_before_more_pods_had_to_leave_is_somebody_elses_once_a_larger_one_was_seen(phase: str) -> None:
+    """Somebody scales to 3, by chance what this Move had meant to give the workload once."""
+    objects = [S1, D1, a_deployment(3, generation=5), a_set(3), LEAVES, STAYS]
+    seen = a_move(phase, status={"replicas": 4, "generation": 2}, surged=4, former=[3])
+    assert scale_of(look(*objects, seen)) is None
+    assert scale_of(look(*objects, a_move("", surged=4, former=[3]))) == 4  # it may be ours: nobody has seen another
+
+
+def test_a_surge_that_was_extended_is_noted_again() -> None:
+    objects = [S1, D1, a_deployment(4, generation=3), a_set(4), LEAVES, STAYS]
+    (patch,) = look(*objects, a_move(SURGING, status={"replicas": 3}, surged=4, former=[3])).actions
+    assert isinstance(patch, Patch)
+    assert (patch.patch.body["status"]["replicas"], patch.patch.body["status"]["generation"]) == (4, 3)
+
+
+def test_why_pods_are_not_replaced_first_is_said_once() -> None:
+    state, controller = State(), SpotMoves()
+    for subject in (S1, D1, a_deployment(paused=True), a_set(), pod("a", "s1"), STAYS):
+        state.apply("ADDED", subject)
+    assert len(controller.reconcile(KEY, state, NOW).actions) == 1
+    assert controller.reconcile(KEY, state, NOW + 1) == DONE
+
+
+def test_a_pod_that_was_to_be_evicted_gets_its_deletion_cost_before_the_workload_is_scaled() -> None:
+    moving = pod("a", "s1")
+    moving.metadata.annotations = {MOVING: "s1"}
+    outcome = look(S1, D1, a_deployment(), a_set(), moving, STAYS, a_move())
+    (patch,) = outcome.actions
+    assert isinstance(patch, Patch)
+    assert patch.patch.body["metadata"]["annotations"][COST] == LOWEST_COST
+
+
+def test_a_deletion_cost_that_somebody_else_has_set_stays_when_the_mark_goes() -> None:
+    edited = pod("a", "s1", is_marked=True)
+    edited.metadata.annotations[COST] = "7"
+    assert unmark(edited).patch.body["metadata"]["annotations"] == {MOVING: None, COST_BEFORE: None}
 
 
 def test_a_pod_that_nobody_may_move_stays() -> None:
@@ -356,6 +436,14 @@ def test_the_least_size_of_an_autoscaler_is_noted_and_raised_before_the_workload
     assert (minimum_of(raising), scale_of(raising)) == ([3], None)
     scaling = look(*objects, LEAVES, an_autoscaler(3), a_move(**BESIDE))
     assert (minimum_of(scaling), scale_of(scaling)) == ([], 3)
+
+
+def test_a_least_size_that_somebody_sets_while_the_workload_is_surged_is_not_raised_again() -> None:
+    objects = [S1, D1, a_deployment(4, generation=2), a_set(4), LEAVES, STAYS]
+    spec: dict[str, Any] = {"surged": 4, "autoscaler": {"name": "h", "minReplicas": 1}}
+    assert minimum_of(look(*objects, an_autoscaler(1), a_move(SURGING, **spec))) == [4]
+    assert minimum_of(look(*objects, an_autoscaler(2), a_move(SURGING, **spec))) == []
+    assert minimum_of(look(*objects, an_autoscaler(3), a_move(SURGING, former=[3], **spec))) == [4]
 
 
 @pytest.mark.parametrize("before", [1, None])

@@ -17,8 +17,10 @@ from wukong.app.component import list_permissions
 from wukong.app.components.spot import SPOT
 
 NEVER_SHORT = ("strict", "solo", "solo-pdb", "spread", "web-a", "web-b")
-# What this scenario has no use for: ReplicaSets of their own, autoscalers; and Events that come again may not.
+# What this scenario has no use for: ReplicaSets of their own, autoscalers, policies that have pods deleted; and Events
+# that come again may not.
 UNUSED = {
+    ("", "pods", "delete"),
     ("apps", "replicasets/scale", "patch"),
     ("autoscaling", "horizontalpodautoscalers", "patch"),
     ("events.k8s.io", "events", "patch"),
@@ -46,6 +48,7 @@ async def test_nobody_falls_short_when_spot_nodes_go_where_replacements_come_fir
 
 def assert_kept(result: Result) -> None:
     assert result.lost == []
+    assert result.refused == 0  # nobody asks a budget for what it does not allow
     assert {name: result.losses[name].fewest for name in NEVER_SHORT} == {name: REPLICAS[name] for name in NEVER_SHORT}
     assert result.losses["db"].fewest >= 2  # one at a time
 

@@ -1,5 +1,6 @@
 """`python -m spot_comparison`: two spot nodes are reclaimed on real control planes, side by side: a table.
 
+With S2 all other nodes are full, and new ones come 40 s after a pod waits for one.
 `wukong` has `wukong run --components spot` beside it, `drain` is what kubectl drain does, with `nothing` nobody cares.
 """
 
@@ -26,19 +27,22 @@ MODES = ("wukong", "drain", "nothing")
 
 
 @click.command(help=__doc__)
+@click.option("--scenario", type=click.Choice(["S1", "S2"]), default="S1", show_default=True, help="Room, or none yet.")
 @click.option("--modes", default=",".join(MODES), show_default=True, help="Some of them, by commas.")
-def main(modes: str) -> None:
+def main(scenario: str, modes: str) -> None:
     chosen = modes.split(",")
     if unknown := sorted(set(chosen) - set(MODES)):
         raise click.UsageError(f"--modes: unknown {', '.join(unknown)}. Known: {', '.join(MODES)}.")
     with tempfile.TemporaryDirectory(prefix="wukong-compare-spot-") as folder:
-        click.echo(describe(asyncio.run(play_all(chosen, Path(folder)))))
+        click.echo(describe(asyncio.run(play_all(chosen, Path(folder), is_full=scenario == "S2"))))
 
 
-async def play_all(modes: list[str], folder: Path) -> list[Result]:
+async def play_all(modes: list[str], folder: Path, *, is_full: bool) -> list[Result]:
     with contextlib.ExitStack() as stack:
         beds = [stack.enter_context(running_bed(folder / mode)) for mode in modes]
-        return await asyncio.gather(*(play_mode(mode, bed, folder) for mode, bed in zip(modes, beds, strict=True)))
+        return await asyncio.gather(
+            *(play_mode(mode, bed, folder, is_full=is_full) for mode, bed in zip(modes, beds, strict=True))
+        )
 
 
 @contextlib.contextmanager
@@ -52,14 +56,14 @@ def running_bed(folder: Path) -> Iterator[Bed]:
         supervisor.down(folder)
 
 
-async def play_mode(mode: str, bed: Bed, folder: Path) -> Result:
+async def play_mode(mode: str, bed: Bed, folder: Path, *, is_full: bool) -> Result:
     if mode == "drain":
-        return await play(bed, mode, drain)
+        return await play(bed, mode, drain, is_full=is_full)
     if mode == "nothing":
-        return await play(bed, mode)
+        return await play(bed, mode, is_full=is_full)
     kubeconfig = await furnish_component(bed, folder)
     with component_running(kubeconfig, folder / "run.log"):
-        return await play(bed, mode, evictor=ACCOUNT)
+        return await play(bed, mode, evictor=ACCOUNT, is_full=is_full)
 
 
 def describe(results: list[Result]) -> str:

@@ -1,4 +1,4 @@
-"""Plays S1 on a test bed: the layout, the notice, who moves the pods, the end of two machines, and what it came to."""
+"""Plays S1 or S2 on a test bed: the layout, the notice, who moves the pods, the end of two machines, the result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from spot_comparison.watcher import Loss, Watcher
 from spot_comparison.workloads import (
     BUDGETS,
     DOOMED,
+    FILLER,
     NAMESPACE,
+    NEW,
+    NEW_SECONDS,
     ON_DEMAND,
     REPLICAS,
     ROUNDS,
@@ -25,6 +28,7 @@ from spot_comparison.workloads import (
     a_budget,
     a_daemon_set,
     a_workload,
+    list_fillers,
 )
 from testbed import nodes
 from testbed.behaviour import SILENT
@@ -84,6 +88,30 @@ async def lay_out(client: Client, watcher: Watcher) -> None:
         await until(partial(_are_on, watcher, chosen, node))
     await open_only(client)
     await until(lambda: watcher.is_whole)
+
+
+async def fill_up(client: Client) -> None:
+    """No node but the doomed ones has room for another pod."""
+    await client.create("/api/v1/namespaces", {"metadata": {"name": FILLER}})
+    await client.wait_until(f"/api/v1/namespaces/{FILLER}/serviceaccounts/default", lambda _: True)
+    path = f"/api/v1/namespaces/{FILLER}/pods"
+    for pod in list_fillers():
+        await client.create(path, pod)
+        await client.wait_until(f"{path}/{pod['metadata']['name']}", lambda it: it["status"].get("phase") == "Running")
+
+
+async def provide_nodes(client: Client, watcher: Watcher) -> None:
+    """As an autoscaler does: nodes are asked for when a pod has found none, and come some time later."""
+    while not any(is_unschedulable(pod) for pod in watcher.counted_pods()):
+        await asyncio.sleep(0.1)
+    await asyncio.sleep(NEW_SECONDS)
+    for name in NEW:
+        await client.create(NODES, nodes.a_node(name, now=time.time(), labels={OWN_LABEL: "on-demand"}))
+
+
+def is_unschedulable(pod: Json) -> bool:
+    conditions = pod["status"].get("conditions") or ()
+    return any((it["type"], it["status"]) == ("PodScheduled", "False") for it in conditions)
 
 
 def _are_on(watcher: Watcher, names: list[str], node: str) -> bool:
@@ -156,15 +184,25 @@ async def watching(client: Client) -> AsyncIterator[Watcher]:
 
 
 async def play(
-    bed: Bed, mode: str, move: Mover = rest, *, evictor: str = ADMIN, watch_seconds: float = WATCH_SECONDS
+    bed: Bed,
+    mode: str,
+    move: Mover = rest,
+    *,
+    evictor: str = ADMIN,
+    watch_seconds: float = WATCH_SECONDS,
+    is_full: bool = False,
 ) -> Result:
-    """S1 on a bed without nodes. `evictor` is whose refused evictions are counted."""
+    """S1 on a bed without nodes; S2 if it `is_full`. `evictor` is whose refused evictions are counted."""
     async with bed.client() as client, watching(client) as watcher:
         await furnish(client)
         await lay_out(client, watcher)
+        if is_full:
+            await fill_up(client)
         watcher.begin()
         await give_notice(client)
-        mover = asyncio.create_task(move(client, watcher))
+        tasks = [asyncio.create_task(move(client, watcher))]
+        if is_full:
+            tasks.append(asyncio.create_task(provide_nodes(client, watcher)))
         await asyncio.sleep(max(0.0, watcher.began + NOTICE_SECONDS - time.monotonic()))
         lost = watcher.kill()
         await end_machines(client)
@@ -173,8 +211,9 @@ async def play(
             await until(lambda: watcher.is_whole, watch_seconds)
             whole_after = time.monotonic() - watcher.began
         watcher.count()
-        mover.cancel()
-        await asyncio.gather(mover, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         refused = count_refused(bed, evictor)
         return Result(mode, watcher.losses, lost, watcher.last_left, whole_after, refused)
 

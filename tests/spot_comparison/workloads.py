@@ -2,6 +2,9 @@
 
 Eight nodes of 8 cpu, spot-0 … spot-5, od-0 and od-1. Of every workload with three replicas one pod is on spot-0, one on
 spot-1 and one on spot-2; solo is on spot-0, solo-pdb on spot-1. There is room enough elsewhere.
+
+Scenario S2: the same, but all other nodes are full. Two more nodes are asked for as soon as a pod waits, and are there
+40 s later.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ BUDGETS: dict[str, Json] = {
     "solo-pdb": {"minAvailable": 1},
     "db": {"maxUnavailable": 1},
 }
+NODE_CPU_MILLI, POD_CPU_MILLI, SPARE_CPU_MILLI = 8000, 500, 200
+FILLER = "filler"  # the namespace of what fills nodes in S2
+NEW, NEW_SECONDS = ("new-0", "new-1"), 40.0
 SINGLE_ON = {"solo": "spot-0", "solo-pdb": "spot-1"}
 
 
@@ -50,6 +56,20 @@ def a_workload(name: str) -> tuple[str, Json]:
         spec["serviceName"] = name
     body = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
     return f"/apis/apps/v1/namespaces/{NAMESPACE}/{kind.lower()}s", body
+
+
+def list_fillers() -> list[Json]:
+    """Pods that leave no room for another one on all nodes that stay."""
+    fillers = []
+    for node in (*SPOT, *ON_DEMAND):
+        if node in DOOMED:
+            continue
+        pods = 1 + (sum(name not in SINGLE_ON for name in REPLICAS) if node in ROUNDS else 0)  # the agent's, and ours
+        cpu = NODE_CPU_MILLI - pods * POD_CPU_MILLI - SPARE_CPU_MILLI
+        container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": f"{cpu}m"}}}
+        spec = {"nodeName": node, "containers": [container]}
+        fillers.append({"metadata": {"name": f"fill-{node}", "labels": {"app": FILLER}}, "spec": spec})
+    return fillers
 
 
 def a_daemon_set() -> Json:

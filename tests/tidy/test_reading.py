@@ -34,6 +34,7 @@ PARSE_ALLOWED = {
     "placement/notice_annotation.py": "a typed decoder, given to the loader",
     "app/agent/own_node.py": "a typed decoder, given to the loader",
     "serve/notices/request.py": "a typed decoder, given to the loader",
+    "embedded/checkers/departures.py": "a typed decoder, given to the loader",
     "api/crds.py": "a copy of what we made",
     "app/sim_live/real_cluster.py": "a copy of what we made",
     "app/sim_live/ownership.py": "a copy of what is in memory",

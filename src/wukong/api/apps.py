@@ -64,8 +64,10 @@ class PodDisruptionBudgetSpec(Base):
 
 
 class PodDisruptionBudgetStatus(Base):
+    observed_generation: int = 0
     disruptions_allowed: int = 0
     disrupted_pods: dict[str, str | None] = {}
+    desired_healthy: int = 0
 
 
 class PodDisruptionBudget(Object):

@@ -29,6 +29,7 @@ VERSION = "v1alpha1"
 DEFAULT = "default"  # the ClusterPlacementPolicy that holds where no other matches
 MODES = ("Enforce", "Observe")
 APPLIES = ("Admission", "None")
+ON_DEADLINE = ("Leave", "Delete")
 RULE_TYPES = ("score", "filter", "prioritize")
 # A config is somebody's own: a schema that keeps unknown fields bounds only its first level.
 CONFIG_PROPERTIES = 64
@@ -247,6 +248,14 @@ class PlacementPolicySpec(Base):
             APPLIES,
         ),
     ] = "Admission"
+    on_deadline: Annotated[
+        str,
+        chooses(
+            "What becomes of a pod that cannot be evicted before its spot node goes. Leave (if absent): its budget "
+            "counts, and it goes with the machine. Delete: it is deleted while there is time for its grace.",
+            ON_DEADLINE,
+        ),
+    ] = "Leave"
     mode: Annotated[
         str,
         Meta(description="Observe: nothing is enforced; what would have been done is counted and reported."),

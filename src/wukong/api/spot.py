@@ -81,6 +81,7 @@ class MoveStatus(Base):
     generation: Annotated[
         int, Meta(description="Of the workload when it was seen surged."), schema(format="int64", minimum=0)
     ] = 0
+    replicas: Annotated[_Replicas, Meta(description="Its size then.")] = 0
     ready_at: Annotated[str, Meta(description="When all replacements were ready."), schema(format="date-time")] = ""
     message: Annotated[str, Meta(description="What it waits for."), schema(maxLength=1024)] = ""
 

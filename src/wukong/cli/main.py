@@ -32,7 +32,8 @@ VERBS: dict[str, Verb] = {
     "explain": Verb("wukong.cli.verbs.explain", "Show how every node fares for a pod, rule by rule."),
     "plan": Verb("wukong.cli.verbs.plan", "Say what a change will do, before it is applied."),
     "lint": Verb("wukong.cli.verbs.lint", "Say what is wrong with Wukongs, and what will fail some day."),
-    "get": Verb("wukong.cli.verbs.get", "Show Wukongs with their virtual machines, instances, pods and nodes."),
+    "get": Verb("wukong.cli.verbs.get", "Show Wukongs with all that belongs to them, or Moves."),
+    "spot": Verb("wukong.cli.verbs.spot", "Show which nodes leave, and what would happen if one did."),
     "sim": Verb("wukong.cli.verbs.sim", "Play scenarios in an embedded cluster, on virtual time."),
     "manifests": Verb("wukong.cli.verbs.manifests", "Print what to install in a cluster."),
 }

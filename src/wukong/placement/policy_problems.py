@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from wukong.admission.affinity_validation import find_topology_key_problems, find_weight_problems
 from wukong.admission.pod_validation import find_spread_problems, find_toleration_problems
 from wukong.admission.problem_text import describe_problem, format_choices
-from wukong.api.placement import APPLIES, MODES, PlacementPolicySpec, PolicyScheduling
+from wukong.api.placement import APPLIES, MODES, ON_DEADLINE, PlacementPolicySpec, PolicyScheduling
 from wukong.api.policy_parts import (
     FALLBACKS,
     HIGHEST_PRIORITY,
@@ -38,6 +38,7 @@ def find_pod_rule_problems(spec: PlacementPolicySpec) -> Iterator[str]:
         yield from _find_capacity_problems(spec.capacity, "$.spec.capacity")
     yield from find_choice_problems(spec.mode, MODES, "$.spec.mode")
     yield from find_choice_problems(spec.apply, APPLIES, "$.spec.apply")
+    yield from find_choice_problems(spec.on_deadline, ON_DEADLINE, "$.spec.onDeadline")
     if spec.scheduling is not None:
         yield from _find_scheduling_problems(spec.scheduling, "$.spec.scheduling")
     if spec.version_anti_affinity is not None:

@@ -110,6 +110,7 @@ class PodRight(Enum):
     DELETE_DEPENDENTS = "deletes pods whose owner is gone or being deleted"
     DELETE_WITH_NAMESPACE = "deletes the pods of a namespace that is gone or being deleted"
     PREEMPT = "deletes pods that are marked as preempted by the scheduler"
+    DELETE_AT_DEADLINE = "deletes pods from nodes whose machine goes before long, where their policy says so"
     EVICT = "deletes pods by the eviction API alone"
     EVICT_FROM_WHOLE = "evicts a pod whose owner has all the pods that it asks for, the others ready: one at a time"
 

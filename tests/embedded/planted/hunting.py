@@ -139,6 +139,74 @@ timeline:
       spec: {<<: *web, replicas: 2, labels: {tier: front}}
 until: 2h
 """
+# Two spot nodes get notice: a Deployment, one beside an autoscaler whose least size people change meanwhile, and a
+# StatefulSet whose pod no other node takes, so that it goes in the last moment.
+SPOT = """
+components: [spot]
+nodes:
+  - {namePrefix: spot-, count: 2, spot: true, capacity: {cpu: 4}}
+  - {namePrefix: od-, count: 2, spot: false, capacity: {cpu: 4}}
+manifests:
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: web}
+    spec:
+      replicas: 2
+      selector: {matchLabels: {app: web}}
+      template:
+        metadata: {labels: {app: web}, annotations: {sim.novasphere.dev/ready-seconds: "10"}}
+        spec:
+          containers: [{name: web, image: "web:1", resources: {requests: {cpu: 250m}}}]
+          affinity: &spot-first
+            nodeAffinity:
+              preferredDuringSchedulingIgnoredDuringExecution:
+                - weight: 100
+                  preference: {matchExpressions: [{key: node.kubernetes.io/capacity, operator: In, values: [spot]}]}
+  - apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: api}
+    spec:
+      replicas: 2
+      selector: {matchLabels: {app: api}}
+      template:
+        metadata: {labels: {app: api}, annotations: {sim.novasphere.dev/ready-seconds: "20"}}
+        spec:
+          containers: [{name: api, image: "api:1", resources: {requests: {cpu: 250m}}}]
+          affinity: *spot-first
+  - apiVersion: autoscaling/v2
+    kind: HorizontalPodAutoscaler
+    metadata: {name: api}
+    spec:
+      scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: api}
+      minReplicas: 2
+      maxReplicas: 9
+      metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 60}}}]
+  - apiVersion: apps/v1
+    kind: StatefulSet
+    metadata: {name: db}
+    spec:
+      replicas: 1
+      serviceName: db
+      selector: {matchLabels: {app: db}}
+      template:
+        metadata: {labels: {app: db}}
+        spec:
+          containers: [{name: db, image: "db:1", resources: {requests: {cpu: 500m}}}]
+          nodeSelector: {node.kubernetes.io/capacity: spot}
+timeline:
+  - at: 60s
+    patch:
+      kind: Node
+      name: spot-1
+      type: merge
+      patch: &notice {metadata: {annotations: {placement.novasphere.dev/notice: 2m}}}
+  - {at: 60s, patch: {kind: Node, name: spot-2, type: merge, patch: *notice}}
+  - {at: 65s, patch: {kind: HorizontalPodAutoscaler, name: api, type: merge, patch: {spec: {minReplicas: 5}}}}
+  - {at: 180s, kill: spot-1}
+  - {at: 180s, kill: spot-2}
+  - {at: 200s, scale: {kind: StatefulSet, name: db, replicas: 0}}
+until: 20m
+"""
 
 
 def the_scenario(faults: Mapping[str, float], text: str = SCENARIO) -> Scenario:

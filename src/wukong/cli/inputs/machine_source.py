@@ -1,9 +1,9 @@
-"""Reads from a live cluster what `wukong get` shows, and nothing else: of the pods only those of virtual machines."""
+"""Reads from a live cluster what `wukong get` and `wukong spot status` show, and nothing else."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 
 from wukong.api.kinds import (
@@ -34,14 +34,14 @@ _PAGE = 500
 _QUIET_SECONDS = 0.2  # several changes at once are shown once
 
 
-async def read_machines(source: Source, namespace: str) -> State:
-    """All of it once. Kinds of KubeVirt that are not installed are empty."""
+async def read_machines(source: Source, namespace: str, kinds: Sequence[Watch] = KINDS_READ) -> State:
+    """All of it once. Optional kinds that are not installed are empty."""
     from wukong.cluster.credentials import load
     from wukong.cluster.kube import Kube
 
     state = State()
     async with Kube(load(source.kubeconfig, source.context)) as kube:
-        for watch in KINDS_READ:
+        for watch in kinds:
             state.replace(watch.resource.group_kind, await _list_all(kube, watch, namespace))
     return state
 
@@ -49,7 +49,7 @@ async def read_machines(source: Source, namespace: str) -> State:
 async def _list_all(cluster: Cluster, watch: Watch, namespace: str) -> list[Object]:
     items: list[Object] = []
     token = ""
-    selection = Selection(namespace=namespace, labels=watch.selection.labels)
+    selection = _select(watch, namespace)
     while True:
         try:
             page = await cluster.list(watch.resource, watch.struct, selection, limit=_PAGE, token=token)
@@ -63,20 +63,24 @@ async def _list_all(cluster: Cluster, watch: Watch, namespace: str) -> list[Obje
             return items
 
 
-async def follow_machines(source: Source, namespace: str, show: Callable[[State], None]) -> None:
+async def follow_machines(
+    source: Source, namespace: str, show: Callable[[State], None], kinds: Sequence[Watch] = KINDS_READ
+) -> None:
     """Call `show` when all is known, and again a moment after each change. Until it is cancelled."""
     from wukong.cluster.credentials import load
     from wukong.cluster.kube import Kube
 
     async with Kube(load(source.kubeconfig, source.context)) as kube:
-        await follow_cluster(kube, namespace, show)
+        await follow_cluster(kube, namespace, show, kinds)
 
 
-async def follow_cluster(cluster: Cluster, namespace: str, show: Callable[[State], None]) -> None:
+async def follow_cluster(
+    cluster: Cluster, namespace: str, show: Callable[[State], None], kinds: Sequence[Watch] = KINDS_READ
+) -> None:
     """The same for a cluster that is connected already."""
-    state, changed, unlisted = State(), asyncio.Event(), {watch.resource for watch in KINDS_READ}
+    state, changed, unlisted = State(), asyncio.Event(), {watch.resource for watch in kinds}
     async with asyncio.TaskGroup() as tasks:
-        for watch in KINDS_READ:
+        for watch in kinds:
             tasks.create_task(_feed_state(cluster, watch, namespace, state, unlisted, changed))
         while True:
             await changed.wait()
@@ -92,7 +96,7 @@ async def _feed_state(
     from wukong.cluster.list_watch import follow
 
     group_kind = watch.resource.group_kind
-    selection = Selection(namespace=namespace, labels=watch.selection.labels)
+    selection = _select(watch, namespace)
     async with aclosing(follow(cluster, watch.resource, watch.struct, selection, watch.optional)) as updates:
         async for update in updates:
             if isinstance(update, Event):
@@ -106,3 +110,7 @@ async def _feed_state(
                 unlisted.discard(watch.resource)
             if changes or was_unlisted:
                 changed.set()
+
+
+def _select(watch: Watch, namespace: str) -> Selection:
+    return Selection(namespace=namespace if watch.resource.namespaced else "", labels=watch.selection.labels)

@@ -1,4 +1,7 @@
-"""`wukong get wk`: Wukongs with all that belongs to them, from a cluster or a snapshot; -w until interrupted."""
+"""`wukong get wk`: Wukongs with all that belongs to them, from a cluster or a snapshot; -w until interrupted.
+
+`wukong get moves`: the Moves of workloads whose pods leave their nodes (get_moves.py).
+"""
 
 from __future__ import annotations
 
@@ -14,19 +17,21 @@ from wukong.cli.inputs import options
 from wukong.cli.inputs.machine_source import KINDS_READ, follow_machines, read_machines
 from wukong.cli.inputs.namespaces import choose_namespace
 from wukong.cli.inputs.source import Source
+from wukong.cli.verbs.get_moves import show_moves
 from wukong.cli.views.console import Part, note, redraw, show, show_document
 from wukong.cli.views.machine_tree import TreeEntry, build_document, build_tree, build_view, list_names
 from wukong.cluster import read_objects
 from wukong.errors import InputError, nearest
 from wukong.state import State
 
+MOVE_WORDS = ("moves", "move")
 WORDS = ("wk", "wukong", "wukongs")
 OUTPUTS = ("json", "yaml", "name", "wide")
 Trees = list[tuple[Wukong, TreeEntry]]
 
 
 @click.command("get")
-@click.argument("kind", metavar="wk")
+@click.argument("kind", metavar="wk|moves")
 @click.argument("name", required=False, metavar="[NAME]")
 @options.namespace
 @options.all_namespaces
@@ -46,21 +51,24 @@ def command(
     context: str,
     output: str | None,
 ) -> None:
-    """Show Wukongs with their virtual machines, instances, pods and nodes.
+    """Show Wukongs with all that belongs to them, or Moves.
 
-    A tree for each: what is ready, which migrations are under way, and why something is not where it should be.
+    A tree for each Wukong, of its virtual machines, instances, pods and nodes: what is ready, which migrations are
+    under way, and why something is not where it should be. Of a Move, which workload has more replicas meanwhile
+    because its pods leave their nodes.
 
     \b
     Example:
       wukong get wk -A
       wukong get wk web -n shop -w
       wukong get wk -s cluster.json -o json
+      wukong get moves -A
     """
     kind, slash, named = kind.partition("/")
-    if kind not in WORDS:
-        raise InputError(f"{kind}: expected wk, the Wukongs.{nearest(kind, WORDS)}")
+    if kind not in (*WORDS, *MOVE_WORDS):
+        raise InputError(f"{kind}: expected wk, the Wukongs, or moves.{nearest(kind, (*WORDS, *MOVE_WORDS))}")
     if slash and name:
-        raise click.UsageError("Name the Wukong once: wk/NAME, or wk NAME.")
+        raise click.UsageError(f"Name it once: {kind}/NAME, or {kind} NAME.")
     name = named if slash else name
     if name and all_namespaces:
         raise click.UsageError("A name is one of a namespace: leave out --all-namespaces.")
@@ -69,6 +77,9 @@ def command(
     source = Source(snapshot, kubeconfig, context)
     chosen_namespace = "" if all_namespaces else choose_namespace(namespace, source).name
 
+    if kind in MOVE_WORDS:
+        show_moves(source, chosen_namespace, name or "", output, watch=watch)
+        return
     if watch:
         asyncio.run(
             follow_machines(source, chosen_namespace, partial(redraw_trees, chosen_namespace, name or "", output))

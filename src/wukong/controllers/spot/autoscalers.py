@@ -28,9 +28,11 @@ def describe_autoscaler(owner: Workload, state: State) -> Document:
 
 
 def raise_minimum(move: Move, state: State) -> list[Action]:
-    """Nothing where there is none, or it is high enough."""
-    autoscaler = _find_noted(move, state)
-    if autoscaler is None or (autoscaler.spec.min_replicas or 0) >= move.spec.surged:
+    """Nothing where there is none, it is high enough, or somebody else has set another one meanwhile: that holds."""
+    autoscaler, noted = _find_noted(move, state), move.spec.autoscaler
+    if autoscaler is None or noted is None or (autoscaler.spec.min_replicas or 0) >= move.spec.surged:
+        return []
+    if autoscaler.spec.min_replicas not in (noted.min_replicas, *move.spec.former):
         return []
     return [_set_minimum(autoscaler, move.spec.surged)]
 

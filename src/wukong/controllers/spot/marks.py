@@ -1,7 +1,7 @@
-"""Marks on pods that are to go first when their workload shrinks. Pure.
+"""Marks on pods that move: an annotation that says because of which node's notice. Pure.
 
-Used by moves.py. A mark is the lowest deletion cost, an annotation that says for which node the pod moves, and what
-its cost was before, if its author had set one: taking the mark away restores that.
+Used by moves.py and evictions.py. Pods that are to go first when their workload shrinks also get the lowest deletion
+cost; what that was before, if its author had set one, is kept, and restored when the mark is taken away.
 """
 
 from __future__ import annotations
@@ -22,6 +22,15 @@ def is_marked(pod: Pod) -> bool:
     return MOVING in pod.metadata.annotations
 
 
+def goes_first(pod: Pod) -> bool:
+    """Whether it has all of the mark of a pod that goes when its workload shrinks."""
+    return is_marked(pod) and pod.metadata.annotations.get(COST) == LOWEST_COST
+
+
+def mark_evicted(pod: Pod) -> Patch:
+    return _patch(pod, {MOVING: pod.spec.node_name})
+
+
 def mark(pod: Pod) -> Patch:
     before = pod.metadata.annotations.get(COST)
     annotations: dict[str, str | None] = {MOVING: pod.spec.node_name, COST: LOWEST_COST}
@@ -31,8 +40,11 @@ def mark(pod: Pod) -> Patch:
 
 
 def unmark(pod: Pod) -> Patch:
-    before = pod.metadata.annotations.get(COST_BEFORE)
-    return _patch(pod, {MOVING: None, COST: before, COST_BEFORE: None})
+    """A cost that somebody else has set meanwhile stays."""
+    annotations: dict[str, str | None] = {MOVING: None, COST_BEFORE: None}
+    if pod.metadata.annotations.get(COST) == LOWEST_COST:
+        annotations[COST] = pod.metadata.annotations.get(COST_BEFORE)
+    return _patch(pod, annotations)
 
 
 def _patch(pod: Pod, annotations: dict[str, str | None]) -> Patch:

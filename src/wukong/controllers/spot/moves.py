@@ -31,8 +31,9 @@ from wukong.api.resources import Key, key_of
 from wukong.api.spot import MOST_PODS, MOST_SIZES, Move, MovedPod
 from wukong.api.times import format_time, parse_time
 from wukong.controllers.spot.autoscalers import describe_autoscaler, raise_minimum, restore_minimum
-from wukong.controllers.spot.marks import is_marked, mark, unmark
+from wukong.controllers.spot.marks import goes_first, is_marked, mark, unmark
 from wukong.controllers.spot.owners import (
+    SIZE_PENDING,
     OwnerPods,
     describe_owner,
     find_obstacle,
@@ -111,6 +112,12 @@ class SpotMoves:
         Watch(HORIZONTAL_POD_AUTOSCALERS, each_side(moves_of_autoscaler)),
     )
 
+    def __init__(self) -> None:
+        self._said: dict[Key, str] = {}  # why a workload's pods are not replaced first, as an Event said; may be lost
+
+    def copy_memory(self, source: SpotMoves, _: State) -> None:
+        self._said = dict(source._said)
+
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         move, owner = state.get(Move, key), find_owner_of_move(key, state)
         if move is not None and move.metadata.deletion_timestamp is not None:
@@ -119,16 +126,28 @@ class SpotMoves:
             return DONE if move is None else Outcome((_delete(move),))
         pods = read_owner_pods(owner, state)
         if move is None:
-            return _begin(pods, key, state, now)
+            obstacle = "" if all(map(is_fixed, pods.leaving)) else find_obstacle(pods, state)
+            return Outcome(tuple(self._say(pods, obstacle))) if obstacle else self._begin(pods, key, state, now)
         return _continue(move, _add_stranded(pods, move, state), state, now)
+
+    def _begin(self, pods: OwnerPods, key: Key, state: State, now: float) -> Outcome:
+        self._said.pop(key, None)
+        return _begin(pods, key, state, now)
+
+    def _say(self, pods: OwnerPods, obstacle: str) -> Iterable[Note]:
+        """Why its pods are not replaced first, once; what passes by itself is not worth an Event."""
+        key, owner = move_key_of(pods.owner), pods.owner
+        if obstacle == SIZE_PENDING or self._said.get(key) == obstacle:
+            return
+        self._said[key] = obstacle
+        text = f"{len(pods.leaving)} of its pods leave their nodes, and are not replaced first: {obstacle}."
+        yield Note(pods.resource, key_of(owner), "NotReplacedFirst", text, uid=owner.metadata.uid, is_warning=True)
 
 
 def _begin(pods: OwnerPods, key: Key, state: State, now: float) -> Outcome:
     leaving = [pod for pod in pods.leaving if not is_fixed(pod)][:MOST_PODS]
     if not leaving:
         return Outcome(tuple(unmark(pod) for pod in pods.staying if is_marked(pod)))
-    if find_obstacle(pods, state):
-        return DONE
     owner = pods.owner
     reference = {
         "apiVersion": pods.resource.api_version,
@@ -165,13 +184,18 @@ def _continue(move: Move, pods: OwnerPods, state: State, now: float) -> Outcome:
         return _finish(move, pods, state) if has_gone else DONE
     if phase == RETURNING:
         return _return(move, pods, state)
-    sizes = {spec.original, spec.surged, *spec.former}
-    if pods.replicas not in sizes:
+    if pods.replicas not in {spec.original, *_list_own_sizes(move)}:
         return _give_up(move, pods, state)
     if phase == SURGING and pods.replicas == spec.original:
         text = f"somebody set replicas back to {spec.original}"
         return Outcome((_set_phase(move, REVERTED, text), _note(move, pods, "MoveReverted", f"Not moved: {text}.")))
     return _surge(move, pods, state, now)
+
+
+def _list_own_sizes(move: Move) -> set[int]:
+    """Sizes that this Move has given the workload. Once one was seen, those before it can only be somebody else's."""
+    spec, seen = move.spec, move.status.replicas
+    return {spec.surged, seen} if seen else {spec.surged, *spec.former}
 
 
 def _surge(move: Move, pods: OwnerPods, state: State, now: float) -> Outcome:
@@ -186,7 +210,7 @@ def _surge(move: Move, pods: OwnerPods, state: State, now: float) -> Outcome:
     added = added[: MOST_PODS - len(spec.pods)] if len(spec.former) < MOST_SIZES else []
     if added:
         return Outcome((_extend(move, added, state, now),))
-    if unmarked := [pod for pod in pods.leaving if pod.metadata.uid in known and not is_marked(pod)]:
+    if unmarked := [pod for pod in pods.leaving if pod.metadata.uid in known and not goes_first(pod)]:
         return Outcome(tuple(mark(pod) for pod in unmarked))
     left = None if expiry is None else expiry - now
     if raised := raise_minimum(move, state):
@@ -196,8 +220,8 @@ def _surge(move: Move, pods: OwnerPods, state: State, now: float) -> Outcome:
         scale = Scale(pods.resource, key_of(pods.owner), spec.surged, resource_version=version)
         text = f"{len(spec.pods)} of its pods leave their nodes: scaled from {spec.original} to {spec.surged} first."
         return Outcome((scale, _note(move, pods, "Moving", text)), requeue_after=left)
-    if move.status.phase != SURGING:
-        started = _set_phase(move, SURGING, "replacements start", generation=pods.owner.metadata.generation)
+    if move.status.phase != SURGING or move.status.replicas != spec.surged:
+        started = _set_phase(move, SURGING, "replacements start", seen=pods)
         return Outcome((started,), requeue_after=left)
     return _await_replacements(move, pods, state, now, left)
 
@@ -225,7 +249,7 @@ def _return(move: Move, pods: OwnerPods, state: State) -> Outcome:
     if restored := restore_minimum(move, state):
         return Outcome(tuple(restored))
     scale = Scale(pods.resource, key_of(owner), spec.original, resource_version=owner.metadata.resource_version)
-    if pods.replicas in {spec.surged, *spec.former} - {spec.original}:
+    if pods.replicas in _list_own_sizes(move) - {spec.original}:
         return Outcome((scale,))
     if pods.replicas == spec.original and not move.status.generation:
         # Nobody noted that it was surged, and yet it may have been, by a leader before us: if what we read is old, the
@@ -233,7 +257,7 @@ def _return(move: Move, pods: OwnerPods, state: State) -> Outcome:
         return _finish(move, pods, state, scale)
     if pods.replicas == spec.original and owner.metadata.generation == move.status.generation:
         return DONE  # as it was before somebody saw it surged: the watch is behind
-    return Outcome((_set_phase(move, RETURNED, "it has its own size again", generation=owner.metadata.generation),))
+    return Outcome((_set_phase(move, RETURNED, "it has its own size again", seen=pods),))
 
 
 def _finish(move: Move, pods: OwnerPods, state: State, *before: Action) -> Outcome:
@@ -287,14 +311,14 @@ def _extend(move: Move, added: list[Pod], state: State, now: float) -> Patch:
 
 
 def _set_phase(
-    move: Move, phase: str, message: str, ready_at: str | None = None, generation: int | None = None
+    move: Move, phase: str, message: str, ready_at: str | None = None, seen: OwnerPods | None = None
 ) -> Patch:
-    """At the version that was read: whoever decides on an old mirror is refused."""
+    """At the version that was read: whoever decides on an old mirror is refused. `seen` is the workload as it was."""
     status: dict[str, Any] = {"phase": phase, "message": message}
     if ready_at is not None:
         status["readyAt"] = ready_at or None
-    if generation is not None:
-        status["generation"] = generation
+    if seen is not None:
+        status |= {"generation": seen.owner.metadata.generation, "replicas": seen.replicas}
     body = {"metadata": {"resourceVersion": move.metadata.resource_version}, "status": status}
     return Patch(MOVES, key_of(move), PatchBody("merge", body), subresource="status")
 

@@ -14,9 +14,11 @@ from wukong.api.core import NEVER_MOVE, Pod
 from wukong.api.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from wukong.api.meta import controller_of
 from wukong.api.resources import Key, Resource, key_of
+from wukong.controllers.spot.quotas import find_quota_refusal
 from wukong.controllers.spot.records import LeavingNodes
 from wukong.state import State
 
+SIZE_PENDING = "its ReplicaSet does not have its size yet"
 _KINDS: dict[str, tuple[Resource, type[Workload]]] = {
     "deployment": (DEPLOYMENTS, Deployment),
     "replicaset": (REPLICA_SETS, ReplicaSet),
@@ -101,7 +103,10 @@ def find_obstacle(pods: OwnerPods, state: State) -> str:
     if pods.replicas == 0:
         return "it is scaled to zero"
     autoscaler = find_autoscaler(owner, state)
-    return _find_limit(autoscaler, pods) if autoscaler is not None else ""
+    if autoscaler is not None and (reason := _find_limit(autoscaler, pods)):
+        return reason
+    leaving = [pod for pod in pods.leaving if not is_fixed(pod)]
+    return find_quota_refusal(leaving[0], len(leaving), state) if leaving else ""
 
 
 def find_autoscaler(owner: Workload, state: State) -> HorizontalPodAutoscaler | None:
@@ -152,7 +157,7 @@ def _find_rollout(pods: OwnerPods, state: State) -> str:
     if len(with_pods) > 1:
         return "two versions of it have pods"
     if with_pods and (with_pods[0].spec.replicas or 0) != pods.replicas:
-        return "its ReplicaSet does not have its size yet"
+        return SIZE_PENDING
     return ""
 
 

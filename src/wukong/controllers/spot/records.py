@@ -18,7 +18,7 @@ from wukong.api.kinds import NODES
 from wukong.api.meta import Object
 from wukong.api.resources import Key
 from wukong.api.times import format_time, parse_time
-from wukong.controllers.spot.notices import Course, Notice
+from wukong.controllers.spot.notices import Course, Notice, read_notice
 from wukong.errors import InputError
 
 RECORD = "placement.novasphere.dev/leaving"
@@ -71,12 +71,13 @@ def format_record(record: Record) -> str:
 
 
 class LeavingNodes:
-    """A derived index: the records of all leaving nodes, by name."""
+    """A derived index: the records of all leaving nodes, by name; and which have a notice, written down or not."""
 
     kinds: ClassVar[frozenset[str]] = frozenset((NODES.group_kind,))
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
+        self.noticed: set[str] = set()
 
     def note(self, group_kind: str, key: Key, old: Object | None, new: Object | None) -> None:
         record = read_record(new) if isinstance(new, Node) else None
@@ -84,8 +85,12 @@ class LeavingNodes:
             self.records[key.name] = record
         else:
             self.records.pop(key.name, None)
+        if isinstance(new, Node) and read_notice(new) is not None:
+            self.noticed.add(key.name)
+        else:
+            self.noticed.discard(key.name)
 
     def fork(self) -> LeavingNodes:
         copy = LeavingNodes()
-        copy.records = dict(self.records)
+        copy.records, copy.noticed = dict(self.records), set(self.noticed)
         return copy

@@ -10,6 +10,7 @@ from wukong.embedded.checkers.bindings import Bindings
 from wukong.embedded.checkers.budgets import Budgets
 from wukong.embedded.checkers.covered_pods import CoveredPodsIndex
 from wukong.embedded.checkers.daemon_pods import DaemonPods
+from wukong.embedded.checkers.departures import Departures
 from wukong.embedded.checkers.findings import Finding, Findings
 from wukong.embedded.checkers.histories import Histories
 from wukong.embedded.checkers.machines import Machines
@@ -18,16 +19,19 @@ from wukong.embedded.checkers.node_changes import NodeChanges
 from wukong.embedded.checkers.node_loads import NodeLoads
 from wukong.embedded.checkers.object_writes import ObjectWrites
 from wukong.embedded.checkers.ordinals import OrdinalPods
+from wukong.embedded.checkers.own_sizes import OwnSizes
 from wukong.embedded.checkers.own_writes import OwnWrites
 from wukong.embedded.checkers.pod_creations import PodCreations
 from wukong.embedded.checkers.pod_deletions import PodDeletions
+from wukong.embedded.checkers.surge_steps import SurgeSteps
 from wukong.embedded.checkers.touched_objects import BudgetsByNamespace, TouchedObjects
 from wukong.embedded.checkers.unseen_nodes import UnseenNodes
 from wukong.embedded.faults import Faults
 from wukong.embedded.world.world import World
 from wukong.state import Change
 
-CHECKERS = (Histories, PodCreations, PodDeletions, Machines, NodeChanges, ObjectWrites, Surges)  # judge every change
+# These judge every change.
+CHECKERS = (Histories, PodCreations, PodDeletions, Machines, NodeChanges, ObjectWrites, Surges, SurgeSteps, Departures)
 
 
 class Checkers:
@@ -40,6 +44,7 @@ class Checkers:
         self._touched.include((kind, objects) for kind, objects in world.state.objects.items())
         self._budgets, self._bindings = Budgets(self._findings), Bindings(self._findings)
         self._checkers = [make(self._findings) for make in CHECKERS]
+        self._own_sizes = OwnSizes(self._findings)
         self._checked_version: int | None = None  # up to which the mirror is known to be right
         self._listen()
         if faults is not None:
@@ -48,7 +53,8 @@ class Checkers:
             faults.write_listeners.append(own_writes.observe_write)
 
     def _listen(self) -> None:
-        checkers = (self._budgets, self._bindings, *self._checkers, self._pod_count, self._touched, self._unseen_nodes)
+        others = (self._own_sizes, self._pod_count, self._touched, self._unseen_nodes)
+        checkers = (self._budgets, self._bindings, *self._checkers, *others)
         self._observers = [(checker.observe, getattr(checker, "kinds", None)) for checker in checkers]
         self._observers_of: dict[str, list[Callable[[Change], None]]] = {}  # by kind, those that judge its changes
         self._world.listen(self._observe)
@@ -65,6 +71,7 @@ class Checkers:
         copy._unseen_nodes = self._unseen_nodes.fork(world)
         copy._budgets, copy._bindings = self._budgets.fork(copy._findings), self._bindings.fork(copy._findings)
         copy._checkers = [checker.fork(copy._findings) for checker in self._checkers]
+        copy._own_sizes = self._own_sizes.fork(copy._findings)
         copy._checked_version = self._checked_version
         copy._listen()
         return copy
@@ -87,6 +94,7 @@ class Checkers:
             counts.check(self._findings, self._touched, self._unseen_nodes)
             machines.check(self._findings, self._touched)
             moves.check(self._findings, self._touched)
+            self._own_sizes.check()
             self._touched.clear()
             if len(self._world.processes) == 1:
                 self._checked_version = self._world.server.database.version

@@ -16,6 +16,7 @@ from wukong.api.core import Node, Pod
 from wukong.api.kinds import DEPLOYMENTS, MOVES, REPLICA_SETS
 from wukong.api.resources import Key
 from wukong.api.spot import Move
+from wukong.embedded.checkers.acting_controller import acting_controller
 from wukong.embedded.checkers.findings import Findings
 from wukong.embedded.checkers.touched_objects import TouchedObjects
 from wukong.placement.leaving_nodes import find_leaving_reason
@@ -42,8 +43,8 @@ class Surges:
 
     def observe(self, change: Change) -> None:
         move = change.old
-        if isinstance(change.new, Deployment | ReplicaSet):
-            self._note_size(change.new)
+        if isinstance(change.new, Deployment | ReplicaSet) and isinstance(change.old, Deployment | ReplicaSet):
+            self._note_size(change.old, change.new)
         if change.new is not None or not isinstance(move, Move):
             return
         if move.metadata.uid in self._returned:
@@ -59,13 +60,21 @@ class Surges:
             self.findings.report(f"move {change.key}", text)
         self._check_autoscaler(change.key, move, state)
 
-    def _note_size(self, workload: Deployment | ReplicaSet) -> None:
+    def _note_size(self, before: Deployment | ReplicaSet, workload: Deployment | ReplicaSet) -> None:
+        if before.spec.replicas == workload.spec.replicas:
+            return
         meta = workload.metadata
         name = f"{type(workload).__name__.lower()}.{meta.name}"
         move = self.findings.world.state.get(Move, Key(meta.namespace, name))
-        is_surged = move is not None and move.status.phase in ("Surging", "Returning")
-        if move is not None and is_surged and workload.spec.replicas == move.spec.original:
-            self._returned.add(move.metadata.uid)
+        if move is None:
+            return
+        is_surged, size = move.status.phase in ("Surging", "Returning"), workload.spec.replicas
+        if acting_controller(self.findings.world) is None or (is_surged and size == move.spec.original):
+            self._returned.add(move.metadata.uid)  # people want it so, or it is as it was
+        elif size == move.spec.surged:
+            self._returned.discard(move.metadata.uid)
+        elif move.spec.autoscaler is not None:
+            self._returned.add(move.metadata.uid)  # its autoscaler wants it so
 
     def _check_autoscaler(self, key: Key, move: Move, state: State) -> None:
         spec, noted = move.spec, move.spec.autoscaler
@@ -86,8 +95,9 @@ def check(findings: Findings, touched: TouchedObjects) -> None:
         if move.status.phase != "Reverted":
             findings.report(f"move {move.key}", f"at rest it is still {move.status.phase or 'new'}")
     for pod in touched.list_all(Pod, state):
-        if _MOVING in pod.metadata.annotations and not pod.is_finished and not _is_named(pod, state):
-            findings.report(f"pod {pod.key}", "at rest it is marked as moving, and no Move names it")
+        is_marked = _MOVING in pod.metadata.annotations and not pod.is_finished
+        if is_marked and not _is_named(pod, state) and not _is_leaving(pod, state):
+            findings.report(f"pod {pod.key}", "at rest it is marked as moving, no Move names it, and its node stays")
     for node in touched.list_all(Node, state):
         ready = next((entry.status for entry in node.status.conditions if entry.type == "Ready"), "")
         if _is_closed(node) and not find_leaving_reason(node) and ready != "Unknown":
@@ -96,6 +106,11 @@ def check(findings: Findings, touched: TouchedObjects) -> None:
 
 def _is_closed(node: Node) -> bool:
     return any(taint.key == _TAINT for taint in node.spec.taints)
+
+
+def _is_leaving(pod: Pod, state: State) -> bool:
+    node = state.get(Node, Key("", pod.spec.node_name))
+    return node is None or _is_closed(node)
 
 
 def _is_named(pod: Pod, state: State) -> bool:

@@ -16,6 +16,7 @@ from wukong.api.core import Namespace, Node, Pod
 from wukong.api.kinds import DAEMON_SETS, JOBS, PODS, STATEFUL_SETS, VIRTUAL_MACHINE_INSTANCES
 from wukong.api.kubevirt import VirtualMachineInstanceMigration
 from wukong.api.meta import Object, controller_of
+from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.resources import Key, Resource, refers_to
 from wukong.embedded.checkers.acting_controller import ActingController, Decision, acting_controller
 from wukong.embedded.checkers.active_pods import active_siblings
@@ -36,12 +37,14 @@ from wukong.embedded.world import objects
 from wukong.embedded.world.objects import template_of
 from wukong.ports import Document
 from wukong.rules.node_affinity import allows_node
+from wukong.rules.selectors import requirements, selects
 from wukong.runtime.effect_check import contains
 from wukong.state import Change, State
 from wukong.state.controller import PodRight
 
 Deleted = Set[str]  # uids of the pods deleted in the same decision
 Rule = Callable[[Pod, State, Deleted], bool]
+_LEAVING = "placement.novasphere.dev/leaving"
 MOST_DECISIONS = 256  # remembered: many more than delete pods at the same time
 
 
@@ -205,6 +208,20 @@ def _is_evicted(pod: Pod, _: State, __: Deleted) -> bool:
     return is_disrupted(pod, EVICTED)
 
 
+def _is_doomed(pod: Pod, state: State, _: Deleted) -> bool:
+    """Its node's end is written down, and a policy that selects it says that it is not to go with the machine."""
+    node = state.get(Node, Key("", pod.spec.node_name))
+    if node is None or '"deadline":' not in node.metadata.annotations.get(_LEAVING, ""):
+        return False
+    here = [one for one in state.all(PlacementPolicy) if one.metadata.namespace == pod.metadata.namespace]
+    specs = [*(one.spec for one in here), *(one.spec for one in state.all(ClusterPlacementPolicy))]
+    return any(
+        spec.on_deadline == "Delete"
+        and (spec.selector is None or selects(requirements(spec.selector), pod.metadata.labels))
+        for spec in specs
+    )
+
+
 def _is_of_whole(pod: Pod, state: State, deleted: Deleted) -> bool:
     """Its owner has as many pods as it asks for, and all others are ready."""
     owner = owner_of(pod, state)
@@ -227,6 +244,7 @@ RULES: dict[PodRight, Rule] = {
     PodRight.DELETE_DEPENDENTS: _is_orphaned,
     PodRight.DELETE_WITH_NAMESPACE: _is_in_leaving_namespace,
     PodRight.PREEMPT: _is_preempted,
+    PodRight.DELETE_AT_DEADLINE: _is_doomed,
     PodRight.EVICT: _is_evicted,
     PodRight.EVICT_FROM_WHOLE: _is_of_whole,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wukong.api.kinds import (
+    CLUSTER_PLACEMENT_POLICIES,
     DEPLOYMENTS,
     HORIZONTAL_POD_AUTOSCALERS,
     MOVES,
@@ -10,9 +11,11 @@ from wukong.api.kinds import (
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
+    PLACEMENT_POLICIES,
     POD_DISRUPTION_BUDGETS,
     PODS,
     REPLICA_SETS,
+    RESOURCE_QUOTAS,
     STATEFUL_SETS,
     VIRTUAL_MACHINE_INSTANCES,
 )
@@ -28,6 +31,7 @@ from wukong.state.controller import Controller
 READS = (
     *(NAMESPACES, STATEFUL_SETS, POD_DISRUPTION_BUDGETS),
     *(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, VIRTUAL_MACHINE_INSTANCES),
+    *(RESOURCE_QUOTAS, PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES),
 )
 
 
@@ -43,12 +47,19 @@ def permissions_of(options: NoOptions) -> tuple[Permission, ...]:
         Permission(MOVES.group, MOVES.plural, ("list", "watch", "create", "patch", "delete")),
         Permission(MOVES.group, f"{MOVES.plural}/status", ("patch",)),
         Permission("", "pods/eviction", ("create",)),
+        Permission("", "pods", ("delete",)),  # where a policy says onDeadline: Delete
         Permission("events.k8s.io", "events", ("create", "patch")),
     )
 
 
 def build_controllers(options: NoOptions, context: Context) -> tuple[Controller, ...]:
-    return SpotNodes(), SpotMoves(), SpotEvictions()
+    evictions = SpotEvictions(context.rules)
+    controllers = (SpotNodes(), SpotMoves(), evictions)
+    if context.metrics is None:
+        return controllers
+    from wukong.app.components.spot.meter import SpotMeter  # brings Prometheus
+
+    return (*controllers, SpotMeter(context.metrics, context.clock, evictions))
 
 
 SPOT = Component(
