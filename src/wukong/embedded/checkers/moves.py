@@ -71,7 +71,7 @@ class Surges:
         is_surged, size = move.status.phase in ("Surging", "Returning"), workload.spec.replicas
         if acting_controller(self.findings.world) is None or (is_surged and size == move.spec.original):
             self._returned.add(move.metadata.uid)  # people want it so, or it is as it was
-        elif size == move.spec.surged:
+        elif size == move.spec.surged and move.status.phase != "Returned":  # then an autoscaler that is behind
             self._returned.discard(move.metadata.uid)
         elif move.spec.autoscaler is not None:
             self._returned.add(move.metadata.uid)  # its autoscaler wants it so

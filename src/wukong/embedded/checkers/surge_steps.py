@@ -1,6 +1,6 @@
 """A surge is made and undone in its order: marks, the autoscaler, more replicas; others ready; and then back.
 
-    the workload gets the size of its Move ─► every pod that the Move names has the lowest deletion cost by then
+    the workload gets the size of its Move ─► every pod of it that still leaves has the lowest deletion cost by then
     the Move says Returning ─► nothing leaves any more, as many others are ready as it had, or its time is over
     a controller changes an autoscaler's least size ─► it was what the Move notes, or what the Move had made it
 
@@ -83,7 +83,8 @@ def _are_marked(move: Move, state: State) -> bool:
     pods = [state.get(Pod, Key(move.metadata.namespace, entry.name)) for entry in move.spec.pods]
     uids = {entry.uid for entry in move.spec.pods}
     there = [pod for pod in pods if pod is not None and pod.metadata.uid in uids and not pod.is_terminating]
-    return all(pod.metadata.annotations.get(_COST) == _LOWEST for pod in there if not pod.is_finished)
+    leaving = [pod for pod in there if not pod.is_finished and _leaves(pod, state)]  # a notice may be withdrawn
+    return all(pod.metadata.annotations.get(_COST) == _LOWEST for pod in leaving)
 
 
 def _is_whole_without(move: Move, state: State) -> bool:
