@@ -125,7 +125,7 @@ def _read_snapshot(path: str) -> Documents:
     skipped: Tally[str] = Tally()
     with busy(f"Reading {place_name(path)} …"):
         snapshot = read_documents(path, skipped)
-    note_skipped(path, skipped)
+    note_skipped(path, skipped, is_snapshot=True)
     return snapshot
 
 

@@ -50,7 +50,7 @@ def read_source(source: Source) -> SourceCluster:
     else:
         skipped: Tally[str] = Tally()
         cluster = SourceCluster(read_objects(source.snapshot, skipped))
-        note_skipped(source.snapshot, skipped)
+        note_skipped(source.snapshot, skipped, is_snapshot=True)
     missing_kinds = [
         kind.resource.plural
         for kind in cluster.objects.missing_kinds()
@@ -76,12 +76,12 @@ async def read_live(source: Source) -> SourceCluster:
             return SourceCluster(objects, await kube.version(), frozenset(left_out))
 
 
-def note_skipped(path: str, skipped: Tally[str]) -> None:
+def note_skipped(path: str, skipped: Tally[str], *, is_snapshot: bool = False) -> None:
     # Those are for sim run and plan.
     simulated_kinds = {
         kind.resource.kind for kind in KINDS if (kind.loads or kind.snapshot is not None) and not kind.decides
     }
-    if skipped[CONFIG_MAPS.kind] == 1:  # cluster-autoscaler's status, which `wukong snapshot` keeps for plans
+    if is_snapshot and skipped[CONFIG_MAPS.kind] == 1:  # cluster-autoscaler's status, which `wukong snapshot` keeps for plans
         simulated_kinds.add(CONFIG_MAPS.kind)
     unmodelled = {kind: count for kind, count in skipped.items() if kind in UNMODELLED_KINDS}
     irrelevant = {kind: count for kind, count in skipped.items() if kind not in simulated_kinds | unmodelled.keys()}
