@@ -81,7 +81,7 @@ def note_skipped(path: str, skipped: Tally[str], *, is_snapshot: bool = False) -
     simulated_kinds = {
         kind.resource.kind for kind in KINDS if (kind.loads or kind.snapshot is not None) and not kind.decides
     }
-    if is_snapshot and skipped[CONFIG_MAPS.kind] == 1:  # cluster-autoscaler's status, which `wukong snapshot` keeps for plans
+    if is_snapshot and skipped[CONFIG_MAPS.kind] == 1:  # cluster-autoscaler's status, kept for plans
         simulated_kinds.add(CONFIG_MAPS.kind)
     unmodelled = {kind: count for kind, count in skipped.items() if kind in UNMODELLED_KINDS}
     irrelevant = {kind: count for kind, count in skipped.items() if kind not in simulated_kinds | unmodelled.keys()}
