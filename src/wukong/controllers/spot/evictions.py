@@ -63,6 +63,7 @@ from wukong.state import Change, State
 from wukong.state.controller import PodRight, Watch, no_keys
 
 BLOCKS = ("replacement", "migration", "turn", "room", "budget")
+MOST_SAID = 10_000  # pods and reasons that are remembered
 LOOK_SECONDS = 2.0  # until a node with pods that wait is looked at again
 _STATIC_POD = "kubernetes.io/config.mirror"
 
@@ -225,6 +226,8 @@ class SpotEvictions:
 
     def _say(self, pod: Pod, reason: str, text: str) -> Iterator[Note]:
         if (pod.metadata.uid, reason) not in self._said:
+            if len(self._said) >= MOST_SAID:
+                self._said.clear()  # then some of them are said once more
             self._said.add((pod.metadata.uid, reason))
             yield Note(PODS, key_of(pod), reason, text, uid=pod.metadata.uid, is_warning=True)
 
