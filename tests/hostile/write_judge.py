@@ -48,7 +48,7 @@ RIGHTS: dict[str, set[tuple[str, str]]] = {
         ("Scale", "Deployment"),
         ("Scale", "ReplicaSet"),
     },
-    "spot-eviction": {("Evict", "Pod")},
+    "spot-eviction": {("Evict", "Pod"), ("Patch", "Pod"), ("Delete", "Pod")},
     OUR_SCHEDULER: {("Bind", "Pod"), ("Delete", "Pod"), ("Patch", "Pod/status")},
 }
 LEAVING = "placement.novasphere.dev/leaving"
@@ -100,7 +100,7 @@ def judge_action(controller: str, key: Key, action: Action) -> None:
         assert (owner["kind"], owner["name"]) == ("Wukong", key.name), "made for another Wukong"
     if controller == "spot-node":
         judge_closing(action)
-    elif controller == "spot-move" and isinstance(action, Patch) and subject == "Pod":
+    elif controller in ("spot-move", "spot-eviction") and isinstance(action, Patch) and subject == "Pod":
         assert set(action.patch.body["metadata"]["annotations"]) <= MARKS, "more than a mark"
     elif subject.partition("/")[0] in IN_DETAIL:
         judge_write(action)

@@ -30,9 +30,9 @@ class DeadlinePolicies:
     """What policies say of pods. A memory that may be lost."""
 
     def __init__(self, rules: Rules) -> None:
-        self._matcher = PolicyMatcher(rules)
+        self.matcher = PolicyMatcher(rules)
 
     def deletes(self, pod: Pod, state: State) -> bool:
         """Whether this pod is deleted, past its budget, rather than left to go with its machine."""
-        plan = self._matcher.find(pod, state)
+        plan = self.matcher.find(pod, state)
         return plan.is_enforced and plan.spec is not None and plan.spec.on_deadline == "Delete"
