@@ -95,6 +95,7 @@ BUGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUGS)
 def test_a_bug_in_the_mover_is_found_and_the_product_passes_the_same_seeds(
     name: str, record_property: Callable[[str, object], None]
