@@ -10,6 +10,8 @@ from cli.api_server import serve
 from cli.conftest import Wukong
 from cli.manifests import node, pod, write_yaml
 
+pytestmark = pytest.mark.slow
+
 VERBS = {
     "explain": ("explain", "-f", "web.yaml"),
     "explain a pod": ("explain", "pod/web"),

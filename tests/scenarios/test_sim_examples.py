@@ -25,7 +25,7 @@ def play_example(name: str, seed: int = 0) -> Story:
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_story_is_as_the_example_expects(path: Path, seed: int) -> None:
     scenario = read_scenario_file(str(path))
     assert find_differences(scenario.expect, play_scenario(scenario, seed)) == []

@@ -27,6 +27,8 @@ from wukong.ports import Document, PatchBody
 from wukong.state import Change, State
 from wukong.state.controller import Watch
 
+pytestmark = pytest.mark.slow
+
 
 def a_deployment(name: str, replicas: int) -> Document:
     labels = {"app": name}

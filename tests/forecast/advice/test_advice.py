@@ -30,6 +30,8 @@ from wukong.forecast.advice import Loss, find_advice
 from wukong.forecast.fields import Advice
 from wukong.ports import Document
 
+pytestmark = pytest.mark.slow
+
 SEEDS, OTHER_SEEDS = range(1, 3), range(11, 14)
 INLINE = ProcessExecutor(1)
 HASH = "pod-template-hash"
