@@ -39,7 +39,7 @@ class Type:
         return {field.name: field for field in map(_read_field, _lines()[self.name][1:])}
 
     @cached_property
-    def shown(self) -> dict[str, Field]:
+    def shown_fields(self) -> dict[str, Field]:
         """The fields of a struct that are never left out, or have a declared default."""
         return {name: field for name, field in self.fields.items() if field.is_shown or field.is_filled}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wukong.api.autoscaling import ScalingPolicy, ScalingRules
-from wukong.embedded.actors.horizontal_autoscaler.scaling_history import Bounds, ScalingHistory, Sized
+from wukong.embedded.actors.horizontal_autoscaler.scaling_history import Bounds, Recommendation, ScalingHistory
 
 NOW = 10_000.0
 WIDE = Bounds(1, 1000)
@@ -22,7 +22,7 @@ def a_history(
     return history
 
 
-def words(sized: Sized) -> tuple[int, str, str, bool]:
+def words(sized: Recommendation) -> tuple[int, str, str, bool]:
     return sized.replicas, sized.able_to_scale[0], sized.limited[0], sized.is_limited
 
 
@@ -217,7 +217,7 @@ def test_it_is_steady_when_time_alone_changes_nothing() -> None:
 def test_a_size_is_for_now_where_a_window_or_a_policy_made_it() -> None:
     def sized(able: str, limited: str) -> bool:
         ready = a_history().size(4, 4, WIDE, NOW).able_to_scale
-        return Sized(1, ready if able == ready[0] else (able, ""), (limited, ""), True).is_for_now
+        return Recommendation(1, ready if able == ready[0] else (able, ""), (limited, ""), True).is_for_now
 
     assert not sized("ReadyForNewScale", "DesiredWithinRange")
     assert not sized("ReadyForNewScale", "TooManyReplicas")

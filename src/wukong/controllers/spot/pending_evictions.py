@@ -18,7 +18,7 @@ from wukong.state import State
 PATIENCE = 5.0  # seconds: one that has not shown by then may have failed, or it took nothing from its budget
 
 
-class _Pending(NamedTuple):
+class _PendingEviction(NamedTuple):
     key: Key
     at: float
     budget: Key | None  # that covers the pod
@@ -27,7 +27,7 @@ class _Pending(NamedTuple):
 
 class PendingEvictions:
     def __init__(self) -> None:
-        self._by_uid: dict[str, _Pending] = {}
+        self._by_uid: dict[str, _PendingEviction] = {}
 
     def copy(self) -> PendingEvictions:
         copy = PendingEvictions()
@@ -36,7 +36,7 @@ class PendingEvictions:
 
     def add(self, pod: Pod, budget: PodDisruptionBudget | None, now: float) -> None:
         key, version = (None, "") if budget is None else (key_of(budget), budget.metadata.resource_version)
-        self._by_uid[pod.metadata.uid] = _Pending(key_of(pod), now, key, version)
+        self._by_uid[pod.metadata.uid] = _PendingEviction(key_of(pod), now, key, version)
 
     def drop_shown(self, state: State, now: float) -> None:
         """Forget those that the mirror shows: the pod goes or is gone, and its budget has changed since."""
@@ -54,7 +54,7 @@ class PendingEvictions:
         return sum(pending.budget == budget for uid, pending in self._by_uid.items() if uid not in besides)
 
 
-def _is_shown(uid: str, pending: _Pending, state: State) -> bool:
+def _is_shown(uid: str, pending: _PendingEviction, state: State) -> bool:
     pod = state.get(Pod, pending.key)
     if pod is not None and pod.metadata.uid == uid and not pod.is_terminating:
         return False

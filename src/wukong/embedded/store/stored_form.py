@@ -83,7 +83,7 @@ class _Walk:
         has_more = defaults.has_more(type_.name)
         if has_more:
             defaults.fill_fields(type_.name, result)
-        for name, field in type_.shown.items():
+        for name, field in type_.shown_fields.items():
             if name not in result:
                 result[name] = self._first_value(field, (*path, name))
         if has_more:

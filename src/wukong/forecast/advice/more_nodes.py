@@ -52,8 +52,10 @@ def _propose_like(question: Question, like: str, counts: list[int]) -> Iterator[
         return
     document = getattr(node, "document", None) or msgspec.to_builtins(node)
     kind = instance_type_of(node.metadata.labels)
+    names_in_use = {key.name for key in question.before.of(Node)}
+    free_names = [name for number in range(1, 1000) if (name := f"{like}-more-{number}") not in names_in_use]
     for count in counts:
-        names = [name for number in range(1, 1000) if (name := f"{like}-more-{number}") not in _taken(question)][:count]
+        names = free_names[:count]
         words = "1 node" if count == 1 else f"{count} nodes"
         yield Candidate(
             code=CODE,
@@ -62,7 +64,3 @@ def _propose_like(question: Question, like: str, counts: list[int]) -> Iterator[
             gives_up=f"{words.capitalize()} to pay for.",
             nodes=tuple(copy_node(document, name) for name in names),
         )
-
-
-def _taken(question: Question) -> set[str]:
-    return {key.name for key in question.before.of(Node)}

@@ -25,7 +25,7 @@ from wukong.embedded.actors.autoscaler.memory import Memory, StateVersion
 from wukong.embedded.actors.autoscaler.new_node import add_new_nodes, make_new_node
 from wukong.embedded.actors.autoscaler.pod_rules import list_moving, list_waiting, seconds_to_be_old, without_node
 from wukong.embedded.actors.autoscaler.refusals import describe_refusals
-from wukong.embedded.actors.autoscaler.scale_down import Unneeded, find_underused, review_nodes
+from wukong.embedded.actors.autoscaler.scale_down import UnneededNode, find_underused, review_nodes
 from wukong.embedded.actors.autoscaler.scale_up import Candidate, Option, choose_option, place_where_they_fit
 from wukong.embedded.actors.autoscaler.taints import is_leaving, taint_node, untaint_node
 from wukong.embedded.actors.events import note_about, note_about_pod
@@ -224,7 +224,7 @@ class _Look:
             self.next_look = min(self.next_look, kept.until)
         return True
 
-    def _list_due(self, unneeded: list[Unneeded]) -> list[Node]:
+    def _list_due(self, unneeded: list[UnneededNode]) -> list[Node]:
         """The nodes to remove now: long enough unneeded, empty ones first, as many as the limits leave."""
         cooled_down = max(self.memory.last_scale_up + AFTER_ADD, self.memory.last_failure + AFTER_FAILURE)
         due: list[Node] = []

@@ -25,7 +25,7 @@ MOST_UTILISED = 0.5  # of cpu or of memory: what is in use at more than that sta
 MOST_WITH_PODS = 30  # scale-down-non-empty-candidates-count
 
 
-class Unneeded(NamedTuple):
+class UnneededNode(NamedTuple):
     node: Node
     is_empty: bool
 
@@ -33,7 +33,7 @@ class Unneeded(NamedTuple):
 class Review(NamedTuple):
     """The nodes that could all go, and the names of those that could not, their pods having no other place."""
 
-    unneeded: list[Unneeded]
+    unneeded: list[UnneededNode]
     kept: list[str]
 
 
@@ -66,7 +66,7 @@ def review_nodes(
         if tried > MOST_WITH_PODS:
             break
         if removal.try_node(node, pods):
-            review.unneeded.append(Unneeded(node, not pods))
+            review.unneeded.append(UnneededNode(node, not pods))
         else:
             review.kept.append(node.metadata.name)
     return review

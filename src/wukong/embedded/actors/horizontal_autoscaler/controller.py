@@ -41,7 +41,7 @@ from wukong.api.resources import Key, Resource
 from wukong.embedded.actors.events import note_about
 from wukong.embedded.actors.horizontal_autoscaler import metrics
 from wukong.embedded.actors.horizontal_autoscaler.metrics import Measured, Target
-from wukong.embedded.actors.horizontal_autoscaler.scaling_history import Bounds, ScalingHistory, Sized
+from wukong.embedded.actors.horizontal_autoscaler.scaling_history import Bounds, Recommendation, ScalingHistory
 from wukong.embedded.actors.status_patch import patch_status
 from wukong.embedded.store.documents import format_time, value_at
 from wukong.embedded.store.kinds import store_name
@@ -242,7 +242,7 @@ class AutoscalerLook:
         """A snapshot may show an autoscaler as another version of the API does, without what the server fills in."""
         return self.autoscaler.spec.metrics or [USUAL_METRIC]
 
-    def _size(self, current: int, wanted: int, bounds: Bounds) -> Sized:
+    def _size(self, current: int, wanted: int, bounds: Bounds) -> Recommendation:
         behavior = self.autoscaler.spec.behavior
         if behavior is None:
             return self.history.size(current, wanted, bounds, self.now)

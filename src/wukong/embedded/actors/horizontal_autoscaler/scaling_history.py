@@ -29,7 +29,7 @@ SCALED_UP_LATE = (
 )
 
 
-class Sized(NamedTuple):
+class Recommendation(NamedTuple):
     """A number of replicas, and what the conditions AbleToScale and ScalingLimited say of it."""
 
     replicas: int
@@ -83,7 +83,7 @@ class ScalingHistory:
         scaled = any(at > now - period for at, _ in (*self.increases, *self.decreases))
         return len(recent) <= 1 and not scaled
 
-    def size(self, current: int, wanted: int, bounds: Bounds, now: float) -> Sized:
+    def size(self, current: int, wanted: int, bounds: Bounds, now: float) -> Recommendation:
         """Without a behavior: down after the window, up at most twofold or to four."""
         window = [count for at, count in self.recommendations if at >= now - DOWNSCALE_SECONDS]
         stabilized = max([wanted, *window])
@@ -94,14 +94,14 @@ class ScalingHistory:
         if bounds.most > fastest:
             most, reason = fastest, ("ScaleUpLimit", _TOO_FAST.format("increasing"))
         if stabilized < bounds.least:
-            return Sized(bounds.least, able, _TOO_FEW, True)
+            return Recommendation(bounds.least, able, _TOO_FEW, True)
         if stabilized > most:
-            return Sized(most, able, reason, True)
-        return Sized(stabilized, able, _WITHIN_RANGE, False)
+            return Recommendation(most, able, reason, True)
+        return Recommendation(stabilized, able, _WITHIN_RANGE, False)
 
     def size_by_behavior(
         self, current: int, wanted: int, bounds: Bounds, up: ScalingRules, down: ScalingRules, now: float
-    ) -> Sized:
+    ) -> Recommendation:
         up_window = up.stabilization_window_seconds or 0
         down_window = down.stabilization_window_seconds
         down_window = DOWNSCALE_SECONDS if down_window is None else down_window
@@ -113,7 +113,7 @@ class ScalingHistory:
         if stabilized != wanted:
             able = SCALED_UP_LATE if wanted >= current else SCALED_DOWN_LATE
         replicas, reason = self._limit(current, stabilized, bounds, up, down, now)
-        return Sized(replicas, able, reason, replicas != stabilized)
+        return Recommendation(replicas, able, reason, replicas != stabilized)
 
     def _record(self, wanted: int, now: float, window: float) -> None:
         """Keep what is recommended now, and what counts still."""
